@@ -1,0 +1,1 @@
+"""The engine: rules, search and evaluation. No printing, no command line, no torch."""

@@ -1,0 +1,42 @@
+"""What can go wrong, as one tree of exceptions.
+
+    AzError                     a known fault: its text is one clear sentence for the user
+    ├── PositionError           a position (FEN, SFEN, board) that cannot be set up
+    │   └── IllegalMoveError    a move that is not legal where it was given
+    ├── NetError                a network file that is missing, broken, hostile or for another game
+    ├── OptionError             an option or configuration value out of its range
+    ├── DataError               a training record, data set or run directory that cannot be read
+    └── EngineProcessError      an external engine that does not start, answer or obey its protocol
+
+Anything else that is raised is a bug and is shown as one.
+"""
+
+from __future__ import annotations
+
+
+class AzError(Exception):
+    """A known fault; ``str(error)`` is one sentence saying what is wrong and what to do."""
+
+
+class PositionError(AzError):
+    """The position cannot be set up."""
+
+
+class IllegalMoveError(PositionError):
+    """The move is not legal in the position where it was given."""
+
+
+class NetError(AzError):
+    """The network file cannot be used."""
+
+
+class OptionError(AzError):
+    """The option's name or value is not acceptable."""
+
+
+class DataError(AzError):
+    """A data set, game record or run directory cannot be read."""
+
+
+class EngineProcessError(AzError):
+    """An external engine did not start, answer in time or obey its protocol."""

@@ -1,0 +1,30 @@
+"""The games: one folder each, found by being there.
+
+A folder offers ``GAME``, an instance of :class:`base.Game`. It knows its rules, planes and moves, and neither tree nor net.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import cache
+from typing import TYPE_CHECKING
+
+from ..errors import OptionError
+
+if TYPE_CHECKING:
+    from .base import Game
+
+
+def game_names() -> tuple[str, ...]:
+    """Names of the games that are installed; imports none of them."""
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(__path__) if m.ispkg))
+
+
+@cache
+def get_game(name: str) -> Game:
+    """The game of that name; imports its kernels. Errors: OptionError for an unknown name."""
+    if name not in game_names():
+        raise OptionError(f"no game is called {name!r}; there are {', '.join(game_names())}")
+    game: Game = importlib.import_module(f"{__name__}.{name}").GAME
+    return game

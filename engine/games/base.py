@@ -1,0 +1,112 @@
+"""What a game offers: the seam between a folder under ``games/`` and everything else.
+
+Text lives at the edges (positions and moves as people write them); between them are structured arrays and numba
+kernels over B rows. A *line* is State[n]: the game from its first known position to the current one, which is last.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+State = NDArray[np.void]
+
+
+class Game(ABC):
+    """One game. Its class attributes are constants of the net's format; a change of meaning raises the version."""
+
+    name: str
+    protocol: str  # "uci", "usi" or "gtp"
+    planes: tuple[int, int, int]  # C, H, W of the network's input
+    num_actions: int  # A, size of the policy
+    max_moves: int  # M, greatest number of legal moves
+    history: int  # positions shown in the planes
+    state_dtype: np.dtype[Any]
+    planes_version: int
+    moves_version: int
+    noise_alpha: float  # Dirichlet alpha of self-play, about 10 / typical number of legal moves
+    plane_scale: NDArray[np.float32]  # f4[C], what a network multiplies each plane by
+
+    # kernels, see the chess folder for their arrays
+    leaves: Callable[..., None]
+    encode_kernel: Callable[..., None]
+    actions_kernel: Callable[..., None]
+    legal_actions_kernel: Callable[..., None]
+
+    @abstractmethod
+    def initial(self) -> State:
+        """The line that consists of the start position, State[1]."""
+
+    @abstractmethod
+    def parse_position(self, text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
+        """State[1] of a position in the game's own notation, and notes on what had to be mended.
+
+        Errors: PositionError, one sentence.
+        """
+
+    @abstractmethod
+    def format_position(self, state: State) -> str:
+        """The game's own notation of one State[]."""
+
+    @abstractmethod
+    def parse_move(self, state: State, text: str) -> int:
+        """The legal move that ``text`` names. Errors: IllegalMoveError, one sentence."""
+
+    @abstractmethod
+    def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
+        """The move as the protocol writes it."""
+
+    @abstractmethod
+    def play(self, line: State, move: int) -> State:
+        """The line after a legal move, State[n + 1], repetitions counted."""
+
+    @abstractmethod
+    def legal_moves(self, state: State) -> NDArray[np.uint16]:
+        """Legal moves of one State[], u2[m]."""
+
+    @abstractmethod
+    def outcome(self, line: State) -> int:
+        """Outcome code of the line's last position for the side to move, draws by rule included."""
+
+    @abstractmethod
+    def window(self, line: State) -> State:
+        """The end of a line that matters from here on (history planes, repetitions): State[k], k <= n."""
+
+    @abstractmethod
+    def perft(self, state: State, depth: int) -> dict[str, int]:
+        """Leaves of the legal move tree below each legal move of one State[], ``depth`` >= 1 plies deep."""
+
+    @abstractmethod
+    def normalise(self, states: State) -> None:
+        """Finish positions whose fields were set by hand, State[N], in place (unusable e.p. squares, keys)."""
+
+    @abstractmethod
+    def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
+        """Count repetitions within games laid end to end, in place; first i8[N] = start of each state's game."""
+
+    def side_to_move(self, state: State) -> int:
+        """0 when the first player is to move, else 1."""
+        return int(state["turn"])
+
+    def encode(
+        self, states: State, index: NDArray[np.int64], first: NDArray[np.int64], out: NDArray[np.uint8], history: int = 0
+    ) -> None:
+        """Planes of states[index[b]] into out u1[B, C, H, W]; first i8[B] = start of that state's game."""
+        flat = out.reshape(len(index), -1)
+        self.encode_kernel(states, index, first, history or self.history, flat)
+
+    def actions(
+        self, states: State, index: NDArray[np.int64], moves: NDArray[np.uint16], out: NDArray[np.int32]
+    ) -> None:
+        """Policy indices of moves u2[B, K] in states[index[b]] into out i4[B, K]."""
+        self.actions_kernel(states, index, moves, out)
+
+    def legal_actions(
+        self, states: State, index: NDArray[np.int64], out: NDArray[np.int32], counts: NDArray[np.int32]
+    ) -> None:
+        """Policy indices of the legal moves of states[index[b]] into out i4[B, M], their number into counts i4[B]."""
+        self.legal_actions_kernel(states, index, out, counts)

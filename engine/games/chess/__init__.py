@@ -1,0 +1,85 @@
+"""Chess and Chess960 over UCI.
+
+Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (what a net sees and
+says), :mod:`notation` (FEN and UCI), and :mod:`leaves`, the kernel the search calls.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base import Game
+from . import notation, rules
+from .leaves import leaves, outcome_of
+from .moves import NUM_ACTIONS, actions, legal_actions
+from .planes import HISTORY, NUM_PLANES, encode, plane_scale
+from .state import STATE, State
+
+
+class Chess(Game):
+    """Standard chess and Chess960."""
+
+    name = "chess"
+    protocol = "uci"
+    planes = (NUM_PLANES, 8, 8)
+    num_actions = NUM_ACTIONS
+    max_moves = rules.MAX_MOVES
+    history = HISTORY
+    state_dtype = STATE
+    planes_version = 1
+    moves_version = 1
+    noise_alpha = 0.3
+    plane_scale = plane_scale()
+
+    leaves = staticmethod(leaves)
+    encode_kernel = staticmethod(encode)
+    actions_kernel = staticmethod(actions)
+    legal_actions_kernel = staticmethod(legal_actions)
+
+    def initial(self) -> State:
+        return notation.parse_fen(notation.START)[0]
+
+    def parse_position(self, text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
+        return notation.parse_fen(text, chess960=chess960)
+
+    def format_position(self, state: State) -> str:
+        return notation.format_fen(state)
+
+    def parse_move(self, state: State, text: str) -> int:
+        return notation.parse_uci(state, text)
+
+    def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
+        return notation.format_uci(state, move, chess960=chess960)
+
+    def play(self, line: State, move: int) -> State:
+        longer = np.empty(len(line) + 1, STATE)
+        longer[:-1] = line
+        rules.play_move(longer[-2:], move)
+        rules.count_last(longer)
+        return longer
+
+    def legal_moves(self, state: State) -> NDArray[np.uint16]:
+        return np.array(notation.list_moves(state)[0], np.uint16)
+
+    def outcome(self, line: State) -> int:
+        return int(outcome_of(line[-1:]))
+
+    def window(self, line: State) -> State:
+        return line[-(max(self.history - 1, int(line[-1]["rule50"])) + 1) :]
+
+    def perft(self, state: State, depth: int) -> dict[str, int]:
+        counts = {}
+        for move in notation.list_moves(state)[0]:
+            below = rules.perft(self.play(state.reshape(1), move)[-1], depth - 1)
+            counts[notation.format_uci(state, move)] = below
+        return counts
+
+    def normalise(self, states: State) -> None:
+        rules.settle_all(states)
+
+    def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
+        rules.count_repetitions(states, first)
+
+
+GAME = Chess()

@@ -1,0 +1,73 @@
+"""One batch of leaves: replay each path from the root, judge the leaf, list its moves and encode it, in one call."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...jit import borrow, device, kernel
+from ..outcome import DRAW, LOSS, RUNNING
+from .moves import action_of
+from .planes import encode_row
+from .rules import count_earlier, generate, in_check, insufficient_material, make
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+@device
+def judge(s, legal, at_root):
+    """Outcome code of a position with ``legal`` moves, for the side to move. At the root no draw is called."""
+    if legal == 0:
+        return LOSS if in_check(s) else DRAW
+    if not at_root and (s.repetitions >= 2 or s.rule50 >= 100 or insufficient_material(s)):
+        return DRAW
+    return RUNNING
+
+
+@device
+def _cache_key(states, newest, oldest, history):
+    """Everything the planes show, in 64 bits."""
+    now = states[newest]
+    key = np.uint64(now.rule50) | (np.uint64(now.ply) << np.uint64(16))
+    for t in range(history):
+        if newest - t < oldest:
+            break
+        key = (key ^ (key >> np.uint64(29))) * _MIX
+        key ^= states[newest - t].key + np.uint64(states[newest - t].repetitions)
+    return key * _MIX
+
+
+@kernel
+def leaves(states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys):
+    """Replay ``count`` paths and describe the leaves they end in.
+
+    states:   State[root + 1 + D], the game up to the root (states[root]) and working space behind it
+    paths:    u2[B, D] moves from the root; lengths i4[B]
+    history:  positions shown in the planes, 1..8
+    planes:   u1[B, C * H * W] out (left alone where the game is over)
+    moves:    u2[B, M] out; actions u2[B, M] out; counts i4[B] out: legal moves, their policy indices, how many
+    outcomes: i1[B] out, outcome codes for the leaf's side to move
+    keys:     u8[B] out, of all that the planes show
+    """
+    states, paths, moves, actions = borrow(states), borrow(paths), borrow(moves), borrow(actions)
+    planes = borrow(planes)
+    for b in range(count):
+        at = root
+        for k in range(lengths[b]):
+            make(states[at], states[at + 1], paths[b, k])
+            at += 1
+            if states[at].rule50 >= 4:
+                count_earlier(states, at, 0)
+        n = generate(states[at], moves, b)
+        outcomes[b] = judge(states[at], n, at == root)
+        counts[b] = n
+        keys[b] = _cache_key(states, at, 0, history)
+        if outcomes[b] == RUNNING:
+            for k in range(n):
+                actions[b, k] = action_of(states[at], moves[b, k])
+            encode_row(states, at, 0, history, planes, b)
+
+
+@kernel
+def outcome_of(states):
+    """Outcome code of states[0] (its repetitions counted), draws by rule included."""
+    return judge(states[0], generate(states[0], None, 0), False)

@@ -1,0 +1,224 @@
+"""FEN (X-FEN and Shredder-FEN castling letters) and UCI moves, in and out.
+
+A FEN is mended where its meaning is clear (unusable castling rights and en-passant squares are dropped, with a note)
+and refused where it is not.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ...errors import IllegalMoveError, PositionError
+from .rules import MAX_MOVES, legal_moves, settle_all
+from .state import BLACK, KING, NO_SQUARE, PAWN, PIECES, STATE, WHITE, State, square_name
+
+START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+_LETTERS = "PNBRQKpnbrqk"
+_USUAL = (8, 2, 2, 2, 1, 1)
+_SIDES = ("white", "black")
+
+
+def list_moves(state: State) -> tuple[list[int], bool, bool, bool]:
+    """(legal moves, in check, enemy in check, insufficient material) of one State[]."""
+    moves = np.empty((1, MAX_MOVES), np.uint16)
+    n, check, enemy_check, dead = legal_moves(state.reshape(1), moves)
+    return moves[0, :n].tolist(), bool(check), bool(enemy_check), bool(dead)
+
+
+def parse_fen(text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
+    """State[1] of a FEN with four to six fields, and notes on what was dropped from it.
+
+    Errors: PositionError.
+    """
+    fields = text.split()
+    if not 4 <= len(fields) <= 6:
+        raise PositionError(f"a FEN has four to six fields, this one has {len(fields)}: {_quote(text)}")
+    line = np.zeros(1, STATE)
+    state = line[0]
+    men = _parse_board(fields[0])
+    _check_material(men)
+    for index, letter in men.items():
+        piece = _LETTERS.index(letter)
+        state[PIECES[piece % 6]] |= np.uint64(1 << index)
+        state["white" if piece < 6 else "black"] |= np.uint64(1 << index)
+    if fields[1] not in ("w", "b"):
+        raise PositionError(f"the side to move must be w or b, not {_quote(fields[1])}")
+    state["turn"] = WHITE if fields[1] == "w" else BLACK
+    notes = _set_castling(state, men, fields[2], chess960)
+    notes += _set_en_passant(state, men, fields[3])
+    plies = _parse_count(fields, 4, "half-move clock", 0)
+    number = _parse_count(fields, 5, "move number", 1)
+    state["rule50"] = plies
+    state["ply"] = min(2 * max(number - 1, 0) + int(state["turn"]), 65535)
+    named = int(state["ep"])
+    settle_all(line)
+    if named != NO_SQUARE and state["ep"] == NO_SQUARE:
+        notes.append(f"en-passant square {square_name(named)} dropped: no pawn can take there")
+    if list_moves(line[0])[2]:
+        raise PositionError(f"{_SIDES[1 - int(state['turn'])]} is in check but {_SIDES[int(state['turn'])]} is to move")
+    return line, notes
+
+
+def _quote(text: str) -> str:
+    """Input for an error message: printable and short."""
+    shown = text if len(text) <= 60 else text[:57] + "..."
+    return repr(shown.encode("unicode_escape", "backslashreplace").decode("ascii"))
+
+
+def _parse_board(text: str) -> dict[int, str]:
+    """{square: letter} of a FEN's first field."""
+    ranks = text.split("/")
+    if len(ranks) != 8:
+        raise PositionError(f"a FEN's board has 8 ranks, this one has {len(ranks)}: {_quote(text)}")
+    men: dict[int, str] = {}
+    for row, rank in enumerate(ranks):
+        file = 0
+        for letter in rank:
+            if letter in "12345678":
+                file += int(letter)
+            elif letter in _LETTERS:
+                if file < 8:
+                    men[8 * (7 - row) + file] = letter
+                file += 1
+            else:
+                raise PositionError(f"{_quote(letter)} in the FEN's board is neither a piece nor a digit 1 to 8")
+        if file != 8:
+            raise PositionError(f"rank {8 - row} of the FEN has {file} squares instead of 8: {_quote(rank)}")
+    return men
+
+
+def _check_material(men: dict[int, str]) -> None:
+    for side, letters in ((0, _LETTERS[:6]), (1, _LETTERS[6:])):
+        counts = [sum(letter == x for x in men.values()) for letter in letters]
+        if counts[KING] != 1:
+            raise PositionError(f"{_SIDES[side]} has {counts[KING]} kings instead of one")
+        if counts[PAWN] > 8:
+            raise PositionError(f"{_SIDES[side]} has {counts[PAWN]} pawns, more than eight")
+        promoted = sum(max(0, n - usual) for n, usual in zip(counts[1:], _USUAL[1:], strict=True))
+        if promoted > 8 - counts[PAWN]:
+            raise PositionError(f"{_SIDES[side]} has more pieces than eight pawns can have become")
+    for square, letter in men.items():
+        if letter in "Pp" and not 8 <= square < 56:
+            raise PositionError(f"there is a pawn on {square_name(square)}, where no pawn can stand")
+
+
+def _set_castling(state: State, men: dict[int, str], text: str, chess960: bool) -> list[str]:
+    if text == "-":
+        return []
+    if not re.fullmatch("[KQkqA-Ha-h]{1,8}", text):
+        raise PositionError(f"castling rights must be - or letters out of KQkq or a rook's file, not {_quote(text)}")
+    notes = []
+    for letter in text:
+        rank, king, rook = (0, "K", "R") if letter.isupper() else (56, "k", "r")
+        files = {s - rank: m for s, m in men.items() if s & 56 == rank}
+        king_file = next((f for f, m in files.items() if m == king), None)
+        rook_files = sorted(f for f, m in files.items() if m == rook)
+        wanted = None
+        if king_file is not None and letter in "Kk":
+            wanted = max((f for f in rook_files if f > king_file), default=None)
+        elif king_file is not None and letter in "Qq":
+            wanted = min((f for f in rook_files if f < king_file), default=None)
+        elif king_file is not None and "abcdefgh".index(letter.lower()) in rook_files:
+            wanted = "abcdefgh".index(letter.lower())
+        if wanted is None:
+            notes.append(f"castling right {letter} dropped: king and rook are not in place")
+        elif not chess960 and (king_file != 4 or wanted not in (0, 7)):
+            notes.append(f"castling right {letter} dropped: it needs UCI_Chess960")
+        else:
+            state["castling"] |= np.uint64(1 << (rank + wanted))
+    return notes
+
+
+def _set_en_passant(state: State, men: dict[int, str], text: str) -> list[str]:
+    state["ep"] = NO_SQUARE
+    if text == "-":
+        return []
+    if not re.fullmatch("[a-h][1-8]", text):
+        raise PositionError(f"the en-passant field must be - or a square, not {_quote(text)}")
+    square = "abcdefgh".index(text[0]) + 8 * (int(text[1]) - 1)
+    up, rank, pawn = (8, 5, "p") if state["turn"] == WHITE else (-8, 2, "P")
+    behind_is_free = square not in men and square + up not in men if square >> 3 == rank else False
+    if not behind_is_free or men.get(square - up) != pawn:
+        return [f"en-passant square {text} dropped: no pawn has just passed it"]
+    state["ep"] = square
+    return []
+
+
+def _parse_count(fields: list[str], index: int, what: str, default: int) -> int:
+    if len(fields) <= index or fields[index] == "-":
+        return default
+    if not re.fullmatch("[0-9]+", fields[index], re.ASCII):
+        raise PositionError(f"the FEN's {what} must be a number from 0 on, not {_quote(fields[index])}")
+    return min(int(fields[index][:9]), 65535)
+
+
+def format_fen(state: State) -> str:
+    """The FEN of one State[]; the en-passant square only where taking is legal, X-FEN castling letters."""
+    rows = []
+    for rank in range(7, -1, -1):
+        row = ""
+        for square in range(8 * rank, 8 * rank + 8):
+            letter = _letter_at(state, square)
+            if letter:
+                row += letter
+            elif row and row[-1].isdigit():
+                row = row[:-1] + str(int(row[-1]) + 1)
+            else:
+                row += "1"
+        rows.append(row)
+    turn = int(state["turn"])
+    ep = "-" if state["ep"] == NO_SQUARE else square_name(int(state["ep"]))
+    number = int(state["ply"]) // 2 + 1
+    return f"{'/'.join(rows)} {'wb'[turn]} {_format_castling(state)} {ep} {int(state['rule50'])} {number}"
+
+
+def _letter_at(state: State, square: int) -> str:
+    for piece, name in enumerate(PIECES):
+        if int(state[name]) >> square & 1:
+            return _LETTERS[piece if int(state["white"]) >> square & 1 else piece + 6]
+    return ""
+
+
+def _format_castling(state: State) -> str:
+    text = ""
+    for side, rank in (("white", 0), ("black", 56)):
+        men = int(state[side])
+        king = (int(state["kings"]) & men).bit_length() - 1
+        rooks = [s for s in range(rank, rank + 8) if (int(state["rooks"]) & men) >> s & 1]
+        rights = [s for s in rooks if int(state["castling"]) >> s & 1]
+        for square in sorted(rights, reverse=True):
+            outermost = square == (max(rooks) if square > king else min(rooks))
+            letter = ("K" if square > king else "Q") if outermost else "ABCDEFGH"[square & 7]
+            text += letter if rank == 0 else letter.lower()
+    return text or "-"
+
+
+def is_castling(state: State, move: int) -> bool:
+    """Whether a legal move is castling (the king taking its own rook)."""
+    own = int(state["white" if state["turn"] == WHITE else "black"])
+    return bool(own >> (move >> 6 & 63) & 1)
+
+
+def format_uci(state: State, move: int, *, chess960: bool = False) -> str:
+    """A legal move in UCI notation; castling as e1g1, or as e1h1 in Chess960."""
+    source, target, promotion = move & 63, move >> 6 & 63, move >> 12
+    if not chess960 and is_castling(state, move):
+        target = (source & 56) + (6 if target > source else 2)
+    return square_name(source) + square_name(target) + ("", "n", "b", "r", "q")[promotion]
+
+
+def parse_uci(state: State, text: str) -> int:
+    """The legal move that UCI notation names, castling in either form. Errors: IllegalMoveError."""
+    moves = list_moves(state)[0]
+    for castling_form in (True, False):  # king takes rook first: in Chess960 it cannot mean anything else
+        for move in moves:
+            if format_uci(state, move, chess960=castling_form) == text and (
+                castling_form or not is_castling(state, move) or abs((move & 7) - "abcdefgh".index(text[2])) == 2
+            ):
+                return int(move)
+    if not re.fullmatch("[a-h][1-8][a-h][1-8][nbrq]?", text):
+        raise IllegalMoveError(f"{_quote(text)} is not a move in UCI notation such as e2e4 or e7e8q")
+    hint = "; a promotion needs its piece, e.g. q" if any(m >> 12 and format_uci(state, m)[:4] == text for m in moves) else ""
+    raise IllegalMoveError(f"{text} is not legal in {format_fen(state)}{hint}")

@@ -1,0 +1,94 @@
+"""The 119 input planes of chess (Table S1), u1[119, 8, 8], seen by the side to move: its own first rank is row 0.
+
+For each of the last 8 positions, newest first: P N B R Q K of the side to move, P N B R Q K of its opponent, "occurred
+once before", "occurred twice before" (14 planes); positions before the game's start are zero. Then the colour (1 when
+white, the first player, is to move), the plies played, castling king-side and queen-side of the side to move and of its
+opponent, and the plies without progress. The two counts are plain numbers that stop at 255; the network scales them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...jit import byte_swap, device, kernel, lowest_bit
+from .attacks import ALL, NONE, bit, first
+from .state import WHITE
+
+HISTORY = 8
+STEP_PLANES = 14
+NUM_PLANES = HISTORY * STEP_PLANES + 7
+PLY_PLANE, NO_PROGRESS_PLANE = 113, 118
+
+
+def plane_scale() -> NDArray[np.float32]:
+    """f4[C]: what a network multiplies each plane by, so that counts are about as large as pieces."""
+    scale = np.ones(NUM_PLANES, np.float32)
+    scale[[PLY_PLANE, NO_PROGRESS_PLANE]] = 1 / 128
+    return scale
+
+
+@device
+def _set_squares(out, row, plane, bits, flip):
+    if flip:
+        bits = byte_swap(bits)
+    while bits:
+        square, bits = first(bits)
+        out[row, plane * 64 + square] = 1
+
+
+@device
+def _fill_plane(out, row, plane, value):
+    if value:
+        for square in range(64):
+            out[row, plane * 64 + square] = value
+
+
+@device
+def encode_row(states, newest, oldest, history, out, row):
+    """Write the planes of states[newest], whose game begins at states[oldest], to out[row] (u1[C * H * W])."""
+    for i in range(NUM_PLANES * 64):
+        out[row, i] = 0
+    now = states[newest]
+    flip = now.turn != WHITE
+    for t in range(history):
+        if newest - t < oldest:
+            break
+        s = states[newest - t]
+        own, enemy = (s.black, s.white) if flip else (s.white, s.black)
+        for side in range(2):
+            men = own if side == 0 else enemy
+            plane = t * STEP_PLANES + 6 * side
+            _set_squares(out, row, plane, s.pawns & men, flip)
+            _set_squares(out, row, plane + 1, s.knights & men, flip)
+            _set_squares(out, row, plane + 2, s.bishops & men, flip)
+            _set_squares(out, row, plane + 3, s.rooks & men, flip)
+            _set_squares(out, row, plane + 4, s.queens & men, flip)
+            _set_squares(out, row, plane + 5, s.kings & men, flip)
+        if s.repetitions:
+            _fill_plane(out, row, t * STEP_PLANES + 12, 1)
+        if s.repetitions >= 2:
+            _fill_plane(out, row, t * STEP_PLANES + 13, 1)
+    constant = HISTORY * STEP_PLANES
+    _fill_plane(out, row, constant, 0 if flip else 1)
+    _fill_plane(out, row, PLY_PLANE, min(np.int64(now.ply), 255))
+    own, enemy = (now.black, now.white) if flip else (now.white, now.black)
+    for side in range(2):
+        men = own if side == 0 else enemy
+        king = lowest_bit(now.kings & men)
+        rooks = now.castling & men
+        above = ALL << np.uint64(king)
+        _fill_plane(out, row, constant + 2 + 2 * side, 1 if rooks & above != NONE else 0)
+        _fill_plane(out, row, constant + 3 + 2 * side, 1 if rooks & (bit(king) - np.uint64(1)) != NONE else 0)
+    _fill_plane(out, row, NO_PROGRESS_PLANE, min(np.int64(now.rule50), 255))
+
+
+@kernel
+def encode(states, index, first_index, history, out):
+    """out u1[B, C * H * W] = the planes of states[index[b]].
+
+    states: State[N], games whole and in order; index i8[B]; first_index i8[B], where the game of states[index[b]]
+    begins; history: positions shown, 1..8.
+    """
+    for b in range(index.shape[0]):
+        encode_row(states, index[b], first_index[b], history, out, b)

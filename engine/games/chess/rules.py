@@ -1,0 +1,503 @@
+"""The rules of chess and Chess960: legal moves, making them, check, and the draws a player need not claim.
+
+A move is u16: from + 64 * to + 4096 * promotion (0 none, 1 knight, 2 bishop, 3 rook, 4 queen). Castling is the king
+taking its own rook, in standard chess too, so that both games share every line of this file.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...jit import borrow, device, kernel, lowest_bit, popcount
+from .attacks import (
+    ALL,
+    KING_ATTACKS,
+    KNIGHT_ATTACKS,
+    NONE,
+    NOT_A_FILE,
+    NOT_H_FILE,
+    between_diagonal,
+    between_straight,
+    bishop_attacks,
+    bit,
+    first,
+    knight_attacks,
+    pawn_attacks,
+    rook_attacks,
+    slider_attacks,
+)
+from .state import CASTLING_KEYS, EP_KEYS, NO_SQUARE, PIECE_KEYS, STATE, TURN_KEY, WHITE, State
+
+MAX_MOVES = 256  # a legal position has at most 218; parse refuses positions that could have more
+
+_1 = np.uint64(1)
+_RANK_1, _RANK_3 = np.uint64(0xFF), np.uint64(0xFF0000)
+_RANK_6, _RANK_8 = np.uint64(0xFF << 40), np.uint64(0xFF << 56)
+_LIGHT = np.uint64(0x55AA55AA55AA55AA)
+
+
+@device
+def _sides(s):
+    """Own and enemy men of the side to move."""
+    if s.turn == WHITE:
+        return s.white, s.black
+    return s.black, s.white
+
+
+@device
+def _attacked_by(s, square, enemy, occupied):
+    """Whether any man in ``enemy`` (of the side not to move) attacks a square, given the occupied squares."""
+    straight = (s.rooks | s.queens) & enemy
+    diagonal = (s.bishops | s.queens) & enemy
+    attackers = (
+        (KNIGHT_ATTACKS[square] & s.knights)
+        | (KING_ATTACKS[square] & s.kings)
+        | (pawn_attacks(bit(square), s.turn) & s.pawns)
+    ) & enemy
+    attackers |= rook_attacks(square, occupied) & straight
+    attackers |= bishop_attacks(square, occupied) & diagonal
+    return attackers != NONE
+
+
+@device
+def in_check(s):
+    """Whether the side to move is in check."""
+    own, enemy = _sides(s)
+    return _attacked_by(s, lowest_bit(s.kings & own), enemy, own | enemy)
+
+
+@device
+def enemy_in_check(s):
+    """Whether the side that is not to move is in check: such a position cannot arise in a game."""
+    own, enemy = _sides(s)
+    king = lowest_bit(s.kings & enemy)
+    occupied = own | enemy
+    attackers = (
+        (KNIGHT_ATTACKS[king] & s.knights)
+        | (KING_ATTACKS[king] & s.kings)
+        | (pawn_attacks(bit(king), 1 - s.turn) & s.pawns)
+        | (rook_attacks(king, occupied) & (s.rooks | s.queens))
+        | (bishop_attacks(king, occupied) & (s.bishops | s.queens))
+    )
+    return (attackers & own) != NONE
+
+
+@device
+def _pins_and_checks(s, own, enemy, king):
+    """(squares that end a check, diagonal pins, straight pins, number of checkers).
+
+    The first is ALL without a check and empty in double check. A pinned man may move along its pin only: the pins are
+    the squares from the king to the pinner, which is included.
+    """
+    occupied = own | enemy
+    checkers = ((KNIGHT_ATTACKS[king] & s.knights) | (pawn_attacks(bit(king), s.turn) & s.pawns)) & enemy
+    evasions = checkers
+    pinned_diagonal, pinned_straight = NONE, NONE
+
+    sliders = rook_attacks(king, enemy) & (s.rooks | s.queens) & enemy
+    while sliders:
+        square, sliders = first(sliders)
+        path = between_straight(king, square)
+        blockers = path & own
+        if blockers == NONE:
+            checkers |= bit(square)
+            evasions |= path | bit(square)
+        elif blockers & (blockers - _1) == NONE:
+            pinned_straight |= path | bit(square)
+    sliders = bishop_attacks(king, enemy) & (s.bishops | s.queens) & enemy
+    while sliders:
+        square, sliders = first(sliders)
+        path = between_diagonal(king, square)
+        blockers = path & own
+        if blockers == NONE:
+            checkers |= bit(square)
+            evasions |= path | bit(square)
+        elif blockers & (blockers - _1) == NONE:
+            pinned_diagonal |= path | bit(square)
+
+    number = popcount(checkers)
+    if number == 0:
+        evasions = ALL
+    elif number > 1:
+        evasions = NONE
+    return evasions, pinned_diagonal, pinned_straight, number
+
+
+@device
+def _king_danger(s, own, enemy, king):
+    """Squares the enemy attacks when the king is lifted off the board."""
+    occupied = (own | enemy) & ~bit(king)
+    return (
+        slider_attacks((s.bishops | s.queens) & enemy, (s.rooks | s.queens) & enemy, occupied)
+        | knight_attacks(s.knights & enemy)
+        | pawn_attacks(s.pawns & enemy, 1 - s.turn)
+        | KING_ATTACKS[lowest_bit(s.kings & enemy)]
+    )
+
+
+@device
+def _ep_is_safe(s, own, enemy, king, capturer):
+    """Whether taking en passant from ``capturer`` leaves the own king safe."""
+    target = np.int64(s.ep)
+    victim = target - 8 if s.turn == WHITE else target + 8
+    occupied = ((own | enemy) & ~(bit(capturer) | bit(victim))) | bit(target)
+    return not _attacked_by(s, king, enemy & ~bit(victim), occupied)
+
+
+@device
+def _emit(moves, row, n, source, targets):
+    """Append the moves of one man to moves[row, n:]; with ``moves`` None only count."""
+    if moves is None:
+        return n + popcount(targets)
+    else:
+        while targets:
+            to, targets = first(targets)
+            moves[row, n] = source + (to << 6)
+            n += 1
+        return n
+
+
+@device
+def _emit_pawns(moves, row, n, targets, delta):
+    """Append the moves of pawns that reach ``targets`` by a step of ``delta`` squares, promotions in all four kinds."""
+    if moves is None:
+        return n + popcount(targets) + 3 * popcount(targets & (_RANK_1 | _RANK_8))
+    else:
+        while targets:
+            to, targets = first(targets)
+            move = to - delta + (to << 6)
+            if to < 8 or to >= 56:
+                for promotion in range(4, 0, -1):
+                    moves[row, n] = move + (promotion << 12)
+                    n += 1
+            else:
+                moves[row, n] = move
+                n += 1
+        return n
+
+
+@device
+def _shift(bits, delta):
+    return bits << np.uint64(delta) if delta > 0 else bits >> np.uint64(-delta)
+
+
+@device
+def _pawn_moves(s, moves, row, n, own, enemy, king, evasions, pinned_diagonal, pinned_straight):
+    pawns = s.pawns & own
+    empty = ~(own | enemy)
+    up = 8 if s.turn == WHITE else -8
+    third = _RANK_3 if s.turn == WHITE else _RANK_6
+
+    free = pawns & ~pinned_diagonal
+    steps = (_shift(free & ~pinned_straight, up) | (_shift(free & pinned_straight, up) & pinned_straight)) & empty
+    double_steps = _shift(steps & third, up) & empty & evasions
+    n = _emit_pawns(moves, row, n, steps & evasions, up)
+    n = _emit_pawns(moves, row, n, double_steps, 2 * up)
+
+    free = pawns & ~pinned_straight
+    for side in range(2):
+        delta = up - 1 if side == 0 else up + 1
+        files = NOT_A_FILE if side == 0 else NOT_H_FILE
+        loose, pinned = free & files & ~pinned_diagonal, free & files & pinned_diagonal
+        targets = _shift(loose, delta) | (_shift(pinned, delta) & pinned_diagonal)
+        n = _emit_pawns(moves, row, n, targets & enemy & evasions, delta)
+
+    if s.ep != NO_SQUARE:
+        capturers = pawn_attacks(bit(np.int64(s.ep)), 1 - s.turn) & pawns
+        while capturers:
+            square, capturers = first(capturers)
+            if _ep_is_safe(s, own, enemy, king, square):
+                n = _emit(moves, row, n, square, bit(np.int64(s.ep)))
+    return n
+
+
+@device
+def _span(a, b):
+    """Squares from a to b on one rank, both included."""
+    low, high = min(a, b), max(a, b)
+    return (bit(high) | (bit(high) - _1)) & ~(bit(low) - _1)
+
+
+@device
+def _castling_moves(s, moves, row, n, own, enemy, king, danger, pinned_straight):
+    rooks = s.castling & own & ~pinned_straight
+    while rooks:
+        rook, rooks = first(rooks)
+        rank = king & 56
+        king_to = rank + (6 if rook > king else 2)
+        rook_to = rank + (5 if rook > king else 3)
+        king_path, rook_path = _span(king, king_to), _span(rook, rook_to)
+        others = (own | enemy) & ~(bit(king) | bit(rook))
+        if (king_path | rook_path) & others == NONE and king_path & danger == NONE:
+            n = _emit(moves, row, n, king, bit(rook))
+    return n
+
+
+@device
+def generate(s, moves, row):
+    """Write the legal moves to moves[row] and return their number (i64); with ``moves`` None only count them."""
+    own, enemy = _sides(s)
+    king = lowest_bit(s.kings & own)
+    evasions, pinned_diagonal, pinned_straight, checkers = _pins_and_checks(s, own, enemy, king)
+    danger = _king_danger(s, own, enemy, king)
+    n = _emit(moves, row, 0, king, KING_ATTACKS[king] & ~(own | danger))
+    if checkers > 1:
+        return n
+    occupied = own | enemy
+    allowed = ~own & evasions
+
+    n = _pawn_moves(s, moves, row, n, own, enemy, king, evasions, pinned_diagonal, pinned_straight)
+    men = s.knights & own & ~(pinned_diagonal | pinned_straight)
+    while men:
+        square, men = first(men)
+        n = _emit(moves, row, n, square, KNIGHT_ATTACKS[square] & allowed)
+    men = (s.bishops | s.queens) & own & ~pinned_straight
+    while men:
+        square, men = first(men)
+        targets = bishop_attacks(square, occupied) & allowed
+        if pinned_diagonal & bit(square):
+            targets &= pinned_diagonal
+        n = _emit(moves, row, n, square, targets)
+    men = (s.rooks | s.queens) & own & ~pinned_diagonal
+    while men:
+        square, men = first(men)
+        targets = rook_attacks(square, occupied) & allowed
+        if pinned_straight & bit(square):
+            targets &= pinned_straight
+        n = _emit(moves, row, n, square, targets)
+    if checkers == 0 and s.castling & own:
+        n = _castling_moves(s, moves, row, n, own, enemy, king, danger, pinned_straight)
+    return n
+
+
+@device
+def _piece_at(s, square):
+    """Which of the six kinds stands on a square (i64); meaningless on an empty one."""
+    shift = np.uint64(square)
+    return np.int64(
+        ((s.knights >> shift) & _1)
+        + ((s.bishops >> shift) & _1) * np.uint64(2)
+        + ((s.rooks >> shift) & _1) * np.uint64(3)
+        + ((s.queens >> shift) & _1) * np.uint64(4)
+        + ((s.kings >> shift) & _1) * np.uint64(5)
+    )
+
+
+@device
+def _piece_key(colour, piece, square):
+    return PIECE_KEYS[(colour * 6 + piece) * 64 + square]
+
+
+@device
+def _moved(board, source, target):
+    """A piece's bitboard after a man went from source to target and whatever stood there vanished."""
+    present = (board >> np.uint64(source)) & _1
+    return (board & ~(bit(source) | bit(target))) | (present << np.uint64(target))
+
+
+@device
+def make(s, d, move):
+    """Play a legal move: ``d`` becomes the position after it. ``d.repetitions`` is left 0 for the caller to count."""
+    source, target, promotion = np.int64(move & 63), np.int64((move >> 6) & 63), np.int64(move >> 12)
+    us = np.int64(s.turn)
+    own, enemy = _sides(s)
+    up = 8 if us == WHITE else -8
+    piece = _piece_at(s, source)
+    key = s.key ^ TURN_KEY
+    if s.ep != NO_SQUARE:
+        key ^= EP_KEYS[s.ep & 7]
+    d.ep = NO_SQUARE
+    d.turn = 1 - us
+    d.repetitions = 0
+    d.ply = s.ply + 1 if s.ply < 65535 else 65535
+    d.rule50 = s.rule50 + 1 if s.rule50 < 65535 else 65535
+
+    lost_rights = s.castling & (bit(source) | bit(target) | (own if piece == 5 else NONE))
+    d.castling = s.castling ^ lost_rights
+    while lost_rights:
+        square, lost_rights = first(lost_rights)
+        key ^= CASTLING_KEYS[square]
+
+    if own & bit(target):  # castling
+        rank = source & 56
+        king_to = rank + (6 if target > source else 2)
+        rook_to = rank + (5 if target > source else 3)
+        d.pawns, d.knights, d.bishops, d.queens = s.pawns, s.knights, s.bishops, s.queens
+        d.kings = (s.kings & ~bit(source)) | bit(king_to)
+        d.rooks = (s.rooks & ~bit(target)) | bit(rook_to)
+        own = (own & ~(bit(source) | bit(target))) | bit(king_to) | bit(rook_to)
+        key ^= _piece_key(us, 5, source) ^ _piece_key(us, 5, king_to)
+        key ^= _piece_key(us, 3, target) ^ _piece_key(us, 3, rook_to)
+    else:
+        d.pawns = _moved(s.pawns, source, target)
+        d.knights = _moved(s.knights, source, target)
+        d.bishops = _moved(s.bishops, source, target)
+        d.rooks = _moved(s.rooks, source, target)
+        d.queens = _moved(s.queens, source, target)
+        d.kings = _moved(s.kings, source, target)
+        key ^= _piece_key(us, piece, source) ^ _piece_key(us, piece, target)
+        own = _moved(own, source, target)
+        if enemy & bit(target):
+            key ^= _piece_key(1 - us, _piece_at(s, target), target)
+            enemy &= ~bit(target)
+            d.rule50 = 0
+        if piece == 0:
+            d.rule50 = 0
+            if promotion:
+                d.pawns &= ~bit(target)
+                if promotion == 1:
+                    d.knights |= bit(target)
+                elif promotion == 2:
+                    d.bishops |= bit(target)
+                elif promotion == 3:
+                    d.rooks |= bit(target)
+                else:
+                    d.queens |= bit(target)
+                key ^= _piece_key(us, 0, target) ^ _piece_key(us, promotion, target)
+            elif target == np.int64(s.ep):
+                victim = target - up
+                d.pawns &= ~bit(victim)
+                enemy &= ~bit(victim)
+                key ^= _piece_key(1 - us, 0, victim)
+    d.white, d.black = (own, enemy) if us == WHITE else (enemy, own)
+    if piece == 0 and target - source == 2 * up:
+        d.ep = source + up
+        if _ep_is_legal(d):
+            key ^= EP_KEYS[source & 7]
+        else:
+            d.ep = NO_SQUARE
+    d.key = key
+
+
+@device
+def _ep_is_legal(s):
+    """Whether some pawn of the side to move can legally take en passant on ``s.ep``."""
+    own, enemy = _sides(s)
+    capturers = pawn_attacks(bit(np.int64(s.ep)), 1 - s.turn) & s.pawns & own
+    while capturers:
+        square, capturers = first(capturers)
+        if _ep_is_safe(s, own, enemy, lowest_bit(s.kings & own), square):
+            return True
+    return False
+
+
+@device
+def settle(s):
+    """Finish a position set up by hand: drop an en-passant square that cannot be used, compute the key."""
+    if s.ep != NO_SQUARE and not _ep_is_legal(s):
+        s.ep = NO_SQUARE
+    key = NONE
+    men = s.white | s.black
+    while men:
+        square, men = first(men)
+        colour = 0 if s.white & bit(square) else 1
+        key ^= _piece_key(colour, _piece_at(s, square), square)
+    rooks = s.castling
+    while rooks:
+        square, rooks = first(rooks)
+        key ^= CASTLING_KEYS[square]
+    if s.ep != NO_SQUARE:
+        key ^= EP_KEYS[s.ep & 7]
+    if s.turn != WHITE:
+        key ^= TURN_KEY
+    s.key = key
+
+
+@device
+def insufficient_material(s):
+    """Neither side can mate by any sequence of moves: no pawn, rook or queen, and at most a knight or bishops of one
+    square colour."""
+    if s.pawns | s.rooks | s.queens:
+        return False
+    men = popcount(s.white | s.black)
+    if men <= 3:
+        return True
+    if s.knights:
+        return False
+    return (s.bishops & _LIGHT) == NONE or (s.bishops & ~_LIGHT) == NONE
+
+
+@kernel
+def settle_all(states):
+    """Finish positions set up by hand, State[N], in place: see :func:`settle`."""
+    for i in range(states.shape[0]):
+        settle(states[i])
+
+
+@kernel
+def play_move(states, move):
+    """states[1] becomes the position after ``move`` in states[0]; its repetitions are not counted."""
+    make(states[0], states[1], move)
+
+
+@kernel
+def count_repetitions(states, first_index):
+    """Set ``repetitions`` of every state of whole games laid end to end, in place.
+
+    states: State[N]; first_index: i8[N], index of the first state of the game that each belongs to.
+    """
+    for i in range(states.shape[0]):
+        count_earlier(states, i, first_index[i])
+
+
+@device
+def count_earlier(states, i, oldest):
+    """Set states[i].repetitions to the earlier occurrences of that position in states[oldest:i]."""
+    s = states[i]
+    reach = i - np.int64(s.rule50)
+    stop = reach if reach > oldest else oldest
+    count = 0
+    j = i - 4
+    while j >= stop:
+        if states[j].key == s.key:
+            count += 1 + states[j].repetitions
+            break
+        j -= 2
+    s.repetitions = count if count < 255 else 255
+
+
+@kernel
+def count_last(line):
+    """Count the repetitions of the last state of a line, State[n], in place."""
+    count_earlier(line, line.shape[0] - 1, 0)
+
+
+@kernel
+def legal_moves(states, moves):
+    """moves u2[1, MAX_MOVES] gets the legal moves of states[0]; returns (their number, whether in check, whether the
+    enemy is in check, whether the material is insufficient)."""
+    s = states[0]
+    return generate(s, moves, 0), in_check(s), enemy_in_check(s), insufficient_material(s)
+
+
+@device
+def _perft(states, moves, depth):
+    n = generate(states[depth], moves, depth)
+    total = np.int64(0)
+    for i in range(n):
+        make(states[depth], states[depth - 1], moves[depth, i])
+        if depth == 2:
+            total += generate(states[1], None, 0)
+        else:
+            total += _perft(states, moves, depth - 1)
+    return total
+
+
+@kernel
+def perft_kernel(states, moves, depth):
+    """Leaves of the legal move tree below states[depth]; states: State[depth + 1] and moves: u2[depth + 1, MAX_MOVES]
+    are working space. The last ply is counted, not made (bulk counting)."""
+    states, moves = borrow(states), borrow(moves)
+    if depth == 0:
+        return np.int64(1)
+    if depth == 1:
+        return generate(states[1], None, 0)
+    return _perft(states, moves, depth)
+
+
+def perft(state: State, depth: int) -> int:
+    """Number of leaves of the legal move tree of ``depth`` plies below one State[]."""
+    states = np.zeros(depth + 1, STATE)
+    states[depth] = state
+    moves = np.empty((depth + 1, MAX_MOVES), np.uint16)
+    return int(perft_kernel(states, moves, depth))

@@ -1,0 +1,91 @@
+"""What a search says while it thinks and when it is done. Moves are text in the game's own notation."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Wdl:
+    """Chances of win, draw and loss for the side to move; they add up to 1."""
+
+    win: float
+    draw: float
+    loss: float
+
+    @property
+    def value(self) -> float:
+        """Expected outcome in [-1, 1] for the side to move."""
+        return self.win - self.loss
+
+    def permille(self) -> tuple[int, int, int]:
+        """The three chances in 1/1000, adding up to exactly 1000."""
+        win, loss = round(1000 * self.win), round(1000 * self.loss)
+        win, loss = min(max(win, 0), 1000), min(max(loss, 0), 1000)
+        loss = min(loss, 1000 - win)
+        return win, 1000 - win - loss, loss
+
+
+def centipawns(value: float) -> int:
+    """Centipawns of an expected outcome in [-1, 1], the same side's view; 0.5 is about 90 and +-1 about 12,800.
+
+    The tangent is the customary conversion of engines without a material score (Lc0's ``centipawn``).
+    """
+    clipped = min(max(value, -1.0), 1.0)
+    return round(90.0 * math.tan(1.5637541897 * clipped))
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One principal variation. ``mate`` is in full moves: positive when the side to move mates, negative when mated."""
+
+    cp: int  # centipawns, side to move's view
+    mate: int | None
+    wdl: Wdl
+    visits: int  # N of the line's first move
+    prior: float  # P of the line's first move
+    pv: tuple[str, ...]  # legal moves from the root on
+
+
+@dataclass(frozen=True, slots=True)
+class MoveStats:
+    """Statistics of one root edge; ``value`` (Q) and ``wdl`` are from the view of the side to move at the root."""
+
+    move: str
+    visits: int  # N
+    prior: float  # P
+    value: float  # Q; the first-play-urgency value when unvisited
+    draw: float  # chance of a draw
+    exploration: float  # U
+    net_value: float | None  # V, the net's own value of the position after the move; None when not evaluated
+    terminal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ThinkingInfo:
+    """One report of a running search; ``lines`` are the best first (MultiPV), at least one unless ``message`` is set."""
+
+    depth: int  # mean depth of the simulations in plies, at least 1
+    seldepth: int  # greatest depth
+    nodes: int  # visits of the root
+    nps: int  # simulations a second in this search
+    time_ms: int
+    hashfull: int  # permille of the tree's memory in use
+    lines: tuple[Line, ...]
+    move_stats: tuple[MoveStats, ...] = ()  # root edges, when asked for
+    message: str | None = None  # a sentence for the user, e.g. that the tree's memory is full
+
+
+@dataclass(frozen=True, slots=True)
+class BestMove:
+    """The end of a search. ``move`` is ``None`` when there is no legal move or no position is held."""
+
+    move: str | None
+    ponder: str | None = None
+    lines: tuple[Line, ...] = ()  # the last report's lines
+    nodes: int = 0
+    time_ms: int = 0
+    resign: bool = False  # the side to move should give up (only when a resign threshold is set)
+    messages: tuple[str, ...] = field(default=())
+    error: BaseException | None = None  # a bug or an evaluator failure that ended the search early; ``move`` is legal

@@ -1,0 +1,33 @@
+"""When a search has to stop: what a protocol's ``go`` says, in one record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one search; ``None`` means not given. Times are in milliseconds and may be zero or negative.
+
+    With nothing given at all the search is unbounded, as with ``infinite``.
+    """
+
+    nodes: int | None = None  # visits of the root, those kept from the previous search not counted
+    depth: int | None = None  # mean depth of the tree in plies, as in ThinkingInfo.depth
+    mate: int | None = None  # stop when a mate in this many moves (or fewer) is proven
+    movetime: int | None = None  # ms for this move
+    time: tuple[int | None, int | None] = (None, None)  # ms left on the clock of the first and the second player
+    increment: tuple[int, int] = (0, 0)  # ms added after each move
+    byoyomi: int = 0  # ms a move after the clock has run out (shogi, Go)
+    movestogo: int | None = None  # moves to the next time control; None or 0 = sudden death
+    infinite: bool = False  # no answer before stop()
+    ponder: bool = False  # no answer before stop() or ponderhit(); the clocks count from the hit
+    searchmoves: tuple[str, ...] = ()  # search only these root moves (illegal ones are left out); empty = all
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the search ends by itself."""
+        if self.infinite:
+            return False
+        clock = any(t is not None for t in self.time) or self.byoyomi > 0
+        return clock or any(x is not None for x in (self.nodes, self.depth, self.mate, self.movetime))

@@ -1,0 +1,74 @@
+"""What a net says of itself: the metadata inside its ONNX file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from .errors import NetError
+
+FORMAT = "1"  # of this metadata; a reader refuses a greater one
+PREFIX = "az_engine."
+
+
+@dataclass(frozen=True, slots=True)
+class NetInfo:
+    """Metadata of one net. The ONNX file keeps each field as the string property ``az_engine.<field>``."""
+
+    game: str  # "chess"
+    planes: tuple[int, int, int]  # C, H, W of the input
+    actions: int  # A, size of the policy
+    planes_version: int  # meaning of the planes, Game.planes_version
+    moves_version: int  # meaning of the actions, Game.moves_version
+    value_head: str  # "wdl" ([B, 3] logits) or "value" ([B, 1], tanh)
+    name: str = ""
+    architecture: str = ""  # e.g. "dual-res 6x64 se"
+    history: int = 8  # positions of history that the planes hold; older ones are zero
+    step: int = 0  # training step
+    trained_on: str = ""  # what it learned from, one sentence
+    quantisation: str = "fp32"  # or "int8"
+    license: str = ""
+    ready_batch: int = 0  # batch size that it was made for; 0 = any
+
+    def to_metadata(self) -> dict[str, str]:
+        """As ONNX metadata properties."""
+        props = {PREFIX + "format": FORMAT}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            props[PREFIX + f.name] = "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        return props
+
+    @classmethod
+    def from_metadata(cls, props: Mapping[str, str]) -> NetInfo:
+        """Read the properties of an ONNX file.
+
+        Errors: NetError when they are missing, of a newer format or not of their kind.
+        """
+        if PREFIX + "format" not in props:
+            raise NetError("this ONNX file has no az-engine metadata; give a net made by az-engine train")
+        if props[PREFIX + "format"] != FORMAT:
+            raise NetError(f"this net has metadata format {props[PREFIX + 'format'][:20]!r}; update az-engine to use it")
+        values: dict[str, object] = {}
+        for f in fields(cls):
+            text = props.get(PREFIX + f.name)
+            if text is None:
+                continue
+            try:
+                if f.type == "int":
+                    values[f.name] = int(text)
+                elif f.type == "tuple[int, int, int]":
+                    c, h, w = (int(x) for x in text.split("x"))
+                    values[f.name] = (c, h, w)
+                else:
+                    values[f.name] = text
+            except ValueError as error:
+                raise NetError(f"the net's metadata {f.name!r} is broken ({text[:40]!r}); export the net again") from error
+        try:
+            return cls(**values)  # type: ignore[arg-type]
+        except TypeError as error:
+            raise NetError("the net's metadata lacks its game or shapes; export the net again") from error
+
+    def summary(self) -> str:
+        """One line for people."""
+        parts = [self.name or self.architecture or "net", self.game, self.architecture, self.quantisation, self.trained_on]
+        return ", ".join(dict.fromkeys(p for p in parts if p))

@@ -1,0 +1,52 @@
+"""Every setting of the engine and its search, one line of meaning and unit each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class SearchParams:
+    """Settings of the tree search; the defaults are those used for playing.
+
+    ``az`` and ``agz`` name the papers' settings: see :func:`paper_params`.
+    """
+
+    puct: Literal["az", "agz"] = "az"  # az: c(s) grows with log N(s); agz: constant c_puct
+    c_puct: float = 1.25  # c_init of AlphaZero, or AlphaGo Zero's constant
+    c_base: float = 19652.0  # c_base of AlphaZero
+    fpu: Literal["zero", "reduction", "loss"] = "reduction"  # Q of an unvisited edge: 0 | parent's value - fpu_value * sqrt(visited P) | -1
+    fpu_value: float = 0.33
+    policy_temperature: float = 1.0  # softmax temperature of the priors
+    virtual_loss: int = 1  # losses counted for each simulation in flight
+    solver: bool = True  # back up proven wins, draws and losses
+    root_noise: float = 0.0  # eps of the Dirichlet noise mixed into the root's priors (self-play: 0.25)
+    noise_alpha: float = 0.3  # alpha of the Dirichlet noise
+    temperature: float = 0.0  # tau of the move choice: 0 = most visits
+    seed: int = 0  # of noise and move sampling
+    smart_pruning: bool = True  # stop early when the best move can no longer change
+
+
+def paper_params(preset: Literal["az", "agz"]) -> SearchParams:
+    """The search settings that the papers fix (AlphaZero Methods; AlphaGo Zero Methods, 'Search algorithm')."""
+    return SearchParams(puct=preset, fpu="zero", solver=False, smart_pruning=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """What a user can set on an engine, whatever the protocol calls it."""
+
+    weights_file: str = ""  # path of an ONNX net; "" = the net inside the package; "uniform" = no net
+    hash_mb: int = 256  # memory of tree and position cache together, MiB
+    threads: int = 2  # search workers
+    batch_size: int = 0  # leaves a batch; 0 = chosen from the measured speed
+    provider: str = "auto"  # auto | cpu | cuda | tensorrt | openvino | dml
+    multipv: int = 1  # principal variations reported
+    move_overhead_ms: int = 30  # kept back of every move's time for the GUI and the wire
+    ponder: bool = False  # the GUI may ponder: use of the clock may be bolder
+    chess960: bool = False  # castling is written as king takes rook
+    move_stats: bool = False  # fill ThinkingInfo.move_stats
+    nodes_limit: int = 0  # visits after which any bounded search stops; 0 = none
+    elo: int | None = None  # limit the strength to about this rating
+    search: SearchParams = field(default_factory=SearchParams)
