@@ -65,6 +65,14 @@ class Game(ABC):
         """The line after a legal move, State[n + 1], repetitions counted."""
 
     @abstractmethod
+    def play_at(self, line: State, i: int, move: int) -> None:
+        """line[i + 1] becomes the position after a legal move in line[i], repetitions counted over line[: i + 2]."""
+
+    @abstractmethod
+    def move_between(self, before: State, after: State) -> int:
+        """The move that led from one State[] to the next one of a line, -1 when none does."""
+
+    @abstractmethod
     def legal_moves(self, state: State) -> NDArray[np.uint16]:
         """Legal moves of one State[], u2[m]."""
 

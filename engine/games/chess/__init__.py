@@ -55,9 +55,14 @@ class Chess(Game):
     def play(self, line: State, move: int) -> State:
         longer = np.empty(len(line) + 1, STATE)
         longer[:-1] = line
-        rules.play_move(longer[-2:], move)
-        rules.count_last(longer)
+        self.play_at(longer, len(line) - 1, move)
         return longer
+
+    def play_at(self, line: State, i: int, move: int) -> None:
+        rules.play_in_line(line, i, move)
+
+    def move_between(self, before: State, after: State) -> int:
+        return int(rules.move_between(before.reshape(1), after.reshape(1)))
 
     def legal_moves(self, state: State) -> NDArray[np.uint16]:
         return np.array(notation.list_moves(state)[0], np.uint16)

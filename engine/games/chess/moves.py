@@ -16,7 +16,7 @@ from .rules import generate
 from .state import WHITE
 
 NUM_ACTIONS = 73 * 64
-_DIRECTION = np.array([[5, 4, 3], [6, -1, 2], [7, 0, 1]], np.int64)  # [sign of file step + 1][sign of rank step + 1]
+_DIRECTION = np.array([[5, 4, 3], [6, -1, 2], [7, 0, 1]], np.int64)  # [sign of rank step + 1][sign of file step + 1]
 _KNIGHT = np.full((5, 5), -1, np.int64)  # [file step + 2][rank step + 2]
 for _i, (_f, _r) in enumerate([(1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2)]):
     _KNIGHT[_f + 2, _r + 2] = _i
@@ -40,7 +40,7 @@ def action_of(s, move):
         plane = 56 + _KNIGHT[files + 2, ranks + 2]
     else:
         distance = max(abs(files), abs(ranks))
-        plane = 7 * _DIRECTION[np.sign(files) + 1, np.sign(ranks) + 1] + distance - 1
+        plane = 7 * _DIRECTION[np.sign(ranks) + 1, np.sign(files) + 1] + distance - 1
     return plane * 64 + source
 
 

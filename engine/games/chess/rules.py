@@ -425,9 +425,22 @@ def settle_all(states):
 
 
 @kernel
-def play_move(states, move):
-    """states[1] becomes the position after ``move`` in states[0]; its repetitions are not counted."""
-    make(states[0], states[1], move)
+def play_in_line(line, i, move):
+    """line[i + 1] of State[n] becomes the position after ``move`` in line[i], its repetitions counted."""
+    make(line[i], line[i + 1], move)
+    count_earlier(line, i + 1, 0)
+
+
+@kernel
+def move_between(before, after):
+    """The legal move from before[0] to after[0] (State[1] each), or -1."""
+    moves = np.empty((1, MAX_MOVES), np.uint16)
+    scratch = before.copy()
+    for k in range(generate(before[0], moves, 0)):
+        make(before[0], scratch[0], moves[0, k])
+        if scratch[0].key == after[0].key and scratch[0].rule50 == after[0].rule50:
+            return np.int64(moves[0, k])
+    return np.int64(-1)
 
 
 @kernel
@@ -454,12 +467,6 @@ def count_earlier(states, i, oldest):
             break
         j -= 2
     s.repetitions = count if count < 255 else 255
-
-
-@kernel
-def count_last(line):
-    """Count the repetitions of the last state of a line, State[n], in place."""
-    count_earlier(line, line.shape[0] - 1, 0)
 
 
 @kernel

@@ -1,0 +1,131 @@
+"""When to stop thinking: the seconds one move may take, and the stopwatch they are compared with.
+
+This is the only module of the engine that reads the time. :func:`budget` is a pure function of what the protocol said;
+the search measures itself with a :class:`Stopwatch` and asks :meth:`Budget.should_stop` between batches.
+
+Two figures bound a move. *optimum* is spent when nothing speaks for more: an even share of what is left over the moves
+still expected, a little more than that because the search ends early once its best move can no longer change.
+*maximum* is never exceeded; a search whose best move is being overtaken goes on towards it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .limits import Limits
+
+_SAFETY_MS = 15.0  # kept back beyond the overhead: a batch under way, and the threads between the search and the wire
+_BOLDNESS = 1.2  # optimum / even share: early stops give about this much back
+_PONDER_BONUS = 1.25  # thinking on the opponent's time pays for this much more of our own
+_STRETCH = 4.0  # maximum / optimum at most
+_LARGEST_SHARE = 0.4  # of the time left, for one move of sudden death
+_LAST_SHARE = 0.95  # of the time left, for the last move before the time control
+_GAME_SHAPE = 4.0  # of the distribution of game lengths; larger = narrower
+_LONG_GAME = 40.0  # moves whose overhead is set aside in sudden death
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Seconds for one move; 0 <= optimum <= maximum. Both 0 means: answer with the first legal move at hand."""
+
+    optimum: float
+    maximum: float
+
+    def allowed(self, instability: float = 0.0) -> float:
+        """Seconds to spend; ``instability`` in [0, 1] says how likely more time changes the move (0: not at all)."""
+        return self.optimum + min(max(instability, 0.0), 1.0) * (self.maximum - self.optimum)
+
+    def should_stop(self, elapsed: float, instability: float = 0.0) -> bool:
+        """Whether a search that has run for ``elapsed`` seconds has to end now."""
+        return elapsed >= self.allowed(instability)
+
+
+class Stopwatch:
+    """Time since its making or last restart; safe to read from any thread."""
+
+    __slots__ = ("_clock", "_start")
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Start. ``clock`` returns seconds and never goes back."""
+        self._clock = clock
+        self._start = clock()
+
+    def restart(self) -> None:
+        """Start again from zero (a ponder hit: the clocks count from there)."""
+        self._start = self._clock()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the start."""
+        return self._clock() - self._start
+
+    @property
+    def milliseconds(self) -> int:
+        """Whole milliseconds since the start."""
+        return int(1000.0 * self.seconds)
+
+
+def moves_to_go(ply: int, typical_moves: float) -> float:
+    """Moves that the side to move still has to make: the median over games that have lasted ``ply`` plies.
+
+    Game lengths follow a log-logistic distribution, survival S(m) = 1 / (1 + (m / typical)^shape); the median residual
+    life solves S(m + r) = S(m) / 2 (Clark & El-Taha, "Some useful properties of log-logistic random variables for
+    health care simulations", 2015).
+    """
+    played = ply / 2.0
+    return float(typical_moves * (1.0 + 2.0 * (played / typical_moves) ** _GAME_SHAPE) ** (1.0 / _GAME_SHAPE) - played)
+
+
+def budget(
+    limits: Limits,
+    side: int,
+    ply: int,
+    *,
+    overhead_ms: float = 30.0,
+    ponder: bool = False,
+    typical_moves: float = 45.0,
+) -> Budget | None:
+    """Seconds for the move of ``side`` (0 first player, 1 second), or ``None`` when no time was given.
+
+    Negative times count as zero. A clock given for the opponent alone is taken as none left for us: better an instant
+    move than a lost game. With ``limits.ponder`` the result holds from the ponder hit on.
+
+    ply: half moves played so far. overhead_ms: what each move loses between our answer and the stopped clock.
+    ponder: whether the GUI ponders, so that the opponent's time is ours too. typical_moves: median length of a game,
+    in moves of one player (chess 45).
+    """
+    if limits.infinite:
+        return None
+    found = []
+    if limits.movetime is not None:
+        given = max(limits.movetime, 0)
+        seconds = max(given - overhead_ms, given / 2.0) / 1000.0
+        found.append(Budget(seconds, seconds))
+    if any(t is not None for t in limits.time) or limits.byoyomi > 0:
+        found.append(_clock_budget(limits, side, ply, overhead_ms, ponder, typical_moves))
+    return min(found, key=lambda b: b.maximum, default=None)
+
+
+def _clock_budget(
+    limits: Limits, side: int, ply: int, overhead_ms: float, ponder: bool, typical_moves: float
+) -> Budget:
+    left = float(max(limits.time[side] or 0, 0))
+    increment = float(max(limits.increment[side], 0))
+    moves = max(moves_to_go(max(ply, 0), typical_moves), 1.0)
+    costly = max(moves, _LONG_GAME)
+    if limits.movestogo is not None and limits.movestogo > 0:
+        moves, costly = min(moves, float(limits.movestogo)), min(costly, float(limits.movestogo))
+
+    reserve = overhead_ms + _SAFETY_MS
+    main = max(left - reserve, 0.0)  # what this move could take of the clock
+    free = max(limits.byoyomi - max(reserve - left, 0.0), 0.0)  # byoyomi cannot be saved for later moves
+
+    # Every later move brings its increment and loses its overhead. When the overheads alone would use up the clock, a
+    # sixth of an even share is spent: little, and never more than the clock has.
+    share = max((main + (moves - 1.0) * increment - (costly - 1.0) * overhead_ms) / moves, main / (6.0 * moves))
+    largest = main * max(_LARGEST_SHARE, min(_LAST_SHARE, 1.6 / moves))
+    optimum = min(share * _BOLDNESS * (_PONDER_BONUS if ponder else 1.0), largest)
+    maximum = min(optimum * _STRETCH, largest)
+    return Budget((optimum + free) / 1000.0, (maximum + free) / 1000.0)

@@ -1,0 +1,221 @@
+"""Reading a tree: the best moves at the root, their principal variations and statistics, the move to play."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .games.base import Game, State
+from .games.outcome import LOSS, RUNNING, WIN
+from .info import Line, MoveStats, Wdl, centipawns
+from .jit import borrow, device, kernel
+from .params import SearchParams
+from .puct import exploration_rate
+from .tree import Tree, unpack_prior, unpack_priors
+
+_MAX_PV = 64
+
+
+@device
+def _prefer(a, b):
+    """Whether visited child ``a`` is a better move for its parent than ``b``.
+
+    A quick win first, then what is not lost by more visits, then the longest way to lose.
+    """
+    rank_a = 2 if a.bound == LOSS else (0 if a.bound == WIN else 1)
+    rank_b = 2 if b.bound == LOSS else (0 if b.bound == WIN else 1)
+    if rank_a != rank_b:
+        return rank_a > rank_b
+    if rank_a == 2 and a.plies != b.plies:
+        return a.plies < b.plies
+    if rank_a == 0 and a.plies != b.plies:
+        return a.plies > b.plies
+    if a.n != b.n:
+        return a.n > b.n
+    return a.n > 0 and a.w < b.w  # W is the opponent's view
+
+
+@kernel
+def best_children(nodes, edges, node, out):
+    """The visited edges of a node from best to worst into out i4[K]; returns how many were written."""
+    nodes, edges = borrow(nodes), borrow(edges)
+    nd = nodes[node]
+    count = 0
+    if nd.first_edge < 0:
+        return count
+    for k in range(nd.first_edge, nd.first_edge + nd.children):
+        if nodes[edges[k].child].n == 0:
+            continue
+        at = min(count, out.shape[0] - 1)
+        if count == out.shape[0] and not _prefer(nodes[edges[k].child], nodes[edges[out[at]].child]):
+            continue
+        while at > 0 and _prefer(nodes[edges[k].child], nodes[edges[out[at - 1]].child]):
+            out[at] = out[at - 1]
+            at -= 1
+        out[at] = k
+        count = min(count + 1, out.shape[0])
+    return count
+
+
+@kernel
+def variation(nodes, edges, edge, out):
+    """The moves of the principal variation that begins with ``edge`` into out u2[L]; returns its length."""
+    nodes, edges = borrow(nodes), borrow(edges)
+    best = np.empty(1, np.int32)
+    length = 0
+    while length < out.shape[0]:
+        out[length] = edges[edge].move
+        length += 1
+        child = edges[edge].child
+        if child < 0 or best_children(nodes, edges, child, best) == 0:
+            break
+        edge = best[0]
+    return length
+
+
+@kernel
+def contest(nodes, edges, node):
+    """How settled a node's best move is: (visits of the most and second most visited edge, whether the most visited one
+    also has the best value among those with a tenth of its visits)."""
+    nodes, edges = borrow(nodes), borrow(edges)
+    nd = nodes[node]
+    most, second, best = np.int64(0), np.int64(0), np.int64(-1)
+    for k in range(nd.first_edge, nd.first_edge + nd.children):
+        n = np.int64(nodes[edges[k].child].n)
+        if n > most:
+            most, second, best = n, most, k
+        elif n > second:
+            second = n
+    agree = True
+    if best >= 0:
+        leader = nodes[edges[best].child]
+        for k in range(nd.first_edge, nd.first_edge + nd.children):
+            other = nodes[edges[k].child]
+            if other.n * 10 > leader.n and other.w * leader.n < leader.w * other.n:
+                agree = False
+    return most, second, agree
+
+
+@kernel
+def exploration_terms(nodes, edges, node, params, out):
+    """U of every edge of a node into out f8[n], nothing in flight."""
+    nd, p = nodes[node], params[0]
+    rate = exploration_rate(p, np.float64(nd.n)) * np.sqrt(max(np.float64(nd.n) - 1.0, 0.0))
+    for i in range(nd.edges):
+        e = edges[nd.first_edge + i]
+        n = np.float64(nodes[e.child].n) if e.child >= 0 else 0.0
+        out[i] = rate * unpack_prior(e.prior) / (1.0 + n)
+
+
+def _wdl(node: Any) -> Wdl:
+    """Chances of the side that moved into a visited node."""
+    if node["bound"] != RUNNING:
+        return (Wdl(0.0, 0.0, 1.0), Wdl(0.0, 1.0, 0.0), Wdl(1.0, 0.0, 0.0))[1 - int(node["bound"])]
+    value, draw = -float(node["w"]) / int(node["n"]), float(node["d"]) / int(node["n"])
+    draw = min(max(draw, 0.0), 1.0 - abs(value)) if abs(value) < 1.0 else 0.0
+    return Wdl((1.0 + value - draw) / 2.0, draw, (1.0 - value - draw) / 2.0)
+
+
+def _own_wdl(node: Any) -> Wdl:
+    """Chances of the side to move at a visited node."""
+    seen = _wdl(node)
+    return Wdl(seen.loss, seen.draw, seen.win)
+
+
+def _mate(node: Any) -> int | None:
+    """Full moves to mate for the side that moved into the node, negative when it is mated; None when not proven."""
+    plies = int(node["plies"]) + 1
+    if node["bound"] == LOSS:
+        return (plies + 1) // 2
+    return -(plies // 2) if node["bound"] == WIN else None
+
+
+class Report:
+    """What a tree says about its root. ``line`` is the game up to the root; call under the search's lock."""
+
+    def __init__(self, game: Game, tree: Tree, line: State, *, chess960: bool = False) -> None:
+        self._game, self._tree, self._line = game, tree, line
+        self._chess960 = chess960
+
+    def text(self, moves: list[int]) -> tuple[str, ...]:
+        """Moves from the root on as text."""
+        line, words = self._line, []
+        for move in moves:
+            words.append(self._game.format_move(line[-1], move, chess960=self._chess960))
+            line = self._game.play(line[-1:], move)
+        return tuple(words)
+
+    def lines(self, multipv: int) -> tuple[Line, ...]:
+        """The best ``multipv`` root moves, best first; empty while the root is not expanded."""
+        tree = self._tree
+        root = tree.nodes[tree.root]
+        first, count = int(root["first_edge"]), int(root["edges"])
+        if first < 0:
+            return ()
+        best = np.empty(multipv, np.int32)
+        order = best[: best_children(tree.nodes, tree.edges, tree.root, best)].tolist()
+        order += [k for k in range(first, first + count) if k not in order][: multipv - len(order)]
+        return tuple(self._line_of(k) for k in order)
+
+    def _line_of(self, edge: int) -> Line:
+        tree = self._tree
+        moves = np.empty(_MAX_PV, np.uint16)
+        length = variation(tree.nodes, tree.edges, edge, moves)
+        record = tree.edges[edge]
+        prior = float(unpack_priors(tree.edges["prior"][edge : edge + 1])[0])
+        pv = self.text(moves[:length].tolist())
+        child = tree.nodes[record["child"]] if record["child"] >= 0 else None
+        if child is None or int(child["n"]) == 0:
+            wdl = _own_wdl(tree.nodes[tree.root])
+            return Line(centipawns(wdl.value), None, wdl, 0, prior, pv)
+        wdl = _wdl(child)
+        return Line(centipawns(wdl.value), _mate(child), wdl, int(child["n"]), prior, pv)
+
+    def move_stats(self, params: SearchParams, puct: NDArray[Any]) -> tuple[MoveStats, ...]:
+        """Every root edge, most visited last (as Lc0 prints them)."""
+        tree = self._tree
+        edges, children = tree.children_of(tree.root)
+        if not len(edges):
+            return ()
+        root = tree.nodes[tree.root]
+        exploration = np.empty(len(edges))
+        exploration_terms(tree.nodes, tree.edges, tree.root, puct, exploration)
+        priors = unpack_priors(np.ascontiguousarray(edges["prior"]))
+        seen = float(priors[: len(children)].sum())
+        mean = float(root["w"]) / max(int(root["n"]), 1)
+        unvisited = {"zero": 0.0, "loss": -1.0, "reduction": mean - params.fpu_value * seen**0.5}[params.fpu]
+        stats = []
+        for i, edge in enumerate(edges):
+            move = self.text([int(edge["move"])])[0]
+            prior, u = float(priors[i]), float(exploration[i])
+            if i < len(children) and children[i]["n"] > 0:
+                child = children[i]
+                wdl, terminal = _wdl(child), bool(child["terminal"])
+                stats.append(
+                    MoveStats(move, int(child["n"]), prior, wdl.value, wdl.draw, u, -float(child["net_value"]), terminal)
+                )
+            else:
+                stats.append(MoveStats(move, 0, prior, unvisited, _own_wdl(root).draw, u, None))
+        return tuple(sorted(stats, key=lambda s: (s.visits, s.prior)))
+
+    def choose(self, temperature: float, seed: int) -> int | None:
+        """The move to play: the best one, or drawn with probability ~ N^(1/temperature); None without edges."""
+        tree = self._tree
+        edges, children = tree.children_of(tree.root)
+        if not len(edges):
+            return None
+        best = np.empty(1, np.int32)
+        if best_children(tree.nodes, tree.edges, tree.root, best) == 0:
+            return int(edges[0]["move"])
+        choice = int(tree.edges[best[0]]["move"])
+        proven = children["bound"] == LOSS
+        if temperature <= 0.0 or proven.any():
+            return choice
+        weights = np.where(children["bound"] == WIN, 0, children["n"]).astype(np.float64)
+        if weights.sum() == 0:
+            return choice
+        weights = (weights / weights.max()) ** (1.0 / temperature)
+        picked = np.random.default_rng(seed).choice(len(weights), p=weights / weights.sum())
+        return int(edges[picked]["move"])

@@ -1,0 +1,208 @@
+"""The search: workers that grow one tree from one root until they are told to stop.
+
+Each worker repeats: lock the tree and select a small batch of leaves; unlock; replay them, look them up, evaluate and
+digest the rest; lock again, expand and back up. The network's time hides the other workers' tree work. One worker and
+a fixed number of visits give the same tree every time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .cache import PositionCache
+from .errors import NetError
+from .evaluator import Evaluator
+from .games.base import Game, State
+from .params import SearchParams
+from .policy import digest, keep_only
+from .puct import puct_params, select
+from .tree import MAX_DEPTH, Tree, expand
+
+_RAMP = 8  # a batch is at most 1 + visits / _RAMP: the first simulations should not be guesses
+
+
+class Batch:
+    """The working arrays of one worker, B rows."""
+
+    def __init__(self, game: Game, size: int, window: State) -> None:
+        """``window``: the game up to the root, as Game.window gives it."""
+        moves, width = game.max_moves, int(np.prod(game.planes))
+        self.states = np.zeros(len(window) + MAX_DEPTH + 1, game.state_dtype)
+        self.states[: len(window)] = window
+        self.paths = np.empty((size, MAX_DEPTH), np.uint16)
+        self.lengths = np.empty(size, np.int32)
+        self.leaf = np.empty(size, np.int32)
+        self.row = np.empty(size, np.int32)
+        self.planes = np.empty((size, width), np.uint8)
+        self.moves = np.empty((size, moves), np.uint16)
+        self.actions = np.empty((size, moves), np.uint16)
+        self.priors = np.empty((size, moves), np.float32)
+        self.counts = np.empty(size, np.int32)
+        self.outcomes = np.empty(size, np.int8)
+        self.keys = np.empty(size, np.uint64)
+        self.values = np.zeros((size, 2), np.float32)
+
+
+class Search:
+    """One search of one root. ``tree.root`` must be the last position of ``window``."""
+
+    def __init__(
+        self,
+        game: Game,
+        tree: Tree,
+        evaluator: Evaluator,
+        params: SearchParams,
+        window: State,
+        *,
+        cache: PositionCache | None = None,
+        batch_size: int = 0,
+        workers: int = 1,
+        visits: int | None = None,
+        only: NDArray[np.uint16] | None = None,
+    ) -> None:
+        """``visits``: simulations after which it ends; ``only`` u2[K]: root moves to search, None = all."""
+        self.game, self.tree, self.evaluator, self.params = game, tree, evaluator, params
+        self.workers = workers
+        self.batch_size = batch_size or evaluator.batch_size
+        self.visits = visits
+        self.simulations = 0  # done in this search
+        self.error: BaseException | None = None
+        self.stopping = False
+        self._in_flight = 0
+        self._cache = cache
+        self._only = np.zeros(0, np.uint16) if only is None else only
+        self._window = window
+        self._root_index = len(window) - 1
+        self.puct = puct_params(params)
+        self._temperature = np.float32(params.policy_temperature)
+        self.lock = threading.Lock()  # of the tree
+        self._grown = threading.Condition(self.lock)
+
+    def step(self, batch: Batch, slot: int = 0) -> int:
+        """One batch: select, evaluate, expand. Returns the simulations done, 0 when every leaf is in flight elsewhere.
+
+        Blocks for one evaluation. Errors: NetError when the net fails or gives NaN; the tree stays sound.
+        """
+        tree = self.tree
+        with self.lock:
+            budget = self.batch_size * 8
+            if self.visits is not None:
+                budget = min(budget, self.visits - self.simulations - self._in_flight)
+            wanted = min(self.batch_size, 1 + (self.simulations + self._in_flight) // _RAMP)
+            count, finished = select(
+                tree.nodes, tree.edges, tree.counters, self.puct, tree.root, wanted, budget,
+                batch.paths, batch.lengths, batch.leaf,
+            )  # fmt: skip
+            self.simulations += finished
+            self._in_flight += count
+        if count == 0:
+            return int(finished)
+        bad, error = 0, None
+        try:
+            bad = self._evaluate(batch, count, slot)
+        except NetError as failure:
+            error = failure
+            batch.counts[:count] = -1
+            batch.outcomes[:count] = 2
+        with self.lock:
+            expand(
+                tree.nodes, tree.edges, tree.counters, self.params.solver, tree.root, count,
+                batch.leaf, batch.moves, batch.priors, batch.counts, batch.outcomes, batch.values,
+            )  # fmt: skip
+            self._in_flight -= count
+            self.simulations += count - bad
+            if self.workers > 1:
+                self._grown.notify_all()
+        if error is not None:
+            raise error
+        if bad:
+            raise NetError(f"the net gives NaN or infinity in {bad} of {count} positions; its weights are damaged")
+        return int(finished) + count
+
+    def _evaluate(self, batch: Batch, count: int, slot: int) -> int:
+        """Fill in moves, priors, values and outcomes of a batch's leaves; returns the rows that were not finite."""
+        self.game.leaves(
+            batch.states, self._root_index, batch.paths, batch.lengths, count, self.evaluator.history,
+            batch.planes, batch.moves, batch.actions, batch.counts, batch.outcomes, batch.keys,
+        )  # fmt: skip
+        if self._cache is not None:
+            missing = self._cache.probe(
+                count, batch.keys, batch.outcomes, batch.counts, batch.moves, batch.priors, batch.values, batch.row,
+                batch.planes,
+            )  # fmt: skip
+        else:
+            batch.row[:count] = np.arange(count)
+            missing = count
+        bad = 0
+        if missing:
+            logits, values = self.evaluator.evaluate(batch.planes[:missing], slot)
+            bad = digest(
+                count, batch.row, logits, values, self._temperature,
+                batch.moves, batch.actions, batch.counts, batch.outcomes, batch.priors, batch.values,
+            )  # fmt: skip
+            if self._cache is not None:
+                self._cache.store(count, batch.keys, batch.counts, batch.moves, batch.priors, batch.values, batch.row)
+        if len(self._only):
+            for b in np.flatnonzero(batch.leaf[:count] == self.tree.root):
+                keep_only(self._only, batch.moves, batch.priors, batch.counts, b)
+        return int(bad)
+
+    @property
+    def finished(self) -> bool:
+        """Whether more simulations are impossible or pointless: visits reached, memory full, or the root proven."""
+        if self.visits is not None and self.simulations >= self.visits:
+            return True
+        return self.tree.full or self.proven
+
+    @property
+    def proven(self) -> bool:
+        """Whether the root's outcome is known."""
+        return bool(self.params.solver and self.tree.nodes[self.tree.root]["bound"] != 2)
+
+    def run(self, watch: Callable[[], bool]) -> None:
+        """Search until ``watch()`` is true or :attr:`finished`. Blocks.
+
+        ``watch`` is called by the first worker after each of its batches, without the lock. A worker's exception ends
+        the search and is kept in ``error``.
+        """
+        others = [
+            threading.Thread(target=self._work, args=(slot, None), name=f"worker {slot}", daemon=True)
+            for slot in range(1, self.workers)
+        ]
+        for thread in others:
+            thread.start()
+        self._work(0, watch)
+        self.stopping = True
+        with self._grown:
+            self._grown.notify_all()
+        for thread in others:
+            thread.join()
+
+    def _work(self, slot: int, watch: Callable[[], bool] | None) -> None:
+        try:
+            batch = Batch(self.game, self.batch_size, self._window)
+            while not (self.stopping or self.finished):
+                done = self.step(batch, slot)
+                if watch is not None and watch():
+                    self.stopping = True
+                elif done == 0 and not self.stopping:
+                    with self._grown:
+                        self._grown.wait(0.002)
+        except BaseException as error:  # noqa: BLE001 - handed to the caller of run
+            self.error = self.error or error
+            self.stopping = True
+
+
+def dirichlet_noise(alpha: float, count: int, seed: int) -> NDArray[np.float32]:
+    """eta ~ Dir(alpha), f4[count] (AlphaGo Zero Methods, 'Self-play')."""
+    return np.random.default_rng(seed).dirichlet(np.full(count, alpha)).astype(np.float32)
+
+
+def worker_arrays(search: Search) -> Any:
+    """A worker's arrays for one :class:`Search`; for tests and benches that call :meth:`Search.step` themselves."""
+    return Batch(search.game, search.batch_size, search._window)
