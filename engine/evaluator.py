@@ -131,8 +131,8 @@ def _first_line(error: BaseException) -> str:
 class OnnxEvaluator:
     """A net in an ONNX file, run by onnxruntime.
 
-    The file is checked (see ``netfile``), its metadata and shapes are compared with the game, and it is run once under a
-    deadline before it is used.
+    The file is checked (see ``netfile``), its metadata and shapes are compared with the game, and it is run once under
+    a deadline before it is used.
     """
 
     def __init__(self, path: str | Path, game: Game, *, provider: str = "auto", batch_size: int = 0) -> None:
@@ -156,7 +156,9 @@ class OnnxEvaluator:
             self.note = f"provider {provider} did not start (its libraries are missing?); the net runs on {running[0]}"
         self._dry_run()
         self.batch_size = batch_size or self._measure_batch()
-        self.description = f"{self.info.summary()}; {running[0].removesuffix('ExecutionProvider')}, batch {self.batch_size}"
+        self.description = (
+            f"{self.info.summary()}; {running[0].removesuffix('ExecutionProvider')}, batch {self.batch_size}"
+        )
 
     def _session(self, slot: int) -> Any:
         if self.on_gpu:
@@ -191,7 +193,9 @@ class OnnxEvaluator:
         assert self.info is not None
         wanted = ((2, self.info.actions), (2, 3 if self.info.value_head == "wdl" else 1))
         if (policy.shape, value.shape) != wanted:
-            raise NetError(f"the net {self.path.name!r} gives shapes {policy.shape} and {value.shape} instead of {wanted}")
+            raise NetError(
+                f"the net {self.path.name!r} gives shapes {policy.shape} and {value.shape} instead of {wanted}"
+            )
         if not (np.isfinite(policy).all() and np.isfinite(value).all()):
             raise NetError(f"the net {self.path.name!r} gives NaN or infinity; its weights are damaged")
 

@@ -64,7 +64,7 @@ class MoveStats:
 
 @dataclass(frozen=True, slots=True)
 class ThinkingInfo:
-    """One report of a running search; ``lines`` are the best first (MultiPV), at least one unless ``message`` is set."""
+    """One report of a running search; ``lines`` are best first (MultiPV), at least one unless ``message`` is set."""
 
     depth: int  # mean depth of the simulations in plies, at least 1
     seldepth: int  # greatest depth

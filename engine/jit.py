@@ -158,7 +158,7 @@ class _Locator(UserProvidedCacheLocator):  # type: ignore[misc]
 
 
 class _Impl(CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = [_Locator]
+    _locator_classes = (_Locator,)
 
 
 class _HashedWriter:
@@ -212,8 +212,8 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
 
     def __init__(self, py_func: Callable[..., Any]) -> None:
         super().__init__(py_func)
-        plain = self._cache_file
-        self._cache_file = _CheckedFile(plain._cache_path, "", plain._source_stamp)
+        plain: Any = self._cache_file  # made by numba's constructor
+        self._cache_file: Any = _CheckedFile(plain._cache_path, "", plain._source_stamp)
         self._cache_file.__dict__.update(plain.__dict__)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:

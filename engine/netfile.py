@@ -110,7 +110,9 @@ def _check_node(node: memoryview) -> None:
     operator, domain = _text(node, 4), _text(node, 7)
     if domain not in _STANDARD_DOMAINS or operator.decode("latin-1") not in OPERATORS:
         name = operator.decode("ascii", "replace")[:40]
-        raise NetError(f"the net uses the operator {name!r}, which no net of ours needs; export it again with az-engine")
+        raise NetError(
+            f"the net uses the operator {name!r}, which no net of ours needs; export it again with az-engine"
+        )
     for attribute in _messages(node, 5):
         for number, value in _fields(attribute):
             if number in (6, 11):
@@ -142,7 +144,9 @@ def read_outline(path: Path) -> tuple[Outline, bytes]:
             raise NetError(f"cannot read the net {str(path)!r}: {reason}")
         size = path.stat().st_size
         if size > MAX_BYTES:
-            raise NetError(f"the net {str(path)!r} has {size >> 20} MB, more than the {MAX_BYTES >> 20} MB that are read")
+            raise NetError(
+                f"the net {str(path)!r} has {size >> 20} MB, more than the {MAX_BYTES >> 20} MB that are read"
+            )
         content = path.read_bytes()
     except (OSError, ValueError) as error:
         raise NetError(f"cannot read the net {str(path)!r}: {getattr(error, 'strerror', None) or error}") from error

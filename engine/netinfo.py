@@ -47,7 +47,9 @@ class NetInfo:
         if PREFIX + "format" not in props:
             raise NetError("this ONNX file has no az-engine metadata; give a net made by az-engine train")
         if props[PREFIX + "format"] != FORMAT:
-            raise NetError(f"this net has metadata format {props[PREFIX + 'format'][:20]!r}; update az-engine to use it")
+            raise NetError(
+                f"this net has metadata format {props[PREFIX + 'format'][:20]!r}; update az-engine to use it"
+            )
         values: dict[str, object] = {}
         for f in fields(cls):
             text = props.get(PREFIX + f.name)
@@ -62,7 +64,9 @@ class NetInfo:
                 else:
                     values[f.name] = text
             except ValueError as error:
-                raise NetError(f"the net's metadata {f.name!r} is broken ({text[:40]!r}); export the net again") from error
+                raise NetError(
+                    f"the net's metadata {f.name!r} is broken ({text[:40]!r}); export the net again"
+                ) from error
         try:
             return cls(**values)  # type: ignore[arg-type]
         except TypeError as error:
@@ -70,5 +74,11 @@ class NetInfo:
 
     def summary(self) -> str:
         """One line for people."""
-        parts = [self.name or self.architecture or "net", self.game, self.architecture, self.quantisation, self.trained_on]
+        parts = [
+            self.name or self.architecture or "net",
+            self.game,
+            self.architecture,
+            self.quantisation,
+            self.trained_on,
+        ]
         return ", ".join(dict.fromkeys(p for p in parts if p))

@@ -16,15 +16,13 @@ class SearchParams:
     puct: Literal["az", "agz"] = "az"  # az: c(s) grows with log N(s); agz: constant c_puct
     c_puct: float = 1.25  # c_init of AlphaZero, or AlphaGo Zero's constant
     c_base: float = 19652.0  # c_base of AlphaZero
-    fpu: Literal["zero", "reduction", "loss"] = "reduction"  # Q of an unvisited edge: 0 | parent's value - fpu_value * sqrt(visited P) | -1
-    fpu_value: float = 0.33
+    fpu: Literal["zero", "reduction", "loss"] = "reduction"  # Q of an unvisited edge: 0, below its parent's, or -1
+    fpu_value: float = 0.33  # reduction: Q = the parent's value - fpu_value * sqrt(sum of the visited edges' P)
     policy_temperature: float = 1.0  # softmax temperature of the priors
     virtual_loss: int = 1  # losses counted for each simulation in flight
     solver: bool = True  # back up proven wins, draws and losses
-    root_noise: float = 0.0  # eps of the Dirichlet noise mixed into the root's priors (self-play: 0.25)
-    noise_alpha: float = 0.3  # alpha of the Dirichlet noise
     temperature: float = 0.0  # tau of the move choice: 0 = most visits
-    seed: int = 0  # of noise and move sampling
+    seed: int = 0  # of move sampling
     smart_pruning: bool = True  # stop early when the best move can no longer change
 
 

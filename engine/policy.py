@@ -44,7 +44,7 @@ def _outcome_of(values, row):
     """(value, draw chance) of values f4[., 3] (WDL logits) or f4[., 1] (value), side to move's view."""
     if values.shape[1] == 1:
         return values[row, 0], np.float32(0.0)
-    highest = max(values[row, 0], max(values[row, 1], values[row, 2]))
+    highest = max(values[row, 0], values[row, 1], values[row, 2])
     win, draw = np.exp(values[row, 0] - highest), np.exp(values[row, 1] - highest)
     loss = np.exp(values[row, 2] - highest)
     total = win + draw + loss
@@ -60,7 +60,13 @@ def digest(count, row, logits, values, temperature, moves, actions, counts, outc
     kernel, moves are sorted in place; priors f4[B, M] out; value_draw f4[B, 2] out.
     Returns how many rows were not finite; their counts become -1.
     """
-    logits, values, moves, actions, priors = borrow(logits), borrow(values), borrow(moves), borrow(actions), borrow(priors)
+    logits, values, moves, actions, priors = (
+        borrow(logits),
+        borrow(values),
+        borrow(moves),
+        borrow(actions),
+        borrow(priors),
+    )
     bad = 0
     for b in range(count):
         if outcomes[b] != RUNNING or row[b] < 0:

@@ -54,6 +54,13 @@ def exploration_rate(params, n):
     return params.c_puct
 
 
+def exploration_constant(params: SearchParams, n: int) -> float:
+    """c(s) of a node with n visits, for reports."""
+    if params.puct == "az":
+        return float(np.log((1.0 + n + params.c_base) / params.c_base)) + params.c_puct
+    return params.c_puct
+
+
 @device
 def best_edge(nodes, edges, node, params):
     """The edge of an expanded node that PUCT picks (index into ``edges``).
@@ -66,9 +73,9 @@ def best_edge(nodes, edges, node, params):
     flying = loss_weight * (np.float64(nd.in_flight) - 1.0)
     visits = max(np.float64(nd.n) - 1.0, 0.0) + flying
     rate = exploration_rate(params, np.float64(nd.n) + flying) * np.sqrt(visits)
-    best, best_score = np.int64(-1), -np.inf
+    best, best_score = -1, -np.inf
     visited_prior = 0.0
-    first, children = np.int64(nd.first_edge), np.int64(nd.children)
+    first, children = int(nd.first_edge), int(nd.children)
     for k in range(first, first + children):
         prior = unpack_prior(edges[k].prior)
         visited_prior += prior

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .games.base import Game, State
 from .games.outcome import LOSS, RUNNING, WIN
 from .info import Line, MoveStats, Wdl, centipawns
 from .jit import borrow, device, kernel
 from .params import SearchParams
-from .puct import exploration_rate
-from .tree import Tree, unpack_prior, unpack_priors
+from .puct import exploration_constant
+from .tree import Tree, unpack_priors
 
 _MAX_PV = 64
 
@@ -59,54 +58,21 @@ def best_children(nodes, edges, node, out):
     return count
 
 
-@kernel
-def variation(nodes, edges, edge, out):
-    """The moves of the principal variation that begins with ``edge`` into out u2[L]; returns its length."""
-    nodes, edges = borrow(nodes), borrow(edges)
-    best = np.empty(1, np.int32)
-    length = 0
-    while length < out.shape[0]:
-        out[length] = edges[edge].move
-        length += 1
-        child = edges[edge].child
-        if child < 0 or best_children(nodes, edges, child, best) == 0:
-            break
-        edge = best[0]
-    return length
+def contest(tree: Tree) -> tuple[int, int, bool]:
+    """How settled the root's best move is.
 
-
-@kernel
-def contest(nodes, edges, node):
-    """How settled a node's best move is: (visits of the most and second most visited edge, whether the most visited one
-    also has the best value among those with a tenth of its visits)."""
-    nodes, edges = borrow(nodes), borrow(edges)
-    nd = nodes[node]
-    most, second, best = np.int64(0), np.int64(0), np.int64(-1)
-    for k in range(nd.first_edge, nd.first_edge + nd.children):
-        n = np.int64(nodes[edges[k].child].n)
-        if n > most:
-            most, second, best = n, most, k
-        elif n > second:
-            second = n
-    agree = True
-    if best >= 0:
-        leader = nodes[edges[best].child]
-        for k in range(nd.first_edge, nd.first_edge + nd.children):
-            other = nodes[edges[k].child]
-            if other.n * 10 > leader.n and other.w * leader.n < leader.w * other.n:
-                agree = False
-    return most, second, agree
-
-
-@kernel
-def exploration_terms(nodes, edges, node, params, out):
-    """U of every edge of a node into out f8[n], nothing in flight."""
-    nd, p = nodes[node], params[0]
-    rate = exploration_rate(p, np.float64(nd.n)) * np.sqrt(max(np.float64(nd.n) - 1.0, 0.0))
-    for i in range(nd.edges):
-        e = edges[nd.first_edge + i]
-        n = np.float64(nodes[e.child].n) if e.child >= 0 else 0.0
-        out[i] = rate * unpack_prior(e.prior) / (1.0 + n)
+    Returns the visits of the most and of the second most visited edge, and whether the most visited one also has the
+    best value among those with a tenth of its visits.
+    """
+    children = tree.children_of(tree.root)[1]
+    if not len(children):
+        return 0, 0, True
+    visits = children["n"]
+    leader = int(visits.argmax())
+    second = int(np.partition(visits, -2)[-2]) if len(visits) > 1 else 0
+    serious = 10 * visits > visits[leader]
+    value = children["w"] / np.maximum(visits, 1)  # the opponent's view
+    return int(visits[leader]), second, bool((value[serious] >= value[leader]).all())
 
 
 def _wdl(node: Any) -> Wdl:
@@ -161,11 +127,9 @@ class Report:
 
     def _line_of(self, edge: int) -> Line:
         tree = self._tree
-        moves = np.empty(_MAX_PV, np.uint16)
-        length = variation(tree.nodes, tree.edges, edge, moves)
         record = tree.edges[edge]
-        prior = float(unpack_priors(tree.edges["prior"][edge : edge + 1])[0])
-        pv = self.text(moves[:length].tolist())
+        prior = float(unpack_priors(record["prior"].reshape(1))[0])
+        pv = self.text(self._variation(edge))
         child = tree.nodes[record["child"]] if record["child"] >= 0 else None
         if child is None or int(child["n"]) == 0:
             wdl = _own_wdl(tree.nodes[tree.root])
@@ -173,16 +137,29 @@ class Report:
         wdl = _wdl(child)
         return Line(centipawns(wdl.value), _mate(child), wdl, int(child["n"]), prior, pv)
 
-    def move_stats(self, params: SearchParams, puct: NDArray[Any]) -> tuple[MoveStats, ...]:
+    def _variation(self, edge: int) -> list[int]:
+        """Moves of the principal variation that begins with a root edge."""
+        tree, best = self._tree, np.empty(1, np.int32)
+        moves = [int(tree.edges[edge]["move"])]
+        while len(moves) < _MAX_PV:
+            child = int(tree.edges[edge]["child"])
+            if child < 0 or not best_children(tree.nodes, tree.edges, child, best):
+                break
+            edge = int(best[0])
+            moves.append(int(tree.edges[edge]["move"]))
+        return moves
+
+    def move_stats(self, params: SearchParams) -> tuple[MoveStats, ...]:
         """Every root edge, most visited last (as Lc0 prints them)."""
         tree = self._tree
         edges, children = tree.children_of(tree.root)
         if not len(edges):
             return ()
         root = tree.nodes[tree.root]
-        exploration = np.empty(len(edges))
-        exploration_terms(tree.nodes, tree.edges, tree.root, puct, exploration)
-        priors = unpack_priors(np.ascontiguousarray(edges["prior"]))
+        visits = np.zeros(len(edges))
+        visits[: len(children)] = children["n"]
+        priors = unpack_priors(edges["prior"])
+        exploration = exploration_constant(params, int(root["n"])) * priors * np.sqrt(visits.sum()) / (1.0 + visits)
         seen = float(priors[: len(children)].sum())
         mean = float(root["w"]) / max(int(root["n"]), 1)
         unvisited = {"zero": 0.0, "loss": -1.0, "reduction": mean - params.fpu_value * seen**0.5}[params.fpu]
@@ -194,7 +171,9 @@ class Report:
                 child = children[i]
                 wdl, terminal = _wdl(child), bool(child["terminal"])
                 stats.append(
-                    MoveStats(move, int(child["n"]), prior, wdl.value, wdl.draw, u, -float(child["net_value"]), terminal)
+                    MoveStats(
+                        move, int(child["n"]), prior, wdl.value, wdl.draw, u, -float(child["net_value"]), terminal
+                    )
                 )
             else:
                 stats.append(MoveStats(move, 0, prior, unvisited, _own_wdl(root).draw, u, None))

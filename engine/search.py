@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,6 +82,10 @@ class Search:
         self.lock = threading.Lock()  # of the tree
         self._grown = threading.Condition(self.lock)
 
+    def batch(self) -> Batch:
+        """Working arrays for one worker of this search."""
+        return Batch(self.game, self.batch_size, self._window)
+
     def step(self, batch: Batch, slot: int = 0) -> int:
         """One batch: select, evaluate, expand. Returns the simulations done, 0 when every leaf is in flight elsewhere.
 
@@ -122,7 +125,7 @@ class Search:
             raise error
         if bad:
             raise NetError(f"the net gives NaN or infinity in {bad} of {count} positions; its weights are damaged")
-        return int(finished) + count
+        return int(finished + count)
 
     def _evaluate(self, batch: Batch, count: int, slot: int) -> int:
         """Fill in moves, priors, values and outcomes of a batch's leaves; returns the rows that were not finite."""
@@ -185,7 +188,7 @@ class Search:
 
     def _work(self, slot: int, watch: Callable[[], bool] | None) -> None:
         try:
-            batch = Batch(self.game, self.batch_size, self._window)
+            batch = self.batch()
             while not (self.stopping or self.finished):
                 done = self.step(batch, slot)
                 if watch is not None and watch():
@@ -196,13 +199,3 @@ class Search:
         except BaseException as error:  # noqa: BLE001 - handed to the caller of run
             self.error = self.error or error
             self.stopping = True
-
-
-def dirichlet_noise(alpha: float, count: int, seed: int) -> NDArray[np.float32]:
-    """eta ~ Dir(alpha), f4[count] (AlphaGo Zero Methods, 'Self-play')."""
-    return np.random.default_rng(seed).dirichlet(np.full(count, alpha)).astype(np.float32)
-
-
-def worker_arrays(search: Search) -> Any:
-    """A worker's arrays for one :class:`Search`; for tests and benches that call :meth:`Search.step` themselves."""
-    return Batch(search.game, search.batch_size, search._window)

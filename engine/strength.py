@@ -12,9 +12,7 @@ _FULL_VISITS = 1600.0
 _ELO_PER_DOUBLING = 140.0
 
 
-def limit_strength(
-    params: SearchParams, elo: int, visits: int | None, plies: int
-) -> tuple[SearchParams, int]:
+def limit_strength(params: SearchParams, elo: int, visits: int | None, plies: int) -> tuple[SearchParams, int]:
     """Search settings and visits for a rating in [LOWEST, HIGHEST]; ``plies`` varies the random choice by move.
 
     Visits halve for every _ELO_PER_DOUBLING points below _FULL; below one visit the choice among moves is drawn with a

@@ -4,9 +4,9 @@ Nodes are made on first visit, edges when a node is expanded. A node's edges lie
 and children are made in that order, so that the visited edges are a prefix and one look at the first unvisited edge
 speaks for all of them.
 
-One step of the search is ``puct.select`` (B paths to leaves, kept apart by virtual loss), the game's ``leaves`` kernel,
-the evaluator, ``policy.digest`` (priors from logits) and ``expand`` (which also backs up). Values W and outcome codes are
-from the view of the side to move at their node; the parent negates them.
+One step of the search is ``puct.select`` (B paths to leaves, kept apart by virtual loss), the game's ``leaves``
+kernel, the evaluator, ``policy.digest`` (priors from logits) and ``expand`` (which also backs up). Values W and outcome
+codes are from the view of the side to move at their node; the parent negates them.
 """
 
 from __future__ import annotations
@@ -62,22 +62,16 @@ def unpack_prior(packed):
     return np.float64(bits.view(np.float32))
 
 
-@kernel
-def pack_priors(p):
-    """u2[n] of probabilities f4[n]; for tests and tools."""
-    out = np.empty(p.shape[0], np.uint16)
-    for i in range(p.shape[0]):
-        out[i] = pack_prior(p[i])
-    return out
+def unpack_priors(packed: NDArray[np.uint16]) -> NDArray[np.float64]:
+    """Probabilities f8[n] of packed priors u2[n]."""
+    bits = (packed.astype(np.uint32) + _EXPONENT_SHIFT) << np.uint32(12)
+    return bits.view(np.float32).astype(np.float64)
 
 
-@kernel
-def unpack_priors(packed):
-    """f8[n] of packed priors u2[n]; for tests and tools."""
-    out = np.empty(packed.shape[0], np.float64)
-    for i in range(packed.shape[0]):
-        out[i] = unpack_prior(packed[i])
-    return out
+def pack_priors(priors: NDArray[np.float32]) -> NDArray[np.uint16]:
+    """Packed priors u2[n] of probabilities f4[n], rounded as the kernels do."""
+    bits = priors.astype(np.float32).view(np.uint32) + _ROUND
+    return np.where(bits >= np.uint32(96 << 23), (bits >> np.uint32(12)) - _EXPONENT_SHIFT, 0).astype(np.uint16)
 
 
 @device
@@ -158,11 +152,17 @@ def expand(nodes, edges, counters, solver, root, count, leaf, moves, priors, cou
     """Expand ``count`` evaluated leaves and back their values up.
 
     leaf i4[B]: node indices; moves u2[B, M] and priors f4[B, M]: sorted by falling prior, counts i4[B] of each;
-    outcomes i1[B]: outcome codes; values f4[B, 2]: value and draw chance, the leaf's side to move's view (not read where
-    the game is over). A count of -1 marks a leaf whose evaluation failed: it stays a leaf and its visit is taken back.
-    Without room for the edges the FULL counter is set and the node stays a leaf, its value backed up.
+    outcomes i1[B]: outcome codes; values f4[B, 2]: value and draw chance, the leaf's side to move's view (not read
+    where the game is over). A count of -1 marks a leaf whose evaluation failed: it stays a leaf and its visit is taken
+    back. Without room for the edges the FULL counter is set and the node stays a leaf, its value backed up.
     """
-    nodes, edges, counters, moves, priors = borrow(nodes), borrow(edges), borrow(counters), borrow(moves), borrow(priors)
+    nodes, edges, counters, moves, priors = (
+        borrow(nodes),
+        borrow(edges),
+        borrow(counters),
+        borrow(moves),
+        borrow(priors),
+    )
     for b in range(count):
         node = np.int64(leaf[b])
         nd = nodes[node]

@@ -1,6 +1,7 @@
 """The games: one folder each, found by being there.
 
-A folder offers ``GAME``, an instance of :class:`base.Game`. It knows its rules, planes and moves, and neither tree nor net.
+A folder offers ``GAME``, an instance of :class:`base.Game`. It knows its rules, planes and moves, and neither tree nor
+net.
 """
 
 from __future__ import annotations

@@ -69,10 +69,6 @@ class Game(ABC):
         """line[i + 1] becomes the position after a legal move in line[i], repetitions counted over line[: i + 2]."""
 
     @abstractmethod
-    def move_between(self, before: State, after: State) -> int:
-        """The move that led from one State[] to the next one of a line, -1 when none does."""
-
-    @abstractmethod
     def legal_moves(self, state: State) -> NDArray[np.uint16]:
         """Legal moves of one State[], u2[m]."""
 
@@ -101,7 +97,12 @@ class Game(ABC):
         return int(state["turn"])
 
     def encode(
-        self, states: State, index: NDArray[np.int64], first: NDArray[np.int64], out: NDArray[np.uint8], history: int = 0
+        self,
+        states: State,
+        index: NDArray[np.int64],
+        first: NDArray[np.int64],
+        out: NDArray[np.uint8],
+        history: int = 0,
     ) -> None:
         """Planes of states[index[b]] into out u1[B, C, H, W]; first i8[B] = start of that state's game."""
         flat = out.reshape(len(index), -1)

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base import Game
+from ..outcome import DRAW, RUNNING
 from . import notation, rules
-from .leaves import leaves, outcome_of
+from .leaves import leaves, look
 from .moves import NUM_ACTIONS, actions, legal_actions
 from .planes import HISTORY, NUM_PLANES, encode, plane_scale
 from .state import STATE, State
@@ -61,14 +62,14 @@ class Chess(Game):
     def play_at(self, line: State, i: int, move: int) -> None:
         rules.play_in_line(line, i, move)
 
-    def move_between(self, before: State, after: State) -> int:
-        return int(rules.move_between(before.reshape(1), after.reshape(1)))
-
     def legal_moves(self, state: State) -> NDArray[np.uint16]:
-        return np.array(notation.list_moves(state)[0], np.uint16)
+        return look(state)[0]
 
     def outcome(self, line: State) -> int:
-        return int(outcome_of(line[-1:]))
+        state = line[-1]
+        code = look(state)[1]
+        drawn = state["repetitions"] >= 2 or state["rule50"] >= 100 or notation.list_moves(state)[3]
+        return DRAW if code == RUNNING and drawn else code
 
     def window(self, line: State) -> State:
         return line[-(max(self.history - 1, int(line[-1]["rule50"])) + 1) :]

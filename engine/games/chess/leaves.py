@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...jit import borrow, device, kernel
 from ..outcome import DRAW, LOSS, RUNNING
 from .moves import action_of
-from .planes import encode_row
-from .rules import count_earlier, generate, in_check, insufficient_material, make
+from .planes import NUM_PLANES, encode_row
+from .rules import MAX_MOVES, count_earlier, generate, in_check, insufficient_material, make
+from .state import STATE, State
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -67,7 +69,16 @@ def leaves(states, root, paths, lengths, count, history, planes, moves, actions,
             encode_row(states, at, 0, history, planes, b)
 
 
-@kernel
-def outcome_of(states):
-    """Outcome code of states[0] (its repetitions counted), draws by rule included."""
-    return judge(states[0], generate(states[0], None, 0), False)
+def look(state: State) -> tuple[NDArray[np.uint16], int]:
+    """(legal moves u2[n], outcome code by mate and stalemate only) of one State[].
+
+    Goes through the search's own kernel: compiling the move generator a second time would cost seconds at a cold start.
+    """
+    states = np.empty(2, STATE)
+    states[0] = state
+    planes = np.empty((1, NUM_PLANES * 64), np.uint8)
+    moves, actions = np.empty((1, MAX_MOVES), np.uint16), np.empty((1, MAX_MOVES), np.uint16)
+    counts, outcomes, keys = np.empty(1, np.int32), np.empty(1, np.int8), np.empty(1, np.uint64)
+    paths, lengths = np.empty((1, 1), np.uint16), np.zeros(1, np.int32)
+    leaves(states, 0, paths, lengths, 1, 1, planes, moves, actions, counts, outcomes, keys)
+    return moves[0, : counts[0]], int(outcomes[0])

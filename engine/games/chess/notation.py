@@ -11,7 +11,8 @@ import re
 import numpy as np
 
 from ...errors import IllegalMoveError, PositionError
-from .rules import MAX_MOVES, legal_moves, settle_all
+from .leaves import look
+from .rules import settle_all
 from .state import BLACK, KING, NO_SQUARE, PAWN, PIECES, STATE, WHITE, State, square_name
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -22,9 +23,8 @@ _SIDES = ("white", "black")
 
 def list_moves(state: State) -> tuple[list[int], bool, bool, bool]:
     """(legal moves, in check, enemy in check, insufficient material) of one State[]."""
-    moves = np.empty((1, MAX_MOVES), np.uint16)
-    n, check, enemy_check, dead = legal_moves(state.reshape(1), moves)
-    return moves[0, :n].tolist(), bool(check), bool(enemy_check), bool(dead)
+    check, enemy_check, dead = settle_all(state.reshape(1).copy())
+    return look(state)[0].tolist(), bool(check), bool(enemy_check), bool(dead)
 
 
 def parse_fen(text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
@@ -53,10 +53,10 @@ def parse_fen(text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
     state["rule50"] = plies
     state["ply"] = min(2 * max(number - 1, 0) + int(state["turn"]), 65535)
     named = int(state["ep"])
-    settle_all(line)
+    enemy_check = settle_all(line)[1]
     if named != NO_SQUARE and state["ep"] == NO_SQUARE:
         notes.append(f"en-passant square {square_name(named)} dropped: no pawn can take there")
-    if list_moves(line[0])[2]:
+    if enemy_check:
         raise PositionError(f"{_SIDES[1 - int(state['turn'])]} is in check but {_SIDES[int(state['turn'])]} is to move")
     return line, notes
 
@@ -122,13 +122,21 @@ def _set_castling(state: State, men: dict[int, str], text: str, chess960: bool) 
             wanted = min((f for f in rook_files if f < king_file), default=None)
         elif king_file is not None and "abcdefgh".index(letter.lower()) in rook_files:
             wanted = "abcdefgh".index(letter.lower())
-        if wanted is None:
+        if wanted is None or king_file is None:
             notes.append(f"castling right {letter} dropped: king and rook are not in place")
+        elif _taken(int(state["castling"]) >> rank & 0xFF, king_file, wanted):
+            notes.append(f"castling right {letter} dropped: another rook on that side has it")
         elif not chess960 and (king_file != 4 or wanted not in (0, 7)):
             notes.append(f"castling right {letter} dropped: it needs UCI_Chess960")
         else:
             state["castling"] |= np.uint64(1 << (rank + wanted))
     return notes
+
+
+def _taken(rights: int, king_file: int, rook_file: int) -> bool:
+    """Whether another rook on the same side of the king already has the right to castle."""
+    same_side = [f for f in range(8) if (f > king_file) == (rook_file > king_file) and f != rook_file]
+    return any(rights >> f & 1 for f in same_side)
 
 
 def _set_en_passant(state: State, men: dict[int, str], text: str) -> list[str]:
@@ -211,7 +219,7 @@ def format_uci(state: State, move: int, *, chess960: bool = False) -> str:
 
 def parse_uci(state: State, text: str) -> int:
     """The legal move that UCI notation names, castling in either form. Errors: IllegalMoveError."""
-    moves = list_moves(state)[0]
+    moves = look(state)[0].tolist()
     for castling_form in (True, False):  # king takes rook first: in Chess960 it cannot mean anything else
         for move in moves:
             if format_uci(state, move, chess960=castling_form) == text and (
@@ -220,5 +228,6 @@ def parse_uci(state: State, text: str) -> int:
                 return int(move)
     if not re.fullmatch("[a-h][1-8][a-h][1-8][nbrq]?", text):
         raise IllegalMoveError(f"{_quote(text)} is not a move in UCI notation such as e2e4 or e7e8q")
-    hint = "; a promotion needs its piece, e.g. q" if any(m >> 12 and format_uci(state, m)[:4] == text for m in moves) else ""
+    promotes = any(m >> 12 and format_uci(state, m)[:4] == text for m in moves)
+    hint = "; a promotion needs its piece, e.g. q" if promotes else ""
     raise IllegalMoveError(f"{text} is not legal in {format_fen(state)}{hint}")

@@ -89,7 +89,6 @@ def _pins_and_checks(s, own, enemy, king):
     The first is ALL without a check and empty in double check. A pinned man may move along its pin only: the pins are
     the squares from the king to the pinner, which is included.
     """
-    occupied = own | enemy
     checkers = ((KNIGHT_ATTACKS[king] & s.knights) | (pawn_attacks(bit(king), s.turn) & s.pawns)) & enemy
     evasions = checkers
     pinned_diagonal, pinned_straight = NONE, NONE
@@ -149,12 +148,11 @@ def _emit(moves, row, n, source, targets):
     """Append the moves of one man to moves[row, n:]; with ``moves`` None only count."""
     if moves is None:
         return n + popcount(targets)
-    else:
-        while targets:
-            to, targets = first(targets)
-            moves[row, n] = source + (to << 6)
-            n += 1
-        return n
+    while targets:
+        to, targets = first(targets)
+        moves[row, n] = source + (to << 6)
+        n += 1
+    return n
 
 
 @device
@@ -162,18 +160,17 @@ def _emit_pawns(moves, row, n, targets, delta):
     """Append the moves of pawns that reach ``targets`` by a step of ``delta`` squares, promotions in all four kinds."""
     if moves is None:
         return n + popcount(targets) + 3 * popcount(targets & (_RANK_1 | _RANK_8))
-    else:
-        while targets:
-            to, targets = first(targets)
-            move = to - delta + (to << 6)
-            if to < 8 or to >= 56:
-                for promotion in range(4, 0, -1):
-                    moves[row, n] = move + (promotion << 12)
-                    n += 1
-            else:
-                moves[row, n] = move
+    while targets:
+        to, targets = first(targets)
+        move = to - delta + (to << 6)
+        if to < 8 or to >= 56:
+            for promotion in range(4, 0, -1):
+                moves[row, n] = move + (promotion << 12)
                 n += 1
-        return n
+        else:
+            moves[row, n] = move
+            n += 1
+    return n
 
 
 @device
@@ -405,8 +402,10 @@ def settle(s):
 
 @device
 def insufficient_material(s):
-    """Neither side can mate by any sequence of moves: no pawn, rook or queen, and at most a knight or bishops of one
-    square colour."""
+    """Whether neither side can mate by any sequence of moves.
+
+    There is no pawn, rook or queen, and at most a knight, or bishops of one square colour.
+    """
     if s.pawns | s.rooks | s.queens:
         return False
     men = popcount(s.white | s.black)
@@ -419,9 +418,15 @@ def insufficient_material(s):
 
 @kernel
 def settle_all(states):
-    """Finish positions set up by hand, State[N], in place: see :func:`settle`."""
+    """Finish positions set up by hand, State[N], in place: see :func:`settle`.
+
+    Returns of the last one: whether the side to move is in check, whether the other side is, whether the material is
+    insufficient.
+    """
     for i in range(states.shape[0]):
         settle(states[i])
+    s = states[states.shape[0] - 1]
+    return in_check(s), enemy_in_check(s), insufficient_material(s)
 
 
 @kernel
@@ -429,18 +434,6 @@ def play_in_line(line, i, move):
     """line[i + 1] of State[n] becomes the position after ``move`` in line[i], its repetitions counted."""
     make(line[i], line[i + 1], move)
     count_earlier(line, i + 1, 0)
-
-
-@kernel
-def move_between(before, after):
-    """The legal move from before[0] to after[0] (State[1] each), or -1."""
-    moves = np.empty((1, MAX_MOVES), np.uint16)
-    scratch = before.copy()
-    for k in range(generate(before[0], moves, 0)):
-        make(before[0], scratch[0], moves[0, k])
-        if scratch[0].key == after[0].key and scratch[0].rule50 == after[0].rule50:
-            return np.int64(moves[0, k])
-    return np.int64(-1)
 
 
 @kernel
@@ -469,14 +462,6 @@ def count_earlier(states, i, oldest):
     s.repetitions = count if count < 255 else 255
 
 
-@kernel
-def legal_moves(states, moves):
-    """moves u2[1, MAX_MOVES] gets the legal moves of states[0]; returns (their number, whether in check, whether the
-    enemy is in check, whether the material is insufficient)."""
-    s = states[0]
-    return generate(s, moves, 0), in_check(s), enemy_in_check(s), insufficient_material(s)
-
-
 @device
 def _perft(states, moves, depth):
     n = generate(states[depth], moves, depth)
@@ -492,8 +477,10 @@ def _perft(states, moves, depth):
 
 @kernel
 def perft_kernel(states, moves, depth):
-    """Leaves of the legal move tree below states[depth]; states: State[depth + 1] and moves: u2[depth + 1, MAX_MOVES]
-    are working space. The last ply is counted, not made (bulk counting)."""
+    """Leaves of the legal move tree below states[depth]; the last ply is counted, not made (bulk counting).
+
+    states: State[depth + 1] and moves: u2[depth + 1, MAX_MOVES] are working space.
+    """
     states, moves = borrow(states), borrow(moves)
     if depth == 0:
         return np.int64(1)

@@ -52,5 +52,5 @@ TURN_KEY = _KEYS[-1]
 
 
 def square_name(square: int) -> str:
-    """"e4" of 28."""
+    """Name of a square, such as e4."""
     return "abcdefgh"[square & 7] + "12345678"[square >> 3]

@@ -1,0 +1,227 @@
+"""One ``go``: its thread, its clock, its reports and its answer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .clock import Budget, Stopwatch, budget
+from .errors import NetError
+from .games.base import State
+from .info import BestMove, ThinkingInfo
+from .limits import Limits
+from .params import EngineOptions
+from .report import Report, contest
+from .search import Search
+from .tree import DEPTH_MAX, DEPTH_SUM
+
+_INFO_SECONDS = 0.1  # between reports, growing as the search goes on ...
+_INFO_MAX_SECONDS = 1.0  # ... to this
+
+OnInfo = Callable[[ThinkingInfo], None]
+OnDone = Callable[[BestMove], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What one ``go`` has to search; ``search`` is None when the position has no legal move or none is held."""
+
+    search: Search | None
+    line: State | None  # the game up to the root
+    options: EngineOptions
+    messages: tuple[str, ...]  # for the user
+    fallback: str | None  # the first legal move, should the search give none
+
+
+class Thinking:
+    """A search from ``go`` to its answer. ``over`` is set just before ``on_done`` is called."""
+
+    def __init__(
+        self,
+        prepare: Callable[[Limits], Task],
+        limits: Limits,
+        on_info: OnInfo,
+        on_done: OnDone,
+        previous: Thinking | None,
+    ) -> None:
+        """``prepare`` is called in the search's thread once ``previous`` is over; it may block and raise NetError."""
+        self.over = threading.Event()
+        self._prepare, self._limits, self._previous = prepare, limits, previous
+        self._on_info, self._on_done = on_info, on_done
+        self._watch = Stopwatch()  # of the whole search
+        self._clock = Stopwatch()  # of our own time: restarted by ponderhit
+        self._stopped = threading.Event()
+        self._released = threading.Event()  # no longer bound to wait for stop or ponderhit
+        if not (limits.infinite or limits.ponder):
+            self._released.set()
+        self._budget: Budget | None = None
+        self._search: Search | None = None
+        self._report: Report | None = None
+        self._next_info = 0.0
+        self._interval = _INFO_SECONDS
+        self._messages: list[str] = []
+        self._options = EngineOptions()
+
+    def start(self) -> None:
+        """Begin; returns at once."""
+        threading.Thread(target=self._run, name="search", daemon=True).start()
+
+    def stop(self) -> None:
+        """Ask for the answer; returns at once."""
+        self._stopped.set()
+        self._released.set()
+
+    def ponderhit(self) -> None:
+        """Let the clocks run from now on; returns at once."""
+        if self._limits.ponder and not self._released.is_set():
+            self._clock.restart()
+            self._released.set()
+
+    def _run(self) -> None:
+        if self._previous is not None:
+            self._previous.over.wait()
+            self._previous = None
+        task, answer = None, BestMove(None)
+        try:
+            task = self._prepare(self._limits)
+            answer = self._think(task)
+        except BaseException as error:  # noqa: BLE001 - handed over: the protocol shows it and still gets its answer
+            answer = self._answer_without_search(task, error)
+        finally:
+            self._released.wait()
+            self.over.set()
+            self._on_done(answer)
+
+    def _think(self, task: Task) -> BestMove:
+        search, line, options = task.search, task.line, task.options
+        self._messages = list(task.messages)
+        if search is None or line is None:
+            return BestMove(None, time_ms=self._watch.milliseconds, messages=task.messages)
+        self._search, self._options = search, options
+        self._report = Report(search.game, search.tree, line, chess960=options.chess960)
+        self._budget = budget(
+            self._limits,
+            search.game.side_to_move(line[-1]),
+            int(line[-1]["ply"]),
+            overhead_ms=options.move_overhead_ms,
+            ponder=options.ponder,
+        )
+        search.tree.counters[DEPTH_SUM] = search.tree.counters[DEPTH_MAX] = 0
+        search.run(self._should_stop)
+        if isinstance(search.error, NetError):
+            self._messages.append(str(search.error))
+        elif search.error is not None:
+            raise search.error
+        if search.tree.full:
+            self._messages.append(
+                f"the tree has filled Hash ({options.hash_mb} MB) and stops growing; raise Hash for longer searches"
+            )
+        self._inform()
+        self._released.wait()  # an infinite or pondering search that is done keeps silent until it is asked
+        return self._best_move(task)
+
+    def _should_stop(self) -> bool:
+        search = self._search
+        assert search is not None
+        if self._stopped.is_set():
+            return True
+        elapsed = self._watch.seconds
+        if elapsed >= self._next_info and search.simulations:
+            self._interval = min(self._interval * 1.3, _INFO_MAX_SECONDS)
+            self._next_info = elapsed + self._interval
+            self._inform()
+        if not self._released.is_set() or self._limits.infinite:
+            return False
+        return self._limit_reached(search)
+
+    def _limit_reached(self, search: Search) -> bool:
+        limits, tree = self._limits, search.tree
+        if limits.depth is not None and self._depth() >= limits.depth and search.simulations > 1:
+            return True
+        if limits.mate is not None and (limits.mate <= 0 or self._mate_found(limits.mate)):
+            return True
+        if self._budget is None:
+            return False
+        root = tree.nodes[tree.root]
+        if int(root["first_edge"]) < 0:
+            return False
+        elapsed = self._clock.seconds
+        with search.lock:
+            most, second, agree = contest(tree)
+        instability = 1.0 if not agree else max(0.0, 2.0 * second / max(most, 1) - 1.0)
+        allowed = self._budget.allowed(instability)
+        if elapsed >= allowed:
+            return True
+        if not search.params.smart_pruning or limits.movetime is not None:
+            return False
+        if int(root["edges"]) == 1:
+            return True
+        rate = search.simulations / max(self._watch.seconds, 1e-3)
+        return bool(search.simulations >= 32 and most - second > rate * (allowed - elapsed) * 1.05)
+
+    def _mate_found(self, moves: int) -> bool:
+        assert self._search is not None
+        assert self._report is not None
+        with self._search.lock:
+            lines = self._report.lines(1)
+        return bool(lines and lines[0].mate is not None and 0 < lines[0].mate <= moves)
+
+    def _depth(self) -> int:
+        """Mean depth of this search's simulations in plies, at least 1."""
+        assert self._search is not None
+        return max(1, round(int(self._search.tree.counters[DEPTH_SUM]) / max(self._search.simulations, 1)))
+
+    def _say(self, message: str) -> None:
+        self._on_info(ThinkingInfo(1, 1, 0, 0, self._watch.milliseconds, 0, (), (), message))
+
+    def _inform(self) -> None:
+        search, options = self._search, self._options
+        assert search is not None
+        assert self._report is not None
+        for message in self._messages:
+            self._say(message)
+        self._messages.clear()
+        with search.lock:
+            lines = self._report.lines(options.multipv)
+            stats = self._report.move_stats(search.params) if options.move_stats else ()
+            deepest, used = int(search.tree.counters[DEPTH_MAX]), search.tree.used
+            nodes = int(search.tree.nodes[search.tree.root]["n"])
+        if not lines:
+            return
+        elapsed = max(self._watch.seconds, 1e-3)
+        depth = self._depth()
+        self._on_info(
+            ThinkingInfo(
+                depth,
+                max(depth, deepest, 1),
+                nodes,
+                int(search.simulations / elapsed),
+                int(1000 * elapsed),
+                min(1000, int(1000 * used)),
+                lines,
+                stats,
+            )
+        )
+
+    def _best_move(self, task: Task) -> BestMove:
+        search = self._search
+        assert search is not None
+        assert self._report is not None
+        with search.lock:
+            lines = self._report.lines(1)
+            move = self._report.choose(search.params.temperature, search.params.seed)
+        if move is None:
+            return self._answer_without_search(task, search.error)
+        text = self._report.text([move])[0]
+        ponder = lines[0].pv[1] if lines and lines[0].pv[0] == text and len(lines[0].pv) > 1 else None
+        elapsed = self._watch.milliseconds
+        return BestMove(text, ponder, lines, search.simulations, elapsed, messages=tuple(self._messages))
+
+    def _answer_without_search(self, task: Task | None, error: BaseException | None) -> BestMove:
+        """The search gave no move: say why; a bug still gets a legal move, a missing or broken net does not."""
+        known = isinstance(error, NetError)
+        reason = str(error) if error is not None else "the tree has no room for a single position; raise Hash"
+        move = task.fallback if task is not None and not known else None
+        messages = tuple(dict.fromkeys([*self._messages, reason]))
+        return BestMove(move, time_ms=self._watch.milliseconds, messages=messages, error=None if known else error)
