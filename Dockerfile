@@ -1,0 +1,27 @@
+# An image that plays as soon as it starts: the build compiles the kernels and searches a few seconds (az-engine check).
+#
+#   docker build -t az-engine .                              CPU
+#   docker build --build-arg EXTRA=gpu -t az-engine .        NVIDIA; run it with --gpus all
+#   docker run --rm -i az-engine                             speaks UCI on stdin and stdout
+#   docker run --rm az-engine bench search                   any other command
+#
+# Kernels are compiled for the CPU that builds the image; on another kind of CPU the first start compiles them again.
+# `-v az-engine-cache:/home/az/.cache` keeps those.
+
+FROM python:3.11-slim AS build
+WORKDIR /source
+COPY . .
+RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
+
+FROM python:3.11-slim
+ARG EXTRA=cpu
+COPY constraints.txt /tmp/
+COPY --from=build /wheels /tmp/wheels
+RUN pip install --no-cache-dir --constraint /tmp/constraints.txt "$(ls /tmp/wheels/*.whl)[${EXTRA}]" \
+    && rm -r /tmp/wheels /tmp/constraints.txt \
+    && useradd --create-home --uid 10001 az
+USER 10001
+WORKDIR /home/az
+RUN az-engine check
+ENTRYPOINT ["az-engine"]
+CMD ["uci"]

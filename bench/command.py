@@ -1,0 +1,42 @@
+"""``az-engine bench WHAT``: the table of benches."""
+
+from __future__ import annotations
+
+import argparse
+
+from ..engine.games import game_names
+from . import latency, perft, speed
+
+HELP = """\
+Measure this engine on this machine. Each figure is shown beside the limit or peer to compare it with, measured in the
+same run. --json prints one JSON object a line: what, value, unit and, where there is a peer, peer, peer_value and ratio.
+
+examples:
+  az-engine bench perft                        speed of the rules, beside Stockfish if it is installed
+  az-engine bench perft --suite counts.jsonl   check known counts; exit status 1 when one is wrong
+  az-engine bench tree                         the search without a net
+  az-engine bench search --workers 1,2         the search with the net, beside onnxruntime alone"""
+
+_BENCHES = {
+    "perft": ("count the leaves of the legal move tree", perft.add_arguments, perft.main),
+    "tree": ("simulations a second without a net", speed.add_tree_arguments, speed.tree),
+    "eval": ("positions a second of the net alone", speed.add_eval_arguments, speed.evaluations),
+    "search": ("positions a second of the search, beside the net alone", speed.add_search_arguments, speed.search),
+    "startup": ("process start to uciok and readyok, stop to bestmove", latency.add_startup_arguments, latency.startup),
+    "memory": ("resident memory in minutes of go infinite", latency.add_memory_arguments, latency.memory),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """One subcommand for each bench."""
+    benches = parser.add_subparsers(dest="bench", required=True, metavar="WHAT")
+    for name, (line, add, _) in _BENCHES.items():
+        bench = benches.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
+        bench.add_argument("--game", choices=game_names(), default="chess", help="default: %(default)s")
+        bench.add_argument("--json", action="store_true", help="one JSON object a line")
+        add(bench)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run the bench; its exit status."""
+    return _BENCHES[args.bench][2](args)

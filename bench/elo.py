@@ -1,0 +1,67 @@
+"""From a match's wins, draws and losses to an Elo difference with its 95 % interval."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+_Z95 = 1.959964
+_PRIOR = 0.5  # Jeffreys' prior for each of win, draw, loss: keeps the interval honest when all games end alike
+
+
+def elo_of_score(score: float) -> float:
+    """Elo difference at which the expected score is ``score``; +-inf at 1 and 0.
+
+    p(a beats b) = 1 / (1 + 10^((e_b - e_a) / 400)) (AlphaZero 2018, Methods, 'Evaluation').
+    """
+    if score <= 0.0:
+        return -math.inf
+    if score >= 1.0:
+        return math.inf
+    return -400.0 * math.log10(1.0 / score - 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchScore:
+    """Games of player A against player B, from A's view."""
+
+    wins: int = 0
+    draws: int = 0
+    losses: int = 0
+
+    @property
+    def games(self) -> int:
+        """How many."""
+        return self.wins + self.draws + self.losses
+
+    @property
+    def score(self) -> float:
+        """Points a game in [0, 1]; 0.5 without games."""
+        return (self.wins + 0.5 * self.draws) / self.games if self.games else 0.5
+
+    @property
+    def elo(self) -> float:
+        """A's Elo less B's; infinite when one side won every game."""
+        return elo_of_score(self.score)
+
+    def score_interval(self) -> tuple[float, float]:
+        """95 % interval of the score: normal, with the moments of the Dirichlet posterior of (win, draw, loss)."""
+        counts = (self.wins + _PRIOR, self.draws + _PRIOR, self.losses + _PRIOR)
+        total = sum(counts)
+        points = (1.0, 0.5, 0.0)
+        mean = sum(c * p for c, p in zip(counts, points, strict=True)) / total
+        square = sum(c * p * p for c, p in zip(counts, points, strict=True)) / total
+        spread = _Z95 * math.sqrt((square - mean * mean) / (total + 1.0))
+        return max(mean - spread, 0.0), min(mean + spread, 1.0)
+
+    def elo_interval(self) -> tuple[float, float]:
+        """95 % interval of the Elo difference; an end is infinite where the games cannot bound it."""
+        low, high = self.score_interval()
+        return elo_of_score(low), elo_of_score(high)
+
+    def __str__(self) -> str:
+        low, high = self.elo_interval()
+        return (
+            f"+{self.wins} ={self.draws} -{self.losses} of {self.games}, score {100 * self.score:.1f} %, "
+            f"Elo {self.elo:+.0f} [{low:+.0f}, {high:+.0f}] (95 %)"
+        )

@@ -1,0 +1,28 @@
+"""How to enter az-engine in the programs that people play and match engines with."""
+
+from __future__ import annotations
+
+import shlex
+
+from .installation import Installation
+
+
+def recipes(protocol: str, where: Installation) -> list[tuple[str, str]]:
+    """Pairs of program and what to enter there, for games that are played over ``protocol`` ("uci")."""
+    terminal = ("a terminal", f"{where.command} {protocol}")
+    executable = where.executable(protocol)
+    if executable is None:
+        return [terminal]
+    path, command = str(executable), executable.name
+    word = shlex.quote(path)
+    uci = [
+        ("Arena", f"Engines > Install New Engine: {path} (type UCI)"),
+        ("Banksia, En Croissant, Nibbler, PyChess", f"add an engine with the file {path} (UCI)"),
+        ("Cute Chess", f"Tools > Settings > Engines: command {path}, protocol UCI"),
+        ("cutechess-cli", f"cutechess-cli -engine name=az-engine cmd={word} proto=uci -engine ... -each tc=60+1"),
+        ("fastchess", f"fastchess -engine name=az-engine cmd={word} -engine ... -each tc=60+1"),
+        ("lichess-bot", f'config.yml, under engine:  dir: "{executable.parent}"  name: "{command}"  protocol: "uci"'),
+        ("python-chess", f"chess.engine.SimpleEngine.popen_uci({path!r})"),
+    ]
+    programs = {"uci": uci}
+    return [*programs.get(protocol, []), terminal]

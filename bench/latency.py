@@ -1,0 +1,199 @@
+"""``az-engine bench startup|memory``: the engine as a GUI meets it, a process: how soon it answers, what it holds."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..engine.errors import EngineProcessError, OptionError
+from ..engine.games import get_game
+from .measure import Measurement, percentile, show
+from .players import PlayerFault, UciProcess
+
+_PATIENCE = 120.0  # s
+_PERMILLE_FULL = 990  # hashfull from which memory counts as full
+
+
+def add_startup_arguments(parser: argparse.ArgumentParser) -> None:
+    """How often."""
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="warm starts (default: %(default)s)")
+    parser.add_argument("--stops", type=int, default=60, metavar="N", help="searches to stop (default: %(default)s)")
+    parser.add_argument("--no-cold", action="store_true", help="leave out the start that compiles all kernels")
+
+
+def add_memory_arguments(parser: argparse.ArgumentParser) -> None:
+    """How long and how much."""
+    parser.add_argument(
+        "--minutes", type=float, default=3.0, metavar="M", help="of `go infinite` (default: %(default)s)"
+    )
+    parser.add_argument("--hash", type=int, default=64, metavar="MIB", help="the option Hash (default: %(default)s)")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="a further option")
+
+
+def startup(args: argparse.Namespace) -> int:
+    """Start, stop, answer; 0."""
+    if min(args.rounds, args.stops) < 1:
+        raise OptionError("--rounds and --stops must be 1 or more")
+    try:
+        show(_startup(args), as_json=args.json)
+    except PlayerFault as fault:
+        raise EngineProcessError(f"the engine {fault}") from fault
+    return 0
+
+
+def _engine(game: str, environment: dict[str, str] | None = None) -> UciProcess:
+    protocol = get_game(game).protocol
+    if protocol != "uci":
+        raise OptionError(f"the engine is timed over UCI, and {game} is played over {protocol.upper()}")
+    return UciProcess([sys.executable, "-m", "az_engine", protocol], environment=environment)
+
+
+def _startup(args: argparse.Namespace) -> Iterator[Measurement]:
+    _start(args.game)  # fills the kernel cache
+    bare: list[float] = []
+    starts: list[tuple[float, float, float]] = []
+    for _ in range(args.rounds):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", ""], check=True)
+        bare.append(time.perf_counter() - start)
+        starts.append(_start(args.game))
+    python = statistics.median(bare)
+    greeted, ready, moved = (statistics.median(times) for times in zip(*starts, strict=True))
+    how = f"from the start of the process, median of {args.rounds}"
+    yield Measurement("uciok", greeted, "s", "python that does nothing", python, note=how)
+    yield Measurement("readyok, warm", ready, "s", "python that does nothing", python, note=how)
+    yield Measurement("first move, warm", moved, "s", note=f"go nodes 1, {how}")
+    if not args.no_cold:
+        with tempfile.TemporaryDirectory() as cache:
+            environment = os.environ | {"AZ_ENGINE_CACHE": cache}
+            said: list[str] = []
+            seconds = _start(args.game, environment, said)[1]
+        told = sum("compil" in line for line in said)
+        yield Measurement(
+            "readyok, cold", seconds, "s", note=f"empty kernel cache; {told} info strings while compiling"
+        )
+    stops = _stop_times(args.game, args.stops)
+    how = f"go infinite in {args.stops} positions, stopped after 20 to 300 ms"
+    for percent in (50, 95, 100):
+        name = {50: "median", 95: "95th percentile", 100: "worst"}[percent]
+        yield Measurement(f"stop to bestmove, {name}", 1000 * percentile(stops, percent), "ms", note=how)
+
+
+def _start(
+    game: str, environment: dict[str, str] | None = None, said: list[str] | None = None
+) -> tuple[float, float, float]:
+    """Seconds from a process's start to uciok, readyok and its first bestmove. Errors: PlayerFault."""
+    process = _engine(game, environment)
+    try:
+        process.send("uci")
+        greeted, _ = process.until("uciok", _PATIENCE)
+        process.send("isready")
+        ready, _ = process.until("readyok", _PATIENCE, None if said is None else said.append)
+        process.send("position startpos")
+        process.send("go nodes 1")
+        moved, _ = process.until("bestmove", _PATIENCE)
+        return greeted - process.started, ready - process.started, moved - process.started
+    finally:
+        process.close()
+
+
+def _stop_times(game: str, count: int) -> list[float]:
+    """Seconds from `stop` to `bestmove`, in positions of random games. Errors: PlayerFault."""
+    rng = random.Random(0)
+    rules = get_game(game)
+    process = _engine(game)
+    times = []
+    try:
+        process.send("isready")
+        process.until("readyok", _PATIENCE)
+        for _ in range(count):
+            line = rules.initial()
+            moves: list[str] = []
+            for _ in range(rng.randrange(40)):
+                legal = rules.legal_moves(line[-1])
+                if len(legal) == 0:
+                    break
+                move = int(rng.choice(legal.tolist()))
+                moves.append(rules.format_move(line[-1], move))
+                line = rules.play(line, move)
+            process.send(" ".join(["position startpos", "moves", *moves]))
+            process.send("go infinite")
+            time.sleep(rng.uniform(0.02, 0.3))
+            start = time.perf_counter()
+            process.send("stop")
+            arrival, _ = process.until("bestmove", _PATIENCE)
+            times.append(arrival - start)
+    finally:
+        process.close()
+    return times
+
+
+def memory(args: argparse.Namespace) -> int:
+    """Resident memory while the engine thinks for minutes; 0."""
+    if not Path("/proc/self/status").is_file():
+        raise OptionError("this bench reads /proc and works on Linux only")
+    try:
+        show(_memory(args), as_json=args.json)
+    except PlayerFault as fault:
+        raise EngineProcessError(f"the engine {fault}") from fault
+    return 0
+
+
+def _memory(args: argparse.Namespace) -> Iterator[Measurement]:
+    process = _engine(args.game)
+    try:
+        process.send("uci")
+        for option in [f"Hash={args.hash}", *args.option]:
+            name, _, value = option.partition("=")
+            process.send(f"setoption name {name} value {value}")
+        process.send("isready")
+        process.until("readyok", _PATIENCE)
+        before = _resident(process.pid)
+        hashfull = [0]
+        said: list[str] = []
+
+        def on_line(line: str) -> None:
+            words = line.split()
+            if "hashfull" in words:
+                hashfull.append(int(words[words.index("hashfull") + 1]))
+            if words[:2] == ["info", "string"]:
+                said.append(line.strip())
+
+        process.send("position startpos")
+        process.send("go infinite")
+        start = time.perf_counter()
+        full_at: float | None = None
+        at_full = most = before
+        while time.perf_counter() - start < 60 * args.minutes:
+            process.drain(1.0, on_line)
+            most = max(most, _resident(process.pid))
+            if full_at is None and max(hashfull) >= _PERMILLE_FULL:
+                full_at, at_full = time.perf_counter() - start, most
+        end = _resident(process.pid)
+        process.send("stop")
+        process.until("bestmove", _PATIENCE)
+    finally:
+        process.close()
+    yield Measurement("resident before go", before, "MiB", note=f"Hash {args.hash}")
+    when = "never full" if full_at is None else f"full after {full_at:.0f} s"
+    yield Measurement(
+        "resident at full", at_full, "MiB", note=f"{when}; the engine said: {'; '.join(said) or 'nothing'}"
+    )
+    yield Measurement("most resident", most, "MiB", note=f"over {args.minutes:g} minutes of go infinite")
+    yield Measurement("resident at the end", end, "MiB", "when it was full", at_full)
+
+
+def _resident(pid: int) -> float:
+    """Resident memory of a process in MiB."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise EngineProcessError(f"process {pid} has ended")

@@ -1,0 +1,1 @@
+"""Networks in torch: training, export to ONNX and quantisation. Never imported for playing."""

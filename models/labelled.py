@@ -1,0 +1,252 @@
+"""Labelled chess records: what ``az-engine label`` writes and ``az-engine train --supervised`` reads.
+
+A shard is a compressed .npz file with one structured array ``d`` (nothing is pickled), 104 bytes a position.
+The records of a game are consecutive and complete from its first recorded position, so the history planes of a record
+are rebuilt from the records before it. Files whose name begins with ``holdout`` are measured on and never trained on.
+
+| field  | type  | meaning |
+|--------|-------|---------|
+| bb     | 8 u8  | bitboards: pawns knights bishops rooks queens kings, white men, black men; bit 0 = a1, 63 = h8 |
+| turn   | u1    | 1 = white to move, 0 = black |
+| castle | u1    | rights: 1 white short, 2 white long, 4 black short, 8 black long |
+| ep     | u1    | square passed over by a double pawn step just played (capturable or not), 255 = none |
+| half   | u1    | half-moves since the last capture or pawn move |
+| ply    | u2    | half-moves since the start position |
+| n      | u1    | number of labelled moves |
+| depth  | u1    | depth of the first line's search |
+| mv     | 5 u2  | moves, best first: from + 64 to + 4096 promotion (N B R Q = 1..4); castling: king's two squares |
+| cp     | 5 i2  | score of each move for the side to move, centipawns; mate in k = 32000 - k, mated in k = k - 32000 |
+| w, l   | u2    | the teacher's chances of winning and losing in 1/1000, for the side to move |
+| played | u2    | the move played |
+| z      | i1    | the game's result for the side to move: 1 won, 0 drawn, -1 lost |
+| rnd    | u1    | 1 = the played move was drawn blindly from all legal moves: not to be imitated |
+| game   | u4    | game id |
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.errors import DataError
+from ..engine.games.base import Game
+from .dataset import HOLDOUT_EVERY, HOLDOUT_REST, Positions, games_begin, one_hot_result
+from .files import write_atomically
+
+LINES = 5
+RECORD = np.dtype(
+    [
+        ("bb", "<u8", (8,)),
+        ("turn", "u1"),
+        ("castle", "u1"),
+        ("ep", "u1"),
+        ("half", "u1"),
+        ("ply", "<u2"),
+        ("n", "u1"),
+        ("depth", "u1"),
+        ("mv", "<u2", (LINES,)),
+        ("cp", "<i2", (LINES,)),
+        ("w", "<u2"),
+        ("l", "<u2"),
+        ("played", "<u2"),
+        ("z", "i1"),
+        ("rnd", "u1"),
+        ("game", "<u4"),
+    ]
+)
+MAX_SHARD_BYTES = 1 << 30  # of one unpacked file
+SCORE_SCALE, DRAW_MARGIN = 250.0, 80.0  # centipawns, see chances_of_score
+
+Records = NDArray[np.void]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOptions:
+    """How records become targets."""
+
+    policy: Literal["soft", "best", "played"] = "soft"  # soft: softmax over the lines; best, played: one-hot
+    temperature: float = 0.02  # T of the soft policy, in expected points
+    centipawns: float = 500.0  # scale of W(cp) = 1 / (1 + exp(-cp / scale)), expected points of a score
+    value: Literal["score", "wdl"] = "score"  # the teacher's chances: from its score, or its own WDL
+    teacher: float = 0.85  # weight of the teacher's chances; the rest is the game's result
+    mask: bool = True  # give the legal actions, so that illegal moves are left out of the softmax
+
+
+def read_shard(path: Path) -> Records:
+    """The records of one file, checked. Errors: DataError, naming the file and what is wrong with it."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            member = archive.getinfo("d.npy")
+            if member.file_size > MAX_SHARD_BYTES:
+                raise DataError(
+                    f"{path.name} would unpack to {member.file_size >> 20} MiB; split it into smaller shards"
+                )
+            content = archive.read(member)
+        records = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+    except DataError:
+        raise
+    except (
+        OSError,
+        KeyError,
+        ValueError,
+        EOFError,
+        zipfile.BadZipFile,
+        zlib.error,
+        NotImplementedError,
+        MemoryError,
+    ) as error:
+        raise DataError(f"{path.name} is no shard of labelled records ({error}); remove it or make it again") from error
+    if records.dtype != RECORD or records.ndim != 1:
+        found = str(records.dtype)[:80]
+        raise DataError(f"{path.name} holds an array of {found}, not of labelled records; remove it or make it again")
+    fault = first_fault(records)
+    if fault:
+        raise DataError(f"{path.name}: {fault}; the file is damaged, remove it or make it again")
+    return records
+
+
+def first_fault(records: Records) -> str:
+    """What is wrong with the first impossible record, "" when all can be used safely (moves are checked when drawn)."""
+    bb = records["bb"]
+    kinds, white, black = bb[:, :6], bb[:, 6], bb[:, 7]
+    union = np.bitwise_or.reduce(kinds, axis=1)
+    count = np.bitwise_count(kinds).sum(axis=1)
+    rook, king = kinds[:, 3], kinds[:, 5]
+    ends = np.uint64(0xFF000000000000FF)
+    castling = np.zeros(len(records), bool)
+    for bit, rook_square, king_square, own in (
+        (1, 7, 4, white),
+        (2, 0, 4, white),
+        (4, 63, 60, black),
+        (8, 56, 60, black),
+    ):
+        stand = (rook & own) >> np.uint64(rook_square) & (king & own) >> np.uint64(king_square) & np.uint64(1)
+        castling |= (records["castle"] & bit > 0) & (stand == 0)
+    checks: list[tuple[str, Any]] = [
+        ("men overlap", (white & black != 0) | (union != white | black) | (count != np.bitwise_count(union))),
+        ("there is not one king a side", (np.bitwise_count(king & white) != 1) | (np.bitwise_count(king & black) != 1)),
+        ("a pawn stands on the first or last rank", kinds[:, 0] & ends != 0),
+        ("the side to move is unknown", records["turn"] > 1),
+        ("castling rights do not fit the board", castling | (records["castle"] > 15)),
+        ("the en-passant square is off the board", (records["ep"] > 63) & (records["ep"] != 255)),
+        ("there is no labelled move, or more than five", (records["n"] < 1) | (records["n"] > LINES)),
+        ("win and loss chances exceed 1000", records["w"].astype(np.int64) + records["l"] > 1000),
+        ("the result is not -1, 0 or 1", np.abs(records["z"].astype(np.int64)) > 1),
+    ]
+    for text, wrong in checks:
+        if wrong.any():
+            return f"record {int(np.argmax(wrong))}: {text}"
+    return ""
+
+
+def write_shard(path: Path, records: Records) -> None:
+    """Write one file atomically."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, d=records.astype(RECORD))
+    write_atomically(path, buffer.getvalue())
+
+
+def to_states(game: Game, records: Records, first: NDArray[np.int64]) -> NDArray[np.void]:
+    """The records' positions as the game's own states, normalised and with repetitions counted."""
+    states = np.zeros(len(records), game.state_dtype)
+    for index, name in enumerate(("pawns", "knights", "bishops", "rooks", "queens", "kings", "white", "black")):
+        states[name] = records["bb"][:, index]
+    for bit, square in ((1, 7), (2, 0), (4, 63), (8, 56)):
+        states["castling"] |= np.where(records["castle"] & bit, np.uint64(1 << square), np.uint64(0))
+    states["rule50"] = records["half"]
+    states["ply"] = records["ply"]
+    states["ep"] = np.where(records["ep"] == 255, 64, records["ep"])
+    states["turn"] = 1 - records["turn"]
+    game.normalise(states)
+    game.count_repetitions(states, first)
+    return states
+
+
+def to_moves(records: Records, moves: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """Moves u2 [N, K] of the records in the game's own form, where castling is king takes rook."""
+    source, target = moves & 63, moves >> 6 & 63
+    king = (records["bb"][:, 5, None] >> source.astype(np.uint64) & np.uint64(1)).astype(bool)
+    result = moves.copy()
+    for home, there, rook in ((4, 6, 7), (4, 2, 0), (60, 62, 63), (60, 58, 56)):
+        result[king & (source == home) & (target == there)] = home + 64 * rook
+    return result
+
+
+def soft_policy(records: Records, options: TargetOptions) -> NDArray[np.float32]:
+    """f4 [N, 5]: softmax((W(cp_i) - W(cp_1)) / T) over the labelled moves, W(cp) = 1 / (1 + exp(-cp / scale))."""
+    points = 1.0 / (1.0 + np.exp(-records["cp"].astype(np.float64) / options.centipawns))
+    weights = np.exp((points - points[:, :1]) / options.temperature)
+    weights[np.arange(LINES) >= records["n"][:, None]] = 0.0
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True), np.float32)
+
+
+def chances_of_score(centipawns: NDArray[Any]) -> NDArray[np.float64]:
+    """Win, draw and loss [N, 3] of scores [N]: logistic, win = 1 / (1 + exp(-(cp - 80) / 250)), loss mirrored.
+
+    The two constants are near the maximum-likelihood fit to the results of labelled games with blunders. An engine's
+    own WDL assumes its own strength: two thirds of such positions are then as good as decided, and a net that learns
+    them cannot tell a won piece from a won queen.
+    """
+    score = centipawns.astype(np.float64)
+    win = 1 / (1 + np.exp(-(score - DRAW_MARGIN) / SCORE_SCALE))
+    loss = 1 / (1 + np.exp((score + DRAW_MARGIN) / SCORE_SCALE))
+    return np.stack([win, 1 - win - loss, loss], axis=1)
+
+
+def to_positions(game: Game, records: Records, options: TargetOptions, description: str) -> Positions:
+    """Records as a data set; in ``played`` mode the blindly drawn moves are not among the positions."""
+    first = games_begin(records["game"], records["ply"])
+    if options.policy == "soft":
+        unused = np.arange(LINES) >= records["n"][:, None]
+        moves = np.where(unused, records["mv"][:, :1], records["mv"])
+        probabilities = soft_policy(records, options)
+    else:
+        moves = records["mv"][:, :1] if options.policy == "best" else records["played"][:, None]
+        probabilities = np.ones(moves.shape, np.float32)
+    if options.value == "score":
+        chances = chances_of_score(records["cp"][:, 0])
+    else:
+        chances = np.stack([records["w"], 1000 - records["w"] - records["l"], records["l"]], axis=1) / 1000
+    wdl = options.teacher * chances + (1 - options.teacher) * one_hot_result(records["z"])
+    return Positions(
+        game,
+        to_states(game, records, first),
+        first,
+        to_moves(records, moves),
+        probabilities,
+        wdl.astype(np.float32),
+        records["z"].astype(np.float32),
+        drawn=np.flatnonzero(records["rnd"] == 0) if options.policy == "played" else None,
+        description=description,
+        mask=options.mask,
+    )
+
+
+def read_folder(game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
+    """The training and the held-out positions of .npz files, read in the order of their names.
+
+    Files named ``holdout*`` are the hold-out; without any, every 50th game is. Errors: DataError.
+    """
+    paths = sorted(paths)
+    training = [read_shard(p) for p in paths if not p.name.startswith("holdout")]
+    holdout = [read_shard(p) for p in paths if p.name.startswith("holdout")]
+    if not training:
+        raise DataError("there is no .npz file to train on besides the hold-out")
+    records = np.concatenate(training)
+    if holdout:
+        kept = np.concatenate(holdout)
+        records = records[~np.isin(records["game"], np.unique(kept["game"]))]
+    else:
+        out = records["game"] % HOLDOUT_EVERY == HOLDOUT_REST
+        kept, records = records[out], records[~out]
+    if not len(records) or not len(kept):
+        raise DataError("too few games to hold some out; give more data")
+    text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
+    return to_positions(game, records, options, text), to_positions(game, kept, options, text)

@@ -1,0 +1,386 @@
+"""``az-engine train``: train a network and make it ready for playing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import signal
+import sys
+import time
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, get_args
+
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from ..engine.errors import DataError, OptionError
+from ..engine.games import game_names, get_game
+from ..engine.games.base import Game
+from . import labelled, pgn
+from .card import Release, card, release
+from .checkpoint import RunLock, load_newest
+from .dataset import Positions
+from .files import write_atomically
+from .learner import Hooks, Intervals, Learner, LearnerConfig, Length, Measured, run
+from .network import Kind, NetConfig, PolicyHead, ValueHead, paper
+
+HELP = "train a network on labelled positions or PGN files"
+LICENCE = "GPL-3.0-or-later"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Train a network and export it (fp32 and int8 ONNX, with a card) when the run ends. A run that was killed "
+        "goes on where it was when the same command is given again."
+    )
+    parser.formatter_class = argparse.ArgumentDefaultsHelpFormatter
+    add = parser.add_argument
+    add(
+        "--supervised",
+        metavar="DATA",
+        required=True,
+        type=Path,
+        help="folder (or file) of .npz shards made by az-engine label, or of .pgn files",
+    )
+    add("--game", default="chess", choices=game_names(), help="the game")
+    add("--out", metavar="RUN", required=True, type=Path, help="folder of the run: checkpoints, log, nets, card")
+    add("--name", default="", help="the net's name in its metadata and card; empty = game and architecture")
+    add("--finish", action="store_true", help="train no further: export the newest checkpoint and write its card")
+
+    group = parser.add_argument_group("length (give one)")
+    group.add_argument(
+        "--minutes", type=float, default=0.0, help="training time over all starts; the schedule ends with it"
+    )
+    group.add_argument("--steps", type=int, default=0, help="training steps; 0 = by --minutes")
+
+    group = parser.add_argument_group("network")
+    add = group.add_argument
+    add(
+        "--paper",
+        type=int,
+        choices=(20, 40),
+        help="the papers' network of that many blocks (256 filters, tanh value); other network options are ignored",
+    )
+    add("--kind", choices=get_args(Kind), default="dual-res", help="one tower for both heads or two, residual or plain")
+    add("--blocks", type=int, default=6, help="residual blocks, or plain convolutional blocks")
+    add("--filters", type=int, default=64, help="filters of every convolution of the tower")
+    add("--squeeze", type=int, default=0, help="hidden units of squeeze-excitation; 0 = none, as in the papers")
+    add("--history", type=int, default=8, help="positions looked at (the papers: 8); fewer is faster")
+    add("--policy-head", choices=get_args(PolicyHead), default="conv", help="conv: AlphaZero, flat: AlphaGo Zero")
+    add(
+        "--policy-filters",
+        type=int,
+        default=0,
+        help="filters inside the policy head; 0 = as the papers: --filters (conv), 2 (flat)",
+    )
+    add(
+        "--value-head",
+        choices=get_args(ValueHead),
+        default="wdl",
+        help="wdl: win, draw, loss; value: tanh, as in the papers",
+    )
+    add("--value-filters", type=int, default=1, help="filters of the value head's convolution (the papers: 1)")
+    add("--value-hidden", type=int, default=256, help="units of the value head's hidden layer (the papers: 256)")
+
+    group = parser.add_argument_group("learning")
+    add = group.add_argument
+    default = LearnerConfig()
+    add("--batch", type=int, default=default.batch, help="positions a step")
+    add(
+        "--optimiser",
+        choices=("adamw", "sgd"),
+        default=default.optimiser,
+        help="sgd: momentum 0.9 and L2 1e-4, as in the papers",
+    )
+    add(
+        "--schedule",
+        choices=("cosine", "az", "agz", "supervised", "constant"),
+        default=default.schedule,
+        help="az, agz, supervised: the papers' learning rates, stretched over the run",
+    )
+    add("--rate", type=float, default=default.rate, help="greatest learning rate of cosine and constant")
+    add("--warmup", type=int, default=default.warmup, help="steps of linear warm-up")
+    add("--weight-decay", type=float, default=default.weight_decay, help="AdamW's decay of the weights")
+    add(
+        "--value-weight",
+        type=float,
+        default=default.value_weight,
+        help="weight of the value loss (supervised learning in the paper: 0.01)",
+    )
+    add("--clip", type=float, default=default.clip, help="greatest norm of the gradient; 0 = no limit")
+    add(
+        "--ema",
+        type=float,
+        default=default.ema,
+        help="decay of the averaged weights, which are measured and exported; 0 = none",
+    )
+    add(
+        "--precision",
+        choices=("bf16", "fp32"),
+        default=default.precision,
+        help="arithmetic of the network; bf16 needs a recent CPU or a GPU",
+    )
+    add("--seed", type=int, default=default.seed, help="of the first weights and the order of the positions")
+
+    group = parser.add_argument_group("targets")
+    add = group.add_argument
+    targets = labelled.TargetOptions()
+    add(
+        "--policy",
+        choices=("soft", "best", "played"),
+        default=targets.policy,
+        help="soft: softmax over the labelled lines; best or played move: one-hot (PGN: always played)",
+    )
+    add("--temperature", type=float, default=targets.temperature, help="of the soft policy, in expected points")
+    add(
+        "--centipawns",
+        type=float,
+        default=targets.centipawns,
+        help="scale of the soft policy: expected points of a score = 1 / (1 + exp(-cp / scale))",
+    )
+    add(
+        "--value-target",
+        choices=("score", "wdl"),
+        default=targets.value,
+        help="the teacher's chances: from its score (a net can tell a won piece from a won queen), or its own WDL",
+    )
+    add(
+        "--teacher-weight",
+        type=float,
+        default=targets.teacher,
+        help="weight of the teacher's chances; the rest is the game's result",
+    )
+    add("--no-mask", action="store_true", help="let the policy's softmax run over illegal moves too")
+
+    group = parser.add_argument_group("running")
+    add = group.add_argument
+    intervals = Intervals()
+    add("--device", default="cpu", help="cpu, or cuda for a GPU")
+    add("--threads", type=int, default=1, help="CPU threads of the training steps")
+    add("--checkpoint-minutes", type=float, default=intervals.checkpoint_minutes, help="between checkpoints")
+    add(
+        "--measure-minutes",
+        type=float,
+        default=intervals.measure_minutes,
+        help="between measurements on held-out positions",
+    )
+    add(
+        "--export-minutes",
+        type=float,
+        default=intervals.export_minutes,
+        help="between candidate nets (candidate_<minutes>_int8.onnx); 0 = none",
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run the command. Errors: AzError."""
+    torch.set_num_threads(args.threads)
+    console = Console(stderr=True)
+    game = get_game(args.game)
+    config = LearnerConfig(**{f.name: getattr(args, f.name) for f in fields(LearnerConfig)})
+    net = net_config(args, game)
+    if args.device != "cpu" and not torch.cuda.is_available():
+        raise OptionError(
+            f"--device {args.device} needs a GPU and a torch built for it; leave --device out to use the CPU"
+        )
+    with RunLock(args.out):
+        train, heldout = read_data(args, game, console)
+        train.history = heldout.history = net.history
+        console.print(f"{train.description}, {len(heldout):,} held out; {net.architecture}")
+        learner = Learner(game, net, config, device=args.device)
+        work = Work(args, game, train, heldout, learner, console)
+        write_atomically(args.out / "config.json", json.dumps(work.described(), indent=1).encode())
+        if args.finish:
+            saved = load_newest(args.out / "checkpoints", work.problem)
+            if saved is None:
+                raise DataError(f"{args.out} holds no checkpoint to finish; train first")
+            learner.restore(saved)
+            work.measured(learner, learner.measure(heldout))
+        elif not work.train():
+            console.print(f"stopped and saved at step {learner.step:,}; give the same command to go on")
+            return 130
+        work.finish()
+    return 0
+
+
+def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
+    """The network that the arguments describe."""
+    if args.paper:
+        return paper(game, args.paper - 1)
+    names = {f.name for f in fields(NetConfig)} - {"planes", "actions"}
+    return NetConfig(game.planes, game.num_actions, **{name: getattr(args, name) for name in names})
+
+
+def target_options(args: argparse.Namespace) -> labelled.TargetOptions:
+    """How labels become targets."""
+    return labelled.TargetOptions(
+        policy=args.policy,
+        temperature=args.temperature,
+        centipawns=args.centipawns,
+        value=args.value_target,
+        teacher=args.teacher_weight,
+        mask=not args.no_mask,
+    )
+
+
+def read_data(args: argparse.Namespace, game: Game, console: Console) -> tuple[Positions, Positions]:
+    """Training and held-out positions. Errors: DataError."""
+    source: Path = args.supervised
+    if not source.exists():
+        raise DataError(f"{source} does not exist; give a folder of .npz or .pgn files")
+    paths = sorted(source.iterdir()) if source.is_dir() else [source]
+    shards = [p for p in paths if p.suffix == ".npz"]
+    games = [p for p in paths if p.suffix == ".pgn"]
+    options = target_options(args)
+    with console.status(f"reading {source}"):
+        if shards:
+            return labelled.read_folder(game, shards, options)
+        if games:
+            return pgn.read_files(game, games, console.print, mask=options.mask)
+    raise DataError(f"{source} holds neither .npz nor .pgn files")
+
+
+class Work:
+    """One start of a run: the progress bar, the candidates, and what is written at the end."""
+
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        game: Game,
+        train: Positions,
+        heldout: Positions,
+        learner: Learner,
+        console: Console,
+    ) -> None:
+        self.args, self.game, self.train_data, self.heldout = args, game, train, heldout
+        self.learner, self.console = learner, console
+        self.latest: Measured | None = None
+        self.stopping = False
+        self.started = (time.monotonic(), learner.step)
+        self.progress = Progress(
+            TextColumn("step {task.fields[step]}"),
+            BarColumn(),
+            TextColumn("{task.percentage:.1f} %  loss {task.fields[loss]}  {task.fields[speed]} positions/s"),
+            TimeElapsedColumn(),
+            TextColumn("left {task.fields[left]}"),
+            console=console,
+            refresh_per_second=2,
+        )
+        self.task = self.progress.add_task("", total=1.0, step="0", loss="-", speed="-", left="-")
+        self.average: float | None = None
+
+    def described(self) -> dict[str, Any]:
+        """The run's settings, for people and for ``az-engine plot``."""
+        return {
+            "game": self.game.name,
+            "net": self.learner.net_config.to_json(),
+            "learner": asdict(self.learner.config),
+            "targets": asdict(target_options(self.args)),
+            "data": self.train_data.description,
+            "command": self.command(),
+        }
+
+    def command(self) -> str:
+        """The command as anyone can repeat it: the data and the run's folder are named DATA and RUN."""
+        words = list(sys.argv[1:])
+        names = {str(self.args.supervised): "DATA", str(self.args.out): "RUN"}
+        return shlex.join(["az-engine", *(names.get(word, word) for word in words)])
+
+    def train(self) -> bool:
+        """Run to the end; False when it was stopped by a signal."""
+        hooks = Hooks(self.stepped, self.measured, self.problem, self.candidate, lambda: self.stopping)
+        intervals = Intervals(
+            checkpoint_minutes=self.args.checkpoint_minutes,
+            measure_minutes=self.args.measure_minutes,
+            export_minutes=self.args.export_minutes,
+        )
+        before = {s: signal.signal(s, self.stop) for s in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            with self.progress:
+                length = Length(self.args.steps, self.args.minutes)
+                return run(self.learner, self.train_data, self.heldout, self.args.out, length, intervals, hooks)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def stop(self, number: int, frame: object) -> None:
+        """Signal handler: end after this step."""
+        self.stopping = True
+
+    def stepped(self, learner: Learner, losses: dict[str, float]) -> None:
+        """Show one step."""
+        self.average = losses["loss"] if self.average is None else 0.98 * self.average + 0.02 * losses["loss"]
+        seconds, steps = time.monotonic() - self.started[0], learner.step - self.started[1]
+        if steps == 1 or steps < 0:
+            self.started = (time.monotonic(), learner.step)
+            return
+        if steps % 5 == 0:
+            speed = steps * learner.config.batch / seconds
+            if self.args.steps:
+                left = (self.args.steps - learner.step) * learner.config.batch / speed
+            else:
+                left = self.args.minutes * 60 - learner.seconds
+            self.progress.update(
+                self.task,
+                completed=learner.progress,
+                step=f"{learner.step:,}",
+                loss=f"{self.average:.3f}",
+                speed=f"{speed:,.0f}",
+                left=f"{max(0.0, left) / 60:.0f} min",
+            )
+
+    def measured(self, learner: Learner, measured: Measured) -> None:
+        """Show one measurement."""
+        self.latest = measured
+        self.console.print(
+            f"step {learner.step:,}: top-1 {measured.top1:.1%}, policy {measured.policy:.3f}, "
+            f"result error {measured.result_error:.4f}, value error {measured.teacher_error:.4f} "
+            f"on {measured.positions:,} held-out positions"
+        )
+
+    def problem(self, text: str) -> None:
+        """Say what went wrong and was got over."""
+        self.console.print(text)
+
+    def candidate(self, learner: Learner) -> None:
+        """Export the run so far."""
+        released = self.release(f"candidate_{learner.seconds / 60:03.0f}")
+        self.console.print(f"candidate at {learner.seconds / 60:.0f} min: {summary(released)}")
+
+    def name(self) -> str:
+        """The net's name."""
+        return self.args.name or f"{self.game.name} {self.learner.net_config.architecture}"
+
+    def release(self, stem: str) -> Release:
+        """Export to files of that stem in the run's folder."""
+        info = {"name": self.name(), "trained_on": self.train_data.description, "license": LICENCE}
+        return release(self.learner, self.game, self.train_data, self.heldout, self.args.out / stem, info)
+
+    def finish(self) -> None:
+        """Export the final net and write its card."""
+        assert self.latest is not None
+        released = self.release("net")
+        text = card(
+            self.learner,
+            self.game,
+            self.train_data,
+            self.latest,
+            released,
+            name=self.name(),
+            command=self.command(),
+            licence=LICENCE,
+        )
+        write_atomically(self.args.out / "card.md", text.encode())
+        self.console.print(f"{summary(released)}\nwritten: {self.args.out}/net_int8.onnx, net_fp32.onnx, card.md")
+
+
+def summary(released: Release) -> str:
+    """One line for people."""
+    return (
+        f"int8 {released.speed_int8:,.0f} against fp32 {released.speed_fp32:,.0f} evaluations/s, "
+        f"same best move {released.agreement.top1:.1%}, KL {released.agreement.kl:.4f}"
+    )

@@ -1,0 +1,190 @@
+"""Lines in and lines out: the only module that reads stdin and writes stdout for a protocol.
+
+:func:`claim_stdout` moves the real standard output to a descriptor of our own and points descriptor 1 at stderr, so
+that nothing else in the process, native libraries included, can write into the protocol. :class:`LineWriter` writes
+whole replies under one lock, :class:`LineReader` reads on its own thread and never waits for a search.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ..engine.errors import OptionError
+
+MAX_LINE = 1 << 20  # bytes; longer lines are thrown away unread
+_CHUNK = 1 << 16  # bytes read at once
+_LOGGED = 4096  # characters of a line that the log keeps
+
+# Control characters mean nothing in any of the protocols; a lone carriage return separates words.
+_CONTROLS = {c: None for c in (*range(0x20), 0x7F) if c != 0x09} | {0x0D: " ", 0xFEFF: None}
+
+
+def clean(raw: bytes) -> str:
+    """Text of one input line without line end, byte order mark and control characters.
+
+    Bytes that are not UTF-8 become surrogates: as a path, ``os.fsencode`` turns them into the same bytes again.
+    """
+    return raw.decode("utf-8", "surrogateescape").rstrip("\r\n").translate(_CONTROLS)
+
+
+def one_line(text: str, limit: int = 400) -> str:
+    """A message as part of one line: blanks and line ends joined, everything printable, cut off at ``limit``."""
+    joined = " ".join(text.split())
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in joined[: limit + 1])
+    return shown if len(shown) <= limit else shown[: limit - 3] + "..."
+
+
+class TrafficLog:
+    """Every line in and out with its time of day, appended to a file of the user's choice (option LogFile)."""
+
+    def __init__(self, path: str) -> None:
+        """Open or create the file.
+
+        Errors: OptionError when it is not an ordinary file or cannot be written. What it already holds is kept, and
+        never read.
+        """
+        try:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
+            descriptor = os.open(Path(path).expanduser(), flags, 0o600)
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise OptionError(f"the log file {path!r} cannot be written ({reason}); nothing is logged") from error
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise OptionError(f"the log file {path!r} is not an ordinary file; nothing is logged")
+        self._file = os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace")
+        self._lock = threading.Lock()
+        self.fault: str | None = None  # why logging ended, when it did
+
+    def record(self, mark: str, lines: str) -> None:
+        """Append lines, each after the time and a mark: ``<`` came in, ``>`` went out, ``!`` is a fault of ours."""
+        now = time.time()
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now)) + f".{int(now % 1 * 1000):03}"
+        with self._lock:
+            if self._file.closed:
+                return
+            try:
+                self._file.writelines(f"{stamp} {mark} {line[:_LOGGED]}\n" for line in lines.split("\n"))
+                self._file.flush()
+            except OSError as error:
+                self.fault = f"the log file is full or gone ({error.strerror}); logging ends here"
+                self._close()
+
+    def close(self) -> None:
+        """Close the file; later records are dropped."""
+        with self._lock:
+            self._close()
+
+    def _close(self) -> None:
+        try:
+            self._file.close()
+        except OSError as error:  # the last buffer did not fit
+            self.fault = self.fault or f"the log file is full or gone ({error.strerror}); logging ends here"
+
+
+class LineWriter:
+    """Writes whole replies to one descriptor, from any thread; goes quiet for ever when nobody reads them any more."""
+
+    def __init__(self, descriptor: int | None) -> None:
+        """``descriptor`` stays the caller's; ``None`` writes nowhere."""
+        self._descriptor = descriptor
+        self._lock = threading.Lock()
+        self.log: TrafficLog | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether the other side has gone."""
+        return self._descriptor is None
+
+    def write(self, reply: str) -> bool:
+        """Write a reply of one or more lines, all of it before any other thread's. BLOCKS while the pipe is full.
+
+        Returns whether somebody may have read it.
+        """
+        data = memoryview((reply + "\n").encode("utf-8", "backslashreplace"))
+        with self._lock:
+            if self._descriptor is None:
+                return False
+            try:
+                while data:
+                    data = data[os.write(self._descriptor, data) :]
+            except OSError:  # closed pipe, terminal gone, disk full: the same for us
+                self._descriptor = None
+                return False
+            if self.log is not None:
+                self.log.record(">", reply)
+        return True
+
+
+class LineReader(threading.Thread):
+    """Reads lines from a descriptor and hands them over as they come; bounded memory, whatever comes."""
+
+    def __init__(
+        self,
+        descriptor: int,
+        on_line: Callable[[str], None],
+        on_overlong: Callable[[], None],
+        on_end: Callable[[], None],
+    ) -> None:
+        """The callbacks run on this thread and must return at once; ``on_end`` comes last, exactly once."""
+        super().__init__(name="stdin", daemon=True)
+        self._descriptor = descriptor
+        self._on_line = on_line
+        self._on_overlong = on_overlong
+        self._on_end = on_end
+
+    def run(self) -> None:
+        """Read until the end of the input."""
+        pending = bytearray()
+        skipping = False  # inside a line that is too long
+        while chunk := self._read():
+            *lines, rest = chunk.split(b"\n")
+            for line in lines:
+                pending += line
+                if skipping or len(pending) > MAX_LINE:
+                    self._on_overlong()
+                else:
+                    self._on_line(clean(bytes(pending)))
+                pending.clear()
+                skipping = False
+            pending += rest
+            if len(pending) > MAX_LINE:
+                skipping = True
+            if skipping:
+                pending.clear()
+        if skipping:
+            self._on_overlong()
+        elif pending:
+            self._on_line(clean(bytes(pending)))
+        self._on_end()
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._descriptor, _CHUNK)
+        except OSError:  # the terminal is gone, or there never was an input
+            return b""
+
+
+def claim_stdout() -> LineWriter:
+    """The writer to the process's standard output, which nobody else can reach from now on.
+
+    Descriptor 1 is stderr afterwards. Missing standard descriptors (some GUIs close stderr) are opened on the null
+    device first, so that no file of ours ever gets their numbers.
+    """
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    descriptor = os.dup(1)
+    os.set_blocking(descriptor, True)
+    os.dup2(2, 1)
+    return LineWriter(descriptor)

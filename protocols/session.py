@@ -1,0 +1,628 @@
+"""The loop between a text protocol and an engine: what UCI and USI have in common.
+
+Three threads. The reader turns stdin into events. The worker does what may take long (loading kernels and nets, setting
+up positions), one *step* after another. The main thread runs the loop: it alone changes the session's state and prints,
+so that replies keep their order and every ``go`` gets exactly one answer. The search's own threads only post events.
+
+Commands that have an effect become steps in a backlog. It stands still while the worker is busy or a search runs, so
+that everything applies to the next search and stdin is read all the time. ``stop`` and the like act at once.
+"""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+import traceback
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from typing import Protocol
+
+from ..engine.clock import Stopwatch
+from ..engine.errors import AzError, NetError, OptionError, PositionError
+from ..engine.info import BestMove, Line, ThinkingInfo, Wdl
+from ..engine.limits import Limits
+from ..engine.netinfo import NetInfo
+from ..engine.params import EngineOptions
+from .lines import LineReader, LineWriter, TrafficLog, one_line
+from .options import OPTIONS, OptionValues
+
+KEEP_ALIVE_S = 5.0  # a blank line this often while the worker is busy: GUIs give up on silent engines
+QUIT_PATIENCE_S = 0.7  # for what was asked before `quit`
+END_PATIENCE_S = 1.2  # for what was asked before the input ended
+CLOSE_PATIENCE_S = 0.3  # for the engine's threads
+REPORTS_PER_S = 20  # blocks of info lines
+LINES_PER_S = 400  # info lines, when the blocks are long
+
+Then = Callable[[], None]
+
+
+class EngineSeam(Protocol):
+    """What a protocol needs of an engine; :class:`az_engine.engine.engine.Engine` says what each method does."""
+
+    @property
+    def net(self) -> NetInfo | None:
+        """The net in use; None = none, or not loaded yet."""
+
+    def configure(self, **changes: object) -> None:
+        """Change fields of EngineOptions."""
+
+    def ready(self, on_progress: Callable[[str], None] | None = None) -> None:
+        """BLOCKS until everything is loaded."""
+
+    def new_game(self) -> None:
+        """Forget the tree and the cache."""
+
+    def set_position(self, root: str | None, moves: Sequence[str]) -> list[str]:
+        """May BLOCK while the rules are loaded."""
+
+    def perft(self, depth: int) -> dict[str, int]:
+        """BLOCKS."""
+
+    def go(self, limits: Limits, on_info: Callable[[ThinkingInfo], None], on_done: Callable[[BestMove], None]) -> None:
+        """Start a search."""
+
+    def stop(self) -> None:
+        """End the search soon."""
+
+    def ponderhit(self) -> None:
+        """The expected move was played."""
+
+    def close(self) -> None:
+        """Let go of threads and memory."""
+
+
+@dataclass(eq=False, slots=True)
+class Go:
+    """One ``go`` that has to be answered."""
+
+    limits: Limits
+    waited: Stopwatch = field(default_factory=Stopwatch)  # since it was read; from the ponder hit on if there was one
+    stopped: bool = False
+    hit: bool = False  # ponderhit came
+    latest: ThinkingInfo | None = None
+    printed: ThinkingInfo | None = None
+    announced: bool = False  # a report event is under way
+    quiet_until: float = 0.0  # on ``waited``: no report before
+
+    @property
+    def endless(self) -> bool:
+        """Whether nothing but ``stop`` will end it."""
+        return not self.limits.bounded or (self.limits.ponder and not self.hit)
+
+
+@dataclass(slots=True)
+class Step:
+    """One command of the backlog. ``work`` runs on the worker and returns what then runs on the main thread."""
+
+    work: Callable[[], Then] | None = None
+    then: Then | None = None  # without work
+    go: Go | None = None  # to be answered at the end of this step's search
+    ping: bool = False  # answered at once while a search runs
+
+
+class Session(ABC):
+    """One conversation. A protocol adds its command parser and the form of its replies."""
+
+    def __init__(
+        self,
+        make_engine: Callable[[EngineOptions], EngineSeam],
+        values: OptionValues,
+        writer: LineWriter,
+        notes: Iterable[str] = (),
+    ) -> None:
+        """Load nothing. ``make_engine`` is called on the worker; ``notes`` are told when the GUI may hear them."""
+        self.values = values
+        self.debug = False
+        self._make_engine = make_engine
+        self._writer = writer
+        self._notes = list(notes)
+        self._events: queue.SimpleQueue[Then] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Callable[[], Then]] | None = None
+        self._backlog: deque[Step] = deque()
+        self._busy: Step | None = None  # on the worker
+        self._search: Go | None = None  # running
+        self._silence = Stopwatch()
+        self._quitting: tuple[Stopwatch, float] | None = None
+        self._status: int | None = None  # exit status, once over
+        self._fault = 0  # exit status to come
+        # of the engine; changed by steps only, which never overlap
+        self._engine: EngineSeam | None = None
+        self._applied = EngineOptions()
+        self._good: EngineOptions | None = None  # the last options that the engine was ready with
+        self._hopeless: tuple[EngineOptions, str] | None = None  # options that no net can be used with, and why
+        self._net_told = ""
+        self._placed = False  # a position was set
+        self._refusal: str | None = None  # why no position is held
+        self._open_log()
+
+    # ------------------------------------------------------------------ what a protocol adds
+
+    @abstractmethod
+    def command(self, line: str) -> None:
+        """Obey one input line."""
+
+    @abstractmethod
+    def message(self, text: str) -> str:
+        """The line that tells the user ``text``, which is one printable line."""
+
+    @abstractmethod
+    def report(self, info: ThinkingInfo, *, final: bool) -> list[str]:
+        """The lines of one report; ``info`` has at least one principal variation."""
+
+    @abstractmethod
+    def answer(self, best: BestMove) -> list[str]:
+        """The lines that answer a ``go``, ending the search."""
+
+    # ------------------------------------------------------------------ the loop
+
+    def run(self, descriptor: int = 0) -> int:
+        """Read ``descriptor`` to its end or ``quit`` and return the exit status: 0, or 1 after a bug. BLOCKS."""
+        LineReader(
+            descriptor,
+            self._read,
+            partial(self._post, partial(self.say, "a line longer than 1 MiB was thrown away")),
+            partial(self._post, partial(self.quit, END_PATIENCE_S)),
+        ).start()
+        while self._status is None:
+            try:
+                event = self._events.get(timeout=self._patience())
+            except queue.Empty:
+                event = self._tick
+            try:
+                event()
+            except Exception as error:  # noqa: BLE001  the one boundary: a bug still gets every `go` its answer
+                self._crash(error)
+        if self._engine is not None and self._busy is None:
+            closing = threading.Thread(target=self._engine.close, name="close", daemon=True)
+            closing.start()
+            closing.join(CLOSE_PATIENCE_S)
+        if self._writer.log is not None:
+            self._writer.log.close()
+        return self._status
+
+    @property
+    def working(self) -> bool:
+        """Whether the worker is in the middle of something that cannot be called off."""
+        return self._busy is not None
+
+    def interrupt(self) -> None:
+        """Quit soon, as a signal handler may ask."""
+        self._post(partial(self.quit, QUIT_PATIENCE_S))
+
+    def _post(self, event: Then) -> None:
+        self._events.put(event)
+
+    def _read(self, line: str) -> None:
+        log = self._writer.log
+        if log is not None:
+            log.record("<", line)
+        self._post(partial(self._receive, line))
+
+    def _receive(self, line: str) -> None:
+        if self._quitting is None:
+            self.command(line)
+            self._advance()
+
+    def _patience(self) -> float | None:
+        waits = []
+        if self._busy is not None:
+            waits.append(KEEP_ALIVE_S - self._silence.seconds)
+        if self._quitting is not None:
+            since, patience = self._quitting
+            waits.append(patience - since.seconds)
+        return max(min(waits), 0.0) if waits else None
+
+    def _tick(self) -> None:
+        if self._quitting is not None and self._quitting[0].seconds >= self._quitting[1]:
+            self._give_up()
+        elif self._busy is not None and self._silence.seconds >= KEEP_ALIVE_S:
+            self._silence.restart()
+            self.send("")
+
+    # ------------------------------------------------------------------ output
+
+    def send(self, *lines: str) -> None:
+        """Write one reply. Nobody there any more: quit."""
+        if not lines:
+            return
+        if not self._writer.write("\n".join(lines)) and self._quitting is None:
+            self.quit(0.0)
+        log = self._writer.log
+        if log is not None and log.fault is not None:
+            self._writer.log = None
+            self.say(log.fault)
+
+    def say(self, text: str) -> None:
+        """Tell the user one sentence."""
+        self.send(self.message(one_line(text)))
+
+    def hint(self, text: str) -> None:
+        """Tell it in debug mode only."""
+        if self.debug:
+            self.say(text)
+
+    def tell_notes(self) -> None:
+        """Tell what was found wrong at the start, once the GUI listens."""
+        for note in self._notes:
+            self.say(note)
+        self._notes.clear()
+
+    def _open_log(self) -> None:
+        old, self._writer.log = self._writer.log, None
+        if old is not None:
+            old.close()
+        path = str(self.values["log_file"])
+        if path:
+            try:
+                self._writer.log = TrafficLog(path)
+            except OptionError as error:
+                self._notes.append(str(error))
+
+    # ------------------------------------------------------------------ steps
+
+    def enqueue(self, step: Step) -> None:
+        """Do a step after all earlier ones."""
+        self._backlog.append(step)
+
+    def _advance(self) -> None:
+        while self._status is None and self._busy is None and self._search is None:
+            if not self._backlog:
+                if self._quitting is not None:
+                    self._status = self._fault
+                return
+            step = self._backlog.popleft()
+            if step.work is not None:
+                self._busy = step
+                self._silence.restart()
+                self._delegate(step.work)
+            elif step.then is not None:
+                step.then()
+
+    def _delegate(self, work: Callable[[], Then]) -> None:
+        if self._jobs is None:  # made late: a `quit` right after the greeting needs no thread
+            self._jobs = queue.SimpleQueue()
+            threading.Thread(target=self._labour, args=(self._jobs,), name="worker", daemon=True).start()
+        self._jobs.put(work)
+
+    def _labour(self, jobs: queue.SimpleQueue[Callable[[], Then]]) -> None:
+        while True:
+            work = jobs.get()
+            try:
+                event = partial(self._worked, work())
+            except BaseException as error:  # noqa: BLE001  raised again in the loop, whose boundary tells it
+                event = partial(self._failed, error)
+            self._post(event)
+
+    def _worked(self, then: Then) -> None:
+        self._busy = None
+        then()
+        self._advance()
+
+    def _failed(self, error: BaseException) -> None:
+        step, self._busy = self._busy, None
+        if isinstance(error, AzError):
+            self.say(str(error))
+        if step is not None and step.go is not None:
+            self.send(*self.answer(BestMove(None)))
+        elif step is not None and step.ping and step.then is not None:
+            step.then()
+        if not isinstance(error, AzError):
+            raise error
+        self._advance()
+
+    # ------------------------------------------------------------------ commands that protocols share
+
+    def ping(self, reply: str) -> None:
+        """Answer when everything asked before is done and the engine is loaded; at once during a search."""
+
+        def then() -> None:
+            self.tell_notes()
+            self.send(reply)
+
+        def work() -> Then:
+            self._prepare()
+            return then
+
+        if self._search is not None or (self._idle and self._good == self.values.engine_options()):
+            then()
+        else:
+            self.enqueue(Step(work, then, ping=True))
+
+    @property
+    def _idle(self) -> bool:
+        return self._busy is None and self._search is None and not self._backlog
+
+    def set_option(self, name: str, text: str | None) -> None:
+        """Check a value at once, and let it hold from the next step on."""
+        try:
+            option, value = self.values.read(name, text)
+        except OptionError as error:
+            self.say(str(error))
+            return
+
+        def then() -> None:
+            if option.key == "clear_hash":
+                self._forget()
+                return
+            self.values.set(option, value)
+            if option.key == "log_file":
+                self._open_log()
+                self.tell_notes()
+
+        self.enqueue(Step(then=then))
+
+    def new_game(self) -> None:
+        """Forget the tree and the cache."""
+        self.enqueue(Step(then=self._forget))
+
+    def _forget(self) -> None:
+        if self._engine is not None:
+            self._engine.new_game()
+
+    def set_position(self, root: str | None, moves: Sequence[str]) -> None:
+        """Set up a position; if it is refused no position is held, and ``go`` says so."""
+
+        def work() -> Then:
+            try:
+                notes = self._configured().set_position(root, moves)
+            except PositionError as error:
+                return partial(self._hold, str(error), [str(error)])
+            return partial(self._hold, None, notes)
+
+        self.enqueue(Step(work))
+
+    def refuse_position(self, reason: str) -> None:
+        """The position cannot even be read."""
+        self.enqueue(Step(then=partial(self._hold, reason, [reason])))
+
+    def _hold(self, refusal: str | None, notes: Sequence[str]) -> None:
+        self._placed = True
+        self._refusal = refusal
+        for note in notes:
+            self.say(note)
+
+    def perft(self, depth: int, show: Callable[[dict[str, int]], None]) -> None:
+        """Count the legal move tree; ``show`` gets leaves by move."""
+
+        def work() -> Then:
+            if self._refusal is not None:
+                return partial(self.say, f"nothing to count: {self._refusal}")
+            return partial(show, self._placed_engine().perft(depth))
+
+        self.enqueue(Step(work))
+
+    # ------------------------------------------------------------------ the engine (on the worker)
+
+    def _configured(self) -> EngineSeam:
+        wanted = self.values.engine_options()
+        if self._engine is None:
+            self._engine = self._make_engine(wanted)
+        else:
+            changes = {
+                f.name: getattr(wanted, f.name)
+                for f in fields(EngineOptions)
+                if getattr(wanted, f.name) != getattr(self._applied, f.name)
+            }
+            if changes:
+                self._engine.configure(**changes)
+        self._applied = wanted
+        return self._engine
+
+    def _placed_engine(self) -> EngineSeam:
+        engine = self._configured()
+        if not self._placed:
+            engine.set_position(None, ())
+            self._placed = True
+        return engine
+
+    def _prepare(self) -> str | None:
+        """Load what the options ask for; returns why no net can be used, if so. Runs on the worker."""
+        wanted = self.values.engine_options()
+        if self._good == wanted:
+            return None
+        if self._hopeless is not None and self._hopeless[0] == wanted:
+            return self._hopeless[1]
+        self._hopeless = None
+        try:
+            self._load()
+        except (AzError, MemoryError) as error:
+            reason = str(error) if isinstance(error, AzError) else "not enough memory: choose a smaller Hash"
+            return self._fall_back(wanted, reason, only_net=isinstance(error, NetError))
+        return None
+
+    def _load(self) -> None:
+        engine = self._configured()
+        engine.ready(lambda text: self._post(partial(self.say, text)))
+        self._good = self._applied
+        used = f"the net is {engine.net.summary()}" if engine.net is not None else "no net: every move counts alike"
+        if used != self._net_told:
+            self._net_told = used
+            self._post(partial(self.say, used))
+
+    def _fall_back(self, wanted: EngineOptions, reason: str, *, only_net: bool) -> str | None:
+        """Go back to the options that worked last, or to the net inside the package, and say so."""
+        self._post(partial(self.say, reason))
+        good = self._good or EngineOptions()
+        keys = [o.key for o in OPTIONS if o.field and (not only_net or o.key in ("weights_file", "provider"))]
+        self.values.restore(good, keys)
+        self._net_told = ""
+        if self.values.engine_options() != wanted:
+            try:
+                self._load()
+            except (AzError, MemoryError) as error:
+                reason = str(error) or "not enough memory"
+                self._post(partial(self.say, reason))
+            else:
+                return None
+        self._good = None
+        self._hopeless = (self.values.engine_options(), reason)
+        return reason
+
+    # ------------------------------------------------------------------ searching
+
+    def go(self, limits: Limits) -> None:
+        """Search. An earlier search that nothing else would end is stopped; it gets its own answer first."""
+        for earlier in self._outstanding():
+            if earlier.endless:
+                self._stop(earlier)
+        go = Go(limits)
+
+        def work() -> Then:
+            reason = self._refusal or self._prepare()
+            if reason is None:
+                self._placed_engine()
+            return partial(self._start, go, reason)
+
+        self.enqueue(Step(work, go=go))
+
+    def stop(self) -> None:
+        """End all searches asked for so far, each with its answer."""
+        for go in self._outstanding():
+            self._stop(go)
+
+    def ponderhit(self) -> None:
+        """The clocks of the ``go ponder`` count from now on; ignored when nobody ponders."""
+        for go in self._outstanding():
+            if go.limits.ponder and not go.hit:
+                go.hit = True
+                go.waited.restart()
+                go.quiet_until = 0.0
+                if go is self._search and self._engine is not None:
+                    self._engine.ponderhit()
+
+    def quit(self, patience: float = QUIT_PATIENCE_S) -> None:
+        """Finish what was asked if that takes no longer than ``patience`` seconds, then end; read no more."""
+        if self._quitting is None:
+            self._quitting = (Stopwatch(), patience)
+            self.stop()
+            self._advance()
+
+    def _outstanding(self) -> list[Go]:
+        steps = [*([self._busy] if self._busy is not None else []), *self._backlog]
+        running = [self._search] if self._search is not None else []
+        return running + [step.go for step in steps if step.go is not None]
+
+    def _stop(self, go: Go) -> None:
+        go.stopped = True
+        if go is self._search and self._engine is not None:
+            self._engine.stop()
+
+    def _start(self, go: Go, reason: str | None) -> None:
+        if reason is not None or self._engine is None:
+            self.say(f"no move: {reason}")
+            self.send(*self.answer(BestMove(None)))
+            return
+        self._search = go
+        self._engine.go(_after_waiting(go), partial(self._on_info, go), partial(self._on_done, go))
+        if go.stopped:
+            self._engine.stop()
+        pings = [step.then for step in self._backlog if step.ping and step.then is not None]
+        self._backlog = deque(step for step in self._backlog if not step.ping)
+        for pong in pings:
+            pong()
+
+    def _on_info(self, go: Go, info: ThinkingInfo) -> None:
+        """Called by the search."""
+        if info.message is not None:
+            self._post(partial(self._say_of, go, info.message))
+        if info.lines:
+            go.latest = info
+            if not go.announced and go.waited.seconds >= go.quiet_until:
+                go.announced = True
+                self._post(partial(self._report, go))
+
+    def _on_done(self, go: Go, best: BestMove) -> None:
+        """Called by the search."""
+        self._post(partial(self._done, go, best))
+
+    def _say_of(self, go: Go, text: str) -> None:
+        if go is self._search:
+            self.say(text)
+
+    def _report(self, go: Go) -> None:
+        go.announced = False
+        if go is self._search and go.latest is not None and go.latest is not go.printed:
+            go.printed = go.latest
+            lines = self.report(go.latest, final=False)
+            self.send(*lines)
+            go.quiet_until = go.waited.seconds + max(1.0 / REPORTS_PER_S, len(lines) / LINES_PER_S)
+
+    def _done(self, go: Go, best: BestMove) -> None:
+        if go is not self._search:
+            self._blame("the engine ended a search that was not running; ignored")
+            return
+        self._search = None
+        for text in best.messages:
+            self.say(text)
+        if isinstance(best.error, AzError):
+            self.say(str(best.error))
+        if best.move is not None:
+            info = _last_info(go, best, best.move)
+            if info is not go.printed or self.values["verbose_move_stats"]:
+                self.send(*self.report(info, final=True))
+        self.send(*self.answer(best))
+        if best.error is not None and not isinstance(best.error, AzError):
+            raise best.error
+        self._advance()
+
+    # ------------------------------------------------------------------ faults and the end
+
+    def _blame(self, text: str) -> None:
+        """A bug of ours, for stderr and the log."""
+        if self._writer.log is not None:
+            self._writer.log.record("!", text)
+        if sys.stderr is not None:
+            try:
+                sys.stderr.write(text + "\n")
+                sys.stderr.flush()
+            except (OSError, ValueError):
+                return  # nobody reads it; the log has it
+
+    def _crash(self, error: BaseException) -> None:
+        """A bug: tell it, answer what is outstanding, end with status 1."""
+        self._blame("".join(traceback.format_exception(error)).rstrip())
+        again, self._fault = self._fault, 1
+        if again:
+            self._give_up()
+            return
+        self.say(f"internal error, please report it: {type(error).__name__}: {error}")
+        waiting = [step for step in self._backlog if step.go is not None]
+        self._backlog = deque(Step(then=partial(self._start, step.go, "internal error")) for step in waiting if step.go)
+        self._quitting = None
+        self.quit(END_PATIENCE_S)
+
+    def _give_up(self) -> None:
+        """End now; what is still outstanding gets the best answer at hand."""
+        for go in self._outstanding():
+            known = go.latest.lines[0].pv[:1] if go.latest is not None else ()
+            self.send(*self.answer(BestMove(known[0] if known else None)))
+        self._search = None
+        self._backlog.clear()
+        self._status = self._fault
+
+
+def _after_waiting(go: Go) -> Limits:
+    """The limits less what the clock has lost while the ``go`` waited (for a net to load, for another search)."""
+    limits = replace(go.limits, ponder=go.limits.ponder and not go.hit)
+    waited = go.waited.milliseconds
+    if limits.ponder or waited < 2:
+        return limits
+    first, second = (t if t is None else t - waited for t in limits.time)
+    movetime = limits.movetime if limits.movetime is None else limits.movetime - waited
+    return replace(limits, time=(first, second), movetime=movetime)
+
+
+def _last_info(go: Go, best: BestMove, move: str) -> ThinkingInfo:
+    """The report to end with: the last one, brought up to what the search ended with."""
+    last = go.latest
+    if last is None:
+        # Clients insist on a score before every move; a search that evaluated nothing has said why in its messages.
+        lines = best.lines or (Line(0, None, Wdl(0.0, 1.0, 0.0), 0, 0.0, (move,)),)
+        return ThinkingInfo(1, 1, best.nodes, 1000 * best.nodes // max(best.time_ms, 1), best.time_ms, 0, lines)
+    if not best.lines or best.lines == last.lines[: len(best.lines)]:
+        return last
+    return replace(last, lines=best.lines, nodes=max(best.nodes, last.nodes), time_ms=max(best.time_ms, last.time_ms))

@@ -1,0 +1,121 @@
+"""The command line: ``az-engine COMMAND ...``.
+
+A command is a module with ``HELP`` (what it does, for ``--help``), ``add_arguments(parser)`` and ``main(args) -> int``
+(the exit status); it is imported only when it is called. Known faults (:class:`AzError`) end here as one sentence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from . import __version__
+from .engine.errors import AzError
+
+COMMANDS = {
+    "uci": ("az_engine.protocols.uci", "play chess in any UCI program (also the argument-free command az-engine-uci)"),
+    "check": ("az_engine.bench.check", "see that everything works, and how to enter az-engine in each program"),
+    "nets": ("az_engine.bench.nets", "list the nets inside the package"),
+    "bench": ("az_engine.bench.command", "measure speed: perft, tree, eval, search, startup, memory"),
+    "match": ("az_engine.bench.match", "let two engines play each other, with the Elo difference"),
+    "label": ("az_engine.models.label", "make training data with any UCI engine"),
+    "train": ("az_engine.models.train", "train a net"),
+    "plot": ("az_engine.models.plot", "draw the curves of a training run"),
+}
+
+_EXTRA_OF = {  # packages that only an extra brings -> the extra
+    "onnxruntime": "cpu",
+    "matplotlib": "train",
+    "onnx": "train",
+    "safetensors": "train",
+    "torch": "train",
+}
+
+
+class Command(Protocol):
+    """What a command's module offers."""
+
+    HELP: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Declare the command's own arguments."""
+
+    def main(self, args: argparse.Namespace) -> int:
+        """Run; returns the exit status."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; its exit status: 0 done, 1 not as wished, 2 a fault said in one sentence, 130 Ctrl-C."""
+    name, *arguments = [*(sys.argv[1:] if argv is None else argv)] or ["--help"]
+    try:
+        status = _run(name, arguments)
+        sys.stdout.flush()
+        return status
+    except AzError as error:
+        fault = str(error)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _EXTRA_OF:
+            raise
+        from .bench.installation import Installation
+
+        fault = f"{name} needs {package}, which is not installed: {Installation.current().add(_EXTRA_OF[package])}"
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # `az-engine nets | head`: the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    print(f"az-engine: {fault}", file=sys.stderr)
+    return 2
+
+
+def _run(name: str, arguments: list[str]) -> int:
+    if name in ("-h", "--help", "help"):
+        print(_help())
+        return 0
+    if name in ("-V", "--version", "version"):
+        print(f"az-engine {__version__} (Python {sys.version.split()[0]}, {sys.platform})")
+        return 0
+    command, parsed = parse(name, arguments)
+    return command.main(parsed)
+
+
+def parse(name: str, arguments: Sequence[str]) -> tuple[Command, argparse.Namespace]:
+    """The module of a command and its parsed arguments.
+
+    Errors: AzError for an unknown command; argparse ends the process (status 2) when it does not like the arguments.
+    """
+    if name not in COMMANDS:
+        raise AzError(f"there is no command {name!r}: choose among {', '.join(COMMANDS)}, version")
+    command = cast("Command", importlib.import_module(COMMANDS[name][0]))
+    parser = argparse.ArgumentParser(
+        prog=f"az-engine {name}", description=command.HELP, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    command.add_arguments(parser)
+    return command, parser.parse_args(arguments)
+
+
+def uci() -> int:
+    """The command ``az-engine-uci``, for GUIs that take only an executable."""
+    return main(["uci", *sys.argv[1:]])
+
+
+def _help() -> str:
+    width = max(map(len, (*COMMANDS, "version"))) + 2
+    commands = "\n".join(f"  {name:{width}}{line}" for name, (_, line) in COMMANDS.items())
+    return f"""\
+az-engine {__version__}: AlphaZero and AlphaGo Zero as an engine
+
+usage: az-engine COMMAND [arguments]     az-engine COMMAND --help says more
+
+{commands}
+  {"version":{width}}the version
+
+first steps:
+  az-engine check                  does everything work here?
+  az-engine uci                    what a chess program starts; type `uci`, `go nodes 400`, `quit` to see it talk
+  az-engine bench search           positions a second with the net inside the package"""

@@ -1,0 +1,219 @@
+"""The search once more, in plain Python: the oracle of test_search.py.
+
+It reads like the papers (AlphaGo Zero and AlphaZero, Methods, 'Search algorithm') with the engine's stated batching:
+
+- A batch of leaves is chosen before any of them is evaluated. A simulation on its way counts, on each edge it took, as
+  ``virtual_loss`` visits that were lost. The batch grows with the tree: at most 1 + simulations / 8 leaves.
+- A simulation that comes to a leaf that is already in the batch is taken back, and the batch is closed.
+- A simulation that comes to a position whose outcome is known is backed up at once and needs no evaluation.
+- An unvisited edge is only looked at when all edges with greater priors have been visited.
+
+All numbers are Python's; only a prior is rounded as the tree stores it, in 16 bits. No code is shared with the engine
+beyond the Game seam.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from az_engine.engine.games.base import Game, State
+from az_engine.engine.params import SearchParams
+
+LOSS, DRAW, WIN = -1, 0, 1
+Output = tuple[NDArray[np.float32], NDArray[np.float32]]
+
+
+def round_prior(p: np.float32) -> float:
+    """A probability with 12 significant bits, half rounded up."""
+    if p < 2.0**-31:
+        return 2.0**-31
+    mantissa, exponent = math.frexp(float(p))
+    return math.floor(mantissa * 4096 + 0.5) / 4096 * 2.0**exponent
+
+
+@dataclass(eq=False)
+class Node:
+    """A position; values are from the view of its side to move."""
+
+    parent: Node | None
+    line: State  # the game up to here
+    n: int = 0  # N
+    w: float = 0.0  # W
+    d: float = 0.0  # draw chances backed up
+    in_flight: int = 0
+    expanded: bool = False
+    terminal: bool = False
+    proven: int | None = None  # LOSS, DRAW or WIN once known
+    edges: list[Edge] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Edge:
+    """A move; ``child`` is None until it is first followed."""
+
+    move: int
+    prior: float
+    child: Node | None = None
+
+
+class ReferenceSearch:
+    """A tree grown from the last position of a line."""
+
+    def __init__(
+        self,
+        game: Game,
+        line: State,
+        evaluate: Callable[[NDArray[np.uint8]], Output],
+        params: SearchParams,
+        batch_size: int,
+    ) -> None:
+        self.game, self.evaluate, self.params, self.batch_size = game, evaluate, params, batch_size
+        self.root = Node(None, line)
+        self.simulations = 0
+
+    def run(self, visits: int) -> None:
+        """Simulate until the root has that many visits or its outcome is known."""
+        while self.simulations < visits and not (self.params.solver and self.root.proven is not None):
+            batch = self.select(min(8 * self.batch_size, visits - self.simulations))
+            evaluations = [self.evaluation(leaf) for leaf in batch]
+            for leaf, evaluation in zip(batch, evaluations, strict=True):
+                self.expand(leaf, evaluation)
+            self.simulations += len(batch)
+
+    def visits(self) -> dict[int, int]:
+        """{move: N} of the root's edges, unvisited ones included."""
+        return {edge.move: edge.child.n if edge.child else 0 for edge in self.root.edges}
+
+    # --- selection
+
+    def select(self, budget: int) -> list[Node]:
+        """The leaves of the next batch."""
+        wanted = min(self.batch_size, 1 + self.simulations // 8)
+        batch: list[Node] = []
+        finished = 0
+        while len(batch) < wanted and len(batch) + finished < budget:
+            node = self.root
+            node.in_flight += 1
+            while node.expanded and not self.is_known(node):
+                edge = max(node.edges, key=lambda e: self.score(node, e))  # the first of equals has the greatest prior
+                if edge.child is None:
+                    edge.child = Node(node, self.game.play(node.line, edge.move))
+                node = edge.child
+                node.in_flight += 1
+            if self.is_known(node):
+                assert node.proven is not None
+                self.backup(node, float(node.proven), float(node.proven == DRAW))
+                finished += 1
+                self.simulations += 1
+            elif node.in_flight > 1:
+                self.take_back(node)
+                break
+            else:
+                batch.append(node)
+        return batch
+
+    def is_known(self, node: Node) -> bool:
+        return node.proven is not None and (node.terminal or (self.params.solver and node is not self.root))
+
+    def score(self, node: Node, edge: Edge) -> float:
+        """Q + U."""
+        params = self.params
+        lost = params.virtual_loss * (node.in_flight - 1)  # this simulation itself is not counted
+        rate = params.c_puct
+        if params.puct == "az":
+            rate += math.log((1 + node.n + lost + params.c_base) / params.c_base)
+        sum_of_visits = max(node.n - 1, 0) + lost  # the node's own evaluation went down no edge
+        u = rate * math.sqrt(sum_of_visits) * edge.prior
+        child = edge.child
+        if child is None:
+            return self.first_play_urgency(node, edge) + u
+        lost = params.virtual_loss * child.in_flight
+        if params.solver and child.proven is not None:
+            q = -1e9 if child.proven == WIN else float(-child.proven)
+        else:
+            q = -(child.w + lost) / (child.n + lost)
+        return q + u / (1 + child.n + lost)
+
+    def first_play_urgency(self, node: Node, edge: Edge) -> float:
+        if edge is not next(e for e in node.edges if e.child is None):
+            return -math.inf
+        if self.params.fpu == "zero":
+            return 0.0
+        if self.params.fpu == "loss":
+            return -1.0
+        visited = sum(e.prior for e in node.edges if e.child is not None)
+        return node.w / max(node.n, 1) - self.params.fpu_value * math.sqrt(visited)
+
+    # --- evaluation, expansion, backup
+
+    def evaluation(self, node: Node) -> tuple[int | None, list[tuple[int, np.float32]], float, float]:
+        """(outcome by the rules, [(move, prior)] by falling prior, value, draw chance) of a leaf."""
+        game, line = self.game, node.line
+        moves = game.legal_moves(line[-1])
+        outcome = game.outcome(line)
+        if outcome in (LOSS, DRAW, WIN) and not (node is self.root and len(moves)):  # at the root no draw is called
+            return outcome, [], float(outcome), float(outcome == DRAW)
+        index = np.array([len(line) - 1])
+        planes = np.empty((1, *game.planes), np.uint8)
+        game.encode(line, index, np.zeros(1, np.int64), planes)
+        actions = np.empty((1, len(moves)), np.int32)
+        game.actions(line, index, moves[None], actions)
+        logits, values = self.evaluate(planes.reshape(1, -1))
+        wanted = logits[0, actions[0]].astype(np.float32)
+        scaled = (wanted - wanted.max()) / np.float32(self.params.policy_temperature)
+        weights = np.exp(scaled.astype(np.float64)).astype(np.float32)
+        total = np.float32(0)
+        for weight in weights:
+            total += weight
+        priors = [(int(move), weight / total) for move, weight in zip(moves, weights, strict=True)]
+        priors.sort(key=lambda pair: -pair[1])
+        if values.shape[1] == 1:
+            return None, priors, float(values[0, 0]), 0.0
+        chances = np.exp(values[0].astype(np.float64) - float(values[0].max()))
+        chances /= chances.sum()
+        return None, priors, float(chances[0] - chances[2]), float(chances[1])
+
+    def expand(self, node: Node, evaluation: tuple[int | None, list[tuple[int, np.float32]], float, float]) -> None:
+        outcome, priors, value, draw = evaluation
+        if outcome is not None:
+            node.terminal, node.proven = True, outcome
+        else:
+            node.expanded = True
+            node.edges = [Edge(move, round_prior(prior)) for move, prior in priors]
+        self.backup(node, value, draw)
+        if outcome is not None and self.params.solver:
+            self.prove(node)
+
+    def backup(self, node: Node, value: float, draw: float) -> None:
+        at: Node | None = node
+        while at is not None:
+            at.n += 1
+            at.w += value
+            at.d += draw
+            at.in_flight -= 1
+            value = -value
+            at = at.parent
+
+    def take_back(self, node: Node) -> None:
+        at: Node | None = node
+        while at is not None:
+            at.in_flight -= 1
+            at = at.parent
+
+    def prove(self, node: Node) -> None:
+        """Prove all that follows from the node's outcome."""
+        parent = node.parent
+        while parent is not None and parent.proven is None:
+            outcomes = [edge.child.proven if edge.child else None for edge in parent.edges]
+            if LOSS in outcomes:
+                parent.proven = WIN
+            elif None not in outcomes:
+                parent.proven = DRAW if DRAW in outcomes else LOSS
+            else:
+                return
+            parent = parent.parent

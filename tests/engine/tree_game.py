@@ -1,0 +1,132 @@
+"""A made-up game on a random tree, so that the search is tested without chess and against the exact solution.
+
+A position is a number; every position has a few moves, each to a position of its own, or the game is over there.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from az_engine.engine.games.base import Game, State
+from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
+
+STATE = np.dtype([("node", "i4"), ("turn", "u1")])
+MAX_MOVES = 8
+
+
+class TreeGame(Game):
+    """``children[i]``: {move: position} of position i; ``outcomes[i]``: how it stands for the side to move."""
+
+    name = "tree"
+    protocol = "uci"
+    planes = (4, 1, 1)
+    num_actions = 64
+    max_moves = MAX_MOVES
+    history = 1
+    state_dtype = STATE
+    planes_version = moves_version = 1
+    noise_alpha = 0.3
+    plane_scale = np.ones(4, np.float32)
+
+    def __init__(self, seed: int, depth: int, *, stop: float = 0.15, width: int = MAX_MOVES) -> None:
+        """A tree of at most ``depth`` plies; ``stop``: chance that a position is the game's end."""
+        rng = random.Random(seed)
+        self.children: list[dict[int, int]] = [{}]
+        self.outcomes = [RUNNING]
+        frontier = [0]
+        for ply in range(1, depth + 1):
+            next_frontier = []
+            for parent in frontier:
+                for move in rng.sample(range(64), rng.randint(1, width)):
+                    node = len(self.children)
+                    self.children[parent][move] = node
+                    self.children.append({})
+                    over = ply == depth or rng.random() < stop
+                    self.outcomes.append(rng.choice((LOSS, DRAW, WIN)) if over else RUNNING)
+                    if not over:
+                        next_frontier.append(node)
+            frontier = next_frontier
+
+    def solve(self, node: int = 0) -> int:
+        """The outcome with best play, for the side to move."""
+        if self.outcomes[node] != RUNNING:
+            return self.outcomes[node]
+        return max(-self.solve(child) for child in self.children[node].values())
+
+    def initial(self) -> State:
+        return np.zeros(1, STATE)
+
+    def parse_position(self, text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
+        raise NotImplementedError
+
+    def format_position(self, state: State) -> str:
+        return str(state["node"])
+
+    def parse_move(self, state: State, text: str) -> int:
+        return int(text)
+
+    def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
+        return str(move)
+
+    def play(self, line: State, move: int) -> State:
+        longer = np.concatenate([line, line[-1:]])
+        self.play_at(longer, len(line) - 1, move)
+        return longer
+
+    def play_at(self, line: State, i: int, move: int) -> None:
+        line[i + 1] = (self.children[int(line[i]["node"])][move], 1 - line[i]["turn"])
+
+    def legal_moves(self, state: State) -> NDArray[np.uint16]:
+        return np.array(list(self.children[int(state["node"])]), np.uint16)
+
+    def outcome(self, line: State) -> int:
+        return self.outcomes[int(line[-1]["node"])]
+
+    def window(self, line: State) -> State:
+        return line[-1:]
+
+    def perft(self, state: State, depth: int) -> dict[str, int]:
+        raise NotImplementedError
+
+    def normalise(self, states: State) -> None:
+        raise NotImplementedError
+
+    def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
+        raise NotImplementedError
+
+    def encode(self, states: State, index: Any, first: Any, out: NDArray[np.uint8], history: int = 0) -> None:
+        for row, i in enumerate(index):
+            out[row] = np.array([states[i]["node"]], np.int32).view(np.uint8).reshape(self.planes)
+
+    def actions(self, states: State, index: Any, moves: NDArray[np.uint16], out: NDArray[np.int32]) -> None:
+        out[:] = moves
+
+    def leaves(
+        self,
+        states: State,
+        root: int,
+        paths: NDArray[np.uint16],
+        lengths: NDArray[np.int32],
+        count: int,
+        history: int,
+        planes: NDArray[np.uint8],
+        moves: NDArray[np.uint16],
+        actions: NDArray[np.uint16],
+        counts: NDArray[np.int32],
+        outcomes: NDArray[np.int8],
+        keys: NDArray[np.uint64],
+    ) -> None:
+        for b in range(count):
+            line = states[root : root + 1]
+            for move in paths[b, : lengths[b]]:
+                line = self.play(line, int(move))
+            legal = self.legal_moves(line[-1])
+            counts[b] = len(legal)
+            moves[b, : len(legal)] = actions[b, : len(legal)] = legal
+            outcomes[b] = self.outcome(line)
+            keys[b] = line[-1]["node"]
+            self.encode(line, [len(line) - 1], None, planes[b].reshape(1, *self.planes))

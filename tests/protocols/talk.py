@@ -1,0 +1,166 @@
+"""Transcripts: what is sent, what has to come back, and nothing left over.
+
+A transcript is text. ``> line`` is sent as it is; ``< pattern`` is a regular expression that the whole next output line
+must match; ``<* pattern`` swallows any number of such lines; ``. seconds`` asserts silence for that long.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Self
+
+from az_engine.engine.params import EngineOptions
+from az_engine.protocols.lines import LineWriter
+from az_engine.protocols.options import OptionValues, Value
+from az_engine.protocols.session import EngineSeam
+from az_engine.protocols.uci import UciSession
+
+from .fake_engine import FakeEngine
+
+PATIENCE_S = 10.0  # for any one line; only a failing test waits as long
+
+
+class Talk:
+    """One UCI session in this process, its ends held by the test; the ``with`` block ends it and checks the end."""
+
+    def __init__(
+        self,
+        make_engine: Callable[[EngineOptions], EngineSeam] = FakeEngine,
+        start: Mapping[str, Value] | None = None,
+        *,
+        status: int = 0,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self._status = status
+        self._session_in, self._ours_out = os.pipe()
+        self._ours_in, self._session_out = os.pipe()
+        self.session = UciSession(make_engine, OptionValues("uci", start), LineWriter(self._session_out), notes)
+        self._result: list[int] = []
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._back: list[str | None] = []
+        self._runner = threading.Thread(target=self._run, daemon=True)
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._runner.start()
+        self._listener.start()
+
+    def _run(self) -> None:
+        self._result.append(self.session.run(self._session_in))
+        os.close(self._session_out)
+
+    def _listen(self) -> None:
+        with os.fdopen(self._ours_in, encoding="utf-8") as stream:
+            for line in stream:
+                self._lines.put(line.rstrip("\n"))
+        self._lines.put(None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close_input()
+            rest = self.rest()
+            assert rest == [], f"left over: {rest}"
+            assert self.status() == self._status
+
+    def raw(self, data: bytes) -> None:
+        """Send bytes."""
+        os.write(self._ours_out, data)
+
+    def send(self, *lines: str) -> None:
+        """Send lines."""
+        self.raw("".join(line + "\n" for line in lines).encode())
+
+    def close_input(self) -> None:
+        """End of input, once."""
+        if self._ours_out >= 0:
+            os.close(self._ours_out)
+            self._ours_out = -1
+
+    def line(self, timeout: float = PATIENCE_S) -> str | None:
+        """The next output line; None at the end. Fails when none comes."""
+        if self._back:
+            return self._back.pop()
+        try:
+            return self._lines.get(timeout=timeout)
+        except queue.Empty:
+            raise AssertionError(f"no line within {timeout} s") from None
+
+    def expect(self, pattern: str) -> str:
+        """The next line, which must match."""
+        line = self.line()
+        assert line is not None, f"the output ended; expected {pattern}"
+        assert re.fullmatch(pattern, line), f"got      {line}\nexpected {pattern}"
+        return line
+
+    def skip(self, pattern: str) -> list[str]:
+        """All next lines that match. Needs a line after them that does not."""
+        found = []
+        while (line := self.line()) is not None and re.fullmatch(pattern, line):
+            found.append(line)
+        self._back.append(line)
+        return found
+
+    def until(self, pattern: str) -> list[str]:
+        """All lines up to the first that matches, which comes last."""
+        lines = []
+        while (line := self.line()) is not None:
+            lines.append(line)
+            if re.fullmatch(pattern, line):
+                return lines
+        raise AssertionError(f"the output ended without {pattern}: {lines}")
+
+    def silence(self, seconds: float) -> None:
+        """Nothing comes for a while."""
+        assert not self._back
+        try:
+            line = self._lines.get(timeout=seconds)
+        except queue.Empty:
+            return
+        raise AssertionError(f"expected silence, got {line}")
+
+    def rest(self) -> list[str]:
+        """Everything up to the end of the output."""
+        lines = []
+        while (line := self.line()) is not None:
+            lines.append(line)
+        return lines
+
+    def status(self) -> int:
+        """The session's exit status."""
+        self._runner.join(PATIENCE_S)
+        return self._result[0]
+
+    def run(self, transcript: str) -> None:
+        """Play a transcript."""
+        for number, row in enumerate(transcript.strip("\n").split("\n"), start=1):
+            kind, _, text = row.strip().partition(" ")
+            try:
+                if kind == ">":
+                    self.send(text)
+                elif kind == "<":
+                    self.expect(text)
+                elif kind == "<*":
+                    self.skip(text)
+                elif kind == ".":
+                    self.silence(float(text))
+                else:
+                    assert kind in ("", "#"), f"not a transcript row: {row}"
+            except AssertionError as error:
+                raise AssertionError(f"row {number}, {row.strip()}:\n{error}") from None
+
+
+def within(seconds: float, action: Callable[[], object]) -> None:
+    """``action`` takes no longer than that."""
+    start = time.monotonic()
+    action()
+    took = time.monotonic() - start
+    assert took <= seconds, f"took {took:.3f} s"

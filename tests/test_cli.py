@@ -1,0 +1,182 @@
+"""The command line: what every command offers, what it imports, and how faults are said."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from az_engine import __version__, cli
+from az_engine.engine.errors import NetError
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "models" / "nets").glob("*.md"))]
+
+WITHOUT_TORCH = """\
+import sys
+sys.modules["torch"] = None
+from az_engine.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+HEAVY = ("numpy", "numba", "llvmlite", "onnxruntime", "torch", "rich", "chess", "importlib.metadata")
+WHAT_UCI_IMPORTS = f"""\
+import sys
+from az_engine.cli import parse
+parse("uci", [])
+print([name for name in {HEAVY!r} if name in sys.modules])
+"""
+
+
+def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_every_command_explains_itself_without_torch(command: str) -> None:
+    done = run(WITHOUT_TORCH, command, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"usage: az-engine {command}")
+    assert len(done.stdout.splitlines()) > 5
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 0
+    said = capsys.readouterr().out
+    for command, (_, line) in cli.COMMANDS.items():
+        assert re.search(rf"^  {command} +{re.escape(line)}$", said, re.MULTILINE)
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["version"]) == 0
+    assert capsys.readouterr().out.startswith(f"az-engine {__version__} (Python 3.")
+
+
+def test_an_unknown_command_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["chekc"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("az-engine: there is no command 'chekc': choose among uci, check, ")
+    assert said.err.count("\n") == 1
+
+
+def test_missing_training_packages_are_one_sentence_with_the_command() -> None:
+    done = run(WITHOUT_TORCH, "train", "--supervised", "nowhere", "--out", "nowhere")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("az-engine: train needs torch, which is not installed: ")
+    assert "train" in done.stderr.partition("installed: ")[2]
+    assert done.stderr.count("\n") == 1
+
+
+def test_uci_imports_nothing_heavy_before_it_greets() -> None:
+    done = run(WHAT_UCI_IMPORTS)
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_uciok_comes_within_a_quarter_of_a_second() -> None:
+    def greeting() -> float:
+        began = time.perf_counter()
+        with subprocess.Popen(
+            [sys.executable, "-m", "az_engine", "uci"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write("uci\n")
+            process.stdin.flush()
+            while process.stdout.readline() != "uciok\n":
+                assert process.poll() is None
+            elapsed = time.perf_counter() - began
+            process.communicate("quit\n", timeout=10)
+        return elapsed
+
+    assert min(greeting() for _ in range(3)) < 0.25
+
+
+class _Faulty(ModuleType):
+    """A command that ends with what it is given."""
+
+    HELP = "fails"
+
+    def __init__(self, fault: BaseException) -> None:
+        super().__init__("faulty")
+        self.fault = fault
+
+    def add_arguments(self, parser: object) -> None:
+        pass
+
+    def main(self, args: object) -> int:
+        raise self.fault
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "said"),
+    [(NetError("the net is broken"), 2, "az-engine: the net is broken\n"), (KeyboardInterrupt(), 130, "")],
+)
+def test_known_faults_end_in_one_sentence(
+    fault: BaseException,
+    status: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(sys.modules, "faulty", _Faulty(fault))
+    monkeypatch.setitem(cli.COMMANDS, "fail", ("faulty", "fails"))
+    assert cli.main(["fail"]) == status
+    assert capsys.readouterr().err == said
+
+
+def test_a_bug_is_shown_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "faulty", _Faulty(ZeroDivisionError()))
+    monkeypatch.setitem(cli.COMMANDS, "fail", ("faulty", "fails"))
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["fail"])
+
+
+def test_a_reader_that_has_seen_enough_is_no_fault() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "az_engine", "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()  # before it can write
+    errors = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(), errors) == (0, b"")
+
+
+def documented_commands() -> list[tuple[str, str]]:
+    """(document, line) of each az-engine command in a fenced block."""
+    found = []
+    for document in DOCUMENTS:
+        for block in re.findall(r"^```(?:sh|console)?\n(.*?)^```", document.read_text(), re.MULTILINE | re.DOTALL):
+            lines = [line.removeprefix("$ ") for line in block.replace("\\\n", " ").splitlines()]
+            started = re.compile(r"([A-Z_]+=\S+ )*(\./)?az-engine(-\w+)?( |$)")
+            found += [(document.name, line) for line in lines if started.match(line)]
+    return found
+
+
+@pytest.mark.parametrize(("document", "line"), documented_commands())
+def test_documented_commands_parse(document: str, line: str) -> None:
+    words = [word for word in shlex.split(line, comments=True) if not re.match(r"[A-Z_]+=", word)]
+    words = words[: words.index("|")] if "|" in words else words
+    program, *arguments = words
+    if program.endswith("az-engine-uci"):
+        arguments.insert(0, "uci")
+    if arguments[:1] in (["version"], ["--help"]):
+        return
+    cli.parse(arguments[0], arguments[1:])
+
+
+def test_the_documents_are_read() -> None:
+    assert len([line for document, line in documented_commands() if document == "README.md"]) >= 8
+    assert os.access(ROOT / "az-engine", os.X_OK)
+    assert os.access(ROOT / "test", os.X_OK)

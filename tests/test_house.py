@@ -1,0 +1,185 @@
+"""The house itself: what a wheel holds, who imports whom, and what no file may contain."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("engine", "protocols", "models", "bench")
+UNSAFE = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
+SOURCES = sorted(
+    path
+    for folder in (*(ROOT / room for room in ROOMS), ROOT / "src", ROOT / ".ci", ROOT / "tests")
+    for path in folder.rglob("*.py")
+    if "az_engine" not in path.relative_to(ROOT).parts[2:3] or path.parent.name == "az_engine"
+)
+PACKAGED = [path for path in SOURCES if path.relative_to(ROOT).parts[0] in ROOMS]
+NETS = sorted((ROOT / "models" / "nets").iterdir())
+
+
+def run(*command: object, cwd: Path, env: dict[str, str] | None = None) -> str:
+    """Output of a command that must succeed."""
+    done = subprocess.run(
+        [str(word) for word in command], cwd=cwd, env=env, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """(wheel built from the checkout, wheel built from its source distribution)."""
+    folder = tmp_path_factory.mktemp("house")
+    copy, direct, through = folder / "copy", folder / "direct", folder / "through"
+    ignored = shutil.ignore_patterns(".git", ".*", "build", "dist", "runs", "*.egg-info", "__pycache__", "tests")
+    shutil.copytree(ROOT, copy, symlinks=True, ignore=ignored)
+    build = (sys.executable, "-m", "build", "--no-isolation")
+    run(*build, "--wheel", "--outdir", direct, ".", cwd=copy)
+    run(*build, "--outdir", through, ".", cwd=copy)
+    return next(direct.glob("*.whl")), next(through.glob("*.whl"))
+
+
+def files_of(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(distributions: tuple[Path, Path]) -> None:
+    files = files_of(distributions[0])
+    assert {name.split("/")[0].partition("-")[0] for name in files} == {"az_engine"}
+    expected = {f"az_engine/{path.relative_to(ROOT)}" for path in (*PACKAGED, *NETS)}
+    expected |= {"az_engine/__init__.py", "az_engine/__main__.py", "az_engine/cli.py", "az_engine/py.typed"}
+    assert {name for name in files if name.startswith("az_engine/")} == expected
+
+
+def test_the_source_distribution_gives_the_same_wheel(distributions: tuple[Path, Path]) -> None:
+    assert files_of(distributions[0]) == files_of(distributions[1])
+
+
+def test_the_wheel_runs_outside_the_checkout(distributions: tuple[Path, Path], tmp_path: Path) -> None:
+    place = tmp_path / "installed"
+    with zipfile.ZipFile(distributions[0]) as archive:
+        archive.extractall(place)
+    env = {"PYTHONPATH": str(place), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    where = run(sys.executable, "-c", "import az_engine; print(az_engine.__file__)", cwd=tmp_path, env=env)
+    assert Path(where.strip()).is_relative_to(place)
+    assert run(sys.executable, "-m", "az_engine", "version", cwd=tmp_path, env=env).startswith("az-engine 0.")
+    nets = run(sys.executable, "-m", "az_engine", "nets", cwd=tmp_path, env=env)
+    assert "chess, " in nets
+
+
+def test_the_wheel_says_its_licence_and_commands(distributions: tuple[Path, Path]) -> None:
+    with zipfile.ZipFile(distributions[0]) as archive:
+        read = {name.rpartition("/")[2]: name for name in archive.namelist() if ".dist-info/" in name}
+        metadata = archive.read(read["METADATA"]).decode()
+        commands = archive.read(read["entry_points.txt"]).decode()
+        licence = archive.read(read["LICENSE"]).decode()
+    assert "License-Expression: GPL-3.0-or-later\n" in metadata
+    assert "GNU GENERAL PUBLIC LICENSE" in licence
+    assert "az-engine = az_engine.cli:main\n" in commands
+    assert "az-engine-uci = az_engine.cli:uci\n" in commands
+
+
+def test_the_rooms_are_relative_links() -> None:
+    for room in ROOMS:
+        assert (ROOT / "src" / "az_engine" / room).readlink() == Path("../..") / room
+    assert (ROOT / "az-engine-uci").readlink() == Path("az-engine")
+
+
+def test_imports_run_one_way() -> None:
+    said = run(Path(sys.executable).with_name("lint-imports"), "--no-cache", cwd=ROOT)
+    assert re.search(r"Contracts: \d+ kept, 0 broken", said)
+
+
+def test_the_pinned_versions_are_in_the_packages_ranges() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = [*project["dependencies"], *(r for extra in project["optional-dependencies"].values() for r in extra)]
+    ranges = {r.name: r.specifier for r in map(Requirement, declared)}
+    pins = dict(re.findall(r"^([\w-]+)==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE))
+    assert pins["torch"] == "2.13.0"
+    for name, version in pins.items():
+        assert ranges[name].contains(version), f"{name} {version} is outside {ranges[name]}"
+
+
+def faults_in(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """(line, what) of each thing that no file may contain."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            for name in names:
+                if name.partition(".")[0] in UNSAFE:
+                    yield node.lineno, f"imports {name}"
+        elif isinstance(node, ast.Call):
+            if ast.unparse(node.func) == "torch.load":
+                yield node.lineno, "calls torch.load"
+            for keyword in node.keywords:
+                if keyword.arg == "allow_pickle" and ast.unparse(keyword.value) != "False":
+                    yield node.lineno, "allows pickle"
+        elif isinstance(node, ast.ExceptHandler):
+            caught = ast.unparse(node.type) if node.type else "BaseException"
+            silent = all(isinstance(s, ast.Pass | ast.Continue) or ast.unparse(s) == "..." for s in node.body)
+            if silent and re.search(r"\b(Base)?Exception\b", caught):
+                yield node.lineno, f"swallows {caught}"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import pickle",
+        "from joblib import load",
+        "x = torch.load(f)",
+        "np.load(f, allow_pickle=True)",
+        "try:\n    f()\nexcept Exception:\n    pass",
+        "for x in y:\n    try:\n        f()\n    except:\n        continue",
+    ],
+)
+def test_forbidden_code_is_noticed(code: str) -> None:
+    assert list(faults_in(ast.parse(code)))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_file_holds_what_none_may(path: Path) -> None:
+    text = path.read_text()
+    assert list(faults_in(ast.parse(text))) == []
+    assert text.count("\n") <= 900
+
+
+def test_all_sources_are_looked_at() -> None:
+    names = {str(path.relative_to(ROOT)) for path in SOURCES}
+    assert {"engine/errors.py", "engine/games/base.py", "src/az_engine/cli.py", ".ci/venv.py"} <= names
+    assert not any("src/az_engine/engine" in name for name in names)
+
+
+def writes_stdout(tree: ast.AST) -> bool:
+    return any(
+        (isinstance(node, ast.Call) and ast.unparse(node.func) in {"print", "builtins.print"})
+        or (isinstance(node, ast.Attribute) and ast.unparse(node) in {"sys.stdout", "sys.__stdout__"})
+        for node in ast.walk(tree)
+    )
+
+
+def test_only_lines_writes_to_stdout_in_engine_and_protocols() -> None:
+    writers = {
+        str(path.relative_to(ROOT))
+        for path in PACKAGED
+        if path.relative_to(ROOT).parts[0] in ("engine", "protocols") and writes_stdout(ast.parse(path.read_text()))
+    }
+    assert writers <= {"protocols/lines.py"}
+
+
+def test_no_place_of_one_machine_is_named() -> None:
+    """Absolute paths of a home or of a work place do not belong into a product."""
+    texts = [*SOURCES, *ROOT.glob("*.md"), *ROOT.glob("*.toml"), *NETS, ROOT / "Dockerfile", ROOT / "az-engine"]
+    place = re.compile(rb"(?<![\w.])/(?:home/(?!az\b)|root/|work/|mnt/|Users/)")
+    assert [path for path in texts if path != Path(__file__) and place.search(path.read_bytes())] == []
