@@ -180,7 +180,7 @@ class Match:
             "Black": self.players[1 - first].name,
             "WhiteLimit": str(limits[first]),
             "BlackLimit": str(limits[1 - first]),
-            "OpeningName": opening.name,
+            "Opening": opening.name,
             "Termination": "normal" if fault is None else fault.kind,
         }
         text = arbiter.record(headers, ending, thoughts)

@@ -21,6 +21,7 @@ from .errors import NetError
 from .games.base import Game
 from .netfile import Outline, read_outline
 from .netinfo import NetInfo
+from .trial import try_net
 
 Planes = NDArray[np.uint8]
 Output = tuple[NDArray[np.float32], NDArray[np.float32]]
@@ -147,6 +148,10 @@ class OnnxEvaluator:
         self._width = int(np.prod(game.planes))
         self._shape = game.planes
         self._outputs = ["policy", self.info.value_head]
+        if self.path.parent != EMBEDDED:
+            from .jit import cache_directory  # here: the trial's own process needs no numba
+
+            try_net(self._model, self.sha256, game.planes, cache_directory())
         self._lock = threading.Lock()
         self._sessions: dict[int, Any] = {0: raw_session(self._model, 1, provider)}
         running = list(self._sessions[0].get_providers())

@@ -245,8 +245,7 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
 def kernel(function: F) -> F:
     """Compile ``function`` for the CPU: no GIL, C-like division, cached on disk. For functions that Python calls."""
     dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
-    if _state.directory is not None:
-        dispatcher._cache = _KernelCache(function)
+    dispatcher._cache = _KernelCache(function)
     return dispatcher  # type: ignore[no-any-return]
 
 

@@ -39,8 +39,8 @@ def release(
 ) -> Release:
     """Export the averaged weights to ``<stem>_fp32.onnx`` and ``<stem>_int8.onnx``, both written atomically.
 
-    The int8 file is calibrated on training positions and compared on held-out ones. Errors: NetError when the files do
-    not say what the network says; nothing is written then.
+    The int8 file is calibrated on training positions and compared on held-out ones. Errors: NetError when a file would
+    not say what the network says; it is not written then.
     """
     net = learner.net_config
     described = NetInfo(
@@ -58,12 +58,12 @@ def release(
     fp32 = export.to_onnx(learner.averaged, described)
     calibration = train.batch(_spread(len(train), CALIBRATION_POSITIONS)).planes
     parity = export.parity(learner.averaged, fp32, calibration[:256])
+    write_atomically(stem.with_name(stem.name + "_fp32.onnx"), fp32.SerializeToString())
     int8 = quantise.quantise(fp32, calibration)
     compared = heldout.batch(_spread(len(heldout), COMPARED_POSITIONS))
     agreement = quantise.compare(fp32, int8, compared)
     speeds = [quantise.speed(model, compared.planes) for model in (fp32, int8)]
     files = [model.SerializeToString() for model in (fp32, int8)]
-    write_atomically(stem.with_name(stem.name + "_fp32.onnx"), files[0])
     write_atomically(stem.with_name(stem.name + "_int8.onnx"), files[1])
     digest = hashlib.sha256(files[1]).hexdigest()
     return Release(parity, agreement, speeds[0], speeds[1], len(files[0]), len(files[1]), digest)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from onnx import helper
 from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, QuantFormat, QuantType, quantize_static
 
+from ..engine.errors import NetError
 from ..engine.netinfo import PREFIX
 from . import export
 from .dataset import Batch
@@ -43,24 +44,30 @@ def quantise(
     percentile: float = 99.99,
     keep: tuple[str, ...] = KEEP_FP32,
 ) -> onnx.ModelProto:
-    """The int8 version of an exported net, calibrated on planes u8 [N, C, H, W]; ``keep`` names what stays fp32."""
+    """The int8 version of an exported net, calibrated on planes u8 [N, C, H, W]; ``keep`` names what stays fp32.
+
+    Errors: NetError when the calibration fails.
+    """
     prefixes = tuple(k for k in keep if k.endswith("."))
     excluded = [n.name for n in model.graph.node if n.name in keep or n.name.startswith(prefixes)]
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "fp32.onnx"), Path(folder, "int8.onnx")
         onnx.save(model, source)
-        quantize_static(
-            str(source),
-            str(target),
-            PlanesReader(planes),
-            quant_format=QuantFormat.QDQ,
-            activation_type=QuantType.QUInt8,
-            weight_type=QuantType.QInt8,
-            per_channel=True,
-            nodes_to_exclude=excluded,
-            calibrate_method=CalibrationMethod.Percentile if method == "percentile" else CalibrationMethod.MinMax,
-            extra_options={"CalibPercentile": percentile, "WeightSymmetric": True, "ActivationSymmetric": False},
-        )
+        try:
+            quantize_static(
+                str(source),
+                str(target),
+                PlanesReader(planes),
+                quant_format=QuantFormat.QDQ,
+                activation_type=QuantType.QUInt8,
+                weight_type=QuantType.QInt8,
+                per_channel=True,
+                nodes_to_exclude=excluded,
+                calibrate_method=CalibrationMethod.Percentile if method == "percentile" else CalibrationMethod.MinMax,
+                extra_options={"CalibPercentile": percentile, "WeightSymmetric": True, "ActivationSymmetric": False},
+            )
+        except ValueError as error:  # the histogram of a layer that says the same for every position
+            raise NetError(f"the net cannot be quantised: a layer is constant ({error}); train it longer") from error
         result = onnx.load(target)
     props = {p.key: p.value for p in model.metadata_props}
     props[PREFIX + "quantisation"] = "int8"

@@ -16,7 +16,7 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ..engine.errors import DataError, OptionError
+from ..engine.errors import DataError, NetError, OptionError
 from ..engine.games import game_names, get_game
 from ..engine.games.base import Game
 from . import labelled, pgn
@@ -348,8 +348,12 @@ class Work:
 
     def candidate(self, learner: Learner) -> None:
         """Export the run so far."""
-        released = self.release(f"candidate_{learner.seconds / 60:03.0f}")
-        self.console.print(f"candidate at {learner.seconds / 60:.0f} min: {summary(released)}")
+        try:
+            released = self.release(f"candidate_{learner.seconds / 60:03.0f}")
+        except NetError as error:  # a young net may be unfit; the run goes on
+            self.console.print(f"no candidate: {error}")
+        else:
+            self.console.print(f"candidate at {learner.seconds / 60:.0f} min: {summary(released)}")
 
     def name(self) -> str:
         """The net's name."""

@@ -50,8 +50,10 @@ class Talk:
         self._listener.start()
 
     def _run(self) -> None:
-        self._result.append(self.session.run(self._session_in))
-        os.close(self._session_out)
+        try:
+            self._result.append(self.session.run(self._session_in))
+        finally:
+            os.close(self._session_out)
 
     def _listen(self) -> None:
         with os.fdopen(self._ours_in, encoding="utf-8") as stream:
@@ -90,9 +92,12 @@ class Talk:
         if self._back:
             return self._back.pop()
         try:
-            return self._lines.get(timeout=timeout)
+            line = self._lines.get(timeout=timeout)
         except queue.Empty:
             raise AssertionError(f"no line within {timeout} s") from None
+        if line is None:
+            self._lines.put(None)  # for the next one who asks
+        return line
 
     def expect(self, pattern: str) -> str:
         """The next line, which must match."""

@@ -1,0 +1,80 @@
+"""Trying a stranger's net in a process of its own before the engine runs it.
+
+A file can pass every check and still crash onnxruntime, ask for all memory or never come back. So a net that is not the
+package's own is run once by a child with bounded memory and time; what the child survives is remembered by content.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from .errors import NetError
+
+_SECONDS = 30
+_BYTES = 4 << 30  # address space of the child, beside the net itself
+_REMEMBERED = "tried-nets"  # file in the private cache directory: one SHA-256 a line
+
+
+def try_net(model: bytes, sha256: str, planes: tuple[int, int, int], cache: Path | None) -> None:
+    """Run ``model`` once in a child process; returns at once for a net that has passed before. Blocks.
+
+    planes: C, H, W; cache: a directory that nobody else can write to, or None. Errors: NetError.
+    """
+    remembered = cache / _REMEMBERED if cache is not None else None
+    if remembered is not None and remembered.is_file() and sha256 in remembered.read_text("ascii").split():
+        return
+    command = [sys.executable, "-m", __name__, *map(str, planes)]
+    try:
+        child = subprocess.run(command, input=model, capture_output=True, timeout=_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise NetError(f"the net did not answer within {_SECONDS} s and is not used") from None
+    if child.returncode != 0:
+        raise NetError(_reason(child))
+    if remembered is not None:
+        try:
+            with remembered.open("a", encoding="ascii") as file:
+                file.write(sha256 + "\n")
+        except OSError:
+            return  # the next start tries the net again; jit.cache_problem() tells of the directory
+
+
+def _reason(child: subprocess.CompletedProcess[bytes]) -> str:
+    if child.returncode < 0:
+        return f"the net crashed onnxruntime (signal {-child.returncode}) and is not used"
+    try:
+        return str(json.loads(child.stdout)["error"])
+    except (ValueError, KeyError, TypeError):
+        last = child.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason given"]
+        return f"the net could not be run: {last[0][:200]}"
+
+
+def main(arguments: list[str]) -> int:
+    """The child: read a net from standard input, run two empty boards, report a fault as JSON; the exit code."""
+    from .evaluator import raw_session
+
+    model = sys.stdin.buffer.read()
+    limit = _BYTES + 8 * len(model)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
+    try:
+        session = raw_session(model)
+        boards = np.zeros((2, *map(int, arguments)), np.uint8)
+        session.run(None, {"planes": boards})
+    except NetError as error:
+        print(json.dumps({"error": str(error)}))
+        return 1
+    except Exception as error:  # noqa: BLE001 - onnxruntime raises anything; the parent tells the user
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        print(json.dumps({"error": f"the net does not run: {lines[0][:200]}"}))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
