@@ -9,7 +9,7 @@ from . import latency, perft, speed
 
 HELP = """\
 Measure this engine on this machine. Each figure is shown beside the limit or peer to compare it with, measured in the
-same run. --json prints one JSON object a line: what, value, unit and, where there is a peer, peer, peer_value and ratio.
+same run. --json prints one JSON object a line: what, value, unit and, where there is one, peer, peer_value and ratio.
 
 examples:
   az-engine bench perft                        speed of the rules, beside Stockfish if it is installed

@@ -155,7 +155,7 @@ class Match:
             while ending is None:
                 mover = arbiter.turn ^ first
                 limit, player = limits[mover], self._seat(mover, seats)
-                move, spent = player.think(opening.root, moves, limit, self._clock(limits, left, first))
+                move, spent = player.think(opening.root, moves, limit, self._clock(limits, left, first, arbiter.turn))
                 self._charge(mover, limit, left, spent)
                 try:
                     arbiter.push(move)
@@ -197,15 +197,15 @@ class Match:
     def _vacate(self, index: int, seats: list[UciPlayer | None]) -> None:
         player, seats[index] = seats[index], None
         if player is not None:
-            player.close()
+            player.close(0.1)
 
-    def _clock(self, limits: Sequence[MoveLimit], left: Sequence[float], first: int) -> Clock | None:
+    def _clock(self, limits: Sequence[MoveLimit], left: Sequence[float], first: int, turn: int) -> Clock | None:
         """Both clocks, first mover's first; None when neither player has one. Without one a player shows an hour."""
         if all(limit.base_ms is None for limit in limits):
             return None
         shown = [round(ms) if limit.base_ms is not None else 3_600_000 for ms, limit in zip(left, limits, strict=True)]
         increments = [limit.increment_ms for limit in limits]
-        return Clock((shown[first], shown[1 - first]), (increments[first], increments[1 - first]))
+        return Clock((shown[first], shown[1 - first]), (increments[first], increments[1 - first]), turn)
 
     def _charge(self, mover: int, limit: MoveLimit, left: list[float], spent: float) -> None:
         """Take the time of a move off the clock. Errors: PlayerFault when there is none left."""

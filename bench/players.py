@@ -142,6 +142,7 @@ class Clock:
 
     left: tuple[int, int]
     increment: tuple[int, int]
+    turn: int  # whose move it is: 0 or 1
 
 
 class UciProcess:
@@ -212,12 +213,12 @@ class UciProcess:
             raise PlayerFault("crash", f"ended ({self._ending()})")
         return arrival, line
 
-    def close(self) -> None:
-        """End the process: asked to quit, killed after 5 s."""
+    def close(self, patience: float = 5.0) -> None:
+        """End the process: asked to quit, killed when it has not ended after ``patience`` s."""
         with contextlib.suppress(PlayerFault):
             self.send("quit")
         try:
-            self._process.wait(5)
+            self._process.wait(patience)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -257,7 +258,7 @@ class UciPlayer:
                 self._process.send(f"setoption name {name} value {value}")
             self._ready()
         except PlayerFault as fault:
-            self.close()
+            self.close(0.1)
             raise EngineProcessError(f"{spec.name}: {fault}") from fault
 
     def new_game(self) -> None:
@@ -277,7 +278,7 @@ class UciPlayer:
         if clock is not None:
             for side, left, increment in zip("wb", clock.left, clock.increment, strict=True):
                 words += [f"{side}time", str(left), f"{side}inc", str(increment)]
-            patience = max(clock.left) / 1000 + STALL_S
+            patience = clock.left[clock.turn] / 1000 + STALL_S
         if limit.nodes is not None:
             words += ["nodes", str(limit.nodes)]
         if limit.depth is not None:
@@ -291,9 +292,9 @@ class UciPlayer:
         answer = line.split()
         return (answer[1] if len(answer) > 1 else ""), 1000 * (arrival - start)
 
-    def close(self) -> None:
-        """End the process: asked to quit, killed after 5 s."""
-        self._process.close()
+    def close(self, patience: float = 5.0) -> None:
+        """End the process: asked to quit, killed when it has not ended after ``patience`` s."""
+        self._process.close(patience)
 
     def _ready(self) -> None:
         self._process.send("isready")

@@ -53,8 +53,8 @@ def add_search_arguments(parser: argparse.ArgumentParser) -> None:
         "--batch", type=int, default=0, metavar="N", help="leaves a batch (default: what the engine uses)"
     )
     parser.add_argument("--workers", type=_sizes, default="1,2", metavar="N,N", help="default: %(default)s")
-    parser.add_argument("--rounds", type=int, default=7, metavar="N", help="median of N (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each round of each side (default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=9, metavar="N", help="median of N (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="for each round of each side (default: %(default)s)")
 
 
 def _add_net_arguments(parser: argparse.ArgumentParser) -> None:
@@ -138,21 +138,19 @@ def _search(args: argparse.Namespace) -> Iterator[Measurement]:
     _search_speed(game, line, evaluator, 1, 0.2)  # loads the kernels
     for workers in args.workers:
         raw = _Raw(evaluator, planes, workers, args.provider)
-        theirs, ours, as_played, ratios = [], [], [], []
+        rounds = []
         for _ in range(args.rounds):
-            theirs.append(raw.speed(args.seconds))
-            ours.append(_search_speed(game, line, evaluator, workers, args.seconds))
-            ratios.append(ours[-1] / theirs[-1])
-            as_played.append(_search_speed(game, line, evaluator, workers, args.seconds, cached=True))
+            alone = raw.speed(args.seconds)
+            searching = _search_speed(game, line, evaluator, workers, args.seconds)
+            playing = _search_speed(game, line, evaluator, workers, args.seconds, cached=True)
+            rounds.append((alone, searching, playing, searching / alone, playing / alone))
+        alone, searching, playing, share, share_playing = map(statistics.median, zip(*rounds, strict=True))
         peer = f"onnxruntime alone, {workers} session{'s' * (workers > 1)} with one thread each"
-        yield Measurement(
-            f"search, workers {workers}", statistics.median(ours), "positions/s", peer, statistics.median(theirs),
-            ratio=statistics.median(ratios), note=f"evaluated, none from the cache; {net}; {args.rounds} rounds in turns",
-        )  # fmt: skip
-        yield Measurement(
-            f"search, workers {workers}, as played", statistics.median(as_played), "simulations/s", peer,
-            statistics.median(theirs), note="with the position cache and positions decided by the rules",
-        )  # fmt: skip
+        how = f"{net}; median of {args.rounds} rounds in turns with the peer; every position evaluated, no cache"
+        what = f"search, workers {workers}"
+        yield Measurement(what, searching, "positions/s", peer, alone, how, share)
+        how = "the same with the position cache and the rules' own outcomes: what a GUI shows as nps"
+        yield Measurement(f"{what}, as played", playing, "simulations/s", peer, alone, how, share_playing)
 
 
 def _search_speed(

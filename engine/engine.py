@@ -7,6 +7,7 @@ call that needs them), so that a protocol can greet its GUI before anything heav
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
@@ -22,7 +23,7 @@ from .games.base import State
 from .limits import Limits
 from .netinfo import NetInfo
 from .params import EngineOptions, SearchParams
-from .report import Report
+from .report import Report, final_line
 from .search import Search
 from .strength import limit_strength
 from .thinking import OnDone, OnInfo, Task, Thinking
@@ -104,6 +105,7 @@ class Engine:
     def _make_tree(self) -> None:
         memory = self.options.hash_mb << 20
         if self._tree is None or self._memory != memory:
+            _refuse_too_much(self.options.hash_mb)
             self._tree = None  # the old one's memory is free before the new one's is asked for
             self._tree = Tree(int(memory * (1 - _CACHE_SHARE)))
             self._cache = PositionCache(int(memory * _CACHE_SHARE))
@@ -210,9 +212,11 @@ class Engine:
         """What ``go`` has to search. Blocks while kernels or net are loaded. Errors: NetError without any net."""
         line = self._line
         game = get_game(self.game_name)
-        legal = np.zeros(0, np.uint16) if line is None else game.legal_moves(line[-1])
-        if line is None or not len(legal):
+        if line is None:
             return Task(None, None, self.options, (), None)
+        legal = game.legal_moves(line[-1])
+        if not len(legal):
+            return Task(None, None, self.options, (), None, verdict=(final_line(game.outcome(line)),))
         messages: list[str] = []
         try:
             self.ready()
@@ -279,6 +283,14 @@ class Engine:
         if tree.used > _CROWDED:
             tree.keep(node)
             self._base = line.copy()
+
+
+def _refuse_too_much(hash_mb: int) -> None:
+    """Memory is handed out as the tree grows: asking for more than there is would end the process in mid-game."""
+    present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    if hash_mb > 0.8 * present:
+        most = present * 4 // 5
+        raise OptionError(f"Hash {hash_mb} MB is too much for this machine's {present} MB; set at most {most}")
 
 
 def _warm_up(name: str) -> None:

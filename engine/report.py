@@ -98,6 +98,13 @@ def _mate(node: Any) -> int | None:
     return -(plies // 2) if node["bound"] == WIN else None
 
 
+def final_line(outcome: int) -> Line:
+    """The line of a position without legal moves; ``outcome`` for the side to move."""
+    lost = outcome == LOSS
+    wdl = Wdl(0.0, 0.0, 1.0) if lost else Wdl(0.0, 1.0, 0.0)
+    return Line(centipawns(wdl.value), 0 if lost else None, wdl, 0, 0.0, ())
+
+
 class Report:
     """What a tree says about its root. ``line`` is the game up to the root; call under the search's lock."""
 

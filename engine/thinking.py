@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from .clock import Budget, Stopwatch, budget
 from .errors import NetError
 from .games.base import State
-from .info import BestMove, ThinkingInfo
+from .info import BestMove, Line, ThinkingInfo
 from .limits import Limits
 from .params import EngineOptions
 from .report import Report, contest
@@ -25,13 +25,14 @@ OnDone = Callable[[BestMove], None]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one ``go`` has to search; ``search`` is None when the position has no legal move or none is held."""
+    """What one ``go`` has to search; ``search`` is None when the game is over or no position is held."""
 
     search: Search | None
     line: State | None  # the game up to the root
     options: EngineOptions
     messages: tuple[str, ...]  # for the user
     fallback: str | None  # the first legal move, should the search give none
+    verdict: tuple[Line, ...] = ()  # of a game that is over: its outcome as a line without moves
 
 
 class Thinking:
@@ -97,7 +98,7 @@ class Thinking:
         search, line, options = task.search, task.line, task.options
         self._messages = list(task.messages)
         if search is None or line is None:
-            return BestMove(None, time_ms=self._watch.milliseconds, messages=task.messages)
+            return BestMove(None, lines=task.verdict, time_ms=self._watch.milliseconds, messages=task.messages)
         self._search, self._options = search, options
         self._report = Report(search.game, search.tree, line, chess960=options.chess960)
         self._budget = budget(

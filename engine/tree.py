@@ -259,7 +259,7 @@ class Tree:
     def __init__(self, memory: int, moves_per_node: float = 32.0) -> None:
         """``memory``: bytes for nodes and edges together, shared out for ``moves_per_node`` edges a node."""
         per_node = NODE.itemsize + moves_per_node * EDGE.itemsize
-        capacity = max(1024, int(memory / per_node))
+        capacity = min(max(1024, int(memory / per_node)), int((2**31 - 1) / moves_per_node))  # edges are numbered in i4
         self.nodes = np.empty(capacity, NODE)
         self.edges = np.empty(max(64 * 1024, int(capacity * moves_per_node)), EDGE)
         self.counters = np.zeros(8, np.int64)

@@ -31,7 +31,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from ..engine.errors import EngineProcessError, OptionError
-from .checkpoint import RunLock
+from .files import RunLock
 from .labelled import LINES, RECORD, Records, chances_of_score, read_shard, write_shard
 
 HELP = "make training data with any UCI engine"

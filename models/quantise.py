@@ -5,8 +5,12 @@ What stays fp32 is chosen by measurement: see KEEP_FP32 and :func:`compare`.
 
 from __future__ import annotations
 
+import contextlib
+import io
+import logging
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -26,10 +30,14 @@ KEEP_FP32 = ("planes.", "policy.planes", "value.hidden", "value.out", "wdl", "va
 
 
 class PlanesReader(CalibrationDataReader):  # type: ignore[misc]
-    """Feeds planes u8 [N, C, H, W] to the calibration, 64 at a time."""
+    """Feeds planes u8 [N, C, H, W] to the calibration, 64 at a time (all together when there are fewer).
+
+    The histograms want batches of one size, so a remainder is left out.
+    """
 
     def __init__(self, planes: NDArray[np.uint8]) -> None:
-        self.batches = iter([{"planes": planes[i : i + 64]} for i in range(0, len(planes), 64)])
+        size = min(64, len(planes))
+        self.batches = iter([{"planes": planes[i : i + size]} for i in range(0, len(planes) - size + 1, size)])
 
     def get_next(self) -> dict[str, Any] | None:
         """The next feed, None at the end."""
@@ -54,18 +62,25 @@ def quantise(
         source, target = Path(folder, "fp32.onnx"), Path(folder, "int8.onnx")
         onnx.save(model, source)
         try:
-            quantize_static(
-                str(source),
-                str(target),
-                PlanesReader(planes),
-                quant_format=QuantFormat.QDQ,
-                activation_type=QuantType.QUInt8,
-                weight_type=QuantType.QInt8,
-                per_channel=True,
-                nodes_to_exclude=excluded,
-                calibrate_method=CalibrationMethod.Percentile if method == "percentile" else CalibrationMethod.MinMax,
-                extra_options={"CalibPercentile": percentile, "WeightSymmetric": True, "ActivationSymmetric": False},
-            )
+            with quiet():
+                quantize_static(
+                    str(source),
+                    str(target),
+                    PlanesReader(planes),
+                    quant_format=QuantFormat.QDQ,
+                    activation_type=QuantType.QUInt8,
+                    weight_type=QuantType.QInt8,
+                    per_channel=True,
+                    nodes_to_exclude=excluded,
+                    calibrate_method=CalibrationMethod.Percentile
+                    if method == "percentile"
+                    else CalibrationMethod.MinMax,
+                    extra_options={
+                        "CalibPercentile": percentile,
+                        "WeightSymmetric": True,
+                        "ActivationSymmetric": False,
+                    },
+                )
         except ValueError as error:  # the histogram of a layer that says the same for every position
             raise NetError(f"the net cannot be quantised: a layer is constant ({error}); train it longer") from error
         result = onnx.load(target)
@@ -79,6 +94,18 @@ def quantise(
         result.opset_import.remove(opset)
     export.check(result)
     return result
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """onnxruntime's quantiser prints and logs its progress: not here."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            yield
+    finally:
+        logging.disable(before)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,9 @@ from ..engine.games import game_names, get_game
 from ..engine.games.base import Game
 from . import labelled, pgn
 from .card import Release, card, release
-from .checkpoint import RunLock, load_newest
+from .checkpoint import load_newest
 from .dataset import Positions
-from .files import write_atomically
+from .files import RunLock, write_atomically
 from .learner import Hooks, Intervals, Learner, LearnerConfig, Length, Measured, run
 from .network import Kind, NetConfig, PolicyHead, ValueHead, paper
 

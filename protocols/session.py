@@ -81,6 +81,7 @@ class Go:
 
     limits: Limits
     waited: Stopwatch = field(default_factory=Stopwatch)  # since it was read; from the ponder hit on if there was one
+    queued: bool = False  # read while an earlier one was unanswered: its clock starts when its turn comes
     stopped: bool = False
     hit: bool = False  # ponderhit came
     latest: ThinkingInfo | None = None
@@ -121,7 +122,7 @@ class Session(ABC):
         self._writer = writer
         self._notes = list(notes)
         self._events: queue.SimpleQueue[Then] = queue.SimpleQueue()
-        self._jobs: queue.SimpleQueue[Callable[[], Then]] | None = None
+        self._jobs: queue.SimpleQueue[Callable[[], Then] | None] | None = None
         self._backlog: deque[Step] = deque()
         self._busy: Step | None = None  # on the worker
         self._search: Go | None = None  # running
@@ -180,6 +181,8 @@ class Session(ABC):
             closing = threading.Thread(target=self._engine.close, name="close", daemon=True)
             closing.start()
             closing.join(CLOSE_PATIENCE_S)
+        if self._jobs is not None:
+            self._jobs.put(None)
         if self._writer.log is not None:
             self._writer.log.close()
         return self._status
@@ -275,6 +278,8 @@ class Session(ABC):
                     self._status = self._fault
                 return
             step = self._backlog.popleft()
+            if step.go is not None and step.go.queued:
+                step.go.waited.restart()
             if step.work is not None:
                 self._busy = step
                 self._silence.restart()
@@ -288,9 +293,8 @@ class Session(ABC):
             threading.Thread(target=self._labour, args=(self._jobs,), name="worker", daemon=True).start()
         self._jobs.put(work)
 
-    def _labour(self, jobs: queue.SimpleQueue[Callable[[], Then]]) -> None:
-        while True:
-            work = jobs.get()
+    def _labour(self, jobs: queue.SimpleQueue[Callable[[], Then] | None]) -> None:
+        while (work := jobs.get()) is not None:
             try:
                 event = partial(self._worked, work())
             except BaseException as error:  # noqa: BLE001  raised again in the loop, whose boundary tells it
@@ -466,10 +470,11 @@ class Session(ABC):
 
     def go(self, limits: Limits) -> None:
         """Search. An earlier search that nothing else would end is stopped; it gets its own answer first."""
-        for earlier in self._outstanding():
+        outstanding = self._outstanding()
+        for earlier in outstanding:
             if earlier.endless:
                 self._stop(earlier)
-        go = Go(limits)
+        go = Go(limits, queued=bool(outstanding))
 
         def work() -> Then:
             reason = self._refusal or self._prepare()
@@ -517,7 +522,12 @@ class Session(ABC):
             self.send(*self.answer(BestMove(None)))
             return
         self._search = go
-        self._engine.go(_after_waiting(go), partial(self._on_info, go), partial(self._on_done, go))
+        try:
+            self._engine.go(_after_waiting(go), partial(self._on_info, go), partial(self._on_done, go))
+        except BaseException:
+            self._search = None
+            self.send(*self.answer(BestMove(None)))
+            raise
         if go.stopped:
             self._engine.stop()
         pings = [step.then for step in self._backlog if step.ping and step.then is not None]
@@ -591,9 +601,11 @@ class Session(ABC):
             return
         self.say(f"internal error, please report it: {type(error).__name__}: {error}")
         waiting = [step for step in self._backlog if step.go is not None]
-        self._backlog = deque(Step(then=partial(self._start, step.go, "internal error")) for step in waiting if step.go)
+        self._backlog = deque(
+            Step(then=partial(self._start, step.go, "internal error"), go=step.go) for step in waiting if step.go
+        )
         self._quitting = None
-        self.quit(END_PATIENCE_S)
+        self._post(partial(self.quit, END_PATIENCE_S))
 
     def _give_up(self) -> None:
         """End now; what is still outstanding gets the best answer at hand."""

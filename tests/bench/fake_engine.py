@@ -12,6 +12,19 @@ import time
 import chess
 
 
+def misbehave(fault: str, answer: str) -> str:
+    if fault == "crash":
+        sys.exit(3)
+    if fault == "stall":
+        time.sleep(60)
+    while fault == "chatter":
+        print("info string still here", flush=True)
+        time.sleep(0.01)
+    if fault == "slow":
+        time.sleep(0.4)
+    return {"illegal": "e2e5", "none": "(none)"}.get(fault, answer)
+
+
 def main() -> None:
     fault = sys.argv[1] if len(sys.argv) > 1 else ""
     at = int(sys.argv[2]) if len(sys.argv) > 2 else 1
@@ -40,16 +53,7 @@ def main() -> None:
             moves += 1
             answer = rng.choice(list(board.legal_moves)).uci()
             if moves >= at:
-                if fault == "crash":
-                    sys.exit(3)
-                if fault == "stall":
-                    time.sleep(60)
-                while fault == "chatter":
-                    print("info string still here", flush=True)
-                    time.sleep(0.01)
-                if fault == "slow":
-                    time.sleep(0.4)
-                answer = {"illegal": "e2e5", "none": "(none)"}.get(fault, answer)
+                answer = misbehave(fault, answer)
             print(f"info depth 1 score cp 0 pv {answer}\nbestmove {answer}", flush=True)
         elif words[:1] == ["quit"]:
             return

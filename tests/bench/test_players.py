@@ -80,7 +80,7 @@ def test_a_good_player(tmp_path: Path) -> None:
         move, ms = player.think(None, ["e2e4"], MoveLimit(nodes=1), None)
         assert move[1] in "78"
         assert 0 < ms < 5000
-        move, _ = player.think("4k3/8/8/8/8/8/8/4K2R w - - 0 1", [], MoveLimit(), Clock((1000, 1000), (0, 0)))
+        move, _ = player.think("4k3/8/8/8/8/8/8/4K2R w - - 0 1", [], MoveLimit(), Clock((1000, 1000), (0, 0), 0))
         assert move[:2] in ("e1", "h1")
     finally:
         player.close()
@@ -105,7 +105,7 @@ def test_faults_while_thinking(fault: str, monkeypatch: pytest.MonkeyPatch) -> N
             with pytest.raises(PlayerFault):
                 player.new_game()
     finally:
-        player.close()
+        player.close(0.1)
 
 
 def test_engines_that_do_not_start(monkeypatch: pytest.MonkeyPatch) -> None:

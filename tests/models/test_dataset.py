@@ -174,7 +174,7 @@ def test_a_flipped_byte_is_noticed(tmp_path: Path) -> None:
     content = bytearray(SAMPLE.read_bytes())
     content[len(content) // 2] ^= 1
     (tmp_path / "x.npz").write_bytes(content)
-    with pytest.raises(DataError, match="x.npz"):
+    with pytest.raises(DataError, match=r"x\.npz"):
         read_shard(tmp_path / "x.npz")
 
 

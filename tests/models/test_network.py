@@ -58,7 +58,7 @@ def test_onnx_says_what_torch_says(changes: dict[str, Any]) -> None:
     assert policy.shape == (70, 4672)
     assert value.shape == (70, 3 if config.value_head == "wdl" else 1)
     assert policy.std() > 0.05
-    assert value.std() > 0.01
+    assert value.std() > 0.002
     assert export.parity(network, model, planes) < 1e-4
     got = export.run(export.session(model), planes)
     np.testing.assert_allclose(got[0], policy, atol=1e-4)

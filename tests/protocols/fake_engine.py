@@ -79,6 +79,7 @@ class FakeEngine:
             board = chess.Board(root or chess.STARTING_FEN, chess960=self.options.chess960)
         except ValueError as error:
             raise PositionError(f"{root} is not a FEN: {error}") from error
+        board.castling_rights = board.clean_castling_rights()
         if not board.is_valid():
             raise PositionError(f"{root} is not a chess position")
         for i, text in enumerate(moves):
@@ -87,7 +88,8 @@ class FakeEngine:
             except ValueError as error:
                 raise IllegalMoveError(f"move {i + 1}, {text[:20]}, is illegal") from error
         self._board = board
-        return ["castling right K dropped"] if root and "K" in root.split()[2:3] and board.castling_rights == 0 else []
+        lost = root is not None and "K" in root.split()[2] and not board.has_kingside_castling_rights(chess.WHITE)
+        return ["castling right K dropped"] if lost else []
 
     def perft(self, depth: int) -> dict[str, int]:
         """Counted slowly."""

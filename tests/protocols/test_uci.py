@@ -141,7 +141,6 @@ def test_u6_isready_is_answered_at_once_when_a_search_begins_that_had_to_wait() 
             < readyok
             <* {INFO}
             < readyok
-            <* {INFO}
             > stop
             <* {INFO}
             < bestmove a2a3 ponder a7a5
@@ -295,9 +294,9 @@ def test_engine_settings_follow_the_options() -> None:
 )
 def test_u15_position_forms(command: str, call: str) -> None:
     with Talk() as talk:
-        talk.send(command)
         talk.run(READY)
-        assert FakeEngine.made.calls[0] == f"set_position {call}"
+        talk.run(f"> {command}\n> isready\n< readyok")
+        assert FakeEngine.made.calls[-1] == f"set_position {call}"
 
 
 @pytest.mark.parametrize(
@@ -442,7 +441,6 @@ def test_u27_ponderhit_counts_from_the_hit_and_is_else_ignored() -> None:
 def test_u28_u29_stop_in_ponder_then_isready_then_the_next_search() -> None:
     play(f"""
         > go ponder wtime 1000 btime 1000
-        <* {INFO}
         > stop
         > isready
         <* ({INFO}|readyok)
@@ -473,7 +471,6 @@ def test_u30_a_second_go_ends_an_endless_first_one_and_lets_a_bounded_one_finish
         < bestmove a7a5 ponder a2a3
         <* {INFO}
         < bestmove a7a5 ponder a2a3
-        <* {INFO}
         > stop
         <* {INFO}
         < bestmove a7a5 ponder a2a3
@@ -490,7 +487,6 @@ def test_u31_position_and_ucinewgame_during_a_search() -> None:
             > isready
             <* {INFO}
             < readyok
-            <* {INFO}
             > stop
             <* {INFO}
             < bestmove a2a3 ponder a7a5
@@ -515,9 +511,9 @@ def test_u32_no_legal_move(fen: str, said: str) -> None:
 
 def test_u33_searchmoves() -> None:
     play(f"""
-        > go nodes 10 searchmoves h2h4 e2e5 g2g4
+        > go nodes 10 searchmoves h2h4 e2e5 h2h3
         <* {INFO}
-        < bestmove g2g4 ponder a7a5
+        < bestmove h2h3 ponder a7a5
         > go searchmoves e2e5 nodes 10
         < info string no legal searchmoves: all moves are searched
         <* {INFO}
@@ -560,7 +556,6 @@ def test_u37_numbers_beyond_64_bits_and_garbage() -> None:
     play(f"""
         > go depth x
         < info string go: depth needs a whole number, not 'x'; left out
-        <* {INFO}
         > isready
         <* {INFO}
         < readyok

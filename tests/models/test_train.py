@@ -1,0 +1,181 @@
+"""The commands ``train`` and ``plot`` from end to end, and the int8 files."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import html.parser
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+
+from az_engine.engine.errors import DataError, NetError, OptionError
+from az_engine.engine.netinfo import NetInfo
+from az_engine.models import export, plot, quantise, train
+from az_engine.models.dataset import Batch
+from az_engine.models.learner import Learner, LearnerConfig, read_log
+
+from .samples import CHESS, SAMPLE, rows, sample_positions, tiny
+
+NET = ["--blocks", "1", "--filters", "8", "--squeeze", "4", "--history", "1", "--value-hidden", "16"]
+LEARN = ["--batch", "32", "--warmup", "5", "--rate", "0.01", "--precision", "fp32"]
+
+
+def arguments(out: Path, *words: str, data: Path = SAMPLE) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    train.add_arguments(parser)
+    return parser.parse_args(["--supervised", str(data), "--out", str(out), *NET, *LEARN, *words])
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run of 40 steps."""
+    out = tmp_path_factory.mktemp("runs") / "run"
+    assert train.main(arguments(out, "--steps", "40", "--name", "a test net")) == 0
+    return out
+
+
+def test_a_run_makes_nets_that_agree_and_a_card(finished: Path) -> None:
+    fp32, int8 = (onnx.load(finished / f"net_{kind}.onnx") for kind in ("fp32", "int8"))
+    for model, kind in ((fp32, "fp32"), (int8, "int8")):
+        info = NetInfo.from_metadata({p.key: p.value for p in model.metadata_props})
+        assert (info.game, info.actions, info.planes, info.value_head) == ("chess", 4672, (119, 8, 8), "wdl")
+        assert (info.step, info.history, info.quantisation, info.name) == (40, 1, kind, "a test net")
+        assert [i.name for i in model.graph.input] == ["planes"]
+        assert model.graph.input[0].type.tensor_type.elem_type == onnx.TensorProto.UINT8
+        assert [o.name for o in model.graph.output] == ["policy", "wdl"]
+    data = sample_positions()[1]
+    planes = data.batch(rows(50, data)).planes
+    policy, wdl = export.run(export.session(finished / "net_int8.onnx"), planes)
+    assert (policy.shape, wdl.shape) == ((50, 4672), (50, 3))
+    for size in (1, 3):  # any batch
+        np.testing.assert_array_equal(export.run(export.session(int8), planes[:size])[0], policy[:size])
+    card = (finished / "card.md").read_text()
+    assert hashlib.sha256((finished / "net_int8.onnx").read_bytes()).hexdigest() in card
+    for text in ("a test net", "1,280 positions drawn in 40 steps of 32", "GPL-3.0-or-later", "dual-res 1x8 se4"):
+        assert text in card
+
+
+def test_int8_judges_as_fp32_does(finished: Path) -> None:
+    fp32, int8 = (onnx.load(finished / f"net_{kind}.onnx") for kind in ("fp32", "int8"))
+    data = sample_positions()[1]
+    data.history = 1
+    batch = data.batch(np.arange(len(data)))
+    agreement = quantise.compare(fp32, int8, batch)
+    assert agreement.top1 > 0.8
+    assert 0 < agreement.kl < 0.01
+    assert agreement.value < 0.05
+    assert agreement.cross_entropy[0] == pytest.approx(agreement.cross_entropy[1], abs=0.02)
+    kept = {node.name for node in int8.graph.node} & {"policy.planes", "value.hidden", "wdl"}
+    assert kept == {"policy.planes", "value.hidden", "wdl"}
+    assert sum(node.op_type == "QuantizeLinear" for node in int8.graph.node) > 5
+    itself = quantise.compare(fp32, fp32, batch)
+    assert (itself.top1, itself.kl, itself.value) == (1.0, 0.0, 0.0)
+
+
+def test_agreement_is_what_it_says() -> None:
+    learner = Learner(CHESS, tiny(), LearnerConfig(batch=8, precision="fp32", rate=0.01, warmup=1))
+    data = sample_positions()[0]
+    batch: Batch = data.batch(rows(8, data))
+    for _ in range(5):
+        learner.train_step(batch)
+    info = NetInfo("chess", CHESS.planes, CHESS.num_actions, 1, 1, "wdl")
+    first = export.to_onnx(learner.averaged, info)
+    for _ in range(5):
+        learner.train_step(batch)
+    second = export.to_onnx(learner.averaged, info)
+    agreement = quantise.compare(first, second, batch)
+    assert batch.legal is not None
+    (p, v), (q, w) = (export.run(export.session(m), batch.planes) for m in (first, second))
+    same, kl, value, cross = 0, 0.0, 0.0, 0.0
+    for row in range(8):
+        legal = [a for a in batch.legal[row].tolist() if a >= 0]
+        a, b = (np.exp(x[row, legal].astype(float)) / np.exp(x[row, legal].astype(float)).sum() for x in (p, q))
+        same += int(a.argmax() == b.argmax())
+        kl += float((a * np.log(a / b)).sum())
+        pairs = zip(batch.actions[row].tolist(), batch.probabilities[row].tolist(), strict=True)
+        cross -= sum(chance * np.log(b[legal.index(action)]) for action, chance in pairs)
+        outcomes = [float((np.exp(x[row]) / np.exp(x[row]).sum())[[0, 2]] @ [1, -1]) for x in (v, w)]
+        value += abs(outcomes[0] - outcomes[1])
+    assert agreement.top1 == same / 8
+    assert agreement.kl == pytest.approx(kl / 8, rel=1e-4)
+    assert agreement.value == pytest.approx(value / 8, rel=1e-3)
+    assert agreement.cross_entropy[1] == pytest.approx(cross / 8, rel=1e-5)
+
+
+def test_a_net_that_says_nothing_cannot_be_quantised() -> None:
+    learner = Learner(CHESS, tiny(), LearnerConfig())
+    norm = learner.averaged.tower[1].second.norm  # a layer whose values differ by rounding alone
+    torch.nn.init.constant_(norm.weight, 1e-7)
+    torch.nn.init.constant_(norm.bias, 1.0)
+    info = NetInfo("chess", CHESS.planes, CHESS.num_actions, 1, 1, "wdl")
+    data = sample_positions()[0]
+    with pytest.raises(NetError, match="constant"):
+        quantise.quantise(export.to_onnx(learner.averaged, info), data.batch(rows(32, data)).planes)
+
+
+def test_a_finished_run_can_be_exported_again(finished: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "run"
+    shutil.copytree(finished, copy)
+    for path in copy.glob("net_*"):
+        path.unlink()
+    assert train.main(arguments(copy, "--steps", "40", "--finish", "--name", "a test net")) == 0
+    for kind in ("fp32", "int8"):
+        assert (copy / f"net_{kind}.onnx").read_bytes() == (finished / f"net_{kind}.onnx").read_bytes()
+
+
+def test_candidates_are_exported_on_the_way(tmp_path: Path) -> None:
+    words = ["--steps", "12", "--export-minutes", "0.00001", "--checkpoint-minutes", "100"]
+    assert train.main(arguments(tmp_path / "run", *words)) == 0
+    assert list((tmp_path / "run").glob("candidate_*_int8.onnx"))
+    assert list((tmp_path / "run").glob("candidate_*_fp32.onnx"))
+
+
+def test_curves_are_drawn(finished: Path, tmp_path: Path) -> None:
+    parser = argparse.ArgumentParser()
+    plot.add_arguments(parser)
+    assert plot.main(parser.parse_args([str(finished), "--out", str(tmp_path)])) == 0
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    page = (tmp_path / "curves.html").read_text()
+    html.parser.HTMLParser().feed(page)
+    assert "data:image/png;base64," in page
+    assert 'src="http' not in page
+    assert "held out: top1" in page
+    with pytest.raises(DataError, match="cannot be read"):
+        plot.main(parser.parse_args([str(tmp_path / "none")]))
+
+
+def test_the_log_tells_accuracy(finished: Path) -> None:
+    measured = [row["heldout"] for row in read_log(finished / "log.jsonl") if "heldout" in row]
+    assert measured[-1]["positions"] == len(sample_positions()[1])
+    assert 0 <= measured[-1]["top1"] <= 1
+    assert 2 < measured[-1]["policy"] < 4
+
+
+def test_pgn_files_train_too(tmp_path: Path) -> None:
+    from .test_dataset import pgn_text
+
+    (tmp_path / "games.pgn").write_text(pgn_text(12))
+    words = ["--steps", "15", "--batch", "16", "--policy", "played"]
+    assert train.main(arguments(tmp_path / "run", *words, data=tmp_path)) == 0
+    assert "games from PGN files" in (tmp_path / "run" / "card.md").read_text()
+
+
+def test_what_cannot_be_trained_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="does not exist"):
+        train.main(arguments(tmp_path / "a", "--steps", "1", data=tmp_path / "none"))
+    with pytest.raises(DataError, match=r"neither \.npz nor \.pgn"):
+        train.main(arguments(tmp_path / "b", "--steps", "1", data=tmp_path))
+    with pytest.raises(DataError, match="no checkpoint to finish"):
+        train.main(arguments(tmp_path / "c", "--finish"))
+    with pytest.raises(OptionError, match="needs an end"):
+        train.main(arguments(tmp_path / "d"))
+
+
+def test_the_papers_network_is_a_preset() -> None:
+    net = train.net_config(arguments(Path("x"), "--paper", "40"), CHESS)
+    assert (net.blocks, net.filters, net.value_head, net.squeeze, net.history) == (39, 256, "value", 0, 8)
