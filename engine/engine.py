@@ -275,7 +275,7 @@ class Engine:
                 node = tree.child(node, move)
                 if node < 0:
                     break
-        if node < 0:
+        if node < 0 or tree.nodes[node]["terminal"]:  # a draw by rule that nobody claimed: the game goes on
             tree.clear()
             self._base = line.copy()
             return

@@ -82,6 +82,7 @@ def card(
     *,
     name: str,
     command: str,
+    about_data: str,
     licence: str,
 ) -> str:
     """The net's card in Markdown; what it played is added by hand from match reports."""
@@ -95,7 +96,7 @@ policy head {net.policy_head}, value head {net.value_head}, positions of history
 
 ## What it learned from
 {train.description}; {positions:,} positions drawn in {learner.step:,} steps of {config.batch} \
-({positions / len(train):.2f} epochs), {learner.seconds / 3600:.2f} hours on {_machine(learner)}.
+({positions / len(train):.2f} epochs), {learner.seconds / 3600:.2f} hours on {_machine(learner)}. {about_data}
 
 ```
 {command}

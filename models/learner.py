@@ -14,7 +14,7 @@ import math
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -29,7 +29,7 @@ from ..engine.games.base import Game
 from . import checkpoint
 from .checkpoint import Checkpoint
 from .dataset import Batch, Dataset, batch_indices
-from .files import write_atomically
+from .log import Log
 from .network import NetConfig, Network
 
 L2 = 1e-4  # c of Eq. 1
@@ -353,41 +353,6 @@ class Intervals:
     measure_positions: int = 8192
     log_steps: int = 20
     export_minutes: float = 0.0  # 0 = never
-
-
-class Log:
-    """The run's metrics as JSON lines, appended and flushed; lines after the resumed step are dropped."""
-
-    def __init__(self, path: Path, step: int) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        kept = [row for row in read_log(path) if row.get("step", 0) <= step] if path.exists() else []
-        write_atomically(path, "".join(json.dumps(row) + "\n" for row in kept).encode())
-        self._file = path.open("a")
-
-    def write(self, row: dict[str, Any]) -> None:
-        """Append one row."""
-        self._file.write(json.dumps({k: round(v, 6) if isinstance(v, float) else v for k, v in row.items()}) + "\n")
-        self._file.flush()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-
-def read_log(path: Path) -> list[dict[str, Any]]:
-    """The rows of a log; a torn last line is left out. Errors: DataError when it cannot be read."""
-
-    def rows() -> Iterator[dict[str, Any]]:
-        for line in path.read_text(errors="replace").splitlines():
-            with contextlib.suppress(json.JSONDecodeError):
-                row = json.loads(line)
-                if isinstance(row, dict):
-                    yield row
-
-    try:
-        return list(rows())
-    except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}); give the folder of a training run") from error
 
 
 def run(

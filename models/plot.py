@@ -17,7 +17,7 @@ from rich.console import Console
 
 from ..engine.errors import DataError
 from .files import write_atomically
-from .learner import read_log
+from .log import read_config, read_log
 
 HELP = "draw the curves of a training run"
 WINDOW = 25  # log rows of the moving average
@@ -47,17 +47,6 @@ def main(args: argparse.Namespace) -> int:
     write_atomically(folder / "curves.html", page(rows, config, picture.getvalue()).encode())
     Console(stderr=True).print(f"written: {folder}/curves.png, {folder}/curves.html")
     return 0
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    """The run's settings. Errors: DataError."""
-    try:
-        config = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read ({error}); give the folder of a training run") from error
-    if not isinstance(config, dict):
-        raise DataError(f"{path} holds no settings; give the folder of a training run")
-    return config
 
 
 def title(config: dict[str, Any]) -> str:

@@ -158,7 +158,7 @@ def _cross_entropy(logits: NDArray[np.float32], log_policy: NDArray[np.float64],
     return float(-(batch.probabilities * chosen).sum(axis=1).mean())
 
 
-def speed(model: onnx.ModelProto, planes: NDArray[np.uint8], *, batch: int = 8, seconds: float = 2.0) -> float:
+def speed(model: onnx.ModelProto, planes: NDArray[np.uint8], *, batch: int = 8, seconds: float = 1.0) -> float:
     """Evaluations a second of one thread at ``batch`` positions a call (the best of five slices of the time)."""
     running = export.session(model)
     feed = {"planes": planes[:batch]}

@@ -25,6 +25,7 @@ from .checkpoint import load_newest
 from .dataset import Positions
 from .files import RunLock, write_atomically
 from .learner import Hooks, Intervals, Learner, LearnerConfig, Length, Measured, run
+from .log import read_config
 from .network import Kind, NetConfig, PolicyHead, ValueHead, paper
 
 HELP = "train a network on labelled positions or PGN files"
@@ -49,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--game", default="chess", choices=game_names(), help="the game")
     add("--out", metavar="RUN", required=True, type=Path, help="folder of the run: checkpoints, log, nets, card")
     add("--name", default="", help="the net's name in its metadata and card; empty = game and architecture")
+    add("--about-data", default="", help="where DATA comes from and how to make it again: a sentence for the card")
     add("--finish", action="store_true", help="train no further: export the newest checkpoint and write its card")
 
     group = parser.add_argument_group("length (give one)")
@@ -193,7 +195,7 @@ def main(args: argparse.Namespace) -> int:
         console.print(f"{train.description}, {len(heldout):,} held out; {net.architecture}")
         learner = Learner(game, net, config, device=args.device)
         work = Work(args, game, train, heldout, learner, console)
-        write_atomically(args.out / "config.json", json.dumps(work.described(), indent=1).encode())
+        work.remember()
         if args.finish:
             saved = load_newest(args.out / "checkpoints", work.problem)
             if saved is None:
@@ -272,6 +274,7 @@ class Work:
         )
         self.task = self.progress.add_task("", total=1.0, step="0", loss="-", speed="-", left="-")
         self.average: float | None = None
+        self.first_command = self.command()
 
     def described(self) -> dict[str, Any]:
         """The run's settings, for people and for ``az-engine plot``."""
@@ -281,8 +284,22 @@ class Work:
             "learner": asdict(self.learner.config),
             "targets": asdict(target_options(self.args)),
             "data": self.train_data.description,
-            "command": self.command(),
+            "command": self.first_command,
         }
+
+    def remember(self) -> None:
+        """Write the settings when the run begins. Errors: DataError when it goes on with other targets."""
+        path = self.args.out / "config.json"
+        described = json.loads(json.dumps(self.described()))
+        if path.exists():
+            earlier = read_config(path)
+            if earlier.get("targets") != described["targets"] or earlier.get("data") != described["data"]:
+                raise DataError(
+                    f"{self.args.out} was started with other data or targets; give them again or a new --out"
+                )
+            self.first_command = str(earlier.get("command", self.first_command))
+        else:
+            write_atomically(path, json.dumps(described, indent=1).encode())
 
     def command(self) -> str:
         """The command as anyone can repeat it: the data and the run's folder are named DATA and RUN."""
@@ -375,7 +392,8 @@ class Work:
             self.latest,
             released,
             name=self.name(),
-            command=self.command(),
+            command=self.first_command,
+            about_data=self.args.about_data,
             licence=LICENCE,
         )
         write_atomically(self.args.out / "card.md", text.encode())

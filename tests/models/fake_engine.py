@@ -28,11 +28,9 @@ def main() -> None:
         words = line.split()
         match words[:1]:
             case ["uci"]:
-                say("id name fake\noption name MultiPV type spin default 1 min 1 max 500")
-                say(
                 options = ("MultiPV type spin default 1 min 1 max 500", "Threads type spin default 1 min 1 max 8")
                 say("id name fake\n" + "\n".join(f"option name {text}" for text in options))
-                )
+                say("option name Hash type spin default 1 min 1 max 64")
                 if knows_wdl:
                     say("option name UCI_ShowWDL type check default false")
                 say("uciok")

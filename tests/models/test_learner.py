@@ -28,14 +28,13 @@ from az_engine.models.learner import (
     Learner,
     LearnerConfig,
     Length,
-    Log,
     TorchBatch,
     learning_rate,
     policy_loss,
-    read_log,
     run,
     value_loss,
 )
+from az_engine.models.log import Log, read_log
 from az_engine.models.network import NetConfig
 
 from .samples import CHESS, rows, sample_positions, tiny

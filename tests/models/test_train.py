@@ -17,7 +17,8 @@ from az_engine.engine.errors import DataError, NetError, OptionError
 from az_engine.engine.netinfo import NetInfo
 from az_engine.models import export, plot, quantise, train
 from az_engine.models.dataset import Batch
-from az_engine.models.learner import Learner, LearnerConfig, read_log
+from az_engine.models.learner import Learner, LearnerConfig
+from az_engine.models.log import read_log
 
 from .samples import CHESS, SAMPLE, rows, sample_positions, tiny
 
@@ -35,7 +36,7 @@ def arguments(out: Path, *words: str, data: Path = SAMPLE) -> argparse.Namespace
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished run of 40 steps."""
     out = tmp_path_factory.mktemp("runs") / "run"
-    assert train.main(arguments(out, "--steps", "40", "--name", "a test net")) == 0
+    assert train.main(arguments(out, "--steps", "40", "--name", "a test net", "--about-data", "Made for tests.")) == 0
     return out
 
 
@@ -56,7 +57,13 @@ def test_a_run_makes_nets_that_agree_and_a_card(finished: Path) -> None:
         np.testing.assert_array_equal(export.run(export.session(int8), planes[:size])[0], policy[:size])
     card = (finished / "card.md").read_text()
     assert hashlib.sha256((finished / "net_int8.onnx").read_bytes()).hexdigest() in card
-    for text in ("a test net", "1,280 positions drawn in 40 steps of 32", "GPL-3.0-or-later", "dual-res 1x8 se4"):
+    for text in (
+        "a test net",
+        "Made for tests.",
+        "1,280 positions drawn in 40 steps of 32",
+        "GPL-3.0-or-later",
+        "dual-res 1x8 se4",
+    ):
         assert text in card
 
 
@@ -128,8 +135,14 @@ def test_a_finished_run_can_be_exported_again(finished: Path, tmp_path: Path) ->
         assert (copy / f"net_{kind}.onnx").read_bytes() == (finished / f"net_{kind}.onnx").read_bytes()
 
 
+def test_a_run_goes_on_with_its_own_targets_only(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    with pytest.raises(DataError, match="other data or targets"):
+        train.main(arguments(tmp_path / "run", "--steps", "41", "--policy", "best"))
+
+
 def test_candidates_are_exported_on_the_way(tmp_path: Path) -> None:
-    words = ["--steps", "12", "--export-minutes", "0.00001", "--checkpoint-minutes", "100"]
+    words = ["--steps", "2", "--export-minutes", "0.00001", "--checkpoint-minutes", "100"]
     assert train.main(arguments(tmp_path / "run", *words)) == 0
     assert list((tmp_path / "run").glob("candidate_*_int8.onnx"))
     assert list((tmp_path / "run").glob("candidate_*_fp32.onnx"))

@@ -80,6 +80,7 @@ class FakeEngine:
         except ValueError as error:
             raise PositionError(f"{root} is not a FEN: {error}") from error
         board.castling_rights = board.clean_castling_rights()
+        lost = root is not None and "K" in root.split()[2] and not board.castling_rights
         if not board.is_valid():
             raise PositionError(f"{root} is not a chess position")
         for i, text in enumerate(moves):
@@ -88,7 +89,6 @@ class FakeEngine:
             except ValueError as error:
                 raise IllegalMoveError(f"move {i + 1}, {text[:20]}, is illegal") from error
         self._board = board
-        lost = root is not None and "K" in root.split()[2] and not board.has_kingside_castling_rights(chess.WHITE)
         return ["castling right K dropped"] if lost else []
 
     def perft(self, depth: int) -> dict[str, int]:
@@ -154,7 +154,7 @@ class FakeEngine:
         watch, own = Stopwatch(), Stopwatch()
         nodes, waiting = 0, limits.ponder
         legal = sorted(move.uci() for move in board.legal_moves) if board is not None else []
-        wanted = [move for move in limits.searchmoves if move in legal]
+        wanted = sorted(move for move in limits.searchmoves if move in legal)
         if limits.searchmoves and not wanted:
             on_info(ThinkingInfo(1, 1, 0, 0, 0, 0, (), message="no legal searchmoves: all moves are searched"))
         moves = wanted or legal

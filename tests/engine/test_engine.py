@@ -1,0 +1,409 @@
+"""The engine's promises to protocols and matches: one answer a go, limits, reuse of the tree, honest reports."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import chess
+import pytest
+
+from az_engine.engine.engine import Engine
+from az_engine.engine.errors import IllegalMoveError, NetError, OptionError, PositionError
+from az_engine.engine.info import BestMove, ThinkingInfo
+from az_engine.engine.limits import Limits
+from az_engine.engine.params import EngineOptions
+
+SHUFFLE = "g1f3 g8f6 f3g1 f6g8".split()
+MATE_IN_TWO = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"
+
+
+class Recorder:
+    """What an engine said to one go."""
+
+    def __init__(self) -> None:
+        self.infos: list[ThinkingInfo] = []
+        self.answers: list[BestMove] = []
+        self.done = threading.Event()
+
+    def on_done(self, answer: BestMove) -> None:
+        self.answers.append(answer)
+        self.done.set()
+
+    @property
+    def answer(self) -> BestMove:
+        (answer,) = self.answers
+        if answer.error is not None:
+            raise answer.error
+        return answer
+
+    @property
+    def report(self) -> ThinkingInfo:
+        """The last report with lines."""
+        return [info for info in self.infos if info.message is None][-1]
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    engine = Engine("chess", EngineOptions(weights_file="uniform", hash_mb=16, threads=1, batch_size=8))
+    yield engine
+    engine.close()
+
+
+def go(engine: Engine, **limits: Any) -> Recorder:
+    recorder = Recorder()
+    engine.go(Limits(**limits), recorder.infos.append, recorder.on_done)
+    return recorder
+
+
+def think(engine: Engine, root: str | None = None, moves: Sequence[str] = (), **limits: Any) -> Recorder:
+    """Set a position and search it to the end."""
+    engine.set_position(root, moves)
+    recorder = go(engine, **limits)
+    assert recorder.done.wait(60)
+    assert engine.wait(5)
+    return recorder
+
+
+def board_after(root: str | None, moves: Sequence[str]) -> chess.Board:
+    board = chess.Board() if root is None else chess.Board(root)
+    for move in moves:
+        board.push_uci(move)
+    return board
+
+
+def assert_legal_lines(board: chess.Board, report: ThinkingInfo) -> None:
+    for line in report.lines:
+        after = board.copy()
+        assert line.pv
+        for move in line.pv:
+            after.push_uci(move)
+
+
+def test_nodes(engine: Engine) -> None:
+    for nodes in (1, 2, 100, 777):
+        engine.new_game()
+        recorder = think(engine, nodes=nodes)
+        assert recorder.answer.nodes == nodes == recorder.report.nodes
+        assert chess.Move.from_uci(recorder.answer.move or "") in chess.Board().legal_moves
+        assert_legal_lines(chess.Board(), recorder.report)
+
+
+@pytest.mark.parametrize("nodes", [0, -5])
+def test_senseless_nodes_still_move(engine: Engine, nodes: int) -> None:
+    assert think(engine, nodes=nodes).answer.move is not None
+
+
+def test_nothing_to_search(engine: Engine) -> None:
+    assert go(engine, nodes=10).done.wait(30)
+    assert think(engine, "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1", nodes=10).answer.move is None
+    stalemate = think(engine, "7k/5Q2/8/8/8/8/8/7K b - - 0 1", nodes=10)
+    assert stalemate.answer.move is None
+    assert stalemate.answer.lines[0].cp == 0
+
+
+def test_a_refused_position_leaves_none(engine: Engine) -> None:
+    engine.set_position(None, ["e2e4"])
+    with pytest.raises(PositionError):
+        engine.set_position("8/8/8/8/8/8/8/8 w - - 0 1", [])
+    assert engine.position is None
+    recorder = go(engine, nodes=5)
+    assert recorder.done.wait(30)
+    assert recorder.answer.move is None
+    with pytest.raises(IllegalMoveError, match="move 2 of 3"):
+        engine.set_position(None, ["e2e4", "e2e4", "e7e5"])
+    assert engine.position is None
+    assert think(engine, None, ["e2e4"], nodes=5).answer.move is not None
+
+
+def test_infinite_waits_for_stop_even_when_all_is_known(engine: Engine) -> None:
+    for root in (None, MATE_IN_TWO, "7k/5Q2/8/8/8/8/8/7K b - - 0 1", "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"):
+        engine.set_position(root, [])
+        recorder = go(engine, infinite=True)
+        assert not recorder.done.wait(0.5)
+        assert engine.searching
+        engine.stop()
+        engine.stop()
+        assert recorder.done.wait(5)
+        engine.stop()
+        assert len(recorder.answers) == 1
+
+
+def test_ponder_waits_for_the_hit(engine: Engine) -> None:
+    engine.set_position(None, ["e2e4", "e7e5"])
+    recorder = go(engine, ponder=True, time=(600, 600))
+    assert not recorder.done.wait(1.0)
+    hit = time.monotonic()
+    engine.ponderhit()
+    assert recorder.done.wait(2)
+    assert time.monotonic() - hit < 0.6
+    recorder = go(engine, ponder=True, nodes=20)
+    assert not recorder.done.wait(0.5)
+    engine.stop()
+    assert recorder.done.wait(2)
+    engine.ponderhit()
+    assert len(recorder.answers) == 1
+
+
+def test_a_second_go_ends_the_first(engine: Engine) -> None:
+    engine.set_position(None, [])
+    recorders = [go(engine, infinite=True) for _ in range(5)]
+    for recorder in recorders[:-1]:
+        assert recorder.done.wait(10)
+    assert not recorders[-1].done.is_set()
+    engine.stop()
+    assert recorders[-1].done.wait(5)
+    assert all(len(recorder.answers) == 1 for recorder in recorders)
+
+
+def test_a_thousand_goes(engine: Engine) -> None:
+    """Nothing piles up and every go is answered once."""
+    engine.set_position(None, [])
+    threads = threading.active_count()
+    for i in range(1000):
+        recorder = go(engine, nodes=1 + i % 3)
+        assert recorder.done.wait(10)
+        assert len(recorder.answers) == 1
+    assert engine.wait(1)
+    time.sleep(0.05)
+    assert threading.active_count() <= threads + 1
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_movetime(engine: Engine, threads: int) -> None:
+    engine.configure(threads=threads, move_overhead_ms=20)
+    think(engine, nodes=1)
+    for ms in (0, 1, 50, 300):
+        start = time.monotonic()
+        think(engine, movetime=ms)
+        assert time.monotonic() - start < ms / 1000 + 0.25
+
+
+def test_no_time_at_all(engine: Engine) -> None:
+    think(engine, nodes=1)
+    for clock in ((0, 0), (-100, 5), (1, 1)):
+        start = time.monotonic()
+        assert think(engine, time=clock).answer.move is not None
+        assert time.monotonic() - start < 0.25
+
+
+def test_depth_and_mate(engine: Engine) -> None:
+    assert think(engine, depth=1).report.depth >= 1
+    assert think(engine, depth=3).report.depth >= 3
+    recorder = think(engine, MATE_IN_TWO, mate=2)
+    assert recorder.answer.move == "a1a6"
+    assert recorder.report.lines[0].mate == 2
+
+
+def test_mate_scores_of_both_sides(engine: Engine) -> None:
+    won = think(engine, MATE_IN_TWO, nodes=100_000)
+    assert won.report.lines[0].mate == 2
+    assert won.report.lines[0].wdl.win == 1.0
+    assert won.answer.nodes < 100_000
+    lost = think(engine, MATE_IN_TWO, ["a1a6"], nodes=100_000)
+    assert lost.report.lines[0].mate == -1
+    assert lost.report.lines[0].cp < -1000
+    mating = think(engine, MATE_IN_TWO, ["a1a6", "b7a6"], nodes=100_000)
+    assert mating.answer.move == "b6b7"
+    assert mating.report.lines[0].mate == 1
+    assert mating.report.lines[0].pv == ("b6b7",)
+
+
+def test_multipv(engine: Engine) -> None:
+    engine.configure(multipv=4)
+    recorder = think(engine, nodes=2000)
+    lines = recorder.report.lines
+    assert len({line.pv[0] for line in lines}) == 4
+    assert lines[0].pv[0] == recorder.answer.move
+    assert [line.visits for line in lines] == sorted((line.visits for line in lines), reverse=True)
+    assert_legal_lines(chess.Board(), recorder.report)
+    one_move = think(engine, "7k/8/8/8/8/8/5PPP/r5K1 w - - 0 1", nodes=10)  # no move at all: mated
+    assert one_move.answer.move is None
+    engine.configure(multipv=500)
+    assert len(think(engine, nodes=50).report.lines) == 20
+    assert len(think(engine, nodes=1).report.lines) == 20
+
+
+def test_searchmoves(engine: Engine) -> None:
+    recorder = think(engine, nodes=300, searchmoves=("a2a3", "e2e5", "h2h4"))
+    assert recorder.answer.move in ("a2a3", "h2h4")
+    assert any("e2e5" in (info.message or "") for info in recorder.infos)
+    free = think(engine, nodes=300)  # the tree that lacked moves is not used again
+    assert sum(stat > 0 for stat in root_visits(engine).values()) > 2
+    assert free.answer.move is not None
+    recorder = think(engine, nodes=50, searchmoves=("e2e5",))
+    assert recorder.answer.move is not None
+
+
+def root_visits(engine: Engine) -> dict[str, int]:
+    """N of the root's moves, asked for by a search of one more visit."""
+    engine.configure(move_stats=True)
+    recorder = go(engine, nodes=1)
+    assert recorder.done.wait(10)
+    engine.configure(move_stats=False)
+    return {stats.move: stats.visits for stats in recorder.report.move_stats}
+
+
+def test_move_stats_add_up(engine: Engine) -> None:
+    engine.configure(move_stats=True)
+    report = think(engine, nodes=500).report
+    stats = report.move_stats
+    assert {s.move for s in stats} == {move.uci() for move in chess.Board().legal_moves}
+    assert sum(s.visits for s in stats) == 499
+    assert sum(s.prior for s in stats) == pytest.approx(1.0, abs=0.01)
+    assert all(-1 <= s.value <= 1 and 0 <= s.draw <= 1 for s in stats)
+    assert [s.visits for s in stats] == sorted(s.visits for s in stats)
+
+
+def test_the_tree_is_reused_along_the_game(engine: Engine) -> None:
+    moves: list[str] = []
+    for _ in range(6):
+        recorder = think(engine, None, moves, nodes=2000)
+        line = recorder.report.lines[0]
+        expected = list(line.pv[:2])
+        kept = visits_below(engine, None, moves, expected)
+        moves += expected
+        again = think(engine, None, moves, nodes=1)
+        assert again.report.nodes == kept + 1
+        assert kept > 1
+
+
+def visits_below(engine: Engine, root: str | None, moves: Sequence[str], path: Sequence[str]) -> int:
+    """N of the node that ``path`` leads to from the position of the last search; looks into the tree."""
+    tree = engine._tree
+    assert tree is not None
+    from az_engine.engine.games import get_game
+
+    game = get_game("chess")
+    line = game.initial() if root is None else game.parse_position(root)[0]
+    for text in moves:
+        line = game.play(line, game.parse_move(line[-1], text))
+    node = tree.root
+    for text in path:
+        move = game.parse_move(line[-1], text)
+        line = game.play(line, move)
+        node = tree.child(node, move)
+        assert node >= 0
+    return int(tree.nodes[node]["n"])
+
+
+def test_another_game_does_not_reuse_it(engine: Engine) -> None:
+    think(engine, nodes=500)
+    assert think(engine, "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", nodes=10).report.nodes == 10
+    think(engine, nodes=500)
+    engine.new_game()
+    assert think(engine, nodes=10).report.nodes == 10
+
+
+@pytest.mark.parametrize(
+    ("root", "moves"),
+    [
+        (None, [*SHUFFLE, *SHUFFLE]),  # the third repetition, and the game goes on
+        ("4k3/8/8/8/8/8/4P3/R3K3 w Q - 98 80", ["a1a2", "e8e7"]),  # 50 moves have passed, and it goes on
+        ("4k3/8/8/8/8/8/8/4K2n w - - 0 1", ["e1f1", "e8e7", "f1g1", "e7e6", "g1h1"]),  # two bare kings
+    ],
+)
+def test_a_draw_nobody_claims(engine: Engine, root: str | None, moves: list[str]) -> None:
+    """The engine had judged the position a draw inside its tree; once it is on the board it must still find a move."""
+    for end in range(len(moves) - 2, len(moves)):
+        think(engine, root, moves[:end], nodes=3000)
+    board = board_after(root, moves)
+    recorder = think(engine, root, moves, nodes=300)
+    assert chess.Move.from_uci(recorder.answer.move or "") in board.legal_moves
+    assert recorder.answer.messages == ()
+    assert recorder.report.nodes >= 10
+    assert sum(n > 0 for n in root_visits(engine).values()) > 1
+
+
+def test_full_memory(engine: Engine) -> None:
+    engine.configure(hash_mb=1)
+    recorder = think(engine, nodes=1_000_000)
+    assert recorder.answer.move is not None
+    assert recorder.answer.nodes < 1_000_000
+    assert recorder.report.hashfull >= 900
+    assert any("Hash" in (info.message or "") for info in recorder.infos) or recorder.answer.messages
+    moves = ["e2e4", "e7e5", "g1f3"]
+    for end in range(1, 4):  # and the game goes on
+        assert think(engine, None, moves[:end], nodes=1000).answer.move is not None
+
+
+def test_nodes_limit(engine: Engine) -> None:
+    engine.configure(nodes_limit=50)
+    assert think(engine, movetime=5000).answer.nodes == 50
+    engine.new_game()
+    assert think(engine, nodes=20).answer.nodes == 20
+
+
+def test_chess960_notation(engine: Engine) -> None:
+    root = "4k3/8/8/8/8/8/8/1R3KR1 w GB - 0 1"
+    engine.configure(chess960=True)
+    assert engine.set_position(root, ["f1g1"]) == []
+    assert engine.position == "4k3/8/8/8/8/8/8/1R3RK1 b - - 1 1"
+    engine.set_position(root, [])
+    assert "f1g1" in engine.legal_moves()
+    assert "f1b1" in engine.legal_moves()
+    engine.configure(chess960=False)
+    engine.set_position("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", ["e1h1"])
+    assert "e8g8" in engine.legal_moves() or engine.position == "r3k2r/8/8/8/8/8/8/R4RK1 b kq - 1 1"
+
+
+def test_long_games(engine: Engine) -> None:
+    start = time.monotonic()
+    engine.set_position(None, SHUFFLE * 150)
+    assert time.monotonic() - start < 2
+    assert think(engine, None, SHUFFLE * 150, nodes=100).answer.move is not None
+    start = time.monotonic()
+    engine.set_position(None, SHUFFLE * 1500)
+    assert time.monotonic() - start < 10
+
+
+def test_bad_options(engine: Engine) -> None:
+    with pytest.raises(OptionError):
+        engine.configure(no_such_option=1)
+    engine.configure(hash_mb=10**9)
+    with pytest.raises(OptionError):
+        engine.ready()
+
+
+def test_a_bad_net_leaves_the_good_one(engine: Engine) -> None:
+    engine.ready()
+    engine.configure(weights_file="/no/such/net.onnx")
+    with pytest.raises(NetError):
+        engine.ready()
+    recorder = think(engine, nodes=10)
+    assert recorder.answer.move is not None
+    assert any("no/such" in (info.message or "") for info in recorder.infos)
+
+
+def test_no_net_at_all() -> None:
+    engine = Engine("chess", EngineOptions(weights_file="/no/such/net.onnx"))
+    recorder = think(engine, nodes=10)
+    assert recorder.answers[0].move is None
+    assert recorder.answers[0].error is None
+    assert any("no/such" in message for message in recorder.answers[0].messages)
+    engine.configure(weights_file="uniform")
+    assert think(engine, nodes=10).answer.move is not None
+
+
+def test_memory_is_not_held_twice(engine: Engine) -> None:
+    engine.ready()
+    first = engine._tree
+    engine.configure(hash_mb=32)
+    engine.ready()
+    assert engine._tree is not first
+    engine.ready()
+    assert first is not None
+
+
+def test_limited_strength_varies_and_is_weaker(engine: Engine) -> None:
+    engine.configure(elo=1000)
+    answers = set()
+    for seed in range(12):
+        engine.new_game()
+        engine.configure(search=EngineOptions(weights_file="uniform").search.__class__(seed=seed))
+        recorder = think(engine, nodes=5000)
+        assert recorder.answer.nodes < 5000
+        answers.add(recorder.answer.move)
+    assert len(answers) > 2
