@@ -23,11 +23,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ..engine.errors import IllegalMoveError, OptionError
+from ..engine.errors import EngineProcessError, IllegalMoveError, OptionError
+from ..engine.limits import Limits
+from ..protocols.client import EngineDied, EngineMisbehaved, EngineStalled, UciClient
 from .arbiter import ARBITERS, Ending, Result, new_arbiter
 from .elo import MatchScore
 from .openings import OPENINGS_HELP, Opening, choose_openings
-from .players import SPEC_HELP, Clock, FaultKind, MoveLimit, PlayerFault, PlayerSpec, UciPlayer, parse_clock, parse_spec
+from .players import SPEC_HELP, MoveLimit, PlayerSpec, parse_clock, parse_spec
 
 HELP = f"""\
 Let two engines, A and B, play each other, and print A's result with its Elo difference and 95 % interval. Every opening

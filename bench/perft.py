@@ -17,7 +17,7 @@ from ..engine.errors import AzError, DataError, EngineProcessError, OptionError
 from ..engine.games import get_game
 from ..engine.games.base import Game, State
 from .measure import Measurement, show
-from .players import PlayerFault, UciProcess
+from .process import EngineProcess
 
 ROUNDS = 3
 DEFAULT_DEPTH = 6
@@ -62,7 +62,7 @@ def _speed(game: Game, fen: str | None, depth: int, peer: list[str] | None, titl
         print(note, file=sys.stderr)
     state = line[-1]
     game.perft(state, 2)  # loads the kernels
-    process = None if peer is None else UciProcess(peer)
+    process = None if peer is None else EngineProcess(peer)
     own, other, ratios = [], [], []
     try:
         for _ in range(ROUNDS):
@@ -74,8 +74,6 @@ def _speed(game: Game, fen: str | None, depth: int, peer: list[str] | None, titl
                     raise EngineProcessError(f"{peer} counts {their_nodes:,} leaves where we count {nodes:,}")
                 other.append(their_nodes / their_seconds)
                 ratios.append(own[-1] / other[-1])
-    except PlayerFault as fault:
-        raise EngineProcessError(f"the peer {shlex.join(peer or [])}: {fault}") from fault
     finally:
         if process is not None:
             process.close()
@@ -105,8 +103,8 @@ def _find_peer(game: str, command: str | None) -> list[str] | None:
     return [found] if found else None
 
 
-def _ask(process: UciProcess, position: str, depth: int) -> tuple[int, float]:
-    """(leaves, seconds) of a peer that is already running. Errors: PlayerFault."""
+def _ask(process: EngineProcess, position: str, depth: int) -> tuple[int, float]:
+    """(leaves, seconds) of a peer that is already running. Errors: EngineProcessError."""
     process.send("isready")
     process.until("readyok", _PEER_SECONDS)
     process.send(f"position fen {position}")

@@ -164,7 +164,7 @@ class Session(ABC):
         """Read ``descriptor`` to its end or ``quit`` and return the exit status: 0, or 1 after a bug. BLOCKS."""
         LineReader(
             descriptor,
-            self._read,
+            lambda line: self._post(partial(self._receive, line)),
             partial(self._post, partial(self.say, "a line longer than 1 MiB was thrown away")),
             partial(self._post, partial(self.quit, END_PATIENCE_S)),
         ).start()
@@ -187,11 +187,6 @@ class Session(ABC):
             self._writer.log.close()
         return self._status
 
-    @property
-    def working(self) -> bool:
-        """Whether the worker is in the middle of something that cannot be called off."""
-        return self._busy is not None
-
     def interrupt(self) -> None:
         """Quit soon, as a signal handler may ask."""
         self._post(partial(self.quit, QUIT_PATIENCE_S))
@@ -199,13 +194,9 @@ class Session(ABC):
     def _post(self, event: Then) -> None:
         self._events.put(event)
 
-    def _read(self, line: str) -> None:
-        log = self._writer.log
-        if log is not None:
-            log.record("<", line)
-        self._post(partial(self._receive, line))
-
     def _receive(self, line: str) -> None:
+        if self._writer.log is not None:
+            self._writer.log.record("<", line)
         if self._quitting is None:
             self.command(line)
             self._advance()
