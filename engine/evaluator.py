@@ -8,6 +8,9 @@ with two threads). This is the only file that imports onnxruntime.
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import functools
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -103,6 +106,18 @@ def available_providers() -> list[str]:
     return list(_onnxruntime().get_available_providers())
 
 
+@functools.cache
+def _cuda_starts() -> bool:
+    """Whether CUDA can be tried: NVIDIA's driver is there. Then the libraries that pip installed are loaded, too."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    with contextlib.redirect_stdout(sys.stderr):  # where it says which it does not find
+        _onnxruntime().preload_dlls()
+    return True
+
+
 def raw_session(model: bytes | str, threads: int = 1, provider: str = "cpu") -> Any:
     """A plain onnxruntime session with our settings; benches measure against it."""
     ort = _onnxruntime()
@@ -111,8 +126,9 @@ def raw_session(model: bytes | str, threads: int = 1, provider: str = "cpu") -> 
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     available = ort.get_available_providers()
+    cuda = _PROVIDERS["cuda"][0] in available and _cuda_starts()
     if provider == "auto":
-        provider = next((p for p in ("cuda",) if _PROVIDERS[p][0] in available), "cpu")
+        provider = "cuda" if cuda else "cpu"
     wanted = [p for p in _PROVIDERS[provider] if p in available]
     if not wanted:
         raise NetError(

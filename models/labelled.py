@@ -234,6 +234,8 @@ def read_folder(game: Game, paths: list[Path], options: TargetOptions) -> tuple[
 
     Files named ``holdout*`` are the hold-out; without any, every 50th game is. Errors: DataError.
     """
+    if game.name != "chess":
+        raise DataError(f"labelled records hold chess positions, not {game.name}")
     paths = sorted(paths)
     training = [read_shard(p) for p in paths if not p.name.startswith("holdout")]
     holdout = [read_shard(p) for p in paths if p.name.startswith("holdout")]

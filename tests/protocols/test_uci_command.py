@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import chess
+import chess.engine
 import pytest
 
-from .process import EngineProcess
+from .process import COMMAND, EngineProcess
 
 CASES = [
     json.loads(line)
@@ -312,3 +313,28 @@ def test_the_engine_outlived_all_that(engine: EngineProcess) -> None:
     code, rest, took = engine.end(5)
     assert (code, rest) == (0, [])
     assert took < 1.0
+
+
+def test_python_chess_plays_and_analyses_with_it(caplog: pytest.LogCaptureFixture) -> None:
+    """Another program's client, which logs whatever it does not expect."""
+    with chess.engine.SimpleEngine.popen_uci([*COMMAND, *QUICK], timeout=120) as client:
+        client.configure({"Hash": 8, "Move Overhead": 50})
+        board = chess.Board()
+        for _ in range(6):
+            played = client.play(board, chess.engine.Limit(nodes=40), info=chess.engine.INFO_ALL, ponder=True)
+            assert played.move in board.legal_moves
+            assert played.info["nodes"] >= 40
+            assert played.move is not None
+            board.push(played.move)
+        clock = chess.engine.Limit(white_clock=1.0, black_clock=1.0, white_inc=0.05, black_inc=0.05)
+        assert client.play(board, clock).move in board.legal_moves
+        lines = client.analyse(board, chess.engine.Limit(depth=2), multipv=4)
+        assert [line["multipv"] for line in lines] == [1, 2, 3, 4]
+        with client.analysis(board) as endless:
+            for count, _ in enumerate(endless):
+                if count == 3:
+                    break
+        special = chess.Board("bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9", chess960=True)
+        assert client.play(special, chess.engine.Limit(nodes=40)).move in special.legal_moves
+        client.ping()
+    assert [record.getMessage() for record in caplog.records if record.levelname != "DEBUG"] == []
