@@ -214,7 +214,7 @@ class _Raw:
 
         def work(i: int, session: Any) -> None:
             try:
-                while time.perf_counter() - start < seconds:
+                while batches[i] == 0 or time.perf_counter() - start < seconds:
                     session.run(self._outputs, {"planes": self._planes})
                     batches[i] += 1
             except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
