@@ -274,7 +274,7 @@ class _U128(numba.types.Type):  # type: ignore[misc]
 U128 = _U128()
 
 
-@register_model(_U128)  # type: ignore[untyped-decorator]
+@register_model(_U128)
 class _U128Model(models.PrimitiveModel):  # type: ignore[misc]
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, ir.IntType(128))
@@ -294,28 +294,29 @@ def _define(function: Any, result: Any, second: Any, build: Callable[[Any, list[
     lower_builtin(function, *arguments)(lower)
 
 
-def _define_operators() -> None:
-    zero = ir.Constant(ir.IntType(128), 0)
-    both = {operator.and_: "and_", operator.or_: "or_", operator.xor: "xor", operator.sub: "sub"}
-    places = {operator.iand: "and_", operator.ior: "or_", operator.ixor: "xor", operator.isub: "sub"}
-    for function, name in (both | places).items():
-        _define(function, U128, U128, lambda builder, args, name=name: getattr(builder, name)(*args))
-    for function, name in {operator.lshift: "shl", operator.rshift: "lshr"}.items():
-        _define(
-            function,
-            U128,
-            numba.int64,
-            lambda builder, args, name=name: getattr(builder, name)(args[0], builder.zext(args[1], zero.type)),
-        )
-    for function, sign in {operator.eq: "==", operator.ne: "!="}.items():
-        _define(
-            function, numba.boolean, U128, lambda builder, args, sign=sign: builder.icmp_unsigned(sign, *args)
-        )
-    _define(operator.invert, U128, None, lambda builder, args: builder.not_(args[0]))
-    _define(bool, numba.boolean, None, lambda builder, args: builder.icmp_unsigned("!=", args[0], zero))
+def _instruction(name: str) -> Callable[[Any, list[Any]], Any]:
+    """An LLVM instruction of two operands; the second is widened where it is an i64."""
+    return lambda builder, args: getattr(builder, name)(args[0], builder.zext(args[1], ir.IntType(128)))
 
 
-_define_operators()
+def _comparison(sign: str) -> Callable[[Any, list[Any]], Any]:
+    return lambda builder, args: builder.icmp_unsigned(sign, args[0], args[1])
+
+
+for _name, _functions in {
+    "and_": (operator.and_, operator.iand),
+    "or_": (operator.or_, operator.ior),
+    "xor": (operator.xor, operator.ixor),
+    "sub": (operator.sub, operator.isub),
+}.items():
+    for _function in _functions:
+        _define(_function, U128, U128, _instruction(_name))
+_define(operator.lshift, U128, numba.int64, _instruction("shl"))
+_define(operator.rshift, U128, numba.int64, _instruction("lshr"))
+_define(operator.eq, numba.boolean, U128, _comparison("=="))
+_define(operator.ne, numba.boolean, U128, _comparison("!="))
+_define(operator.invert, U128, None, lambda builder, args: builder.not_(args[0]))
+_define(bool, numba.boolean, None, lambda builder, args: builder.icmp_unsigned("!=", args[0], args[0].type(0)))
 
 
 @intrinsic  # type: ignore[untyped-decorator]

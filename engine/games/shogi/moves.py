@@ -31,7 +31,7 @@ def action_of(s, move):
         return (_DROP_PLANE + source - DROPS) * SQUARES + to
     direction = np.int64(DIRECTIONS[SQUARES * source + to])
     if direction < 0:
-        plane = _KNIGHT_PLANE if to < source else _KNIGHT_PLANE + 1
+        plane = np.int64(_KNIGHT_PLANE if to < source else _KNIGHT_PLANE + 1)
     else:
         files, ranks = abs(to // 9 - source // 9), abs(to % 9 - source % 9)
         plane = 8 * direction + max(files, ranks) - 1

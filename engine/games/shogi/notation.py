@@ -13,7 +13,21 @@ import numpy as np
 from ...errors import IllegalMoveError, PositionError
 from .leaves import look
 from .rules import DROPS, PROMOTES, settle_all
-from .state import BLACK, HELD, KING, KNIGHT, LANCE, PAWN, POINTS_27, PROMOTED, SQUARES, STATE, WHITE, State, square_name
+from .state import (
+    BLACK,
+    HELD,
+    KING,
+    KNIGHT,
+    LANCE,
+    PAWN,
+    POINTS_27,
+    PROMOTED,
+    SQUARES,
+    STATE,
+    WHITE,
+    State,
+    square_name,
+)
 
 START = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
 LETTERS = "PLNSBRGK"  # man - 1; white's in lower case
@@ -100,9 +114,9 @@ def _parse_hands(text: str) -> list[list[int]]:
 
 
 def _check_men(state: State) -> None:
-    """Refuse too many pieces, a missing king, two pawns on a file, and men that could never move. Errors: PositionError."""
+    """Refuse too many pieces, a missing king, two pawns on a file, men that could never move. Errors: PositionError."""
     board, hands = state["board"].tolist(), state["hands"].tolist()
-    for kind, (letter, total) in enumerate(_TOTALS.items()):
+    for letter, total in _TOTALS.items():
         kind = LETTERS.index(letter)
         number = sum((man & 15) in (kind + 1, kind + 1 + PROMOTED) for man in board) + hands[0][kind] + hands[1][kind]
         if number > total:

@@ -11,9 +11,9 @@ import numpy as np
 from ...jit import assign, borrow, device, kernel, popcount, u128
 from ..outcome import DRAW, LOSS, RUNNING, WIN
 from .attacks import (
+    BISHOP_LINES,
     FILES,
     GOLD_STEPS,
-    BISHOP_LINES,
     KING_STEPS,
     KNIGHT_STEPS,
     LANCE_RAYS,
@@ -425,8 +425,7 @@ def follow(states, keys, i, move):
 def count_checks(s, d):
     """Set ``d.checks``, which follows ``s``; ``d.checked`` is known."""
     us, them = np.int64(s.turn), np.int64(d.turn)
-    number = np.int64(s.checks[us]) + 1
-    d.checks[us] = min(number, 65535) if d.checked else 0
+    d.checks[us] = min(np.int64(s.checks[us]) + 1, 65535) if d.checked else 0
     d.checks[them] = s.checks[them]
 
 
