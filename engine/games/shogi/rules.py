@@ -391,9 +391,9 @@ def settle(s):
             key ^= _toggle(s, side, man, square)
         if man == KING:
             s.kings[side] = square
-    for side in range(2):
+    for hand in range(2):
         for kind in range(HELD):
-            key ^= _hand_key(side, kind, np.int64(s.hands[side, kind]))
+            key ^= _hand_key(hand, kind, np.int64(s.hands[hand, kind]))
     s.key = key
     s.checked = in_check(s, np.int64(s.turn))
 
