@@ -54,7 +54,6 @@ def leaves(states, root, paths, lengths, count, history, planes, moves, actions,
     states, paths, moves, actions = borrow(states), borrow(paths), borrow(moves), borrow(actions)
     planes = borrow(planes)
     past = np.empty(states.shape[0], np.uint64)  # keys side by side: repetitions are looked for all the way back
-    past = borrow(past)
     for i in range(root + 1):
         past[i] = states[i].key
     for b in range(count):

@@ -179,12 +179,16 @@ def format_usi(move: int) -> str:
 
 def parse_usi(state: State, text: str) -> int:
     """The legal move that USI notation names. Errors: IllegalMoveError."""
-    moves = look(state)[0].tolist()
-    for move in moves:
-        if format_usi(move) == text:
-            return int(move)
     if not re.fullmatch("[1-9][a-i][1-9][a-i][+]?|[PLNSBRG][*][1-9][a-i]", text, re.ASCII):
         raise IllegalMoveError(f"{_quote(text)} is not a move in USI notation such as 7g7f, 7g7f+ or P*5e")
-    must = any(format_usi(move) == text + "+" for move in moves)
-    hint = "; the man must promote there" if must else ""
-    raise IllegalMoveError(f"{text} is not legal in {format_sfen(state)}{hint}")
+    source = DROPS + LETTERS.index(text[0]) if text[1] == "*" else _square(text[:2])
+    move = _square(text[2:4]) + (source << 7) + PROMOTES * text.endswith("+")
+    legal = look(state)[0]
+    if move not in legal:
+        hint = "; the man must promote there" if move + PROMOTES in legal else ""
+        raise IllegalMoveError(f"{text} is not legal in {format_sfen(state)}{hint}")
+    return move
+
+
+def _square(text: str) -> int:
+    return 9 * (int(text[0]) - 1) + "abcdefghi".index(text[1])

@@ -454,7 +454,7 @@ def play_in_line(line, i, move):
     keys = np.empty(i + 2, np.uint64)
     for k in range(i + 1):
         keys[k] = line[k].key
-    follow(line, borrow(keys), i, move)
+    follow(line, keys, i, move)
 
 
 @kernel
