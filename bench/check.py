@@ -159,7 +159,8 @@ def check_game(report: Report, game_name: str, seconds: float) -> None:
                 engine.ready(on_progress)
             compiled = compiled_kernels() - compiled
             how = f"{compiled} kernels compiled, net loaded" if compiled else "kernels and net loaded"
-            report.good(game_name, f"{how} in {time.perf_counter() - began:.1f} s")
+            runner = engine.description.rpartition("; ")[2]
+            report.good(game_name, f"{how} in {time.perf_counter() - began:.1f} s; the net runs on {runner}")
             engine.set_position(None, [])
             best, info = _search(engine, seconds)
         finally:
@@ -181,7 +182,8 @@ def check_game(report: Report, game_name: str, seconds: float) -> None:
 def _progress(title: str) -> Iterator[Callable[[str], None]]:
     """A bar on stderr while the engine loads; what it yields names the step at work."""
     columns = (TextColumn("{task.description}"), BarColumn(pulse_style="cyan"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(title, total=None)
         yield lambda step: bar.update(task, description=f"{title}: {step[:60]}")
 

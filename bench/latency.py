@@ -16,7 +16,7 @@ from pathlib import Path
 from ..engine.errors import EngineProcessError, OptionError
 from ..engine.games import get_game
 from .measure import Measurement, percentile, show
-from .players import PlayerFault, UciProcess
+from .process import EngineProcess
 
 _PATIENCE = 120.0  # s
 _PERMILLE_FULL = 990  # hashfull from which memory counts as full
@@ -42,18 +42,15 @@ def startup(args: argparse.Namespace) -> int:
     """Start, stop, answer; 0."""
     if min(args.rounds, args.stops) < 1:
         raise OptionError("--rounds and --stops must be 1 or more")
-    try:
-        show(_startup(args), as_json=args.json)
-    except PlayerFault as fault:
-        raise EngineProcessError(f"the engine {fault}") from fault
+    show(_startup(args), as_json=args.json)
     return 0
 
 
-def _engine(game: str, environment: dict[str, str] | None = None) -> UciProcess:
+def _engine(game: str, environment: dict[str, str] | None = None) -> EngineProcess:
     protocol = get_game(game).protocol
     if protocol != "uci":
         raise OptionError(f"the engine is timed over UCI, and {game} is played over {protocol.upper()}")
-    return UciProcess([sys.executable, "-m", "az_engine", protocol], environment=environment)
+    return EngineProcess([sys.executable, "-m", "az_engine", protocol], environment)
 
 
 def _startup(args: argparse.Namespace) -> Iterator[Measurement]:
@@ -90,9 +87,8 @@ def _startup(args: argparse.Namespace) -> Iterator[Measurement]:
 def _start(
     game: str, environment: dict[str, str] | None = None, said: list[str] | None = None
 ) -> tuple[float, float, float]:
-    """Seconds from a process's start to uciok, readyok and its first bestmove. Errors: PlayerFault."""
-    process = _engine(game, environment)
-    try:
+    """Seconds from a process's start to uciok, readyok and its first bestmove. Errors: EngineProcessError."""
+    with _engine(game, environment) as process:
         process.send("uci")
         greeted, _ = process.until("uciok", _PATIENCE)
         process.send("isready")
@@ -101,17 +97,14 @@ def _start(
         process.send("go nodes 1")
         moved, _ = process.until("bestmove", _PATIENCE)
         return greeted - process.started, ready - process.started, moved - process.started
-    finally:
-        process.close()
 
 
 def _stop_times(game: str, count: int) -> list[float]:
-    """Seconds from `stop` to `bestmove`, in positions of random games. Errors: PlayerFault."""
+    """Seconds from `stop` to `bestmove`, in positions of random games. Errors: EngineProcessError."""
     rng = random.Random(0)
     rules = get_game(game)
-    process = _engine(game)
     times = []
-    try:
+    with _engine(game) as process:
         process.send("isready")
         process.until("readyok", _PATIENCE)
         for _ in range(count):
@@ -131,8 +124,6 @@ def _stop_times(game: str, count: int) -> list[float]:
             process.send("stop")
             arrival, _ = process.until("bestmove", _PATIENCE)
             times.append(arrival - start)
-    finally:
-        process.close()
     return times
 
 
@@ -140,16 +131,12 @@ def memory(args: argparse.Namespace) -> int:
     """Resident memory while the engine thinks for minutes; 0."""
     if not Path("/proc/self/status").is_file():
         raise OptionError("this bench reads /proc and works on Linux only")
-    try:
-        show(_memory(args), as_json=args.json)
-    except PlayerFault as fault:
-        raise EngineProcessError(f"the engine {fault}") from fault
+    show(_memory(args), as_json=args.json)
     return 0
 
 
 def _memory(args: argparse.Namespace) -> Iterator[Measurement]:
-    process = _engine(args.game)
-    try:
+    with _engine(args.game) as process:
         process.send("uci")
         for option in [f"Hash={args.hash}", *args.option]:
             name, _, value = option.partition("=")
@@ -180,8 +167,6 @@ def _memory(args: argparse.Namespace) -> Iterator[Measurement]:
         end = _resident(process.pid)
         process.send("stop")
         process.until("bestmove", _PATIENCE)
-    finally:
-        process.close()
     yield Measurement("resident before go", before, "MiB", note=f"Hash {args.hash}")
     when = "never full" if full_at is None else f"full after {full_at:.0f} s"
     yield Measurement(

@@ -19,7 +19,7 @@ from ..engine.errors import AzError, DataError, EngineProcessError, OptionError
 from ..engine.games import get_game
 from ..engine.games.base import Game, State
 from .measure import Measurement, show
-from .players import PlayerFault, UciProcess
+from .process import EngineProcess
 
 ROUNDS = 3
 DEFAULT_DEPTHS = {"chess": 6, "shogi": 5}  # some seconds; another game: 4
@@ -66,7 +66,7 @@ class Peer(Protocol):
     name: str  # what it is and how it is timed
 
     def count(self, position: str, depth: int) -> tuple[int, float]:
-        """(leaves, seconds). Errors: PlayerFault."""
+        """(leaves, seconds). Errors: EngineProcessError."""
 
     def close(self) -> None:
         """End it."""
@@ -77,9 +77,9 @@ class ProgramPeer:
 
     def __init__(self, command: list[str], protocol: str) -> None:
         """Errors: EngineProcessError when it cannot be started."""
-        self.name = f"{Path(command[0]).name}, timed from `go perft` to its answer"
+        self._process = EngineProcess(command)
+        self.name = f"{self._process.name}, timed from `go perft` to its answer"
         self._position = _POSITION.get(protocol, "position")
-        self._process = UciProcess(command)
 
     def count(self, position: str, depth: int) -> tuple[int, float]:
         """See :class:`Peer`."""
@@ -159,8 +159,6 @@ def _speed(game: Game, fen: str | None, depth: int, command: str | None, title: 
                     raise EngineProcessError(f"{peer.name} counts {their_nodes:,} leaves where we count {nodes:,}")
                 other.append(their_nodes / their_seconds)
                 ratios.append(own[-1] / other[-1])
-    except PlayerFault as fault:
-        raise EngineProcessError(f"the peer {command or (peer and peer.name)}: {fault}") from fault
     finally:
         if peer is not None:
             peer.close()

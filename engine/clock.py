@@ -4,8 +4,8 @@ This is the only module of the engine that reads the time. :func:`budget` is a p
 the search measures itself with a :class:`Stopwatch` and asks :meth:`Budget.should_stop` between batches.
 
 Two figures bound a move. *optimum* is spent when nothing speaks for more: an even share of what is left over the moves
-still expected, a little more than that because the search ends early once its best move can no longer change.
-*maximum* is never exceeded; a search whose best move is being overtaken goes on towards it.
+still expected. *maximum* is never exceeded; a search whose best move is being overtaken goes on towards it, on the time
+of those that ended early because their best move could no longer change.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from .limits import Limits
 
 _SAFETY_MS = 15.0  # kept back beyond the overhead: a batch under way, and the threads between the search and the wire
-_BOLDNESS = 1.2  # optimum / even share: early stops give about this much back
 _PONDER_BONUS = 1.25  # thinking on the opponent's time pays for this much more of our own
-_STRETCH = 4.0  # maximum / optimum at most
+_STRETCH = 3.0  # maximum / optimum at most
 _LARGEST_SHARE = 0.4  # of the time left, for one move of sudden death
 _LAST_SHARE = 0.95  # of the time left, for the last move before the time control
 _GAME_SHAPE = 4.0  # of the distribution of game lengths; larger = narrower
 _LONG_GAME = 40.0  # moves whose overhead is set aside in sudden death
+_LEAST_COST_MS = 10.0  # of a move that was not thought about at all, overhead or not
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +124,9 @@ def _clock_budget(
 
     # Every later move brings its increment and loses its overhead. When the overheads alone would use up the clock, a
     # sixth of an even share is spent: little, and never more than the clock has.
-    share = max((main + (moves - 1.0) * increment - (costly - 1.0) * overhead_ms) / moves, main / (6.0 * moves))
-    largest = main * max(_LARGEST_SHARE, min(_LAST_SHARE, 1.6 / moves))
-    optimum = min(share * _BOLDNESS * (_PONDER_BONUS if ponder else 1.0), largest)
-    maximum = min(optimum * _STRETCH, largest)
+    spare = main + (moves - 1.0) * increment - (costly - 1.0) * max(overhead_ms, _LEAST_COST_MS)
+    share = max(spare / moves, main / (6.0 * moves))
+    largest = max(_LARGEST_SHARE, min(_LAST_SHARE, 1.6 / moves))
+    optimum = min(share * (_PONDER_BONUS if ponder else 1.0), largest * main)
+    maximum = max(optimum, min(optimum * _STRETCH, largest * main, largest * spare))
     return Budget((optimum + free) / 1000.0, (maximum + free) / 1000.0)

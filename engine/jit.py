@@ -249,19 +249,15 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
 
 def kernel(function: F) -> F:
     """Compile ``function`` for the CPU: no GIL, C-like division, cached on disk. For functions that Python calls."""
-    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    dispatcher = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
     dispatcher._cache = _KernelCache(function)
     return dispatcher  # type: ignore[no-any-return]
 
 
 def device(function: F) -> F:
     """Compile ``function`` to be called by kernels only (it is compiled into them and not cached by itself)."""
-    return numba.njit(nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]
-
-
-def inlined(function: F) -> F:
-    """Like :func:`device`, copied into the caller before types are inferred; for functions that take arrays."""
-    return numba.njit(nogil=True, error_model="numpy", inline="always")(function)  # type: ignore[no-any-return]
+    decorate = numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return decorate(function)  # type: ignore[no-any-return]
 
 
 class _U128(numba.types.Type):  # type: ignore[misc]

@@ -7,6 +7,7 @@ package's own is run once by a child with bounded memory and time; what the chil
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -29,9 +30,13 @@ def try_net(model: bytes, sha256: str, planes: tuple[int, int, int], cache: Path
     remembered = cache / _REMEMBERED if cache is not None else None
     if remembered is not None and remembered.is_file() and sha256 in remembered.read_text("ascii").split():
         return
-    command = [sys.executable, "-m", __name__, *map(str, planes)]
+    command = [sys.executable, "-P", "-m", __name__, *map(str, planes)]  # -P: never a module of the current directory
+    search_path = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]  # of this package, however found
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search_path))}
     try:
-        child = subprocess.run(command, input=model, capture_output=True, timeout=_SECONDS, check=False)
+        child = subprocess.run(
+            command, input=model, capture_output=True, timeout=_SECONDS, check=False, env=environment
+        )
     except subprocess.TimeoutExpired:
         raise NetError(f"the net did not answer within {_SECONDS} s and is not used") from None
     if child.returncode != 0:

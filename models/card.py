@@ -82,13 +82,14 @@ def card(
     *,
     name: str,
     command: str,
+    targets: dict[str, Any],
     about_data: str,
     licence: str,
 ) -> str:
     """The net's card in Markdown; what it played is added by hand from match reports."""
     config, net, agreement = learner.config, learner.net_config, released.agreement
     positions = learner.step * config.batch
-    settings = ", ".join(f"{k} {v}" for k, v in asdict(config).items())
+    settings, aims = (", ".join(f"{k} {v}" for k, v in x.items()) for x in (asdict(config), targets))
     return f"""# {name}
 
 A net for {game.name}: {net.architecture}, {learner.network.parameter_count():,} parameters, \
@@ -101,7 +102,7 @@ policy head {net.policy_head}, value head {net.value_head}, positions of history
 ```
 {command}
 ```
-Settings: {settings}. The averaged weights are the ones exported.
+Settings: {settings}. Targets: {aims}. The averaged weights are the ones exported.
 
 ## Judgement on {measured.positions:,} held-out positions (games never trained on)
 | what | value |

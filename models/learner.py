@@ -33,17 +33,17 @@ from .log import Log
 from .network import NetConfig, Network
 
 L2 = 1e-4  # c of Eq. 1
+AFTER_DIVERGENCE = "start again with a lower --rate (the checkpoints before this step are good)"
+# The papers' learning rates: (fraction of the run, rate from there on)
 PAPER_DROPS = {
     "agz": ((0.0, 1e-2), (4 / 7, 1e-3), (6 / 7, 1e-4)),
     "az": ((0.0, 0.2), (1 / 7, 0.02), (3 / 7, 0.002), (5 / 7, 0.0002)),
 }
-SUPERVISED_DROPS = (
-    (0.0, 0.1),
-    (0.2, 1e-2),
-    (0.4, 1e-3),
-    (0.6, 1e-4),
-    (0.8, 1e-5),
-)  # AlphaGo Zero's supervised baseline
+# AlphaGo Zero's supervised baseline
+SUPERVISED_DROPS = ((0.0, 0.1), (0.2, 1e-2), (0.4, 1e-3), (0.6, 1e-4), (0.8, 1e-5))
+
+
+Schedule = Literal["cosine", "az", "agz", "supervised", "constant"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,7 @@ class LearnerConfig:
 
     batch: int = 512
     optimiser: Literal["adamw", "sgd"] = "adamw"
-    schedule: Literal["cosine", "az", "agz", "supervised", "constant"] = (
-        "cosine"  # az, agz, supervised: the papers' steps
-    )
+    schedule: Schedule = "cosine"  # az, agz, supervised: the papers' steps, stretched over the run
     rate: float = 2e-3  # greatest learning rate of cosine and constant
     warmup: int = 200  # steps of linear warm-up
     weight_decay: float = 0.01  # AdamW's decoupled decay of the weights; SGD uses the papers' L2 of 1e-4
@@ -236,7 +234,7 @@ class Learner:
         if not (math.isfinite(total) and math.isfinite(norm)):
             raise DataError(
                 f"training diverged at step {self.step}: the loss is {total:.3g} and the gradient {norm:.3g}; "
-                "start again with a lower --rate (the checkpoints before this step are good)"
+                + AFTER_DIVERGENCE
             )
         self.optimiser.step()
         self.step += 1
@@ -283,11 +281,14 @@ class Learner:
     # ---- saving and going on
 
     def to_checkpoint(self) -> Checkpoint:
-        """Everything that a bit-equal continuation needs."""
+        """Everything that a bit-equal continuation needs. Errors: DataError when a weight is not finite."""
         tensors = {f"network.{k}": v for k, v in self.network.state_dict().items()}
         tensors |= {f"averaged.{k}": v for k, v in self.averaged.state_dict().items()}
         for index, state in self.optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{index}.{k}": v for k, v in state.items() if v is not None}
+        bad = next((n for n, t in tensors.items() if t.is_floating_point() and not bool(t.isfinite().all())), None)
+        if bad is not None:
+            raise DataError(f"training diverged before step {self.step}: {bad} is not finite; {AFTER_DIVERGENCE}")
         tensors["random.torch"] = torch.get_rng_state()
         state = {
             "net": self.net_config.to_json(),
@@ -397,14 +398,20 @@ def run(
                 recent, recent_since = [], now
             if _due(learner, last, "measure", intervals.measure_minutes):
                 _measure(learner, heldout, intervals.measure_positions, log, hooks)
-            if (
-                _due(learner, last, "checkpoint", intervals.checkpoint_minutes)
-                or learner.step % intervals.checkpoint_steps == 0
-            ):
-                checkpoint.save(checkpoints, learner.to_checkpoint())
+            timely = _due(learner, last, "checkpoint", intervals.checkpoint_minutes)
+            if timely or learner.step % intervals.checkpoint_steps == 0:
+                try:
+                    checkpoint.save(checkpoints, learner.to_checkpoint())
+                except OSError as error:  # a full disk may be cleared: the run goes on, the checkpoints before it stay
+                    hooks.on_problem(
+                        f"step {learner.step}: the checkpoint cannot be written ({error.strerror}); make room"
+                    )
             if intervals.export_minutes and _due(learner, last, "export", intervals.export_minutes):
                 hooks.on_export(learner)
-        checkpoint.save(checkpoints, learner.to_checkpoint())
+        try:
+            checkpoint.save(checkpoints, learner.to_checkpoint())
+        except OSError as error:
+            raise DataError(f"the last checkpoint cannot be written ({error.strerror}); make room and go on") from error
         if finished:
             _measure(learner, heldout, 0, log, hooks)
     finally:

@@ -22,9 +22,15 @@ class Log:
         self._file = path.open("a")
 
     def write(self, row: dict[str, Any]) -> None:
-        """Append one row."""
-        self._file.write(json.dumps({k: round(v, 6) if isinstance(v, float) else v for k, v in row.items()}) + "\n")
-        self._file.flush()
+        """Append one row. Errors: DataError when the disk is full."""
+        rounded = {k: round(v, 6) if isinstance(v, float) else v for k, v in row.items()}
+        try:
+            self._file.write(json.dumps(rounded) + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise DataError(
+                f"the log cannot be written ({error.strerror}); make room and give the command again"
+            ) from error
 
     def close(self) -> None:
         """Close the file."""

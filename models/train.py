@@ -402,6 +402,7 @@ class Work:
             released,
             name=self.name(),
             command=self.first_command,
+            targets=asdict(target_options(self.args)),
             about_data=self.args.about_data,
             licence=LICENCE,
         )

@@ -177,8 +177,9 @@ class UciClient:
         except (OSError, ValueError, IndexError) as error:
             reason = getattr(error, "strerror", None) or error
             raise EngineProcessError(f"the engine {self.name!r} cannot be started: {reason}") from error
-        for stream, read in ((self._process.stdout, self._read_answers), (self._process.stderr, self._read_complaints)):
-            threading.Thread(target=read, args=(stream,), name=f"{self.name} output", daemon=True).start()
+        threading.Thread(target=self._read_answers, args=(self._process.stdout,), daemon=True).start()
+        self._complainer = threading.Thread(target=self._read_complaints, args=(self._process.stderr,), daemon=True)
+        self._complainer.start()
         try:
             self._greet(start_s, options or {})
         except BaseException:
@@ -397,6 +398,8 @@ class UciClient:
         except subprocess.TimeoutExpired:  # it closed its output but lives
             self.kill()
             code = self._process.wait()
+        self._release()
+        self._complainer.join(0.5)
         how = f"signal {-code}" if code < 0 else f"exit status {code}"
         last = f"; its last words: {self._complaints[-1]}" if self._complaints else ""
         return EngineDied(f"{self.name} ended by itself ({how}){last}")

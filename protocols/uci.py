@@ -15,8 +15,9 @@ from ..engine.info import BestMove, ThinkingInfo
 from ..engine.limits import Limits
 from ..engine.params import EngineOptions
 from .lines import LineWriter, claim_stdout, one_line
+from .loader import EngineSeam
 from .options import OptionValues, add_flags, start_values
-from .session import EngineSeam, Session
+from .session import Session
 from .thinking import game_over_line, info_lines, stats_lines
 
 HELP = """\
@@ -218,17 +219,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Talk UCI on stdin and stdout until ``quit``; returns 0, or 1 after a bug. Errors: OptionError for bad ones."""
+    """Talk UCI on stdin and stdout until ``quit``, then end the process: status 0, or 1 after a bug.
+
+    Errors: OptionError for a configuration file that cannot be used.
+    """
     start, notes = start_values(args)
     session = UciSession(_make_engine, OptionValues("uci", start), claim_stdout(), notes)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: session.interrupt())
     status = session.run()
-    if session.working:  # a compile or a net being loaded cannot be called back, and must not outlive the interpreter
-        if sys.stderr is not None:
-            sys.stderr.flush()
-        os._exit(status)
-    return status
+    if sys.stderr is not None:
+        sys.stderr.flush()
+    # Not by way of the interpreter's end: tidying up after numba takes 0.3 s, which a GUI waits for, and a compile or a
+    # net being loaded cannot be called back.
+    os._exit(status)
 
 
 def _make_engine(options: EngineOptions) -> EngineSeam:

@@ -41,7 +41,7 @@ def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("command", cli.COMMANDS)
+@pytest.mark.parametrize("command", sorted(set(cli.COMMANDS) - {"train"}))  # whose arguments are the network's own
 def test_every_command_explains_itself_without_torch(command: str) -> None:
     done = run(WITHOUT_TORCH, command, "--help")
     assert (done.returncode, done.stderr) == (0, "")

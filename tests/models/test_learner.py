@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -18,7 +19,7 @@ import pytest
 import torch
 
 from az_engine.engine.errors import DataError, OptionError
-from az_engine.models import checkpoint
+from az_engine.models import checkpoint, files
 from az_engine.models.checkpoint import Checkpoint
 from az_engine.models.dataset import batch_indices
 from az_engine.models.files import RunLock
@@ -137,6 +138,42 @@ def test_divergence_stops_the_run_and_keeps_the_good_checkpoint(tmp_path: Path) 
     assert sorted(p.name for p in (tmp_path / "checkpoints").iterdir()) == before
 
 
+def test_broken_weights_are_never_saved(tmp_path: Path) -> None:
+    train, heldout = sample_positions()
+    run(learner_of(), train, heldout, tmp_path, Length(steps=3), RARE, Hooks())
+
+    def poison(learner: Learner, _: dict[str, float]) -> None:
+        with torch.no_grad():
+            next(learner.network.parameters()).fill_(math.inf)
+
+    often = replace(RARE, checkpoint_steps=1)
+    with pytest.raises(DataError, match=r"diverged before step 4: network\."):
+        run(learner_of(), train, heldout, tmp_path, Length(steps=9), often, Hooks(on_step=poison))
+    saved = checkpoint.load_newest(tmp_path / "checkpoints", pytest.fail)
+    assert saved is not None
+    assert saved.step == 3
+
+
+def test_a_full_disk_is_told_and_got_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train, heldout = sample_positions()
+    write, failures = files.write_atomically, [True, True]
+
+    def full(path: Path, content: bytes) -> None:
+        if failures and failures.pop():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(path, content)
+
+    monkeypatch.setattr(checkpoint, "write_atomically", full)
+    problems: list[str] = []
+    hooks = Hooks(on_problem=problems.append)
+    run(learner_of(), train, heldout, tmp_path, Length(steps=4), replace(RARE, checkpoint_steps=1), hooks)
+    assert len(problems) == 2
+    assert "No space left on device" in problems[0]
+    saved = checkpoint.load_newest(tmp_path / "checkpoints", pytest.fail)
+    assert saved is not None
+    assert saved.step == 4
+
+
 def test_an_absurd_rate_diverges_with_a_clear_sentence(tmp_path: Path) -> None:
     wild = learner_of(replace(CONFIG, optimiser="sgd", schedule="constant", rate=1e30, clip=0, warmup=0))
     train, heldout = sample_positions()
@@ -156,14 +193,18 @@ def assert_same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> None:
         assert torch.equal(tensor, b[name]), name
 
 
-def test_a_stopped_run_goes_on_bit_for_bit(tmp_path: Path) -> None:
+SGD = replace(CONFIG, optimiser="sgd", schedule="constant", rate=0.02)
+
+
+@pytest.mark.parametrize("config", [CONFIG, SGD], ids=("adamw", "sgd"))
+def test_a_stopped_run_goes_on_bit_for_bit(tmp_path: Path, config: LearnerConfig) -> None:
     train, heldout = sample_positions()
-    run(learner_of(), train, heldout, tmp_path / "whole", Length(steps=9), RARE, Hooks())
+    run(learner_of(config), train, heldout, tmp_path / "whole", Length(steps=9), RARE, Hooks())
     for stop_at in (2, 7):
-        stopped = learner_of()
+        stopped = learner_of(config)
         hooks = Hooks(stop=lambda at=stop_at, who=stopped: who.step >= at)  # type: ignore[misc]
         assert not run(stopped, train, heldout, tmp_path / "parts", Length(steps=9), RARE, hooks)
-    assert run(learner_of(), train, heldout, tmp_path / "parts", Length(steps=9), RARE, Hooks())
+    assert run(learner_of(config), train, heldout, tmp_path / "parts", Length(steps=9), RARE, Hooks())
     assert_same(tensors(tmp_path / "whole"), tensors(tmp_path / "parts"))
 
 
@@ -177,13 +218,14 @@ from dataclasses import replace
 train, heldout = sample_positions()
 with RunLock(Path(sys.argv[1])):
     hooks = Hooks(on_step=lambda learner, _: print(learner.step, flush=True))
-    run(learner_of(), train, heldout, Path(sys.argv[1]), Length(steps=80), replace(RARE, checkpoint_steps=1), hooks)
+    run(learner_of(), train, heldout, Path(sys.argv[1]), Length(steps=30), replace(RARE, checkpoint_steps=1), hooks)
 """
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_random_moments_goes_on_bit_for_bit(tmp_path: Path) -> None:
     train, heldout = sample_positions()
-    run(learner_of(), train, heldout, tmp_path / "whole", Length(steps=80), RARE, Hooks())
+    run(learner_of(), train, heldout, tmp_path / "whole", Length(steps=30), RARE, Hooks())
     root = Path(__file__).parents[2]
     paths = [str(root), str(root / "src"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
@@ -200,7 +242,7 @@ def test_a_run_killed_at_random_moments_goes_on_bit_for_bit(tmp_path: Path) -> N
         assert process.stdout is not None
         steps.append(int(process.stdout.readline()))
         if attempt < 2:
-            time.sleep(moments.uniform(0.0, 0.3))
+            time.sleep(moments.uniform(0.0, 0.2))
             process.send_signal(signal.SIGKILL)
         process.stdout.read()
         process.wait()

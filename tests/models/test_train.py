@@ -19,6 +19,7 @@ from az_engine.models import export, plot, quantise, train
 from az_engine.models.dataset import Batch
 from az_engine.models.learner import Learner, LearnerConfig
 from az_engine.models.log import read_log
+from az_engine.models.network import ResidualBlock
 
 from .samples import CHESS, SAMPLE, rows, sample_positions, tiny
 
@@ -116,9 +117,10 @@ def test_agreement_is_what_it_says() -> None:
 
 def test_a_net_that_says_nothing_cannot_be_quantised() -> None:
     learner = Learner(CHESS, tiny(), LearnerConfig())
-    norm = learner.averaged.tower[1].second.norm  # a layer whose values differ by rounding alone
-    torch.nn.init.constant_(norm.weight, 1e-7)
-    torch.nn.init.constant_(norm.bias, 1.0)
+    block = learner.averaged.tower[1]
+    assert isinstance(block, ResidualBlock)
+    torch.nn.init.constant_(block.second.norm.weight, 1e-7)  # a layer whose values differ by rounding alone
+    torch.nn.init.constant_(block.second.norm.bias, 1.0)
     info = NetInfo("chess", CHESS.planes, CHESS.num_actions, 1, 1, "wdl")
     data = sample_positions()[0]
     with pytest.raises(NetError, match="constant"):

@@ -6,79 +6,79 @@ import os
 import sys
 import time
 
+HOW = sys.argv[1]
+ANSWERS = {
+    "illegal": "bestmove e2e5",
+    "nonsense": "bestmove Nf3",
+    "empty": "bestmove",
+    "none": "bestmove (none)",
+    "twice": "bestmove e2e4\nbestmove e2e4",
+}
+COMPLAINTS = {"babble": "e" * 200_000 + "\n", "complain": "first\nno table base found\n", "exit": "cannot go on\n"}
+
+
+def say(*lines: str) -> None:
+    """Write lines."""
+    sys.stdout.write("".join(line + "\n" for line in lines))
+    sys.stdout.flush()
+
+
+def hang_if(how: str) -> None:
+    """Never come back, if that is the way."""
+    if how == HOW:
+        time.sleep(60)
+
+
+def greet() -> None:
+    """Answer `uci`."""
+    hang_if("mute")
+    say("banner", "id name Bad  One", "id author nobody", "option name Move Overhead type spin default 1 min 0 max 9")
+    say("option name Ponder type check default false", "uciok")
+
+
+def think(words: list[str]) -> None:
+    """Answer `go`."""
+    say("info depth 3 seldepth 5 multipv 1 score cp -12 upperbound nodes 77 nps 9 time 8 wdl 1 2 997 pv e2e4 e7e5")
+    say("info depth x score cp 1", "info string score cp 5", "info depth 3 multipv 2 score mate -2 pv d2d4")
+    if HOW == "die":
+        os.kill(os.getpid(), 9)
+    if HOW == "exit":
+        sys.exit(7)
+    if HOW == "close stdout":
+        os.close(1)
+        time.sleep(60)
+    hang_if("hang")
+    while HOW == "spam":
+        say("info depth 1 score cp 1 pv e2e4")
+    if HOW == "deaf to stop":
+        sys.stdin.readline()
+        time.sleep(60)
+    if not {"infinite", "ponder"} & set(words):
+        time.sleep(0.05)
+        say(ANSWERS.get(HOW, "bestmove e2e4 ponder e7e5"))
+
 
 def main() -> None:
     """Talk UCI, more or less."""
-    how = sys.argv[1]
-
-    def say(*lines: str) -> None:
-        sys.stdout.write("".join(line + "\n" for line in lines))
-        sys.stdout.flush()
-
-    if how == "no start":
+    sys.stderr.write(COMPLAINTS.get(HOW, ""))
+    sys.stderr.flush()
+    if HOW == "no start":
         sys.exit(3)
-    if how == "babble":
-        sys.stderr.write("e" * 200_000 + "\n")
-    if how == "complain":
-        sys.stderr.write("first\nno table base found\n")
-        sys.stderr.flush()
     for line in sys.stdin:
         words = line.split()
         if words[:1] == ["uci"]:
-            if how == "mute":
-                time.sleep(60)
-            say(
-                "banner",
-                "id name Bad  One",
-                "id author nobody",
-                "option name Move Overhead type spin default 1 min 0 max 9",
-            )
-            say("option name Ponder type check default false", "uciok")
+            greet()
         elif words[:1] == ["isready"]:
-            if how == "never ready":
-                time.sleep(60)
+            hang_if("never ready")
             say("readyok")
         elif words[:1] == ["setoption"]:
             say(f"info string got {' '.join(words[2:])}")
         elif words[:1] == ["go"]:
-            say(
-                "info depth 3 seldepth 5 multipv 1 score cp -12 upperbound nodes 77 nps 9 time 8 wdl 1 2 997 pv e2e4 e7e5"
-            )
-            say("info depth x score cp 1", "info string score cp 5", "info depth 3 multipv 2 score mate -2 pv d2d4")
-            if how == "die":
-                os.kill(os.getpid(), 9)
-            if how == "exit":
-                sys.stderr.write("cannot go on\n")
-                sys.exit(7)
-            if how == "hang":
-                time.sleep(60)
-            if how == "close stdout":
-                os.close(1)
-                time.sleep(60)
-            if how == "spam":
-                while True:
-                    say("info depth 1 score cp 1 pv e2e4")
-            if how == "deaf to stop" and "infinite" in words:
-                sys.stdin.readline()
-                time.sleep(60)
-            if how == "illegal":
-                say("bestmove e2e5")
-            elif how == "nonsense":
-                say("bestmove Nf3")
-            elif how == "empty":
-                say("bestmove")
-            elif how == "none":
-                say("bestmove (none)")
-            elif "infinite" not in words and "ponder" not in words:
-                time.sleep(0.05)
-                say("bestmove e2e4 ponder e7e5")
-                if how == "twice":
-                    say("bestmove e2e4")
+            think(words)
         elif words[:1] in (["stop"], ["ponderhit"]):
             say("bestmove e2e4")
         elif words[:1] == ["quit"]:
-            if how == "will not quit":
-                time.sleep(60)
+            hang_if("will not quit")
             return
 
 

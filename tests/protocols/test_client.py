@@ -119,16 +119,20 @@ def test_no_move_is_an_answer() -> None:
 def test_faults_are_told_apart_and_leave_no_process(how: str, fault: type[EngineProcessError], words: str) -> None:
     board = chess.Board()
     legal: Callable[[str], bool] = lambda move: chess.Move.from_uci(move) in board.legal_moves  # noqa: E731
-    start, engine = time.monotonic(), None
+    engines = []
+
+    def two_moves() -> None:
+        engines.append(bad(how, start_s=1.5, ready_s=1.0))
+        engines[0].play(None, [], QUICK, legal)
+        engines[0].play(None, [], QUICK, legal)
+
+    start = time.monotonic()
     with pytest.raises(fault, match=words) as caught:
-        engine = bad(how, start_s=1.5, ready_s=1.0)
-        engine.play(None, [], QUICK, legal)
-        engine.play(None, [], QUICK, legal)
+        two_moves()
     assert type(caught.value) is fault
     assert "\n" not in str(caught.value)
     assert time.monotonic() - start < 5
-    if engine is not None:
-        assert gone(engine.pid)
+    assert all(gone(engine.pid) for engine in engines)
 
 
 def test_an_engine_deaf_to_stop_and_one_that_will_not_quit() -> None:

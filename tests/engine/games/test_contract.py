@@ -1,0 +1,218 @@
+"""What every game under engine/games must keep, checked over random games through the seam alone."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from az_engine.engine.errors import IllegalMoveError, OptionError, PositionError
+from az_engine.engine.games import game_names, get_game
+from az_engine.engine.games.base import Game, State
+from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
+
+GAMES = game_names()
+
+
+def random_games(game: Game, seed: int, count: int = 8, plies: int = 120) -> Iterator[State]:
+    """Lines of every position of some random games."""
+    rng = random.Random(seed)
+    for _ in range(count):
+        line = game.initial()
+        yield line
+        for _ in range(plies):
+            moves = game.legal_moves(line[-1])
+            if len(moves) == 0 or game.outcome(line) != RUNNING:
+                break
+            line = game.play(line, int(rng.choice(moves.tolist())))
+            yield line
+
+
+@pytest.fixture(params=GAMES)
+def game(request: pytest.FixtureRequest) -> Game:
+    return get_game(request.param)
+
+
+def test_games_are_found() -> None:
+    assert "chess" in GAMES
+    with pytest.raises(OptionError, match="chess"):
+        get_game("ludo")
+
+
+def test_constants(game: Game) -> None:
+    assert game.name in GAMES
+    assert game.protocol in ("uci", "usi", "gtp")
+    assert len(game.planes) == 3
+    assert game.plane_scale.shape == (game.planes[0],)
+    assert game.plane_scale.dtype == np.float32
+    assert 1 <= game.max_moves <= game.num_actions <= 2**16
+    assert game.history >= 1
+    assert game.planes_version >= 1
+    assert game.moves_version >= 1
+    assert 0 < game.noise_alpha < 1
+
+
+def test_the_start(game: Game) -> None:
+    line = game.initial()
+    assert line.shape == (1,)
+    assert line.dtype == game.state_dtype
+    assert game.side_to_move(line[-1]) == 0
+    assert game.outcome(line) == RUNNING
+    text = game.format_position(line[-1])
+    again, notes = game.parse_position(text)
+    assert notes == []
+    assert (again == line).all()
+
+
+def test_positions_and_moves_as_text(game: Game) -> None:
+    for line in random_games(game, 1, count=3):
+        state = line[-1]
+        again, notes = game.parse_position(game.format_position(state))
+        assert notes == []
+        assert game.format_position(again[-1]) == game.format_position(state)
+        moves = game.legal_moves(state)
+        assert len(set(moves.tolist())) == len(moves) <= game.max_moves
+        texts = [game.format_move(state, int(move)) for move in moves]
+        assert len(set(texts)) == len(texts)
+        assert [game.parse_move(state, text) for text in texts] == moves.tolist()
+
+
+def test_nonsense_is_refused(game: Game) -> None:
+    for text in ("", "nonsense", "\x00", "9" * 1000, "é"):
+        with pytest.raises(PositionError):
+            game.parse_position(text)
+        with pytest.raises(IllegalMoveError):
+            game.parse_move(game.initial()[-1], text)
+
+
+def test_sides_alternate_and_play_leaves_the_past_alone(game: Game) -> None:
+    previous: State | None = None
+    for line in random_games(game, 2):
+        if previous is not None and len(line) == len(previous) + 1:
+            assert (line[:-1] == previous).all()
+            assert game.side_to_move(line[-1]) == 1 - game.side_to_move(line[-2])
+        assert game.outcome(line) in (LOSS, DRAW, WIN, RUNNING)
+        previous = line
+
+
+def test_play_in_place(game: Game) -> None:
+    for line in random_games(game, 3, count=2, plies=40):
+        moves = game.legal_moves(line[-1])
+        if len(moves) == 0:
+            continue
+        longer = game.play(line, int(moves[-1]))
+        in_place = np.concatenate([line, line[:1]])
+        game.play_at(in_place, len(line) - 1, int(moves[-1]))
+        assert (in_place == longer).all()
+
+
+def test_perft_counts_moves(game: Game) -> None:
+    state = game.initial()[-1]
+    moves = game.legal_moves(state)
+    assert game.perft(state, 1) == {game.format_move(state, int(move)): 1 for move in moves}
+    two = game.perft(state, 2)
+    for move in moves:
+        after = game.play(game.initial(), int(move))
+        assert two[game.format_move(state, int(move))] == len(game.legal_moves(after[-1]))
+
+
+def test_actions_are_distinct_and_planes_are_written_whole(game: Game) -> None:
+    for line in random_games(game, 4, count=4):
+        moves = game.legal_moves(line[-1])
+        if len(moves) == 0:
+            continue
+        here, first = np.array([len(line) - 1]), np.zeros(1, np.int64)
+        actions = np.empty((1, len(moves)), np.int32)
+        game.actions(line, here, moves[None], actions)
+        assert len(set(actions[0].tolist())) == len(moves)
+        assert 0 <= actions.min() <= actions.max() < game.num_actions
+        clean, dirty = np.zeros((1, *game.planes), np.uint8), np.full((1, *game.planes), 99, np.uint8)
+        game.encode(line, here, first, clean)
+        game.encode(line, here, first, dirty)
+        assert (clean == dirty).all()
+
+
+def test_leaves_agree_with_playing_move_by_move(game: Game) -> None:
+    """The search's kernel says of a batch of paths what the slow way says of each."""
+    rng = random.Random(5)
+    for line in list(random_games(game, 6, count=3, plies=60))[::7]:
+        window = game.window(line)
+        paths, ends = random_paths(game, line, rng, 6)
+        batch = len(paths)
+        states = np.zeros(len(window) + 20, game.state_dtype)
+        states[: len(window)] = window
+        moves = np.zeros((batch, 16), np.uint16)
+        for row, path in enumerate(paths):
+            moves[row, : len(path)] = path
+        lengths = np.array([len(path) for path in paths], np.int32)
+        planes = np.full((batch, int(np.prod(game.planes))), 99, np.uint8)
+        legal = np.zeros((batch, game.max_moves), np.uint16)
+        actions = np.zeros((batch, game.max_moves), np.uint16)
+        counts, outcomes, keys = np.zeros(batch, np.int32), np.zeros(batch, np.int8), np.zeros(batch, np.uint64)
+        root = len(window) - 1
+        game.leaves(
+            states, root, moves, lengths, batch, game.history, planes, legal, actions, counts, outcomes, keys
+        )  # fmt: skip
+        seen: dict[int, Any] = {}
+        for row, end in enumerate(ends):
+            expected = game.legal_moves(end[-1])
+            outcome = game.outcome(end)
+            if lengths[row] == 0 and len(expected):
+                outcome = RUNNING  # at the root no draw is called
+            assert outcomes[row] == outcome
+            if outcome != RUNNING:
+                continue
+            assert legal[row, : counts[row]].tolist() == expected.tolist()
+            here, first = np.array([len(end) - 1]), np.zeros(1, np.int64)
+            wanted = np.empty((1, len(expected)), np.int32)
+            game.actions(end, here, expected[None], wanted)
+            assert actions[row, : counts[row]].tolist() == wanted[0].tolist()
+            shown = np.empty((1, *game.planes), np.uint8)
+            game.encode(end, here, first, shown)
+            assert (planes[row] == shown.ravel()).all()
+            assert seen.setdefault(int(keys[row]), shown.tobytes()) == shown.tobytes()
+
+
+def random_paths(game: Game, line: State, rng: random.Random, count: int) -> tuple[list[list[int]], list[State]]:
+    """Random moves from the end of a line, and the lines they lead to; the first path is empty."""
+    paths: list[list[int]] = []
+    ends = []
+    for length in range(count):
+        path: list[int] = []
+        end = line
+        while len(path) < length:
+            moves = game.legal_moves(end[-1])
+            if len(moves) == 0 or (path and game.outcome(end) != RUNNING):
+                break
+            path.append(int(rng.choice(moves.tolist())))
+            end = game.play(end, path[-1])
+        paths.append(path)
+        ends.append(end)
+    return paths, ends
+
+
+def test_whole_games_in_one_array(game: Game) -> None:
+    """The kernels of training on games laid end to end: repetitions, planes and legal actions."""
+    lines = [list(random_games(game, seed, count=1, plies=50))[-1] for seed in range(3)]
+    states = np.concatenate(lines)
+    starts = np.cumsum([0, *[len(line) for line in lines[:-1]]])
+    first = np.repeat(starts, [len(line) for line in lines]).astype(np.int64)
+    again = states.copy()
+    game.normalise(again)
+    game.count_repetitions(again, first)
+    assert (again == states).all()
+    index = np.arange(0, len(states), 5)
+    planes = np.empty((len(index), *game.planes), np.uint8)
+    game.encode(states, index, first[index], planes)
+    actions = np.zeros((len(index), game.max_moves), np.int32)
+    counts = np.zeros(len(index), np.int32)
+    game.legal_actions(states, index, actions, counts)
+    for row, i in enumerate(index):
+        line = states[first[i] : i + 1]
+        one = np.empty((1, *game.planes), np.uint8)
+        game.encode(line, np.array([len(line) - 1]), np.zeros(1, np.int64), one)
+        assert (planes[row] == one[0]).all()
+        assert counts[row] == len(game.legal_moves(line[-1]))

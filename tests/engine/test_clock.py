@@ -1,0 +1,222 @@
+"""The time manager: never loses on time, and spends well. Simulated games over thousands of clock settings."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from az_engine.engine.clock import Budget, Stopwatch, budget, moves_to_go
+from az_engine.engine.limits import Limits
+
+JITTER_MS = 10.0  # by which a search overruns its budget
+MS = st.integers(-(10**6), 10**8)
+
+
+def clock_limits(left: float, increment: int = 0, movestogo: int | None = None, byoyomi: int = 0) -> Limits:
+    """A clock of the first player."""
+    return Limits(time=(int(left), 1), increment=(increment, 0), movestogo=movestogo, byoyomi=byoyomi)
+
+
+def spend(found: Budget | None, instability: float = 0.0) -> float:
+    """Milliseconds that a search uses of a budget."""
+    assert found is not None
+    return 1000.0 * found.allowed(instability)
+
+
+def game(
+    left: float,
+    increment: int,
+    overhead: int,
+    moves: int,
+    *,
+    instability: float = 0.0,
+    lag: float = 0.0,
+    session: int | None = None,
+) -> list[float]:
+    """Milliseconds spent in each move of a game; fails when the clock runs out. ``session``: moves per time control."""
+    spent, main = [], left
+    for move in range(moves):
+        if session and move and move % session == 0:
+            left += main
+        limits = clock_limits(left, increment, session and session - move % session)
+        spent.append(spend(budget(limits, 0, 2 * move, overhead_ms=overhead), instability))
+        left -= spent[-1] + lag
+        assert left > 0, f"flag fell at move {move + 1}: {spent[-5:]}"
+        left += increment
+    return spent
+
+
+@given(
+    left=MS,
+    increment=MS,
+    movestogo=st.none() | st.integers(-5, 10**9),
+    byoyomi=st.integers(-5, 10**6),
+    movetime=st.none() | MS,
+    overhead=st.integers(0, 10_000),
+    ply=st.integers(0, 12_000),
+    ponder=st.booleans(),
+    instability=st.floats(0, 1),
+    typical=st.floats(10, 200),
+)
+@settings(max_examples=1500, deadline=None)
+def test_no_move_ever_exceeds_its_clock(
+    left: int,
+    increment: int,
+    movestogo: int | None,
+    byoyomi: int,
+    movetime: int | None,
+    overhead: int,
+    ply: int,
+    ponder: bool,
+    instability: float,
+    typical: float,
+) -> None:
+    limits = Limits(
+        time=(left, None), increment=(increment, 0), movestogo=movestogo, byoyomi=byoyomi, movetime=movetime
+    )
+    found = budget(limits, 0, ply, overhead_ms=overhead, ponder=ponder, typical_moves=typical)
+    assert found is not None
+    assert 0.0 <= found.optimum <= found.maximum
+    used = spend(found, instability)
+    available = max(left, 0) + max(byoyomi, 0)
+    assert used == 0.0 or used + overhead + JITTER_MS <= available
+    if movetime is not None:
+        assert used <= max(movetime, 0)
+
+
+@given(
+    left=st.integers(3_000, 6 * 3_600_000),
+    increment=st.integers(0, 60_000),
+    overhead=st.integers(0, 100),
+    session=st.none() | st.integers(1, 60),
+    instability=st.floats(0, 1),
+    lag=st.floats(0, 1),
+)
+@settings(max_examples=300, deadline=None)
+def test_whole_games_are_never_lost_on_time(
+    left: int, increment: int, overhead: int, session: int | None, instability: float, lag: float
+) -> None:
+    """60 moves, every search 10 ms too long, a lag of up to a fifth of the overhead."""
+    left = max(left, 40 * overhead + 4_000)
+    game(left, increment, overhead, 60, instability=instability, lag=lag * overhead / 5 + JITTER_MS, session=session)
+
+
+@given(left=st.integers(200, 100_000), increment=st.integers(60, 5_000), instability=st.floats(0, 1))
+@settings(max_examples=200, deadline=None)
+def test_increments_that_cover_the_lag_carry_any_game(left: int, increment: int, instability: float) -> None:
+    game(left, increment, 30, 600, instability=instability, lag=40.0)
+
+
+@pytest.mark.parametrize("instability", [0.0, 0.3])
+@pytest.mark.parametrize("left", [10_000, 60_000, 600_000, 5_400_000])
+def test_a_game_of_sixty_moves_uses_most_of_its_time_and_more_of_it_early(left: int, instability: float) -> None:
+    spent = game(left, 0, 30, 60, instability=instability)
+    assert 0.80 * left <= sum(spent) <= 0.997 * left
+    assert sum(spent[:20]) > 1.1 * sum(spent[20:40]) > 1.1 * 1.3 * sum(spent[40:])
+    assert max(spent) < 0.08 * left
+
+
+def test_an_increment_is_used() -> None:
+    spent = game(60_000, 1_000, 30, 80)
+    assert sum(spent) > 0.9 * (60_000 + 80 * 1_000)
+    assert spent[-1] > 800
+
+
+def test_time_controls_are_used_up() -> None:
+    assert sum(game(60_000, 0, 30, 40, session=40)) > 0.85 * 60_000
+    last = spend(budget(clock_limits(10_000, movestogo=1), 0, 78))
+    assert 9_000 < last < 9_800
+
+
+def test_an_unstable_choice_gets_more_but_never_the_whole_clock() -> None:
+    found = budget(clock_limits(60_000), 0, 20)
+    assert found is not None
+    assert found.allowed(0.0) == found.optimum
+    assert found.allowed(7.0) == found.maximum == 3 * found.optimum
+    assert not found.should_stop(found.optimum * 0.99)
+    assert found.should_stop(found.optimum)
+    assert not found.should_stop(found.optimum, instability=0.5)
+
+
+def test_pondering_is_bolder() -> None:
+    plain, ponder = (budget(clock_limits(60_000), 0, 20, ponder=p) for p in (False, True))
+    assert plain is not None
+    assert ponder is not None
+    assert ponder.optimum == pytest.approx(1.25 * plain.optimum)
+
+
+@pytest.mark.parametrize(
+    ("limits", "seconds"),
+    [
+        (Limits(movetime=1000), 0.970),
+        (Limits(movetime=40), 0.020),
+        (Limits(movetime=1), 0.0005),
+        (Limits(movetime=0), 0.0),
+        (Limits(movetime=-7), 0.0),
+        (Limits(time=(0, 0)), 0.0),
+        (Limits(time=(-500, 1000)), 0.0),
+        (Limits(time=(None, 60_000)), 0.0),
+        (Limits(time=(40, 40)), 0.0),
+        (Limits(byoyomi=1000), 0.955),
+        (Limits(time=(0, 0), byoyomi=1000), 0.955),
+        (Limits(time=(0, 0), byoyomi=20), 0.0),
+    ],
+)
+def test_plain_cases(limits: Limits, seconds: float) -> None:
+    found = budget(limits, 0, 0)
+    assert found is not None
+    assert found.maximum == pytest.approx(seconds)
+    assert found.optimum == pytest.approx(seconds)
+
+
+def test_no_time_means_no_budget() -> None:
+    for limits in (Limits(), Limits(nodes=5), Limits(infinite=True, movetime=5), Limits(increment=(5, 5))):
+        assert budget(limits, 0, 0) is None
+
+
+def test_the_tighter_of_two_times_holds() -> None:
+    found = budget(Limits(movetime=100, time=(3_600_000, 0)), 0, 0)
+    assert found is not None
+    assert found.maximum == pytest.approx(0.07)
+    found = budget(Limits(movetime=10_000, time=(1000, 0)), 0, 0)
+    assert found is not None
+    assert found.maximum < 0.5
+
+
+def test_each_side_has_its_own_clock() -> None:
+    limits = Limits(time=(600_000, 6_000), increment=(0, 0))
+    white, black = budget(limits, 0, 0), budget(limits, 1, 0)
+    assert white is not None
+    assert black is not None
+    assert 90 < white.optimum / black.optimum < 150
+
+
+def test_main_time_and_byoyomi_are_spent_together_until_only_byoyomi_is_left() -> None:
+    left, spent = 600_000.0, []
+    for move in range(90):
+        used = spend(budget(clock_limits(left, byoyomi=10_000), 0, 2 * move))
+        assert used + 30 + JITTER_MS <= left + 10_000
+        spent.append(used)
+        left = max(left - used, 0.0)
+    assert spent[0] > 20_000
+    assert spent[-1] == pytest.approx(9_955, abs=60)
+
+
+def test_moves_to_go_is_the_median_of_what_is_left() -> None:
+    assert moves_to_go(0, 45.0) == 45.0
+    for ply in (20, 60, 90, 140):
+        survival = 1 / (1 + (ply / 2 / 45.0) ** 4)
+        later = 1 / (1 + ((ply / 2 + moves_to_go(ply, 45.0)) / 45.0) ** 4)
+        assert later == pytest.approx(survival / 2)
+    assert min(moves_to_go(ply, 45.0) for ply in range(400)) > 12
+
+
+def test_stopwatch() -> None:
+    now = [100.0]
+    watch = Stopwatch(lambda: now[0])
+    now[0] += 1.2345
+    assert watch.seconds == pytest.approx(1.2345)
+    assert watch.milliseconds == 1234
+    watch.restart()
+    assert watch.seconds == 0.0

@@ -1,0 +1,167 @@
+"""The options: one declaration, and what every protocol, flag and file makes of it."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from az_engine.engine.errors import OptionError
+from az_engine.engine.params import EngineOptions, SearchParams
+from az_engine.protocols.options import (
+    BY_KEY,
+    OPTIONS,
+    Option,
+    OptionValues,
+    add_flags,
+    default_config,
+    markdown_table,
+    read_config,
+    show,
+    start_values,
+)
+
+
+def parsed(*flags: str) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser()
+    add_flags(parser)
+    return parser.parse_args(flags)
+
+
+def test_every_engine_setting_has_an_option_and_the_defaults_agree() -> None:
+    plain = {f.name for f in fields(EngineOptions)} - {"search", "elo"}
+    assert {o.field for o in OPTIONS if o.field and not o.field.startswith("search.")} == plain
+    known = {f"search.{f.name}" for f in fields(SearchParams)}
+    assert {o.field for o in OPTIONS if o.field.startswith("search.")} <= known
+    assert OptionValues("uci").engine_options() == EngineOptions()
+
+
+def test_names_and_keys_are_unique_and_defaults_are_in_range() -> None:
+    names = [name.lower() for o in OPTIONS for name in (*o.names.values(), *o.aliases)]
+    assert len(names) == len(set(names))
+    assert len(BY_KEY) == len(OPTIONS)
+    for option in OPTIONS:
+        if option.kind != "button":
+            assert option.parse(show(option.default)) == option.default
+            assert option.help.endswith(".")
+
+
+@pytest.mark.parametrize("option", [o for o in OPTIONS if o.kind in ("spin", "number")], ids=lambda o: o.key)
+def test_ends_of_the_ranges(option: Option) -> None:
+    assert option.parse(show(option.low)) == option.low
+    assert option.parse(str(int(option.high))) == option.high
+    for bad in (str(int(option.high) + 1), str(option.low - 1), "", " ", "nan", "inf", "-inf", "1e400", "0x10", "1 2"):
+        with pytest.raises(OptionError, match=r"must be a (whole )?number from"):
+            option.parse(bad)
+
+
+def test_messages_never_carry_control_characters_or_whole_files() -> None:
+    with pytest.raises(OptionError) as caught:
+        OptionValues("uci").read("Threads", "\x1b[31m\ud800" + "9" * 10_000)
+    assert str(caught.value).isprintable()
+    assert len(str(caught.value)) < 200
+
+
+def test_precedence_is_setoption_then_flag_then_file_then_default(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('hash = 11\nthreads = 3\nc_puct = 2\nprovider = "CPU"\nponder = true\n', encoding="utf-8")
+    start, notes = start_values(parsed("--config", str(file), "--threads", "4", "--no-ponder"))
+    values = OptionValues("uci", start)
+    assert notes == []
+    values.set(*values.read("c p u c t".replace(" ", ""), "3.5"))
+    options = values.engine_options()
+    assert (options.hash_mb, options.threads, options.provider, options.ponder) == (11, 4, "cpu", False)
+    assert (options.search.c_puct, options.batch_size) == (3.5, 0)
+    assert "option name Hash type spin default 11 min 1 max 131072" in values.declarations()
+    assert "option name CPuct type string default 2" in values.declarations(), "what the session began with"
+
+
+def test_the_default_file_is_found_and_its_faults_are_told_but_kept_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert start_values(parsed()) == ({}, [])
+    path = default_config()
+    path.parent.mkdir()
+    path.write_text(
+        'hash = 0\nhush = 3\nthreads = 2\nponder = 1\nlog_file = ["x"]\n[uci]\nhash = 3\n', encoding="utf-8"
+    )
+    start, notes = start_values(parsed())
+    assert start == {"threads": 2}
+    assert [note.removeprefix(f"{path}: ") for note in notes] == [
+        "hash must be a whole number from 1 to 131072, not '0'",
+        "there is no option 'hush'",
+        "ponder must be true or false, not '1'",
+        "log_file must be a plain value, not a list",
+        "there is no option 'uci'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"hash = ", "is not TOML"),
+        (b"\xff\xfe", "not UTF-8"),
+        (None, "cannot be read"),
+        (b"hush = 1", "no option 'hush'"),
+    ],
+)
+def test_a_file_asked_for_must_be_good(tmp_path: Path, content: bytes | None, words: str) -> None:
+    file = tmp_path / "mine.toml"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(OptionError, match=words):
+        start_values(parsed("--config", str(file)))
+
+
+def test_a_secret_file_is_not_quoted(tmp_path: Path) -> None:
+    file = tmp_path / "secret"
+    file.write_text("root:hunter2:0:0\n", encoding="utf-8")
+    (note,) = read_config(file)[1]
+    assert "hunter2" not in note
+
+
+@pytest.mark.parametrize("flags", [("--hash", "0"), ("--provider", "x"), ("--c-puct", "nan"), ("--ponder", "true")])
+def test_bad_flags_end_the_program_with_a_sentence(flags: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parsed(*flags)
+    assert caught.value.code == 2
+    said = capsys.readouterr().err
+    assert "must be" in said or "unrecognized arguments: true" in said
+
+
+def test_strength_is_limited_only_on_request_and_not_in_analysis() -> None:
+    values = OptionValues("uci")
+    values.set(*values.read("UCI_Elo", "1700"))
+    assert values.engine_options().elo is None
+    values.set(*values.read("uci_limitstrength", "true"))
+    assert values.engine_options().elo == 1700
+    values.set(*values.read("UCI_AnalyseMode", "true"))
+    assert values.engine_options().elo is None
+
+
+def test_a_protocol_offers_only_what_has_a_name_there() -> None:
+    assert OptionValues("gtp").declarations() == []
+    with pytest.raises(OptionError, match="no such option: Hash"):
+        OptionValues("gtp").read("Hash", "3")
+    assert not any(" Seed " in line for line in OptionValues("uci").declarations())
+
+
+def test_the_table_for_the_documentation_has_a_row_for_every_option() -> None:
+    rows = markdown_table().split("\n")
+    assert len(rows) == len(OPTIONS) + 2
+    assert all(row.count(" | ") == 4 for row in rows[:1] + rows[2:])
+    assert "| `Move Overhead` | `--move-overhead`, `move_overhead` | 0 to 10000 | `30` |" in markdown_table()
+
+
+def test_help_teaches_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parsed("--help")
+    text = " ".join(capsys.readouterr().out.split())
+    for option in OPTIONS:
+        if option.kind != "button":
+            assert "--" + option.key.replace("_", "-") in text
+            assert " ".join(option.help.split()) in text

@@ -1,0 +1,343 @@
+"""``az-engine uci`` as a process, with the real engine: start, end, malformed input."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import chess
+import chess.engine
+import pytest
+
+from az_engine.protocols.lines import clean
+
+from .process import COMMAND, EngineProcess
+
+CASES = [
+    json.loads(line)
+    for line in Path(__file__)
+    .parents[1]
+    .joinpath("data", "badinput_uci.jsonl")
+    .read_text(encoding="utf-8")
+    .splitlines()
+]
+QUICK = ("--weights-file", "uniform", "--hash", "16", "--threads", "1")
+INFO = re.compile(
+    r"info depth \d+( seldepth \d+ multipv \d+)? score (cp -?\d+|mate -?\d+)"
+    r"( nodes \d+ nps \d+ hashfull \d+ time \d+ pv( [a-h][1-8][a-h][1-8][nbrq]?)+)?|info string \S.*"
+)
+HEAVY = ("numpy", "numba", "onnxruntime", "torch", "chess", "rich")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[EngineProcess]:
+    """One process for all cases that leave it alive."""
+    with EngineProcess(*QUICK) as process:
+        process.ask(["uci", "isready"], timeout=120)
+        yield process
+
+
+def check_lines(lines: list[str]) -> None:
+    """Every line is one that UCI knows."""
+    for line in lines:
+        assert (
+            line in ("readyok", "uciok", "") or line.startswith(("bestmove ", "id ", "option ")) or INFO.fullmatch(line)
+        ), line
+
+
+def answers(lines: list[str]) -> list[str]:
+    """The moves given."""
+    return [line.split()[1] for line in lines if line.startswith("bestmove")]
+
+
+# ----------------------------------------------------------------------------------------------------- start and end
+
+
+def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
+    program = f"import sys, az_engine.cli, az_engine.protocols.uci; print([m for m in {HEAVY} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_uciok_comes_within_a_quarter_of_a_second_of_the_start() -> None:
+    """Counted in the processor's time, which other programs on the machine do not change."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with EngineProcess() as process:
+        process.ask(["uci"], "uciok")
+        process.send("quit")
+        code, rest, took = process.end(5)
+        assert (code, rest) == (0, [])
+        assert took < 1.0
+        assert process.complaints == b""
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.25
+
+
+def test_a_game_against_itself_is_legal() -> None:
+    board = chess.Board()
+    with EngineProcess(*QUICK) as process:
+        process.ask(["isready"], timeout=120)
+        while not board.is_game_over(claim_draw=True) and board.ply() < 60:
+            moves = " ".join(move.uci() for move in board.move_stack)
+            lines = process.ask([f"position startpos moves {moves}", "go nodes 30"], "bestmove")
+            check_lines(lines)
+            pv = next(line for line in reversed(lines) if " pv " in line).split(" pv ")[1].split()
+            after = board.copy()
+            for move in pv:
+                after.push_uci(move)
+            board.push_uci(answers(lines)[0])
+            assert pv[0] == board.peek().uci()
+
+
+def test_the_end_of_input_in_an_endless_search(engine: EngineProcess) -> None:
+    del engine  # the kernels are compiled by now
+    with EngineProcess(*QUICK) as process:
+        process.ask(["isready"])
+        process.ask(["go infinite"], "info")
+        process.stdin.close()
+        code, rest, took = process.end(5)
+    assert code == 0
+    assert len(answers(rest)) == 1
+    assert took < 2.0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_it_cleanly(number: int, engine: EngineProcess) -> None:
+    del engine
+    with EngineProcess(*QUICK) as process:
+        process.ask(["isready"])
+        process.ask(["go infinite"], "info")
+        process.process.send_signal(number)
+        code, rest, took = process.end(5)
+        assert process.complaints == b""
+    assert code == 0
+    assert len(answers(rest)) == 1
+    assert took < 1.5
+
+
+def test_a_gui_that_stops_reading_and_goes_away(engine: EngineProcess) -> None:
+    del engine
+    program = [sys.executable, "-m", "az_engine", "uci", *QUICK]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(b"isready\ngo infinite\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(10) == 0
+        assert process.stderr.read() == b""
+
+
+def test_quit_while_the_net_is_loaded(tmp_path: Path) -> None:
+    """With no compiled kernels at hand, loading takes many seconds: quit does not wait for it."""
+    with EngineProcess(env={"AZ_ENGINE_CACHE": str(tmp_path / "cache")}) as process:
+        process.ask(["uci", "isready", "go nodes 10", "isready"], "uciok")
+        process.until("info", timeout=60)
+        process.send("quit")
+        code, rest, took = process.end(5)
+    assert code == 0
+    assert took < 1.0
+    assert answers(rest) == ["(none)"]
+
+
+def test_everything_is_logged_with_times_and_files_are_not_quoted(tmp_path: Path, engine: EngineProcess) -> None:
+    del engine
+    log, secret = tmp_path / "a b.log", tmp_path / "secret"
+    secret.write_text("root:hunter2:0:0\n")
+    with EngineProcess(*QUICK) as process:
+        process.ask(["isready"])
+        said = process.ask(
+            [f"setoption name LogFile value {log}", f"setoption name WeightsFile value {secret}", "isready"]
+        ) + process.ask([f"setoption name LogFile value {secret}", "isready", "go nodes 5"], "bestmove")
+        process.send("quit")
+        assert process.end(5)[0] == 0
+        assert b"hunter2" not in process.complaints
+    assert "hunter2" not in "".join(said)
+    assert any(line.startswith("info string ") and "secret" in line for line in said)
+    written = [line[24:] for line in log.read_text().splitlines()]
+    assert written[0] == f"< setoption name WeightsFile value {secret}"
+    assert "> readyok" in written
+    assert secret.read_text().startswith("root:hunter2:0:0\n")
+
+
+# ----------------------------------------------------------------------------------------------------- malformed input
+
+
+def board_of(lines: list[str]) -> chess.Board:
+    """The position that the last good ``position`` line sets up."""
+    board = chess.Board()
+    for line in lines:
+        words = line.split()
+        if words[:1] != ["position"]:
+            continue
+        cut = words.index("moves") if "moves" in words else len(words)
+        board = chess.Board() if words[1:2] == ["startpos"] else chess.Board(" ".join(words[2:cut]))
+        for move in words[cut + 1 :]:
+            board.push_uci(move)
+    return board
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.get("input", ["quit"]) != ["quit"]], ids=lambda c: c["id"])
+def test_sample_of_malformed_commands(case: dict[str, Any], engine: EngineProcess) -> None:
+    engine.ask(["stop", "ucinewgame", "setoption name Threads value 1", "position startpos", "isready"])
+    lines = engine.ask([*case["input"], "isready"])
+    if case["expect"].startswith("E3") and not answers(lines):
+        if "stop" in case["then"] or any("ponder" in line or "infinite" in line for line in case["input"]):
+            engine.send("stop")
+        lines += engine.until("bestmove")
+    while len(answers(lines)) < sum(line.startswith("go") for line in case["input"]):
+        lines += engine.until("bestmove")
+    lines += engine.ask([*case["then"], "isready"])
+    engine.send("setoption name WeightsFile value uniform")
+    check_lines(lines)
+    moves = answers(lines)
+    assert len(moves) == sum(line.startswith("go") for line in case["input"])
+    told = [line for line in lines if line.startswith("info string ")]
+    classes = [case["expect"][:2], *(also[:2] for also in case.get("also_ok") or [])]
+    if "E1" in classes:
+        if "E3" not in classes:
+            assert told, lines
+            assert all(move == "(none)" for move in moves) or case["input"][0].startswith(
+                ("setoption", "position startpos")
+            )
+    elif "E3" in classes:
+        assert chess.Move.from_uci(moves[-1]) in board_of(case["input"]).legal_moves
+    elif "E4" in classes:
+        assert moves == ["(none)"]
+    assert engine.complaints == b""
+
+
+def test_a_refused_position_is_never_answered_with_a_move(engine: EngineProcess) -> None:
+    for case in CASES:
+        refused = case["expect"].startswith("E1") and not case.get("also_ok")
+        if refused and [line.split()[0] for line in case.get("input", [])] == ["position", "position", "go"]:
+            assert answers(engine.ask(case["input"], "bestmove")) == ["(none)"], case["id"]
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if "input" not in c], ids=lambda c: c["id"])
+def test_sample_of_raw_bytes(case: dict[str, Any], engine: EngineProcess) -> None:
+    del engine
+    data = b"".join(base64.b64decode(text) * count for text, count in case.get("input_b64_runs", []))
+    data = data or base64.b64decode(case["input_b64"])
+    with EngineProcess(*QUICK) as process:
+        process.ask(["isready"])
+        process.raw(data)
+        if data.endswith(b"isready\n"):
+            lines = process.until("readyok")
+            check_lines(lines)
+            assert ("E1" in case["expect"]) == (len(lines) > 1)
+            status = Path(f"/proc/{process.process.pid}/status")
+            if status.exists():
+                assert int(re.findall(r"VmRSS:\s+(\d+) kB", status.read_text())[0]) < 600 * 1024
+        process.stdin.close()
+        code, rest, took = process.end(5)
+        assert process.complaints == b""
+    check_lines(rest)
+    assert code == 0
+    assert took < 2.0
+    assert len(answers(rest)) == data.count(b"go ")
+
+
+WORDS = (
+    "uci isready setoption position go stop ponderhit ucinewgame debug register name value startpos fen moves "
+    "searchmoves ponder wtime btime winc binc movestogo depth nodes mate movetime infinite on off Hash Threads "
+    "MultiPV UCI_Chess960 true false 0 1 -1 2 7 50 99999999999999999999 1e9 0x10 nan inf e2e4 e7e5 e1g1 e1h1 e7e8q "
+    "a7a8 0000 (none) e2e4e7e5 rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR 8/8/8/8/8/8/8/8 4k3/8/8/8/8/8/8/4K3 w b - "
+    "KQkq HAha xyz e3 é ♔ # <empty>"
+).split()
+
+
+def malformed(rng: random.Random) -> str:
+    """One command that no GUI should send."""
+    kind = rng.randrange(6)
+    words = rng.choices(WORDS, k=rng.randrange(1, 12))
+    if kind == 0:
+        return " ".join(words)
+    if kind == 1:
+        return "go " + " ".join(words)
+    if kind == 2:
+        return "position " + " ".join(words)
+    if kind == 3:
+        return f"setoption name {' '.join(words[:2])} value {' '.join(words[2:])}"
+    if kind == 4:
+        fields = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+        at = rng.randrange(len(fields))
+        return f"position fen {fields[:at]}{rng.choice('pkKQ1289/ -wx')}{fields[at + rng.randrange(3) :]} moves e2e4"
+    return "".join(rng.choice("go position \t\\\x7f\x01ψ") for _ in range(30))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_storm_of_malformed_commands(seed: int, engine: EngineProcess) -> None:
+    """100 commands in one go, then a good one: as many moves as there were searches, and it lives."""
+    rng = random.Random(seed)
+    commands: list[str] = []
+    while len(commands) < 100:
+        line = malformed(rng)
+        words = [word for word in line.split() if word in ("quit", "perft", "LogFile", "WeightsFile")]
+        if not words:
+            commands.append(line)
+    heads = "uci isready setoption position go stop ponderhit ucinewgame debug register".split()
+    read = [clean(line.encode()) for line in commands]
+    first = [next((w for w in line.split() if w in heads), "") for line in read if not line.lstrip().startswith("#")]
+    searches = sum(word == "go" for word in first)
+    # Whatever bounded search there was by accident may last long: the stops end it.
+    lines = engine.ask(
+        [*(part for line in commands for part in (line, "stop")), "position startpos", "go nodes 5"], "bestmove"
+    )
+    while len(answers(lines)) < searches + 1:
+        lines += engine.until("bestmove")
+    lines += engine.ask(["isready"])
+    assert len(answers(lines)) == searches + 1
+    check_lines(lines)
+    assert engine.complaints == b""
+    engine.ask(
+        ["setoption name MultiPV value 1", "setoption name Hash value 16", "setoption name Threads value 1", "isready"]
+    )
+
+
+def test_the_engine_outlived_all_that(engine: EngineProcess) -> None:
+    engine.ask(["setoption name UCI_Chess960 value false", "ucinewgame", "position startpos", "isready"])
+    (move,) = answers(engine.ask(["go nodes 20"], "bestmove"))
+    assert chess.Move.from_uci(move) in chess.Board().legal_moves
+    engine.send("quit")
+    code, rest, took = engine.end(5)
+    assert (code, rest) == (0, [])
+    assert took < 1.0
+
+
+def test_python_chess_plays_and_analyses_with_it(caplog: pytest.LogCaptureFixture) -> None:
+    """Another program's client, which logs whatever it does not expect."""
+    with chess.engine.SimpleEngine.popen_uci([*COMMAND, *QUICK], timeout=120) as client:
+        client.configure({"Hash": 8, "Move Overhead": 50})
+        board = chess.Board()
+        for _ in range(6):
+            played = client.play(board, chess.engine.Limit(nodes=40), info=chess.engine.INFO_ALL, ponder=True)
+            assert played.move is not None
+            assert played.move in board.legal_moves
+            assert played.info["nodes"] >= 40
+            board.push(played.move)
+        clock = chess.engine.Limit(white_clock=1.0, black_clock=1.0, white_inc=0.05, black_inc=0.05)
+        in_time = client.play(board, clock).move
+        assert in_time is not None
+        assert in_time in board.legal_moves
+        lines = client.analyse(board, chess.engine.Limit(depth=2), multipv=4)
+        assert [line["multipv"] for line in lines] == [1, 2, 3, 4]
+        with client.analysis(board) as endless:
+            assert next(endless)["pv"]
+        special = chess.Board("bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9", chess960=True)
+        unusual = client.play(special, chess.engine.Limit(nodes=40)).move
+        assert unusual is not None
+        assert unusual in special.legal_moves
+        client.ping()
+    assert [record.getMessage() for record in caplog.records if record.levelname != "DEBUG"] == []
