@@ -59,7 +59,7 @@ def leaves(states, root, paths, lengths, count, history, planes, moves, actions,
     for b in range(count):
         at = root
         for k in range(lengths[b]):
-            follow(states, past, at, paths[b, k])
+            follow(states, past, at, np.int64(paths[b, k]))
             at += 1
         n = generate(states[at], moves, b)
         outcomes[b] = judge(states[at], n, at == root)

@@ -67,11 +67,11 @@ def encode_row(states, newest, oldest, history, out, row):
                 out[row, (plane + np.int64(s.board[square] & 15)) * SQUARES + seen] = 1
             plane = base + _HAND_PLANE if side == us else base + _HAND_PLANE + HELD
             for kind in range(HELD):
-                _fill_plane(out, row, plane + kind, s.hands[side, kind])
+                _fill_plane(out, row, plane + kind, np.int64(s.hands[side, kind]))
         for number in range(REPETITIONS):
-            _fill_plane(out, row, base + _REPETITION_PLANE + number, 1 if s.repetitions > number else 0)
+            _fill_plane(out, row, base + _REPETITION_PLANE + number, np.int64(s.repetitions > number))
     _fill_plane(out, row, COLOUR_PLANE, 1 - us)
-    _fill_plane(out, row, PLY_PLANE, min(np.int64(now.ply), 255))
+    _fill_plane(out, row, PLY_PLANE, np.int64(min(now.ply, 255)))
 
 
 @kernel

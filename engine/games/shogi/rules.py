@@ -328,7 +328,7 @@ def _toggle(d, side, man, square):
     """Put a man (1 .. 14) of a side on the bitboards, or take it off; returns the change of the key."""
     word, one = square >> 6, np.uint64(1) << np.uint64(square & 63)
     d.sets[SET_OF[man], word] ^= one
-    if man > KING + SILVERS + 1:  # horses and dragons
+    if man >= PROMOTED + BISHOP:  # horses and dragons
         d.sets[STEPPERS, word] ^= one
     d.sets[BLACK_MEN + side, word] ^= one
     return PIECE_KEYS[(man + 16 * side) * SQUARES + square]
@@ -543,7 +543,7 @@ def _perft(states, moves, depth):
     n = generate(states[depth], moves, depth)
     total = np.int64(0)
     for i in range(n):
-        make(states[depth], states[depth - 1], moves[depth, i])
+        make(states[depth], states[depth - 1], np.int64(moves[depth, i]))
         if depth == 2:
             total += generate(states[1], None, 0)
         else:
