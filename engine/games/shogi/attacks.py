@@ -112,13 +112,13 @@ _BOTTOM_LOW, _BOTTOM_HIGH = (np.uint64(word) for word in _ranks(8))
 
 
 @device
-def row(table, index):
+def lookup(table, index):
     """A bitboard out of a table u64[., 2]."""
     return u128(table[index, 0], table[index, 1])
 
 
 @device
-def side_row(table, side, square):
+def side_lookup(table, side, square):
     """A bitboard out of a table u64[2, 81, 2]."""
     return u128(table[side, square, 0], table[side, square, 1])
 
@@ -168,33 +168,33 @@ def file_attacks(square, occupied):
 @device
 def rook_attacks(square, occupied):
     """Squares a rook attacks, blockers included."""
-    return file_attacks(square, occupied) | _along(row(_RANK_LINE, square), bit(square), occupied)
+    return file_attacks(square, occupied) | _along(lookup(_RANK_LINE, square), bit(square), occupied)
 
 
 @device
 def bishop_attacks(square, occupied):
     """Squares a bishop attacks, blockers included."""
     one = bit(square)
-    return _along(row(_DIAGONAL, square), one, occupied) | _along(row(_ANTIDIAGONAL, square), one, occupied)
+    return _along(lookup(_DIAGONAL, square), one, occupied) | _along(lookup(_ANTIDIAGONAL, square), one, occupied)
 
 
 @device
 def lance_attacks(square, side, occupied):
     """Squares a lance of a side attacks, blockers included."""
-    return file_attacks(square, occupied) & side_row(LANCE_RAYS, side, square)
+    return file_attacks(square, occupied) & side_lookup(LANCE_RAYS, side, square)
 
 
 @device
 def between(a, b):
     """Squares strictly between two squares on one line."""
     direction = np.int64(DIRECTIONS[81 * a + b])
-    return row(RAYS, 81 * direction + a) & row(RAYS, 81 * (direction ^ 4) + b)
+    return lookup(RAYS, 81 * direction + a) & lookup(RAYS, 81 * (direction ^ 4) + b)
 
 
 @device
 def line_from(a, b):
     """The ray from a through b to the edge; the two must share a line."""
-    return row(RAYS, 81 * np.int64(DIRECTIONS[81 * a + b]) + a)
+    return lookup(RAYS, 81 * np.int64(DIRECTIONS[81 * a + b]) + a)
 
 
 @device

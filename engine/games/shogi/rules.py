@@ -34,10 +34,10 @@ from .attacks import (
     first,
     lance_attacks,
     line_from,
+    lookup,
     nothing,
     rook_attacks,
-    row,
-    side_row,
+    side_lookup,
     sideways,
 )
 from .state import (
@@ -86,11 +86,11 @@ def attackers(s, square, side, occupied):
     """The men of a side that attack a square, given the occupied squares."""
     other = 1 - side
     return (
-        (side_row(PAWN_STEPS, other, square) & set_of(s, PAWNS))
-        | (side_row(KNIGHT_STEPS, other, square) & set_of(s, KNIGHTS))
-        | (side_row(SILVER_STEPS, other, square) & set_of(s, SILVERS))
-        | (side_row(GOLD_STEPS, other, square) & set_of(s, GOLDS))
-        | (row(KING_STEPS, square) & set_of(s, STEPPERS))
+        (side_lookup(PAWN_STEPS, other, square) & set_of(s, PAWNS))
+        | (side_lookup(KNIGHT_STEPS, other, square) & set_of(s, KNIGHTS))
+        | (side_lookup(SILVER_STEPS, other, square) & set_of(s, SILVERS))
+        | (side_lookup(GOLD_STEPS, other, square) & set_of(s, GOLDS))
+        | (lookup(KING_STEPS, square) & set_of(s, STEPPERS))
         | _far_attackers(s, square, other, occupied)
     ) & set_of(s, BLACK_MEN + side)
 
@@ -127,7 +127,7 @@ def _attacked_squares(s, side, occupied, king):
     askew = ahead(golds | silvers, side) | golds | behind(silvers, side)
     askew |= ahead(ahead(set_of(s, KNIGHTS) & men, side), side)
     found = straight | sideways(askew)
-    sliders = set_of(s, LANCES) & men & row(NEAR_FILES, king)
+    sliders = set_of(s, LANCES) & men & lookup(NEAR_FILES, king)
     while sliders:
         square, sliders = first(sliders)
         found |= lance_attacks(square, side, occupied)
@@ -149,17 +149,17 @@ def _pins_and_checks(s, us, own, enemy, king):
     A pinned man may move along the line from the king through it only.
     """
     checkers = (
-        (side_row(PAWN_STEPS, us, king) & set_of(s, PAWNS))
-        | (side_row(KNIGHT_STEPS, us, king) & set_of(s, KNIGHTS))
-        | (side_row(SILVER_STEPS, us, king) & set_of(s, SILVERS))
-        | (side_row(GOLD_STEPS, us, king) & set_of(s, GOLDS))
-        | (row(KING_STEPS, king) & set_of(s, STEPPERS))
+        (side_lookup(PAWN_STEPS, us, king) & set_of(s, PAWNS))
+        | (side_lookup(KNIGHT_STEPS, us, king) & set_of(s, KNIGHTS))
+        | (side_lookup(SILVER_STEPS, us, king) & set_of(s, SILVERS))
+        | (side_lookup(GOLD_STEPS, us, king) & set_of(s, GOLDS))
+        | (lookup(KING_STEPS, king) & set_of(s, STEPPERS))
     ) & enemy
     evasions, pinned = checkers, nothing()
     sliders = (
-        (row(ROOK_LINES, king) & set_of(s, ROOKS))
-        | (row(BISHOP_LINES, king) & set_of(s, BISHOPS))
-        | (side_row(LANCE_RAYS, us, king) & set_of(s, LANCES))
+        (lookup(ROOK_LINES, king) & set_of(s, ROOKS))
+        | (lookup(BISHOP_LINES, king) & set_of(s, BISHOPS))
+        | (side_lookup(LANCE_RAYS, us, king) & set_of(s, LANCES))
     ) & enemy
     while sliders:
         square, sliders = first(sliders)
@@ -192,7 +192,7 @@ def _emit(moves, row, n, source, targets):
 def _emit_both(moves, row, n, source, targets, zone, dead):
     """Append the moves of a man that may promote; it cannot stay as it is on the squares of ``dead``."""
     promoting = targets if zone & bit(source) else targets & zone
-    n = _emit(moves, row, n, source + 128, promoting)
+    n = _emit(moves, row, n, source + 128, promoting)  # shifted, 128 is PROMOTES
     return _emit(moves, row, n, source, targets & ~dead)
 
 
@@ -209,43 +209,43 @@ def _emit_pawns(moves, row, n, targets, step, promotion):
 
 
 @device
-def _board_moves(s, moves, row_, n, us, own, occupied, king, evasions, pinned):
+def _board_moves(s, moves, row, n, us, own, occupied, king, evasions, pinned):
     """Append the moves on the board of all men but the king."""
     allowed = ~own & evasions
-    zone, last, last_two = row(ZONES, us), row(LAST, us), row(LAST_TWO, us)
+    zone, last, last_two = lookup(ZONES, us), lookup(LAST, us), lookup(LAST_TWO, us)
     none = nothing()
 
-    men = set_of(s, PAWNS) & own & (~pinned | row(FILES, king))
+    men = set_of(s, PAWNS) & own & (~pinned | lookup(FILES, king))
     targets = ahead(men, us) & allowed
     step = 1 - 2 * us
-    n = _emit_pawns(moves, row_, n, targets & zone, step, PROMOTES)
-    n = _emit_pawns(moves, row_, n, targets & ~last, step, 0)
+    n = _emit_pawns(moves, row, n, targets & zone, step, PROMOTES)
+    n = _emit_pawns(moves, row, n, targets & ~last, step, 0)
 
     men = set_of(s, KNIGHTS) & own & ~pinned
     while men:
         square, men = first(men)
-        n = _emit_both(moves, row_, n, square, side_row(KNIGHT_STEPS, us, square) & allowed, zone, last_two)
+        n = _emit_both(moves, row, n, square, side_lookup(KNIGHT_STEPS, us, square) & allowed, zone, last_two)
     men = set_of(s, LANCES) & own
     while men:
         square, men = first(men)
         targets = lance_attacks(square, us, occupied) & allowed
         if pinned & bit(square):
             targets &= line_from(king, square)
-        n = _emit_both(moves, row_, n, square, targets, zone, last)
+        n = _emit_both(moves, row, n, square, targets, zone, last)
     men = set_of(s, SILVERS) & own
     while men:
         square, men = first(men)
-        targets = side_row(SILVER_STEPS, us, square) & allowed
+        targets = side_lookup(SILVER_STEPS, us, square) & allowed
         if pinned & bit(square):
             targets &= line_from(king, square)
-        n = _emit_both(moves, row_, n, square, targets, zone, none)
+        n = _emit_both(moves, row, n, square, targets, zone, none)
     men = set_of(s, GOLDS) & own
     while men:
         square, men = first(men)
-        targets = side_row(GOLD_STEPS, us, square) & allowed
+        targets = side_lookup(GOLD_STEPS, us, square) & allowed
         if pinned & bit(square):
             targets &= line_from(king, square)
-        n = _emit(moves, row_, n, square, targets)
+        n = _emit(moves, row, n, square, targets)
     men = (set_of(s, BISHOPS) | set_of(s, ROOKS)) & own
     diagonal, promoted = set_of(s, BISHOPS), set_of(s, STEPPERS)
     while men:
@@ -253,33 +253,33 @@ def _board_moves(s, moves, row_, n, us, own, occupied, king, evasions, pinned):
         one = bit(square)
         targets = bishop_attacks(square, occupied) if diagonal & one else rook_attacks(square, occupied)
         if promoted & one:
-            targets |= row(KING_STEPS, square)
+            targets |= lookup(KING_STEPS, square)
         targets &= allowed
         if pinned & one:
             targets &= line_from(king, square)
         if promoted & one:
-            n = _emit(moves, row_, n, square, targets)
+            n = _emit(moves, row, n, square, targets)
         else:
-            n = _emit_both(moves, row_, n, square, targets, zone, none)
+            n = _emit_both(moves, row, n, square, targets, zone, none)
     return n
 
 
 @device
-def _drops(s, moves, row_, n, us, own, enemy, empty):
+def _drops(s, moves, row, n, us, own, enemy, empty):
     """Append the drops on ``empty`` squares."""
     if s.hands[us, 0]:
-        targets = empty & files_without(set_of(s, PAWNS) & own) & ~row(LAST, us)
-        front = side_row(PAWN_STEPS, 1 - us, np.int64(s.kings[1 - us]))
+        targets = empty & files_without(set_of(s, PAWNS) & own) & ~lookup(LAST, us)
+        front = side_lookup(PAWN_STEPS, 1 - us, np.int64(s.kings[1 - us]))
         if targets & front and _pawn_mates(s, us, own, enemy):
             targets &= ~front
-        n = _emit(moves, row_, n, DROPS, targets)
+        n = _emit(moves, row, n, DROPS, targets)
     if s.hands[us, 1]:
-        n = _emit(moves, row_, n, DROPS + 1, empty & ~row(LAST, us))
+        n = _emit(moves, row, n, DROPS + 1, empty & ~lookup(LAST, us))
     if s.hands[us, 2]:
-        n = _emit(moves, row_, n, DROPS + 2, empty & ~row(LAST_TWO, us))
+        n = _emit(moves, row, n, DROPS + 2, empty & ~lookup(LAST_TWO, us))
     for kind in range(3, HELD):
         if s.hands[us, kind]:
-            n = _emit(moves, row_, n, DROPS + kind, empty)
+            n = _emit(moves, row, n, DROPS + kind, empty)
     return n
 
 
@@ -288,12 +288,12 @@ def _pawn_mates(s, us, own, enemy):
     """Whether a pawn of ``us`` put before the enemy king (on an empty square) mates it."""
     them = 1 - us
     king = np.int64(s.kings[them])
-    square, _ = first(side_row(PAWN_STEPS, them, king))
+    square, _ = first(side_lookup(PAWN_STEPS, them, king))
     occupied = own | enemy | bit(square)
     if not attackers(s, square, us, occupied):
         return False  # the king takes it
     guarded = _attacked_squares(s, us, occupied & ~bit(king), king)
-    if row(KING_STEPS, king) & ~enemy & ~guarded:
+    if lookup(KING_STEPS, king) & ~enemy & ~guarded:
         return False
     capturers = attackers(s, square, them, occupied) & ~bit(king)
     while capturers:
@@ -305,21 +305,21 @@ def _pawn_mates(s, us, own, enemy):
 
 
 @device
-def generate(s, moves, row_):
-    """Write the legal moves to moves[row_] and return their number (i64); with ``moves`` None only count them."""
+def generate(s, moves, row):
+    """Write the legal moves to moves[row] and return their number (i64); with ``moves`` None only count them."""
     us = np.int64(s.turn)
     own, enemy = set_of(s, BLACK_MEN + us), set_of(s, BLACK_MEN + 1 - us)
     king = np.int64(s.kings[us])
     occupied = own | enemy
     evasions, pinned, checkers = _pins_and_checks(s, us, own, enemy, king)
     danger = _attacked_squares(s, 1 - us, occupied & ~bit(king), king)
-    n = _emit(moves, row_, 0, king, row(KING_STEPS, king) & ~(own | danger))
+    n = _emit(moves, row, 0, king, lookup(KING_STEPS, king) & ~(own | danger))
     if checkers > 1:
         return n
-    n = _board_moves(s, moves, row_, n, us, own, occupied, king, evasions, pinned)
+    n = _board_moves(s, moves, row, n, us, own, occupied, king, evasions, pinned)
     empty = evasions & ~occupied
     if empty:
-        n = _drops(s, moves, row_, n, us, own, enemy, empty)
+        n = _drops(s, moves, row, n, us, own, enemy, empty)
     return n
 
 
@@ -499,7 +499,7 @@ def can_declare(s):
     the 24-point rule (24 to 30 points are a draw by agreement there, not a win).
     """
     us = np.int64(s.turn)
-    zone = row(ZONES, us)
+    zone = lookup(ZONES, us)
     if s.declaration == NO_RULE or s.checked or not zone & bit(np.int64(s.kings[us])):
         return False
     men = zone & set_of(s, BLACK_MEN + us)
