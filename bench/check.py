@@ -21,7 +21,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from .. import __version__
 from ..engine.engine import Engine
 from ..engine.errors import AzError
-from ..engine.evaluator import available_providers
+from ..engine.evaluator import available_providers, embedded_net
 from ..engine.games import game_names, get_game
 from ..engine.info import BestMove, ThinkingInfo
 from ..engine.jit import cache_directory, cache_problem, compiled_kernels
@@ -240,9 +240,15 @@ def main(args: argparse.Namespace) -> int:
     check_machine(report, where)
     check_onnxruntime(report, where)
     check_cache(report)
+    games = [name for name in game_names() if embedded_net(name)]
     for name in game_names():
-        check_game(report, name, args.seconds)
-    protocols = sorted({get_game(name).protocol for name in game_names()})
+        if name in games:
+            check_game(report, name, args.seconds)
+        else:
+            report.hint(name, f"no net inside this package; make one with az-engine train --game {name}")
+    if not games:
+        report.bad("nets", f"there is no net inside this package: {where.pip} install --force-reinstall az-engine")
+    protocols = sorted({get_game(name).protocol for name in games})
     for protocol in protocols:
         check_command(report, protocol, where)
     if report.failed:

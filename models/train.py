@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from ..engine.errors import DataError, NetError, OptionError
 from ..engine.games import game_names, get_game
 from ..engine.games.base import Game
-from . import labelled, pgn
+from . import labelled, labelled_shogi, pgn
 from .card import Release, card, release
 from .checkpoint import load_newest
 from .dataset import Positions
@@ -27,9 +27,11 @@ from .files import RunLock, write_atomically
 from .learner import Hooks, Intervals, Learner, LearnerConfig, Length, Measured, run
 from .log import read_config
 from .network import Kind, NetConfig, PolicyHead, ValueHead, paper
+from .shards import ShardFormat, TargetOptions
 
 HELP = "train a network on labelled positions or PGN files"
 LICENCE = "GPL-3.0-or-later"
+FORMATS = {"chess": labelled.FORMAT, "shogi": labelled_shogi.FORMAT}  # of .npz shards, by game
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -130,7 +132,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     group = parser.add_argument_group("targets")
     add = group.add_argument
-    targets = labelled.TargetOptions()
+    targets = TargetOptions()
     add(
         "--policy",
         choices=("soft", "best", "played"),
@@ -217,9 +219,9 @@ def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
     return NetConfig(game.planes, game.num_actions, **{name: getattr(args, name) for name in names})
 
 
-def target_options(args: argparse.Namespace) -> labelled.TargetOptions:
+def target_options(args: argparse.Namespace) -> TargetOptions:
     """How labels become targets."""
-    return labelled.TargetOptions(
+    return TargetOptions(
         policy=args.policy,
         temperature=args.temperature,
         centipawns=args.centipawns,
@@ -227,6 +229,13 @@ def target_options(args: argparse.Namespace) -> labelled.TargetOptions:
         teacher=args.teacher_weight,
         mask=not args.no_mask,
     )
+
+
+def shard_format(game: Game) -> ShardFormat:
+    """How the game's labelled records are laid out. Errors: DataError when there is no such format."""
+    if game.name not in FORMATS:
+        raise DataError(f"there are no .npz shards of {game.name}; they hold {' or '.join(FORMATS)}")
+    return FORMATS[game.name]
 
 
 def read_data(args: argparse.Namespace, game: Game, console: Console) -> tuple[Positions, Positions]:
@@ -240,7 +249,7 @@ def read_data(args: argparse.Namespace, game: Game, console: Console) -> tuple[P
     options = target_options(args)
     with console.status(f"reading {source}"):
         if shards:
-            return labelled.read_folder(game, shards, options)
+            return shard_format(game).read_folder(game, shards, options)
         if games:
             return pgn.read_files(game, games, console.print, mask=options.mask)
     raise DataError(f"{source} holds neither .npz nor .pgn files")
