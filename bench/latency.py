@@ -50,7 +50,7 @@ def _engine(game: str, environment: dict[str, str] | None = None) -> EngineProce
     protocol = get_game(game).protocol
     if protocol != "uci":
         raise OptionError(f"the engine is timed over UCI, and {game} is played over {protocol.upper()}")
-    return EngineProcess([sys.executable, "-m", "az_engine", protocol], environment)
+    return EngineProcess([sys.executable, "-P", "-m", "az_engine", protocol], environment)
 
 
 def _startup(args: argparse.Namespace) -> Iterator[Measurement]:

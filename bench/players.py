@@ -91,7 +91,7 @@ def parse_spec(text: str) -> PlayerSpec:
     for word in words:
         key, equals, value = word.partition("=")
         if word in ("default", "uniform") or key == "net":
-            command = (sys.executable, "-m", "az_engine", "uci")
+            command = (sys.executable, "-P", "-m", "az_engine", "uci")
             weights = {"default": "", "uniform": "uniform"}.get(word, value)
             if weights:
                 options["WeightsFile"] = weights if word == "uniform" else str(Path(weights).resolve())

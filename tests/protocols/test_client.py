@@ -131,7 +131,7 @@ def test_faults_are_told_apart_and_leave_no_process(how: str, fault: type[Engine
         two_moves()
     assert type(caught.value) is fault
     assert "\n" not in str(caught.value)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30
     assert all(gone(engine.pid) for engine in engines)
 
 
