@@ -12,7 +12,7 @@ from az_engine.bench.players import MoveLimit, PlayerSpec, parse_clock, parse_sp
 from az_engine.engine.errors import OptionError
 
 FAKE = Path(__file__).with_name("fake_engine.py")
-OURS = (sys.executable, "-m", "az_engine", "uci")
+OURS = (sys.executable, "-P", "-m", "az_engine", "uci")
 
 
 def fake(fault: str = "", at: int = 1, **limits: int) -> PlayerSpec:
