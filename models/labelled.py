@@ -79,17 +79,16 @@ class TargetOptions:
     mask: bool = True  # give the legal actions, so that illegal moves are left out of the softmax
 
 
-def read_shard(path: Path) -> Records:
-    """The records of one file, checked. Errors: DataError, naming the file and what is wrong with it."""
+def read_arrays(path: Path, names: tuple[str, ...]) -> list[NDArray[Any]]:
+    """The arrays of those names in an .npz file; nothing is unpickled. Errors: DataError naming what is wrong."""
     try:
         with zipfile.ZipFile(path) as archive:
-            member = archive.getinfo("d.npy")
-            if member.file_size > MAX_SHARD_BYTES:
-                raise DataError(
-                    f"{path.name} would unpack to {member.file_size >> 20} MiB; split it into smaller shards"
-                )
-            content = archive.read(member)
-        records = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+            members = [archive.getinfo(f"{name}.npy") for name in names]
+            size = sum(member.file_size for member in members)
+            if size > MAX_SHARD_BYTES:
+                raise DataError(f"{path.name} would unpack to {size >> 20} MiB; split it into smaller shards")
+            contents = [archive.read(member) for member in members]
+        return [np.lib.format.read_array(io.BytesIO(content), allow_pickle=False) for content in contents]
     except DataError:
         raise
     except (
@@ -103,6 +102,11 @@ def read_shard(path: Path) -> Records:
         MemoryError,
     ) as error:
         raise DataError(f"{path.name} is no shard of labelled records ({error}); remove it or make it again") from error
+
+
+def read_shard(path: Path) -> Records:
+    """The records of one file, checked. Errors: DataError, naming the file and what is wrong with it."""
+    (records,) = read_arrays(path, ("d",))
     if records.dtype != RECORD or records.ndim != 1:
         found = str(records.dtype)[:80]
         raise DataError(f"{path.name} holds an array of {found}, not of labelled records; remove it or make it again")
@@ -234,9 +238,15 @@ def read_folder(game: Game, paths: list[Path], options: TargetOptions) -> tuple[
 
     Files named ``holdout*`` are the hold-out; without any, every 50th game is. Errors: DataError.
     """
-    paths = sorted(paths)
-    training = [read_shard(p) for p in paths if not p.name.startswith("holdout")]
-    holdout = [read_shard(p) for p in paths if p.name.startswith("holdout")]
+    records, kept = hold_out([(path, read_shard(path)) for path in sorted(paths)])
+    text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
+    return to_positions(game, records, options, text), to_positions(game, kept, options, text)
+
+
+def hold_out(shards: list[tuple[Path, Records]]) -> tuple[Records, Records]:
+    """(records to train on, records held out) by the files' names or else the games' numbers. Errors: DataError."""
+    training = [records for path, records in shards if not path.name.startswith("holdout")]
+    holdout = [records for path, records in shards if path.name.startswith("holdout")]
     if not training:
         raise DataError("there is no .npz file to train on besides the hold-out")
     records = np.concatenate(training)
@@ -248,5 +258,4 @@ def read_folder(game: Game, paths: list[Path], options: TargetOptions) -> tuple[
         kept, records = records[out], records[~out]
     if not len(records) or not len(kept):
         raise DataError("too few games to hold some out; give more data")
-    text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
-    return to_positions(game, records, options, text), to_positions(game, kept, options, text)
+    return records, kept

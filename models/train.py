@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from ..engine.errors import DataError, NetError, OptionError
 from ..engine.games import game_names, get_game
 from ..engine.games.base import Game
-from . import labelled, pgn
+from . import labelled, labelled_go, pgn
 from .card import Release, card, release
 from .checkpoint import load_newest
 from .dataset import Positions
@@ -30,6 +30,7 @@ from .network import Kind, NetConfig, PolicyHead, ValueHead, paper
 
 HELP = "train a network on labelled positions or PGN files"
 LICENCE = "GPL-3.0-or-later"
+_SHARD_READERS = {"chess": labelled.read_folder, "go": labelled_go.read_folder}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder (or file) of .npz shards made by az-engine label, or of .pgn files",
     )
     add("--game", default="chess", choices=game_names(), help="the game")
+    add("--size", type=int, default=0, help="lines of the board, in games that have several; 0 = the game's own")
     add("--out", metavar="RUN", required=True, type=Path, help="folder of the run: checkpoints, log, nets, card")
     add("--name", default="", help="the net's name in its metadata and card; empty = game and architecture")
     add("--about-data", default="", help="where DATA comes from and how to make it again: a sentence for the card")
@@ -156,6 +158,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=targets.teacher,
         help="weight of the teacher's chances; the rest is the game's result",
     )
+    add(
+        "--symmetries",
+        action="store_true",
+        help="turn and mirror each position at random, in games that allow it (agz: always; az: never)",
+    )
     add("--no-mask", action="store_true", help="let the policy's softmax run over illegal moves too")
 
     group = parser.add_argument_group("running")
@@ -182,7 +189,7 @@ def main(args: argparse.Namespace) -> int:
     """Run the command. Errors: AzError."""
     torch.set_num_threads(args.threads)
     console = Console(stderr=True)
-    game = get_game(args.game)
+    game = get_game(args.game).sized(args.size) if args.size else get_game(args.game)
     config = LearnerConfig(**{f.name: getattr(args, f.name) for f in fields(LearnerConfig)})
     net = net_config(args, game)
     if args.device != "cpu" and not torch.cuda.is_available():
@@ -191,6 +198,7 @@ def main(args: argparse.Namespace) -> int:
         )
     with RunLock(args.out):
         train, heldout = read_data(args, game, console)
+        train.symmetries = args.symmetries
         train.history = heldout.history = net.history
         console.print(f"{train.description}, {len(heldout):,} held out; {net.architecture}")
         learner = Learner(game, net, config, device=args.device)
@@ -240,7 +248,10 @@ def read_data(args: argparse.Namespace, game: Game, console: Console) -> tuple[P
     options = target_options(args)
     with console.status(f"reading {source}"):
         if shards:
-            return labelled.read_folder(game, shards, options)
+            reader = _SHARD_READERS.get(game.name)
+            if reader is None:
+                raise DataError(f"there is no reader of .npz shards for {game.name} yet")
+            return reader(game, shards, options)
         if games:
             return pgn.read_files(game, games, console.print, mask=options.mask)
     raise DataError(f"{source} holds neither .npz nor .pgn files")
@@ -282,7 +293,7 @@ class Work:
             "game": self.game.name,
             "net": self.learner.net_config.to_json(),
             "learner": asdict(self.learner.config),
-            "targets": asdict(target_options(self.args)),
+            "targets": asdict(target_options(self.args)) | ({"symmetries": True} if self.args.symmetries else {}),
             "data": self.train_data.description,
             "command": self.first_command,
         }

@@ -1,9 +1,9 @@
 """Go over GTP, on any board from 2x2 to 25x25.
 
 Read :mod:`state` and :mod:`board` first, then :mod:`rules` with :mod:`rulesets`, :mod:`planes` and :mod:`symmetries`
-(what a net sees and says), :mod:`notation`, and :mod:`leaves`, the kernel the search calls. The kernels read the board's
-size from the states, so that one compilation serves every size; a :class:`Go` has one size because a net's input has.
-Komi and rule set are part of each state.
+(what a net sees and says), :mod:`notation`, and :mod:`leaves`, the kernel the search calls. The kernels read the
+board's size from the states, so that one compilation serves every size; a :class:`Go` has one size because a net's
+input has. Komi and rule set are part of each state.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Positions as one line of text, and moves as GTP writes them.
 
-A position is ``BOARD SIDE KO KOMI RULES HANDICAP PASSES PLY``, of which the first two are needed: the rows from the top,
-separated by "/", with X (black), O (white) and numbers of empty points; b or w; the point that may not be retaken or -;
-komi; the rule set; black's handicap stones; passes just made; moves so far. The 3x3 board with a black stone in its
-middle is ``3/1X1/3 w - 7.5 tromp-taylor 0 0 1``.
+A position is ``BOARD SIDE KO KOMI RULES HANDICAP PASSES PLY``, of which the first two are needed: the rows from the
+top, separated by "/", with X (black), O (white) and numbers of empty points; b or w; the point that may not be retaken
+or -; komi; the rule set; black's handicap stones; passes just made; moves so far. The 3x3 board with a black stone in
+its middle is ``3/1X1/3 w - 7.5 tromp-taylor 0 0 1``.
 """
 
 from __future__ import annotations
@@ -120,7 +120,9 @@ def _parse_board(text: str) -> np.ndarray:
         tokens = _TOKEN.findall(row)
         width = sum(1 if token in "XO" else int(token) for token in tokens)
         if "".join(tokens) != row or width != size:
-            raise PositionError(f"row {number + 1} from the top, {_quote(row)}, is not {size} points of X, O and numbers")
+            raise PositionError(
+                f"row {number + 1} from the top, {_quote(row)}, is not {size} points of X, O and numbers"
+            )
         column = 0
         for token in tokens:
             if token in "XO":

@@ -42,10 +42,12 @@ def occurred(past, seen, count, what):
     bit = what & _BITS
     if not (seen[bit >> np.uint64(6)] >> (bit & np.uint64(63))) & _1:
         return False
+    found = False
     for i in range(count):
         if past[i] == what:
-            return True
-    return False
+            found = True
+            break
+    return found
 
 
 @device
@@ -97,7 +99,7 @@ def score(b, s):
     if kind == BONUS_N:
         bonus = np.int64(s.handicap)
     elif kind == BONUS_N_MINUS_1:
-        bonus = max(np.int64(s.handicap) - 1, 0)
+        bonus = max(np.int64(s.handicap) - 1, np.int64(0))
     return 2 * (area(b) - bonus) - np.int64(s.komi)
 
 
@@ -192,8 +194,8 @@ def _perft(b, states, moves, depth, past, seen, count):
 def random_games(size, rules, limit, count, seed):
     """Play ``count`` games of random legal moves; returns (moves played, black's wins at komi 0).
 
-    Each move is drawn evenly from the legal points, superko included; a pass only where there is none. A game ends after
-    two passes or ``limit`` moves, and is scored. For benches: nothing is allocated but at the start.
+    Each move is drawn evenly from the legal points, superko included; a pass only where there is none. A game ends
+    after two passes or ``limit`` moves, and is scored. For benches: nothing is allocated but at the start.
     """
     boards = np.empty(1, BOARD)
     b = boards[0]
@@ -212,7 +214,7 @@ def random_games(size, rules, limit, count, seed):
             candidates[p] = p
         ply = 0
         while ply < limit and passes < 2:
-            move = b.points
+            move = np.int64(b.points)
             untried = b.points
             while untried:
                 rng ^= rng << np.uint64(13)

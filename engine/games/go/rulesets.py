@@ -49,7 +49,7 @@ def rule_set(name: str) -> RuleSet:
     known = ", ".join(rules.name for rules in RULE_SETS)
     if name in _UNSUPPORTED:
         raise PositionError(
-            f"{name} rules count territory, for which dead stones must be agreed on; only area scoring is offered: {known}"
+            f"{name} rules count territory and need agreement on dead stones; area scoring alone is offered: {known}"
         )
     raise PositionError(f"no rule set is called {name[:40]!r}; there are {known}")
 

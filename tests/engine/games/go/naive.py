@@ -1,4 +1,4 @@
-"""Go the slow and obvious way: boards as tuples, flood fill, every earlier board remembered. The oracle of the tests."""
+"""Go the slow and obvious way, the tests' oracle: boards as tuples, flood fill, every earlier board remembered."""
 
 from __future__ import annotations
 
@@ -77,7 +77,10 @@ class NaiveGame:
             return (after, 1 - self.turn) not in self.past
         if len(self.past) < 2 or after != self.past[-2][0]:
             return True
-        before, now = self.past[-2][0], self.board  # simple ko: one stone was taken by a stone that stands alone in atari
+        before, now = (
+            self.past[-2][0],
+            self.board,
+        )  # simple ko: one stone was taken by a stone that stands alone in atari
         taken = [p for p in range(self.size**2) if before[p] == self.turn and now[p] == EMPTY]
         lost = [p for p in range(self.size**2) if now[p] == 1 - self.turn and after[p] == EMPTY]
         return not (len(taken) == 1 and taken[0] == point and len(lost) == 1)

@@ -70,7 +70,9 @@ def test_symmetries(size: int) -> None:
     for row in images:  # neighbours stay neighbours: such a map of the board is one of its eight symmetries
         for p in range(size * size):
             q = np.abs(np.array(divmod(int(row[p]), size))[:, None] - np.array(np.divmod(row[:-1], size))).sum(axis=0)
-            before = np.abs(np.array(divmod(p, size))[:, None] - np.array(np.divmod(np.arange(size**2), size))).sum(axis=0)
+            before = np.abs(np.array(divmod(p, size))[:, None] - np.array(np.divmod(np.arange(size**2), size))).sum(
+                axis=0
+            )
             assert (q == before).all()
     planes = np.zeros((8 * size**2, 1, size, size), np.uint8)
     which, points = np.repeat(np.arange(8), size**2), np.tile(np.arange(size**2), 8)
