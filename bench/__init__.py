@@ -1,1 +1,1 @@
-"""Measuring: speed, perft, matches and ratings, and the check of an installation. Knows protocols and engine, no torch."""
+"""Measuring: speed, perft, matches and ratings, the check of an installation. Knows protocols and engine, no torch."""

@@ -29,6 +29,8 @@ class Ending:
 class Arbiter(Protocol):
     """A game in progress."""
 
+    sides: tuple[str, str]  # names of first and second player in the record's headers
+
     @property
     def turn(self) -> int:
         """0 while the first player is to move, 1 while the second is."""
@@ -48,6 +50,8 @@ class Arbiter(Protocol):
 
 class ChessArbiter:
     """Standard chess by python-chess; PGN records."""
+
+    sides = ("White", "Black")
 
     def __init__(self, root: str | None = None) -> None:
         """Errors: PositionError for a FEN that is no legal position."""

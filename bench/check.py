@@ -21,7 +21,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from .. import __version__
 from ..engine.engine import Engine
 from ..engine.errors import AzError
-from ..engine.evaluator import available_providers
+from ..engine.evaluator import available_providers, embedded_net
 from ..engine.games import game_names, get_game
 from ..engine.info import BestMove, ThinkingInfo
 from ..engine.jit import cache_directory, cache_problem, compiled_kernels
@@ -159,7 +159,8 @@ def check_game(report: Report, game_name: str, seconds: float) -> None:
                 engine.ready(on_progress)
             compiled = compiled_kernels() - compiled
             how = f"{compiled} kernels compiled, net loaded" if compiled else "kernels and net loaded"
-            report.good(game_name, f"{how} in {time.perf_counter() - began:.1f} s")
+            runner = engine.description.rpartition("; ")[2]
+            report.good(game_name, f"{how} in {time.perf_counter() - began:.1f} s; the net runs on {runner}")
             engine.set_position(None, [])
             best, info = _search(engine, seconds)
         finally:
@@ -181,7 +182,8 @@ def check_game(report: Report, game_name: str, seconds: float) -> None:
 def _progress(title: str) -> Iterator[Callable[[str], None]]:
     """A bar on stderr while the engine loads; what it yields names the step at work."""
     columns = (TextColumn("{task.description}"), BarColumn(pulse_style="cyan"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(title, total=None)
         yield lambda step: bar.update(task, description=f"{title}: {step[:60]}")
 
@@ -238,9 +240,15 @@ def main(args: argparse.Namespace) -> int:
     check_machine(report, where)
     check_onnxruntime(report, where)
     check_cache(report)
+    games = [name for name in game_names() if embedded_net(name)]
     for name in game_names():
-        check_game(report, name, args.seconds)
-    protocols = sorted({get_game(name).protocol for name in game_names()})
+        if name in games:
+            check_game(report, name, args.seconds)
+        else:
+            report.hint(name, f"no net inside this package; make one with az-engine train --game {name}")
+    if not games:
+        report.bad("nets", f"there is no net inside this package: {where.pip} install --force-reinstall az-engine")
+    protocols = sorted({get_game(name).protocol for name in games})
     for protocol in protocols:
         check_command(report, protocol, where)
     if report.failed:

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal, TypeVar, get_args
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -36,7 +37,8 @@ Let two engines, A and B, play each other, and print A's result with its Elo dif
 is played with both colours. Losses on time, illegal moves, crashes and stalls are counted apart. The arbiter (in chess
 python-chess) ends games at mate, stalemate, insufficient material, the third repetition and 50 moves without progress.
 
-A player (SPEC) is {SPEC_HELP}.
+A player (SPEC) is
+{SPEC_HELP}
 
 examples:
   az-engine match -A default -B uniform --games 20 --nodes 200
@@ -44,8 +46,30 @@ examples:
       -B "cmd=stockfish option.UCI_LimitStrength=true option.UCI_Elo=1350 nodes=2000"
   az-engine match -A default -B "net=other.onnx" --games 100 --tc 10+0.1 --concurrency 2"""
 
-_FLAG = 1.0  # ms: measured overstep that is still rounding
+_FLAG_MS = 1.0  # overstep of a clock that is still rounding
+_HOUR_MS = 3_600_000  # shown on the clock of a player without one
+_READY_S = 60.0  # an engine may compile or load at the first isready
+_UNTIMED_S = 300.0  # after which a move without a limit of time counts as a stall
 _RESULTS: tuple[Result, Result] = ("1-0", "0-1")
+
+FaultKind = Literal["time loss", "illegal move", "crash", "stall"]
+FAULTS: tuple[FaultKind, ...] = get_args(FaultKind)
+
+
+_KINDS: dict[type[EngineProcessError], FaultKind] = {
+    EngineDied: "crash",
+    EngineStalled: "stall",
+    EngineMisbehaved: "illegal move",
+}
+T = TypeVar("T")
+
+
+class PlayerFault(Exception):
+    """A player has lost its game by itself."""
+
+    def __init__(self, kind: FaultKind, text: str) -> None:
+        super().__init__(text)
+        self.kind: FaultKind = kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +128,7 @@ class Match:
         errors: list[BaseException] = []
 
         def work() -> None:
-            seats: list[UciPlayer | None] = [None, None]
+            seats: list[UciClient | None] = [None, None]
             try:
                 while not stop.is_set():
                     game = self._play(numbers.get_nowait(), seats)
@@ -137,14 +161,13 @@ class Match:
         if errors:
             raise errors[0]
 
-    def _play(self, number: int, seats: list[UciPlayer | None]) -> Game:
+    def _play(self, number: int, seats: list[UciClient | None]) -> Game:
         """One game; a player that fails leaves its seat, and a new process takes it for the next game."""
         opening, first = self.openings[number // 2], number % 2
         arbiter = new_arbiter(self.game, opening.root)
-        moves: list[str] = []
         for move in opening.moves:
             arbiter.push(move)
-            moves.append(move)
+        moves = list(opening.moves)
         thoughts = [""] * len(moves)
         limits = [player.limit for player in self.players]
         left = [float(limit.base_ms or 0) for limit in limits]
@@ -153,69 +176,75 @@ class Match:
         mover = first
         try:
             for mover in (0, 1):
-                self._seat(mover, seats).new_game()
+                self._ask(mover, seats, UciClient.new_game)
             while ending is None:
                 mover = arbiter.turn ^ first
-                limit, player = limits[mover], self._seat(mover, seats)
-                move, spent = player.think(opening.root, moves, limit, self._clock(limits, left, first, arbiter.turn))
-                self._charge(mover, limit, left, spent)
+                wanted = self._limits(limits, left, first, mover)
+                answer = self._ask(mover, seats, lambda player: player.play(opening.root, moves, wanted))  # noqa: B023
+                self._charge(mover, left, 1000 * answer.seconds)
                 try:
-                    arbiter.push(move)
+                    arbiter.push(answer.move or "(none)")
                 except IllegalMoveError as error:
                     raise PlayerFault("illegal move", str(error)) from None
-                moves.append(move)
-                thoughts.append(f"{spent / 1000:.3f} s")
+                moves.append(answer.move or "")
+                thoughts.append(f"{answer.seconds:.3f} s")
                 ending = arbiter.ending()
                 if ending is None and len(moves) >= self.max_plies:
                     ending = Ending("1/2-1/2", f"stopped after {self.max_plies} plies")
         except PlayerFault as failure:
             fault = failure
             ending = Ending(_RESULTS[mover ^ first ^ 1], f"{self.players[mover].name}: {failure.kind}, {failure}")
-            if failure.kind in ("crash", "stall"):
-                self._vacate(mover, seats)
         assert ending is not None
-        headers = {
-            "Event": "az-engine match",
-            "Date": datetime.now(UTC).strftime("%Y.%m.%d"),
-            "Round": str(number + 1),
-            "White": self.players[first].name,
-            "Black": self.players[1 - first].name,
-            "WhiteLimit": str(limits[first]),
-            "BlackLimit": str(limits[1 - first]),
-            "Opening": opening.name,
-            "Termination": "normal" if fault is None else fault.kind,
-        }
+        headers = {"Event": "az-engine match", "Date": datetime.now(UTC).strftime("%Y.%m.%d"), "Round": str(number + 1)}
+        for side, index in zip(arbiter.sides, (first, 1 - first), strict=True):
+            headers |= {side: self.players[index].name, f"{side}Limit": str(limits[index])}
+        headers |= {"Opening": opening.name, "Termination": "normal" if fault is None else fault.kind}
         text = arbiter.record(headers, ending, thoughts)
         kind, at_fault = (None, None) if fault is None else (fault.kind, mover)
         return Game(number, first, opening, ending, tuple(moves), kind, at_fault, text)
 
-    def _seat(self, index: int, seats: list[UciPlayer | None]) -> UciPlayer:
+    def _ask(self, index: int, seats: list[UciClient | None], question: Callable[[UciClient], T]) -> T:
+        """Have a seated player do something; one whose process is gone loses its seat.
+
+        Errors: PlayerFault; EngineProcessError when a new process does not start.
+        """
         player = seats[index]
         if player is None:
-            stderr = None if self.directory is None else self.directory / f"stderr-{'AB'[index]}.log"
-            player = seats[index] = UciPlayer(self.players[index], stderr)
-        return player
+            spec = self.players[index]
+            try:
+                player = UciClient(spec.command, spec.options, ready_s=_READY_S, endless_s=_UNTIMED_S)
+            except EngineProcessError as error:
+                raise EngineProcessError(f"player {spec.name} does not start: {error}") from error
+            seats[index] = player
+        try:
+            return question(player)
+        except (EngineDied, EngineStalled, EngineMisbehaved) as error:
+            seats[index] = None
+            raise PlayerFault(_KINDS[type(error)], str(error)) from error
 
-    def _vacate(self, index: int, seats: list[UciPlayer | None]) -> None:
-        player, seats[index] = seats[index], None
-        if player is not None:
-            player.close(0.1)
-
-    def _clock(self, limits: Sequence[MoveLimit], left: Sequence[float], first: int, turn: int) -> Clock | None:
-        """Both clocks, first mover's first; None when neither player has one. Without one a player shows an hour."""
+    def _limits(self, limits: Sequence[MoveLimit], left: Sequence[float], first: int, mover: int) -> Limits:
+        """What the player to move is told: its own limit, and both clocks when one of the players has one."""
+        own = limits[mover]
         if all(limit.base_ms is None for limit in limits):
-            return None
-        shown = [round(ms) if limit.base_ms is not None else 3_600_000 for ms, limit in zip(left, limits, strict=True)]
+            return Limits(nodes=own.nodes, depth=own.depth, movetime=own.movetime_ms)
+        shown = [round(ms) if limit.base_ms is not None else _HOUR_MS for ms, limit in zip(left, limits, strict=True)]
         increments = [limit.increment_ms for limit in limits]
-        return Clock((shown[first], shown[1 - first]), (increments[first], increments[1 - first]), turn)
+        return Limits(
+            nodes=own.nodes,
+            depth=own.depth,
+            movetime=own.movetime_ms,
+            time=(shown[first], shown[1 - first]),
+            increment=(increments[first], increments[1 - first]),
+        )
 
-    def _charge(self, mover: int, limit: MoveLimit, left: list[float], spent: float) -> None:
-        """Take the time of a move off the clock. Errors: PlayerFault when there is none left."""
+    def _charge(self, mover: int, left: list[float], spent_ms: float) -> None:
+        """Take the time of a move off the player's clock, if it has one. Errors: PlayerFault when none is left."""
+        limit = self.players[mover].limit
         if limit.base_ms is None:
             return
-        left[mover] -= spent
+        left[mover] -= spent_ms
         self.worst_overstep_ms = max(self.worst_overstep_ms, -left[mover])
-        if left[mover] < -max(self.margin_ms, _FLAG):
+        if left[mover] < -max(self.margin_ms, _FLAG_MS):
             raise PlayerFault("time loss", f"{-left[mover]:.0f} ms over its time")
         left[mover] = max(left[mover], 0.0) + limit.increment_ms
 
@@ -265,7 +294,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--concurrency", type=int, default=1, metavar="N", help="games at a time (default: %(default)s)")
     add("--margin", type=float, default=0.0, metavar="MS", help="by which a clock may be overstepped")
     add("--max-plies", type=int, default=600, metavar="N", help="then a game is a draw (default: %(default)s)")
-    add("--out", type=Path, metavar="DIR", help="write games.pgn, result.json and the engines' stderr there")
+    add("--out", type=Path, metavar="DIR", help="write games.pgn and result.json there")
     add("--json", action="store_true", help="print the result as one JSON object")
 
 
@@ -329,8 +358,7 @@ def _show(match: Match) -> None:
     print(" against ".join(f"{player.name} ({player.limit})" for player in match.players))
     for letter, index in (("A", 0), ("B", 1)):
         faults = match.faults(index)
-        kinds: tuple[FaultKind, ...] = ("time loss", "illegal move", "crash", "stall")
-        print(f"{letter}: " + ", ".join(f"{kind} {faults[kind]}" for kind in kinds))
+        print(f"{letter}: " + ", ".join(f"{kind} {faults[kind]}" for kind in FAULTS))
     for first, turn in ((0, "first"), (1, "second")):
         points = Counter(game.points for game in match.finished if game.first == first)
         print(f"A moving {turn}: +{points[1.0]} ={points[0.5]} -{points[0.0]}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import json
 import shlex
 import shutil
@@ -12,6 +13,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from ..engine.errors import AzError, DataError, EngineProcessError, OptionError
 from ..engine.games import get_game
@@ -20,25 +22,27 @@ from .measure import Measurement, show
 from .process import EngineProcess
 
 ROUNDS = 3
-DEFAULT_DEPTH = 6
-PEERS = {"chess": "stockfish"}  # programs that answer `go perft N`, looked for on PATH and in /usr/games
+DEFAULT_DEPTHS = {"chess": 6, "shogi": 5}  # some seconds; another game: 4
+PROGRAMS = {"chess": "stockfish"}  # peers that answer `go perft N`, looked for on PATH and in /usr/games
 _PEER_SECONDS = 600.0
+_POSITION = {"uci": "position fen", "usi": "position sfen"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """A position, or a file of counts."""
-    parser.add_argument("--fen", metavar="POSITION", help="count from here (default: the start position)")
+    parser.add_argument("--fen", metavar="POSITION", help="count from this FEN or SFEN (default: the start position)")
+    depths = ", ".join(f"{game} {depth}" for game, depth in DEFAULT_DEPTHS.items())
+    parser.add_argument("--depth", type=int, metavar="N", help=f"plies to count (default: {depths})")
     parser.add_argument(
-        "--depth", type=int, default=DEFAULT_DEPTH, metavar="N", help="plies to count (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--peer", metavar="CMD", help="a UCI engine to time beside us (default: stockfish if installed)"
+        "--peer",
+        metavar="CMD",
+        help="an engine with `go perft` to time beside us (default: stockfish, or for shogi cshogi, if installed)",
     )
     parser.add_argument(
         "--suite",
         type=Path,
         metavar="FILE",
-        help="check every count of a JSON-lines file: fen, variant, perft [n1, n2, ...]",
+        help="check every count of a JSON-lines file: fen or sfen, variant, perft [n1, n2, ...]",
     )
     parser.add_argument("--max-nodes", type=int, metavar="N", help="with --suite: leave out counts greater than N")
 
@@ -48,40 +52,121 @@ def main(args: argparse.Namespace) -> int:
     game = get_game(args.game)
     if args.suite is not None:
         return check_suite(game, args.suite, args.max_nodes, as_json=args.json)
-    if args.depth < 1:
+    depth = DEFAULT_DEPTHS.get(game.name, 4) if args.depth is None else args.depth
+    if depth < 1:
         raise OptionError("--depth must be 1 or more")
-    peer = _find_peer(args.game, args.peer)
-    title = f"perft {args.depth} of {args.fen or 'the start position'}"
-    show(_speed(game, args.fen, args.depth, peer, title), as_json=args.json)
+    title = f"perft {depth} of {args.fen or 'the start position'}"
+    show(_speed(game, args.fen, depth, args.peer, title), as_json=args.json)
     return 0
 
 
-def _speed(game: Game, fen: str | None, depth: int, peer: list[str] | None, title: str) -> Iterator[Measurement]:
+class Peer(Protocol):
+    """Another program or library that counts leaves."""
+
+    name: str  # what it is and how it is timed
+
+    def count(self, position: str, depth: int) -> tuple[int, float]:
+        """(leaves, seconds). Errors: EngineProcessError."""
+
+    def close(self) -> None:
+        """End it."""
+
+
+class ProgramPeer:
+    """An engine that answers ``go perft N``."""
+
+    def __init__(self, command: list[str], protocol: str) -> None:
+        """Errors: EngineProcessError when it cannot be started."""
+        self._process = EngineProcess(command)
+        self.name = f"{self._process.name}, timed from `go perft` to its answer"
+        self._position = _POSITION.get(protocol, "position")
+
+    def count(self, position: str, depth: int) -> tuple[int, float]:
+        """See :class:`Peer`."""
+        self._process.send("isready")
+        self._process.until("readyok", _PEER_SECONDS)
+        self._process.send(f"{self._position} {position}")
+        start = time.perf_counter()
+        self._process.send(f"go perft {depth}")
+        arrival, line = self._process.until("Nodes", _PEER_SECONDS)
+        return int(line.split()[-1]), arrival - start
+
+    def close(self) -> None:
+        """See :class:`Peer`."""
+        self._process.close()
+
+
+class CshogiPeer:
+    """The library cshogi, in a Python loop; it too only counts the last ply."""
+
+    def __init__(self) -> None:
+        """Errors: ImportError where it is not installed."""
+        import cshogi
+
+        self.name = f"cshogi {importlib.metadata.version('cshogi')} in a Python loop"
+        self._board = cshogi.Board()
+
+    def count(self, position: str, depth: int) -> tuple[int, float]:
+        """See :class:`Peer`."""
+        self._board.set_sfen(position)
+        start = time.perf_counter()
+        return self._leaves(depth), time.perf_counter() - start
+
+    def _leaves(self, depth: int) -> int:
+        moves = self._board.legal_moves
+        if depth == 1:
+            return len(moves)
+        total = 0
+        for move in moves:
+            self._board.push(move)
+            total += self._leaves(depth - 1)
+            self._board.pop()
+        return total
+
+    def close(self) -> None:
+        """See :class:`Peer`."""
+
+
+def _find_peer(game: Game, command: str | None) -> Peer | None:
+    """The named peer, or the one that is usual for the game if it is installed. Errors: EngineProcessError."""
+    if command:
+        return ProgramPeer(shlex.split(command), game.protocol)
+    if game.name == "shogi":
+        try:
+            return CshogiPeer()
+        except ImportError:
+            return None
+    name = PROGRAMS.get(game.name)
+    found = name and (shutil.which(name) or shutil.which(name, path="/usr/games"))
+    return ProgramPeer([found], game.protocol) if found else None
+
+
+def _speed(game: Game, fen: str | None, depth: int, command: str | None, title: str) -> Iterator[Measurement]:
     line, notes = (game.initial(), []) if fen is None else game.parse_position(fen)
     for note in notes:
         print(note, file=sys.stderr)
     state = line[-1]
     game.perft(state, 2)  # loads the kernels
-    process = None if peer is None else EngineProcess(peer)
+    peer = _find_peer(game, command)
     own, other, ratios = [], [], []
     try:
         for _ in range(ROUNDS):
             nodes, seconds = _count(game, state, depth)
             own.append(nodes / seconds)
-            if process is not None:
-                their_nodes, their_seconds = _ask(process, game.format_position(state), depth)
+            if peer is not None:
+                their_nodes, their_seconds = peer.count(game.format_position(state), depth)
                 if their_nodes != nodes:
-                    raise EngineProcessError(f"{peer} counts {their_nodes:,} leaves where we count {nodes:,}")
+                    raise EngineProcessError(f"{peer.name} counts {their_nodes:,} leaves where we count {nodes:,}")
                 other.append(their_nodes / their_seconds)
                 ratios.append(own[-1] / other[-1])
     finally:
-        if process is not None:
-            process.close()
+        if peer is not None:
+            peer.close()
     yield Measurement(
         title,
         statistics.median(own),
         "nodes/s",
-        peer=None if peer is None else f"{Path(peer[0]).name}, timed from `go perft` to its answer",
+        peer=None if peer is None else peer.name,
         peer_value=statistics.median(other) if other else None,
         ratio=statistics.median(ratios) if ratios else None,
         note=f"{nodes:,} leaves, one thread, last ply counted in bulk, median of {ROUNDS}",
@@ -93,25 +178,6 @@ def _count(game: Game, state: State, depth: int) -> tuple[int, float]:
     start = time.perf_counter()
     nodes = sum(game.perft(state, depth).values())
     return nodes, time.perf_counter() - start
-
-
-def _find_peer(game: str, command: str | None) -> list[str] | None:
-    if command:
-        return shlex.split(command)
-    name = PEERS.get(game)
-    found = name and (shutil.which(name) or shutil.which(name, path="/usr/games"))
-    return [found] if found else None
-
-
-def _ask(process: EngineProcess, position: str, depth: int) -> tuple[int, float]:
-    """(leaves, seconds) of a peer that is already running. Errors: EngineProcessError."""
-    process.send("isready")
-    process.until("readyok", _PEER_SECONDS)
-    process.send(f"position fen {position}")
-    start = time.perf_counter()
-    process.send(f"go perft {depth}")
-    arrival, line = process.until("Nodes", _PEER_SECONDS)
-    return int(line.split()[-1]), arrival - start
 
 
 @dataclass(frozen=True, slots=True)

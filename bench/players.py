@@ -11,10 +11,15 @@ from pathlib import Path
 from ..engine.errors import OptionError
 
 SPEC_HELP = """\
-'default' (this engine and its own net), 'uniform' (this engine without a net), 'net=FILE.onnx' (this engine and that
-net) or 'cmd=PROGRAM' (any UCI engine; with arguments: cmd="PROGRAM ARGUMENTS"). Behind it, separated by blanks:
-name=TEXT, option.NAME=VALUE (with blanks: "option.Move Overhead=50") and a limit of its own: nodes=N, movetime=MS,
-depth=N or tc=BASE+INCREMENT in seconds"""
+  default           this engine with the net inside the package
+  uniform           this engine without a net
+  net=FILE.onnx     this engine with that net
+  cmd=PROGRAM       any UCI engine; with arguments cmd="PROGRAM ARGUMENTS"
+and behind it, separated by blanks:
+  name=TEXT         what to call it
+  option.NAME=VALUE an option of the engine; with blanks "option.Move Overhead=50"
+  nodes=N, depth=N, movetime=MS, tc=BASE+INCREMENT in seconds: a limit of its own"""
+_KINDS = "a player is default, uniform, net=FILE or cmd=PROGRAM, see az-engine match --help"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,7 @@ def parse_spec(text: str) -> PlayerSpec:
                 options["WeightsFile"] = weights if word == "uniform" else str(Path(weights).resolve())
             name = name or (Path(value).stem if key == "net" else f"az-engine {word}")
         elif not equals:
-            raise OptionError(f"player {text!r}: {word!r} is not understood; a player is {SPEC_HELP}")
+            raise OptionError(f"player {text!r}: {word!r} is not understood; {_KINDS}")
         elif key == "cmd":
             command = tuple(shlex.split(value))
             name = name or (Path(command[0]).name if command else "")
@@ -107,7 +112,7 @@ def parse_spec(text: str) -> PlayerSpec:
                 raise OptionError(f"player {text!r}: {key} must be a whole number of 1 or more, not {value!r}")
             limit["movetime_ms" if key == "movetime" else key] = int(value)
         else:
-            raise OptionError(f"player {text!r}: {word!r} is not understood; a player is {SPEC_HELP}")
+            raise OptionError(f"player {text!r}: {word!r} is not understood; {_KINDS}")
     if not command:
-        raise OptionError(f"player {text!r} names no engine; a player is {SPEC_HELP}")
+        raise OptionError(f"player {text!r} names no engine; {_KINDS}")
     return PlayerSpec(name, command, options, MoveLimit(**limit))

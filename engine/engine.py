@@ -80,7 +80,8 @@ class Engine:
         if self._tree is not None:
             return
         if on_progress is not None:
-            jit.on_compile(lambda name: on_progress(f"compiling {name}"))
+            why = ["compiling for this machine, once, about ten seconds: "]
+            jit.on_compile(lambda name: on_progress((why.pop() if why else "compiling ") + name))
         try:
             _warm_up(self.game_name)
         finally:

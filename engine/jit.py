@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import operator
 import os
 import shutil
 import stat
@@ -22,8 +23,12 @@ from typing import Any, TypeVar
 
 import llvmlite.binding as llvm
 import numba
+from llvmlite import ir
+from numba.core import cgutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
-from numba.extending import intrinsic
+from numba.core.typing import signature
+from numba.core.typing.templates import ConcreteTemplate, infer_global
+from numba.extending import intrinsic, lower_builtin, models, register_model
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -244,51 +249,142 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
 
 def kernel(function: F) -> F:
     """Compile ``function`` for the CPU: no GIL, C-like division, cached on disk. For functions that Python calls."""
-    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    dispatcher = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
     dispatcher._cache = _KernelCache(function)
     return dispatcher  # type: ignore[no-any-return]
 
 
 def device(function: F) -> F:
     """Compile ``function`` to be called by kernels only (it is compiled into them and not cached by itself)."""
-    return numba.njit(nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]
+    decorate = numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return decorate(function)  # type: ignore[no-any-return]
 
 
-def inlined(function: F) -> F:
-    """Like :func:`device`, copied into the caller before types are inferred; for functions that take arrays."""
-    return numba.njit(nogil=True, error_model="numpy", inline="always")(function)  # type: ignore[no-any-return]
+class _U128(numba.types.Type):  # type: ignore[misc]
+    """An unsigned integer of 128 bits: a set of up to 128 squares. It lives inside kernels only."""
+
+    def __init__(self) -> None:
+        super().__init__("u128")
+
+
+U128 = _U128()
+
+
+@register_model(_U128)
+class _U128Model(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, ir.IntType(128))
+
+
+def _define(function: Any, result: Any, second: Any, build: Callable[[Any, list[Any]], Any]) -> None:
+    """Give an operator a meaning for U128 (and a ``second`` argument, unless it has one alone)."""
+    arguments = (U128,) if second is None else (U128, second)
+
+    class Cases(ConcreteTemplate):  # type: ignore[misc]
+        cases = [signature(result, *arguments)]  # noqa: RUF012 - the name and form that numba asks for
+
+    def lower(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return build(builder, list(args))
+
+    infer_global(function)(Cases)
+    lower_builtin(function, *arguments)(lower)
+
+
+def _instruction(name: str) -> Callable[[Any, list[Any]], Any]:
+    """An LLVM instruction of two operands; the second is widened where it is an i64."""
+    return lambda builder, args: getattr(builder, name)(args[0], builder.zext(args[1], ir.IntType(128)))
+
+
+def _comparison(sign: str) -> Callable[[Any, list[Any]], Any]:
+    return lambda builder, args: builder.icmp_unsigned(sign, args[0], args[1])
+
+
+for _name, _functions in {
+    "and_": (operator.and_, operator.iand),
+    "or_": (operator.or_, operator.ior),
+    "xor": (operator.xor, operator.ixor),
+    "sub": (operator.sub, operator.isub),
+}.items():
+    for _function in _functions:
+        _define(_function, U128, U128, _instruction(_name))
+_define(operator.lshift, U128, numba.int64, _instruction("shl"))
+_define(operator.rshift, U128, numba.int64, _instruction("lshr"))
+_define(operator.eq, numba.boolean, U128, _comparison("=="))
+_define(operator.ne, numba.boolean, U128, _comparison("!="))
+_define(operator.invert, U128, None, lambda builder, args: builder.not_(args[0]))
+_define(bool, numba.boolean, None, lambda builder, args: builder.icmp_unsigned("!=", args[0], args[0].type(0)))
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def u128(typingctx: Any, low: Any, high: Any) -> Any:
+    """The 128-bit integer of two u64 words. It knows & | ^ - ~ << >> == != and truth, all with its own kind."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        words = [builder.zext(word, ir.IntType(128)) for word in args]
+        return builder.or_(words[0], builder.shl(words[1], ir.Constant(ir.IntType(128), 64)))
+
+    return U128(numba.uint64, numba.uint64), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def low_word(typingctx: Any, bits: Any) -> Any:
+    """The low 64 bits of a u128, as u64."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.trunc(args[0], ir.IntType(64))
+
+    return numba.uint64(U128), codegen
+
+
+def _bits(kind: Any) -> Any:
+    """The type that a function of bits takes: u128, or u64 for any other integer."""
+    return U128 if kind == U128 else numba.uint64
+
+
+def _to_i64(builder: Any, value: Any) -> Any:
+    return value if value.type.width == 64 else builder.trunc(value, ir.IntType(64))
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def popcount(typingctx: Any, bits: Any) -> Any:
-    """Number of set bits of a u64, as i64."""
+    """Number of set bits of a u64 or u128, as i64."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.ctpop(args[0])
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _to_i64(builder, builder.ctpop(args[0]))
 
-    return numba.int64(numba.uint64), codegen
+    return numba.int64(_bits(bits)), codegen
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def lowest_bit(typingctx: Any, bits: Any) -> Any:
-    """Index of the lowest set bit of a u64, as i64; 64 for zero."""
+    """Index of the lowest set bit of a u64 or u128, as i64; 64 or 128 for zero."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        from llvmlite import ir
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return _to_i64(builder, builder.cttz(args[0], ir.Constant(ir.IntType(1), 0)))
 
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
-
-    return numba.int64(numba.uint64), codegen
+    return numba.int64(_bits(bits)), codegen
 
 
 @intrinsic  # type: ignore[untyped-decorator]
 def byte_swap(typingctx: Any, bits: Any) -> Any:
-    """The eight bytes of a u64 in reverse order (a bitboard turned upside down)."""
+    """The bytes of a u64 or u128 in reverse order (a chess bitboard turned upside down)."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.bswap(args[0])
 
-    return numba.uint64(numba.uint64), codegen
+    return _bits(bits)(_bits(bits)), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def assign(typingctx: Any, target: Any, source: Any) -> Any:
+    """Copy a whole record onto another of the same type."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        size = ir.Constant(ir.IntType(64), sig.args[0].size)
+        cgutils.raw_memcpy(builder, args[0], args[1], size, ir.Constant(ir.IntType(64), 1))
+        return context.get_dummy_value()
+
+    return numba.void(target, target), codegen
 
 
 @intrinsic  # type: ignore[untyped-decorator]

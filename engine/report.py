@@ -132,6 +132,13 @@ class Report:
         order += [k for k in range(first, first + count) if k not in order][: multipv - len(order)]
         return tuple(self._line_of(k) for k in order)
 
+    def line_with(self, move: int) -> Line | None:
+        """The principal variation that begins with a root move; None when the root has no such edge."""
+        edges = self._tree.children_of(self._tree.root)[0]
+        place = np.flatnonzero(edges["move"] == move)
+        first = int(self._tree.nodes[self._tree.root]["first_edge"])
+        return self._line_of(first + int(place[0])) if len(place) else None
+
     def _line_of(self, edge: int) -> Line:
         tree = self._tree
         record = tree.edges[edge]

@@ -210,14 +210,13 @@ class Thinking:
         assert search is not None
         assert self._report is not None
         with search.lock:
-            lines = self._report.lines(1)
             move = self._report.choose(search.params.temperature, search.params.seed)
-        if move is None:
+            line = None if move is None else self._report.line_with(move)
+        if line is None:
             return self._answer_without_search(task, search.error)
-        text = self._report.text([move])[0]
-        ponder = lines[0].pv[1] if lines and lines[0].pv[0] == text and len(lines[0].pv) > 1 else None
+        ponder = line.pv[1] if len(line.pv) > 1 else None
         elapsed = self._watch.milliseconds
-        return BestMove(text, ponder, lines, search.simulations, elapsed, messages=tuple(self._messages))
+        return BestMove(line.pv[0], ponder, (line,), search.simulations, elapsed, messages=tuple(self._messages))
 
     def _answer_without_search(self, task: Task | None, error: BaseException | None) -> BestMove:
         """The search gave no move: say why; a bug still gets a legal move, a missing or broken net does not."""

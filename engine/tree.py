@@ -169,6 +169,7 @@ def expand(nodes, edges, counters, solver, root, count, leaf, moves, priors, cou
         if outcomes[b] != RUNNING:
             nd.bound = outcomes[b]
             nd.terminal = 1
+            nd.plies = 1 if outcomes[b] == WIN else 0  # a win by declaration takes the ply of declaring it
             nd.net_value = np.float32(outcomes[b])
             backup(nodes, node, root, np.float64(outcomes[b]), 1.0 if outcomes[b] == DRAW else 0.0)
             if solver:

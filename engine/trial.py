@@ -30,7 +30,7 @@ def try_net(model: bytes, sha256: str, planes: tuple[int, int, int], cache: Path
     remembered = cache / _REMEMBERED if cache is not None else None
     if remembered is not None and remembered.is_file() and sha256 in remembered.read_text("ascii").split():
         return
-    command = [sys.executable, "-m", __name__, *map(str, planes)]
+    command = [sys.executable, "-P", "-m", __name__, *map(str, planes)]  # -P: never a module of the current directory
     search_path = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]  # of this package, however found
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search_path))}
     try:

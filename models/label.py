@@ -32,7 +32,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ..engine.errors import EngineProcessError, OptionError
 from .files import RunLock
-from .labelled import LINES, RECORD, Records, chances_of_score, read_shard, write_shard
+from .labelled import LINES, RECORD, chances_of_score, read_shard, write_shard
+from .shards import Records
 
 HELP = "make training data with any UCI engine"
 MATE = 32000  # score of a mate in 0, centipawns; other scores are cut to +-CUT

@@ -1,8 +1,6 @@
-"""Labelled chess records: what ``az-engine label`` writes and ``az-engine train --supervised`` reads.
+"""Labelled chess records, 104 bytes a position: what ``az-engine label`` writes and ``train --supervised`` reads.
 
-A shard is a compressed .npz file with one structured array ``d`` (nothing is pickled), 104 bytes a position.
-The records of a game are consecutive and complete from its first recorded position, so the history planes of a record
-are rebuilt from the records before it. Files whose name begins with ``holdout`` are measured on and never trained on.
+How they lie in files: :mod:`shards`.
 
 | field  | type  | meaning |
 |--------|-------|---------|
@@ -25,20 +23,13 @@ are rebuilt from the records before it. Files whose name begins with ``holdout``
 
 from __future__ import annotations
 
-import io
-import zipfile
-import zlib
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.errors import DataError
 from ..engine.games.base import Game
-from .dataset import HOLDOUT_EVERY, HOLDOUT_REST, Positions, games_begin, one_hot_result
-from .files import write_atomically
+from .shards import Records, ShardFormat, TargetOptions
 
 LINES = 5
 RECORD = np.dtype(
@@ -61,59 +52,7 @@ RECORD = np.dtype(
         ("game", "<u4"),
     ]
 )
-MAX_SHARD_BYTES = 1 << 30  # of one unpacked file
 SCORE_SCALE, DRAW_MARGIN = 250.0, 80.0  # centipawns, see chances_of_score
-
-Records = NDArray[np.void]
-
-
-@dataclass(frozen=True, slots=True)
-class TargetOptions:
-    """How records become targets."""
-
-    policy: Literal["soft", "best", "played"] = "soft"  # soft: softmax over the lines; best, played: one-hot
-    temperature: float = 0.02  # T of the soft policy, in expected points
-    centipawns: float = 500.0  # scale of W(cp) = 1 / (1 + exp(-cp / scale)), expected points of a score
-    value: Literal["score", "wdl"] = "score"  # the teacher's chances: from its score, or its own WDL
-    teacher: float = 0.85  # weight of the teacher's chances; the rest is the game's result
-    mask: bool = True  # give the legal actions, so that illegal moves are left out of the softmax
-
-
-def read_arrays(path: Path, names: tuple[str, ...]) -> list[NDArray[Any]]:
-    """The arrays of those names in an .npz file; nothing is unpickled. Errors: DataError naming what is wrong."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            members = [archive.getinfo(f"{name}.npy") for name in names]
-            size = sum(member.file_size for member in members)
-            if size > MAX_SHARD_BYTES:
-                raise DataError(f"{path.name} would unpack to {size >> 20} MiB; split it into smaller shards")
-            contents = [archive.read(member) for member in members]
-        return [np.lib.format.read_array(io.BytesIO(content), allow_pickle=False) for content in contents]
-    except DataError:
-        raise
-    except (
-        OSError,
-        KeyError,
-        ValueError,
-        EOFError,
-        zipfile.BadZipFile,
-        zlib.error,
-        NotImplementedError,
-        MemoryError,
-    ) as error:
-        raise DataError(f"{path.name} is no shard of labelled records ({error}); remove it or make it again") from error
-
-
-def read_shard(path: Path) -> Records:
-    """The records of one file, checked. Errors: DataError, naming the file and what is wrong with it."""
-    (records,) = read_arrays(path, ("d",))
-    if records.dtype != RECORD or records.ndim != 1:
-        found = str(records.dtype)[:80]
-        raise DataError(f"{path.name} holds an array of {found}, not of labelled records; remove it or make it again")
-    fault = first_fault(records)
-    if fault:
-        raise DataError(f"{path.name}: {fault}; the file is damaged, remove it or make it again")
-    return records
 
 
 def first_fault(records: Records) -> str:
@@ -148,13 +87,6 @@ def first_fault(records: Records) -> str:
         if wrong.any():
             return f"record {int(np.argmax(wrong))}: {text}"
     return ""
-
-
-def write_shard(path: Path, records: Records) -> None:
-    """Write one file atomically."""
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, d=records.astype(RECORD))
-    write_atomically(path, buffer.getvalue())
 
 
 def to_states(game: Game, records: Records, first: NDArray[np.int64]) -> NDArray[np.void]:
@@ -204,58 +136,13 @@ def chances_of_score(centipawns: NDArray[Any]) -> NDArray[np.float64]:
     return np.stack([win, 1 - win - loss, loss], axis=1)
 
 
-def to_positions(game: Game, records: Records, options: TargetOptions, description: str) -> Positions:
-    """Records as a data set; in ``played`` mode the blindly drawn moves are not among the positions."""
-    first = games_begin(records["game"], records["ply"])
-    if options.policy == "soft":
-        unused = np.arange(LINES) >= records["n"][:, None]
-        moves = np.where(unused, records["mv"][:, :1], records["mv"])
-        probabilities = soft_policy(records, options)
-    else:
-        moves = records["mv"][:, :1] if options.policy == "best" else records["played"][:, None]
-        probabilities = np.ones(moves.shape, np.float32)
+def chances(records: Records, options: TargetOptions) -> NDArray[np.float64]:
+    """Win, draw and loss f8 [N, 3] as the teacher sees them: from its score, or its own WDL."""
     if options.value == "score":
-        chances = chances_of_score(records["cp"][:, 0])
-    else:
-        chances = np.stack([records["w"], 1000 - records["w"] - records["l"], records["l"]], axis=1) / 1000
-    wdl = options.teacher * chances + (1 - options.teacher) * one_hot_result(records["z"])
-    return Positions(
-        game,
-        to_states(game, records, first),
-        first,
-        to_moves(records, moves),
-        probabilities,
-        wdl.astype(np.float32),
-        records["z"].astype(np.float32),
-        drawn=np.flatnonzero(records["rnd"] == 0) if options.policy == "played" else None,
-        description=description,
-        mask=options.mask,
-    )
+        return chances_of_score(records["cp"][:, 0])
+    return np.stack([records["w"], 1000 - records["w"] - records["l"], records["l"]], axis=1) / 1000
 
 
-def read_folder(game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
-    """The training and the held-out positions of .npz files, read in the order of their names.
-
-    Files named ``holdout*`` are the hold-out; without any, every 50th game is. Errors: DataError.
-    """
-    records, kept = hold_out([(path, read_shard(path)) for path in sorted(paths)])
-    text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
-    return to_positions(game, records, options, text), to_positions(game, kept, options, text)
-
-
-def hold_out(shards: list[tuple[Path, Records]]) -> tuple[Records, Records]:
-    """(records to train on, records held out) by the files' names or else the games' numbers. Errors: DataError."""
-    training = [records for path, records in shards if not path.name.startswith("holdout")]
-    holdout = [records for path, records in shards if path.name.startswith("holdout")]
-    if not training:
-        raise DataError("there is no .npz file to train on besides the hold-out")
-    records = np.concatenate(training)
-    if holdout:
-        kept = np.concatenate(holdout)
-        records = records[~np.isin(records["game"], np.unique(kept["game"]))]
-    else:
-        out = records["game"] % HOLDOUT_EVERY == HOLDOUT_REST
-        kept, records = records[out], records[~out]
-    if not len(records) or not len(kept):
-        raise DataError("too few games to hold some out; give more data")
-    return records, kept
+FORMAT = ShardFormat(RECORD, first_fault, to_states, to_moves, soft_policy, chances)
+read_shard, write_shard = FORMAT.read, FORMAT.write
+to_positions, read_folder = FORMAT.to_positions, FORMAT.read_folder

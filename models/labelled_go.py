@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from ..engine.errors import DataError
 from ..engine.games.base import Game
 from .dataset import Positions, one_hot_result
-from .labelled import Records, TargetOptions, hold_out, read_arrays
+from .shards import Records, TargetOptions, hold_out, read_arrays
 
 RULES = "chinese-ogs"  # positional superko, no suicide: what the labels were made with
 _D_FIELDS = ("stones", "turn", "ko", "ply", "n", "mv", "p", "w", "played", "z", "rnd", "dead", "game")
@@ -185,12 +185,19 @@ def _spread(values: NDArray[Any], rows: NDArray[np.int64], total: int) -> NDArra
     return spread
 
 
-def read_folder(game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
-    """The training and the held-out positions of .npz files, as labelled.read_folder does. Errors: DataError."""
-    read = [(path, *read_shard(path, game.num_actions - 1)) for path in sorted(paths)]
-    games = np.concatenate([g for _, _, g in read])
-    if len(np.unique(games["game"])) != len(games):
-        raise DataError("a game occurs in two files; remove one of them")
-    records, kept = hold_out([(path, d) for path, d, _ in read])
-    text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
-    return to_positions(game, records, games, options, text), to_positions(game, kept, games, options, text)
+class _GoFormat:
+    """Reads Go's shards: see shards.ShardReader."""
+
+    def read_folder(self, game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
+        """The training and the held-out positions of .npz files, as labelled.read_folder does. Errors: DataError."""
+        read = [(path, *read_shard(path, game.num_actions - 1)) for path in sorted(paths)]
+        games = np.concatenate([g for _, _, g in read])
+        if len(np.unique(games["game"])) != len(games):
+            raise DataError("a game occurs in two files; remove one of them")
+        records, kept = hold_out([(path, d) for path, d, _ in read])
+        text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
+        return to_positions(game, records, games, options, text), to_positions(game, kept, games, options, text)
+
+
+FORMAT = _GoFormat()
+read_folder = FORMAT.read_folder

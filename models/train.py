@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from ..engine.errors import DataError, NetError, OptionError
 from ..engine.games import game_names, get_game
 from ..engine.games.base import Game
-from . import labelled, labelled_go, pgn
+from . import labelled, labelled_go, labelled_shogi, pgn
 from .card import Release, card, release
 from .checkpoint import load_newest
 from .dataset import Positions
@@ -27,10 +27,15 @@ from .files import RunLock, write_atomically
 from .learner import Hooks, Intervals, Learner, LearnerConfig, Length, Measured, run
 from .log import read_config
 from .network import Kind, NetConfig, PolicyHead, ValueHead, paper
+from .shards import ShardReader, TargetOptions
 
 HELP = "train a network on labelled positions or PGN files"
 LICENCE = "GPL-3.0-or-later"
-_SHARD_READERS = {"chess": labelled.read_folder, "go": labelled_go.read_folder}
+FORMATS: dict[str, ShardReader] = {  # of .npz shards, by game
+    "chess": labelled.FORMAT,
+    "go": labelled_go.FORMAT,
+    "shogi": labelled_shogi.FORMAT,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -132,7 +137,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     group = parser.add_argument_group("targets")
     add = group.add_argument
-    targets = labelled.TargetOptions()
+    targets = TargetOptions()
     add(
         "--policy",
         choices=("soft", "best", "played"),
@@ -225,9 +230,9 @@ def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
     return NetConfig(game.planes, game.num_actions, **{name: getattr(args, name) for name in names})
 
 
-def target_options(args: argparse.Namespace) -> labelled.TargetOptions:
+def target_options(args: argparse.Namespace) -> TargetOptions:
     """How labels become targets."""
-    return labelled.TargetOptions(
+    return TargetOptions(
         policy=args.policy,
         temperature=args.temperature,
         centipawns=args.centipawns,
@@ -235,6 +240,13 @@ def target_options(args: argparse.Namespace) -> labelled.TargetOptions:
         teacher=args.teacher_weight,
         mask=not args.no_mask,
     )
+
+
+def shard_format(game: Game) -> ShardReader:
+    """How the game's labelled records are laid out. Errors: DataError when there is no such format."""
+    if game.name not in FORMATS:
+        raise DataError(f"there are no .npz shards of {game.name}; they hold {' or '.join(FORMATS)}")
+    return FORMATS[game.name]
 
 
 def read_data(args: argparse.Namespace, game: Game, console: Console) -> tuple[Positions, Positions]:
@@ -248,10 +260,7 @@ def read_data(args: argparse.Namespace, game: Game, console: Console) -> tuple[P
     options = target_options(args)
     with console.status(f"reading {source}"):
         if shards:
-            reader = _SHARD_READERS.get(game.name)
-            if reader is None:
-                raise DataError(f"there is no reader of .npz shards for {game.name} yet")
-            return reader(game, shards, options)
+            return shard_format(game).read_folder(game, shards, options)
         if games:
             return pgn.read_files(game, games, console.print, mask=options.mask)
     raise DataError(f"{source} holds neither .npz nor .pgn files")

@@ -17,18 +17,18 @@ import traceback
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
 
 from ..engine.clock import Stopwatch
-from ..engine.errors import AzError, NetError, OptionError, PositionError
-from ..engine.info import BestMove, Line, ThinkingInfo, Wdl
+from ..engine.errors import AzError, OptionError, PositionError
+from ..engine.info import BestMove, ThinkingInfo
 from ..engine.limits import Limits
-from ..engine.netinfo import NetInfo
 from ..engine.params import EngineOptions
+from .go import Go
 from .lines import LineReader, LineWriter, TrafficLog, one_line
-from .options import OPTIONS, OptionValues
+from .loader import EngineSeam, Loader
+from .options import OptionValues
 
 KEEP_ALIVE_S = 5.0  # a blank line this often while the worker is busy: GUIs give up on silent engines
 QUIT_PATIENCE_S = 0.7  # for what was asked before `quit`
@@ -38,61 +38,6 @@ REPORTS_PER_S = 20  # blocks of info lines
 LINES_PER_S = 400  # info lines, when the blocks are long
 
 Then = Callable[[], None]
-
-
-class EngineSeam(Protocol):
-    """What a protocol needs of an engine; :class:`az_engine.engine.engine.Engine` says what each method does."""
-
-    @property
-    def net(self) -> NetInfo | None:
-        """The net in use; None = none, or not loaded yet."""
-
-    def configure(self, **changes: object) -> None:
-        """Change fields of EngineOptions."""
-
-    def ready(self, on_progress: Callable[[str], None] | None = None) -> None:
-        """BLOCKS until everything is loaded."""
-
-    def new_game(self) -> None:
-        """Forget the tree and the cache."""
-
-    def set_position(self, root: str | None, moves: Sequence[str]) -> list[str]:
-        """May BLOCK while the rules are loaded."""
-
-    def perft(self, depth: int) -> dict[str, int]:
-        """BLOCKS."""
-
-    def go(self, limits: Limits, on_info: Callable[[ThinkingInfo], None], on_done: Callable[[BestMove], None]) -> None:
-        """Start a search."""
-
-    def stop(self) -> None:
-        """End the search soon."""
-
-    def ponderhit(self) -> None:
-        """The expected move was played."""
-
-    def close(self) -> None:
-        """Let go of threads and memory."""
-
-
-@dataclass(eq=False, slots=True)
-class Go:
-    """One ``go`` that has to be answered."""
-
-    limits: Limits
-    waited: Stopwatch = field(default_factory=Stopwatch)  # since it was read; from the ponder hit on if there was one
-    queued: bool = False  # read while an earlier one was unanswered: its clock starts when its turn comes
-    stopped: bool = False
-    hit: bool = False  # ponderhit came
-    latest: ThinkingInfo | None = None
-    printed: ThinkingInfo | None = None
-    announced: bool = False  # a report event is under way
-    quiet_until: float = 0.0  # on ``waited``: no report before
-
-    @property
-    def endless(self) -> bool:
-        """Whether nothing but ``stop`` will end it."""
-        return not self.limits.bounded or (self.limits.ponder and not self.hit)
 
 
 @dataclass(slots=True)
@@ -118,7 +63,7 @@ class Session(ABC):
         """Load nothing. ``make_engine`` is called on the worker; ``notes`` are told when the GUI may hear them."""
         self.values = values
         self.debug = False
-        self._make_engine = make_engine
+        self._loader = Loader(make_engine, values, lambda text: self._post(partial(self.say, text)))
         self._writer = writer
         self._notes = list(notes)
         self._events: queue.SimpleQueue[Then] = queue.SimpleQueue()
@@ -130,12 +75,6 @@ class Session(ABC):
         self._quitting: tuple[Stopwatch, float] | None = None
         self._status: int | None = None  # exit status, once over
         self._fault = 0  # exit status to come
-        # of the engine; changed by steps only, which never overlap
-        self._engine: EngineSeam | None = None
-        self._applied = EngineOptions()
-        self._good: EngineOptions | None = None  # the last options that the engine was ready with
-        self._hopeless: tuple[EngineOptions, str] | None = None  # options that no net can be used with, and why
-        self._net_told = ""
         self._placed = False  # a position was set
         self._refusal: str | None = None  # why no position is held
         self._open_log()
@@ -177,8 +116,9 @@ class Session(ABC):
                 event()
             except Exception as error:  # noqa: BLE001  the one boundary: a bug still gets every `go` its answer
                 self._crash(error)
-        if self._engine is not None and self._busy is None:
-            closing = threading.Thread(target=self._engine.close, name="close", daemon=True)
+        engine = self._loader.engine
+        if engine is not None and self._busy is None:
+            closing = threading.Thread(target=engine.close, name="close", daemon=True)
             closing.start()
             closing.join(CLOSE_PATIENCE_S)
         if self._jobs is not None:
@@ -319,10 +259,10 @@ class Session(ABC):
             self.send(reply)
 
         def work() -> Then:
-            self._prepare()
+            self._loader.prepare()
             return then
 
-        if self._search is not None or (self._idle and self._good == self.values.engine_options()):
+        if self._search is not None or (self._idle and self._loader.up_to_date):
             then()
         else:
             self.enqueue(Step(work, then, ping=True))
@@ -355,15 +295,15 @@ class Session(ABC):
         self.enqueue(Step(then=self._forget))
 
     def _forget(self) -> None:
-        if self._engine is not None:
-            self._engine.new_game()
+        if self._loader.engine is not None:
+            self._loader.engine.new_game()
 
     def set_position(self, root: str | None, moves: Sequence[str]) -> None:
         """Set up a position; if it is refused no position is held, and ``go`` says so."""
 
         def work() -> Then:
             try:
-                notes = self._configured().set_position(root, moves)
+                notes = self._loader.configured().set_position(root, moves)
             except PositionError as error:
                 return partial(self._hold, str(error), [str(error)])
             return partial(self._hold, None, notes)
@@ -390,72 +330,12 @@ class Session(ABC):
 
         self.enqueue(Step(work))
 
-    # ------------------------------------------------------------------ the engine (on the worker)
-
-    def _configured(self) -> EngineSeam:
-        wanted = self.values.engine_options()
-        if self._engine is None:
-            self._engine = self._make_engine(wanted)
-        else:
-            changes = {
-                f.name: getattr(wanted, f.name)
-                for f in fields(EngineOptions)
-                if getattr(wanted, f.name) != getattr(self._applied, f.name)
-            }
-            if changes:
-                self._engine.configure(**changes)
-        self._applied = wanted
-        return self._engine
-
     def _placed_engine(self) -> EngineSeam:
-        engine = self._configured()
+        engine = self._loader.configured()
         if not self._placed:
             engine.set_position(None, ())
             self._placed = True
         return engine
-
-    def _prepare(self) -> str | None:
-        """Load what the options ask for; returns why no net can be used, if so. Runs on the worker."""
-        wanted = self.values.engine_options()
-        if self._good == wanted:
-            return None
-        if self._hopeless is not None and self._hopeless[0] == wanted:
-            return self._hopeless[1]
-        self._hopeless = None
-        try:
-            self._load()
-        except (AzError, MemoryError) as error:
-            reason = str(error) if isinstance(error, AzError) else "not enough memory: choose a smaller Hash"
-            return self._fall_back(wanted, reason, only_net=isinstance(error, NetError))
-        return None
-
-    def _load(self) -> None:
-        engine = self._configured()
-        engine.ready(lambda text: self._post(partial(self.say, text)))
-        self._good = self._applied
-        used = f"the net is {engine.net.summary()}" if engine.net is not None else "no net: every move counts alike"
-        if used != self._net_told:
-            self._net_told = used
-            self._post(partial(self.say, used))
-
-    def _fall_back(self, wanted: EngineOptions, reason: str, *, only_net: bool) -> str | None:
-        """Go back to the options that worked last, or to the net inside the package, and say so."""
-        self._post(partial(self.say, reason))
-        good = self._good or EngineOptions()
-        keys = [o.key for o in OPTIONS if o.field and (not only_net or o.key in ("weights_file", "provider"))]
-        self.values.restore(good, keys)
-        self._net_told = ""
-        if self.values.engine_options() != wanted:
-            try:
-                self._load()
-            except (AzError, MemoryError) as error:
-                reason = str(error) or "not enough memory"
-                self._post(partial(self.say, reason))
-            else:
-                return None
-        self._good = None
-        self._hopeless = (self.values.engine_options(), reason)
-        return reason
 
     # ------------------------------------------------------------------ searching
 
@@ -468,7 +348,7 @@ class Session(ABC):
         go = Go(limits, queued=bool(outstanding))
 
         def work() -> Then:
-            reason = self._refusal or self._prepare()
+            reason = self._refusal or self._loader.prepare()
             if reason is None:
                 self._placed_engine()
             return partial(self._start, go, reason)
@@ -487,8 +367,8 @@ class Session(ABC):
                 go.hit = True
                 go.waited.restart()
                 go.quiet_until = 0.0
-                if go is self._search and self._engine is not None:
-                    self._engine.ponderhit()
+                if go is self._search and self._loader.engine is not None:
+                    self._loader.engine.ponderhit()
 
     def quit(self, patience: float = QUIT_PATIENCE_S) -> None:
         """Finish what was asked if that takes no longer than ``patience`` seconds, then end; read no more."""
@@ -504,23 +384,24 @@ class Session(ABC):
 
     def _stop(self, go: Go) -> None:
         go.stopped = True
-        if go is self._search and self._engine is not None:
-            self._engine.stop()
+        if go is self._search and self._loader.engine is not None:
+            self._loader.engine.stop()
 
     def _start(self, go: Go, reason: str | None) -> None:
-        if reason is not None or self._engine is None:
+        engine = self._loader.engine
+        if reason is not None or engine is None:
             self.say(f"no move: {reason}")
             self.send(*self.answer(BestMove(None)))
             return
         self._search = go
         try:
-            self._engine.go(_after_waiting(go), partial(self._on_info, go), partial(self._on_done, go))
+            engine.go(go.limits_left(), partial(self._on_info, go), partial(self._on_done, go))
         except BaseException:
             self._search = None
             self.send(*self.answer(BestMove(None)))
             raise
         if go.stopped:
-            self._engine.stop()
+            engine.stop()
         pings = [step.then for step in self._backlog if step.ping and step.then is not None]
         self._backlog = deque(step for step in self._backlog if not step.ping)
         for pong in pings:
@@ -562,7 +443,7 @@ class Session(ABC):
         if isinstance(best.error, AzError):
             self.say(str(best.error))
         if best.move is not None:
-            info = _last_info(go, best, best.move)
+            info = go.final_report(best, best.move)
             if info is not go.printed or self.values["verbose_move_stats"]:
                 self.send(*self.report(info, final=True))
         self.send(*self.answer(best))
@@ -606,26 +487,3 @@ class Session(ABC):
         self._search = None
         self._backlog.clear()
         self._status = self._fault
-
-
-def _after_waiting(go: Go) -> Limits:
-    """The limits less what the clock has lost while the ``go`` waited (for a net to load, for another search)."""
-    limits = replace(go.limits, ponder=go.limits.ponder and not go.hit)
-    waited = go.waited.milliseconds
-    if limits.ponder or waited < 2:
-        return limits
-    first, second = (t if t is None else t - waited for t in limits.time)
-    movetime = limits.movetime if limits.movetime is None else limits.movetime - waited
-    return replace(limits, time=(first, second), movetime=movetime)
-
-
-def _last_info(go: Go, best: BestMove, move: str) -> ThinkingInfo:
-    """The report to end with: the last one, brought up to what the search ended with."""
-    last = go.latest
-    if last is None:
-        # Clients insist on a score before every move; a search that evaluated nothing has said why in its messages.
-        lines = best.lines or (Line(0, None, Wdl(0.0, 1.0, 0.0), 0, 0.0, (move,)),)
-        return ThinkingInfo(1, 1, best.nodes, 1000 * best.nodes // max(best.time_ms, 1), best.time_ms, 0, lines)
-    if not best.lines or best.lines == last.lines[: len(best.lines)]:
-        return last
-    return replace(last, lines=best.lines, nodes=max(best.nodes, last.nodes), time_ms=max(best.time_ms, last.time_ms))

@@ -15,8 +15,9 @@ from ..engine.info import BestMove, ThinkingInfo
 from ..engine.limits import Limits
 from ..engine.params import EngineOptions
 from .lines import LineWriter, claim_stdout, one_line
+from .loader import EngineSeam
 from .options import OptionValues, add_flags, start_values
-from .session import EngineSeam, Session
+from .session import Session
 from .thinking import game_over_line, info_lines, stats_lines
 
 HELP = """\

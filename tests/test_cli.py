@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import shlex
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import ModuleType
 
@@ -82,23 +82,15 @@ def test_uci_imports_nothing_heavy_before_it_greets() -> None:
     assert done.stdout == "[]\n", done.stderr
 
 
-def test_uciok_comes_within_a_quarter_of_a_second() -> None:
-    def greeting() -> float:
-        began = time.perf_counter()
-        with subprocess.Popen(
-            [sys.executable, "-m", "az_engine", "uci"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            process.stdin.write("uci\n")
-            process.stdin.flush()
-            while process.stdout.readline() != "uciok\n":
-                assert process.poll() is None
-            elapsed = time.perf_counter() - began
-            process.communicate("quit\n", timeout=10)
-        return elapsed
-
-    assert min(greeting() for _ in range(3)) < 0.25
+def test_a_uci_greeting_takes_less_than_a_quarter_of_a_second() -> None:
+    """From process start to `uciok` and the end, in CPU time: the wall clock depends on what else the machine does."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(
+        [sys.executable, "-m", "az_engine", "uci"], input="uci\nquit\n", capture_output=True, text=True, check=True
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert "uciok" in done.stdout.splitlines()
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.25
 
 
 class _Faulty(ModuleType):

@@ -88,7 +88,7 @@ def start(
         env=env or environment(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
 
@@ -178,7 +178,7 @@ def test_two_at_once_install_once(tmp_path: Path) -> None:
         )
         for _ in range(2)
     ]
-    spoken = [p.communicate(timeout=120) for p in processes]
+    spoken = [p.communicate(timeout=240) for p in processes]
     assert [p.returncode for p in processes] == [0, 0]
     assert all(out.startswith("['uci']|") for out, _ in spoken)
     said = "".join(err for _, err in spoken)

@@ -1,13 +1,16 @@
 """A UCI engine for tests: random legal moves, and one way to misbehave from its N-th move on.
 
-usage: fake_engine.py [FAULT [N]]   FAULT: slow, illegal, none, crash, stall, chatter, deaf, mute
+usage: fake_engine.py [FAULT [N]]   FAULT: slow, illegal, none, crash, stall, chatter
+The option Log names a file for all that it hears.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 import time
+from pathlib import Path
 
 import chess
 
@@ -31,17 +34,17 @@ def main() -> None:
     rng = random.Random(0)
     board = chess.Board()
     moves = 0
-    if fault == "mute":
-        time.sleep(60)
+    log = Path(os.devnull)
     for line in sys.stdin:
         words = line.split()
+        with log.open("a") as file:
+            file.write(line)
         if words[:1] == ["uci"]:
-            print("id name fake\noption name Level type spin default 1 min 1 max 9\nuciok", flush=True)
-        elif words[:1] == ["isready"] and fault != "deaf":
+            print("id name fake\noption name Log type string default <empty>\nuciok", flush=True)
+        elif words[:1] == ["isready"]:
             print("readyok", flush=True)
-        elif words[:1] == ["setoption"]:
-            print(f"info string {line.strip()}", flush=True)
-            print(line.strip(), file=sys.stderr, flush=True)
+        elif words[:3] == ["setoption", "name", "Log"]:
+            log = Path(line.split(" value ")[1].strip())
         elif words[:1] == ["position"]:
             moves_at = words.index("moves") if "moves" in words else len(words)
             board = chess.Board() if words[1] == "startpos" else chess.Board(" ".join(words[2:moves_at]))

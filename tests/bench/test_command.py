@@ -17,6 +17,7 @@ from az_engine.engine.games import get_game
 from .test_players import FAKE
 
 COUNTS = Path(__file__).parents[1] / "data" / "perft_chess.jsonl"
+SHOGI_COUNTS = COUNTS.with_name("perft_shogi.jsonl")
 
 
 def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
@@ -35,6 +36,17 @@ def test_perft_speed(capsys: pytest.CaptureFixture[str]) -> None:
     (figure,) = run_json(capsys, "perft", "--depth", "2", "--peer", peer)
     assert figure["ratio"] > 0
     assert "400 leaves" in figure["note"]
+
+
+def test_perft_of_shogi(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("cshogi", reason="cshogi, the peer, has no wheel for this machine")
+    (figure,) = run_json(capsys, "perft", "--game", "shogi", "--depth", "3")
+    assert "25,470 leaves" in figure["note"]
+    assert figure["peer"].startswith("cshogi")
+    assert figure["ratio"] > 0
+    assert main(["bench", "perft", "--game", "shogi", "--suite", str(SHOGI_COUNTS), "--max-nodes", "1000"]) == 0
+    counts = [n for line in SHOGI_COUNTS.read_text().splitlines() for n in json.loads(line)["perft"] if n <= 1000]
+    assert capsys.readouterr().out == f"{len(counts)} counts, 0 wrong\n"
 
 
 def test_a_peer_that_counts_otherwise(capsys: pytest.CaptureFixture[str]) -> None:

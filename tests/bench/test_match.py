@@ -13,12 +13,12 @@ import chess
 import chess.pgn
 import pytest
 
-from az_engine.bench import players
 from az_engine.bench.match import Match
 from az_engine.bench.openings import BOOKS, choose_openings
 from az_engine.bench.players import MoveLimit, PlayerSpec
 from az_engine.cli import main
 from az_engine.engine.errors import DataError, OptionError
+from az_engine.protocols import client
 
 from .test_players import FAKE, fake
 
@@ -59,7 +59,7 @@ def test_a_match_and_its_records(tmp_path: Path) -> None:
     ],
 )
 def test_faults_lose_and_are_told_apart(fault: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(players, "STALL_S", 0.3)
+    monkeypatch.setattr(client, "GRACE_S", 0.3 if fault == "stall" else 10.0)
     bad = fake(fault, 2, base_ms=250, increment_ms=0)
     match = play(fake(nodes=1), bad, 4)
     assert dict(match.faults(1)) == {kind: 4}
@@ -72,21 +72,25 @@ def test_faults_lose_and_are_told_apart(fault: str, kind: str, monkeypatch: pyte
 
 
 def test_the_clock_is_given_and_kept(tmp_path: Path) -> None:
-    talker = tmp_path / "talker.py"
-    source = FAKE.read_text().replace(
-        'elif words[:1] == ["go"]:', 'elif words[:1] == ["go"]:\n            print(line, file=sys.stderr)'
-    )
-    talker.write_text(source)
-    a = PlayerSpec("a", (sys.executable, str(talker)), {}, MoveLimit(base_ms=60_000, increment_ms=500))
+    heard = tmp_path / "heard.txt"
+    a = PlayerSpec("a", (sys.executable, str(FAKE)), {"Log": str(heard)}, MoveLimit(base_ms=60_000, increment_ms=500))
     b = PlayerSpec("b", (sys.executable, str(FAKE)), {}, MoveLimit(base_ms=30_000))
-    match = play(a, b, 2, directory=tmp_path, max_plies=14)
+    match = play(a, b, 2, max_plies=14)
     assert not match.faults(0) | match.faults(1)
-    goes = [line.split() for line in (tmp_path / "stderr-A.log").read_text().splitlines() if line.startswith("go")]
-    assert goes[0] == "go wtime 60000 winc 500 btime 30000 binc 0".split()
+    goes = [line.split() for line in heard.read_text().splitlines() if line.startswith("go")]
+    assert goes[0] == "go wtime 60000 btime 30000 winc 500".split()
     later = dict(zip(goes[1][1::2], map(int, goes[1][2::2]), strict=True))
     assert 60_000 < later["wtime"] <= 60_500
     assert 29_000 < later["btime"] <= 30_000
     assert any(go[1:3] == ["wtime", "30000"] for go in goes)  # the second game: colours swapped
+
+
+def test_a_player_without_a_clock_against_one_with(tmp_path: Path) -> None:
+    heard = tmp_path / "heard.txt"
+    a = PlayerSpec("a", (sys.executable, str(FAKE)), {"Log": str(heard)}, MoveLimit(nodes=5))
+    match = play(a, fake(base_ms=60_000), 1, max_plies=14)
+    assert not match.faults(0) | match.faults(1)
+    assert "go wtime 3600000 btime 60000 nodes 5\n" in heard.read_text()
 
 
 def test_draws_by_rule_end_games() -> None:
@@ -122,7 +126,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main([*command, "--out", str(out)]) == 2
     assert "already" in capsys.readouterr().err
     assert main(["match", "-A", "cmd=/no/such/engine", "-B", engine, "--nodes", "1"]) == 2
-    assert "cannot start /no/such/engine" in capsys.readouterr().err
+    assert "'/no/such/engine' cannot be started" in capsys.readouterr().err
     assert main(["match", "-A", "default", "-B", engine]) == 2
     assert "has no limit" in capsys.readouterr().err
 

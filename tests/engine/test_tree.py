@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 
 from az_engine.engine.evaluator import UniformEvaluator
 from az_engine.engine.games import get_game
+from az_engine.engine.games.outcome import LOSS, RUNNING, WIN
 from az_engine.engine.params import SearchParams
+from az_engine.engine.puct import puct_params, select
+from az_engine.engine.report import Report
 from az_engine.engine.search import Search
-from az_engine.engine.tree import EDGE, EDGES, NODE, NODES, Tree, pack_priors, unpack_priors
+from az_engine.engine.tree import EDGE, EDGES, NODE, NODES, Tree, expand, pack_priors, unpack_priors
 
 from .reference_search import round_prior
 
@@ -98,3 +101,23 @@ def test_clear() -> None:
     assert tree.counters.tolist() == [1, *[0] * (len(tree.counters) - 1)]
     assert tree.child(0, 1) == -1
     assert tree.used < 0.001
+
+
+def test_a_win_by_declaration_at_a_leaf_is_a_loss_one_move_on() -> None:
+    """The side to move at a terminal leaf may have won (shogi's declaration, Go's score): its parent has lost."""
+    tree = Tree(1 << 20)
+    params = puct_params(SearchParams())
+    paths, lengths, leaf = np.empty((1, 8), np.uint16), np.empty(1, np.int32), np.empty(1, np.int32)
+    moves, priors = np.array([[CHESS.parse_move(CHESS.initial()[0], "e2e4")]], np.uint16), np.ones((1, 1), np.float32)
+    for outcome in (RUNNING, WIN):
+        chosen = select(tree.nodes, tree.edges, tree.counters, params, 0, 1, 1, paths, lengths, leaf)
+        assert chosen == (1, 0)
+        counts, outcomes = np.ones(1, np.int32), np.array([outcome], np.int8)
+        values = np.zeros((1, 2), np.float32)
+        expand(tree.nodes, tree.edges, tree.counters, True, 0, 1, leaf, moves, priors, counts, outcomes, values)
+    root, child = tree.nodes[0], tree.nodes[1]
+    assert (child["bound"], child["plies"]) == (WIN, 1)
+    assert (root["bound"], root["plies"]) == (LOSS, 2)
+    assert root["w"] == -1.0
+    (line,) = Report(CHESS, tree, CHESS.initial()).lines(1)
+    assert line.mate == -1

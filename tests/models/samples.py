@@ -11,8 +11,9 @@ import torch
 
 from az_engine.engine.games import get_game
 from az_engine.models.dataset import Positions
-from az_engine.models.labelled import Records, TargetOptions, read_folder, read_shard
+from az_engine.models.labelled import read_folder, read_shard
 from az_engine.models.network import NetConfig
+from az_engine.models.shards import Records, TargetOptions
 
 CHESS = get_game("chess")
 SAMPLE = Path(__file__).parents[1] / "data" / "chess_train_sample.npz"  # 15 games, two of them held out by their number

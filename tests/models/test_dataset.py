@@ -15,7 +15,8 @@ import pytest
 from az_engine.engine.errors import DataError
 from az_engine.models import labelled, pgn
 from az_engine.models.dataset import batch_indices, epoch_order, games_begin
-from az_engine.models.labelled import RECORD, Records, TargetOptions, read_folder, read_shard, to_positions, write_shard
+from az_engine.models.labelled import RECORD, read_folder, read_shard, to_positions, write_shard
+from az_engine.models.shards import Records, TargetOptions
 
 from . import reference
 from .samples import CHESS, SAMPLE, rows, sample_positions, sample_records

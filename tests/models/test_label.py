@@ -15,7 +15,8 @@ import pytest
 
 from az_engine.engine.errors import DataError, EngineProcessError, OptionError
 from az_engine.models import label
-from az_engine.models.labelled import Records, TargetOptions, chances_of_score, read_folder, read_shard, to_positions
+from az_engine.models.labelled import chances_of_score, read_folder, read_shard, to_positions
+from az_engine.models.shards import Records, TargetOptions
 
 from . import reference
 from .fake_engine import score

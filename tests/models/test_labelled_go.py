@@ -12,8 +12,8 @@ import pytest
 from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
 from az_engine.models.dataset import Positions
-from az_engine.models.labelled import Records, TargetOptions
 from az_engine.models.labelled_go import policy, read_folder, read_shard, results, to_positions
+from az_engine.models.shards import Records, TargetOptions
 
 SAMPLE = Path(__file__).parents[1] / "data" / "go9_train_sample.npz"  # 8 games, one held out by its number
 GO = get_game("go")

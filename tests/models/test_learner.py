@@ -218,13 +218,14 @@ from dataclasses import replace
 train, heldout = sample_positions()
 with RunLock(Path(sys.argv[1])):
     hooks = Hooks(on_step=lambda learner, _: print(learner.step, flush=True))
-    run(learner_of(), train, heldout, Path(sys.argv[1]), Length(steps=80), replace(RARE, checkpoint_steps=1), hooks)
+    run(learner_of(), train, heldout, Path(sys.argv[1]), Length(steps=30), replace(RARE, checkpoint_steps=1), hooks)
 """
 
 
+@pytest.mark.slow
 def test_a_run_killed_at_random_moments_goes_on_bit_for_bit(tmp_path: Path) -> None:
     train, heldout = sample_positions()
-    run(learner_of(), train, heldout, tmp_path / "whole", Length(steps=80), RARE, Hooks())
+    run(learner_of(), train, heldout, tmp_path / "whole", Length(steps=30), RARE, Hooks())
     root = Path(__file__).parents[2]
     paths = [str(root), str(root / "src"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
@@ -241,7 +242,7 @@ def test_a_run_killed_at_random_moments_goes_on_bit_for_bit(tmp_path: Path) -> N
         assert process.stdout is not None
         steps.append(int(process.stdout.readline()))
         if attempt < 2:
-            time.sleep(moments.uniform(0.0, 0.3))
+            time.sleep(moments.uniform(0.0, 0.2))
             process.send_signal(signal.SIGKILL)
         process.stdout.read()
         process.wait()

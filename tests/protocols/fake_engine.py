@@ -16,10 +16,7 @@ from az_engine.engine.clock import Stopwatch, budget
 from az_engine.engine.errors import IllegalMoveError, NetError, PositionError
 from az_engine.engine.info import BestMove, Line, MoveStats, ThinkingInfo, Wdl
 from az_engine.engine.limits import Limits
-from az_engine.engine.netinfo import NetInfo
 from az_engine.engine.params import EngineOptions
-
-EMBEDDED = NetInfo("chess", (119, 8, 8), 4672, 1, 1, "wdl", name="embedded")
 
 
 class FakeEngine:
@@ -31,7 +28,8 @@ class FakeEngine:
         """Faults are set on the class by :func:`faulty`."""
         FakeEngine.made = self
         self.options = options
-        self.net: NetInfo | None = None
+        self.description = ""
+        self.notes: list[str] = []
         self.calls: list[str] = []
         self._board: chess.Board | None = None
         self._stop = threading.Event()
@@ -42,6 +40,7 @@ class FakeEngine:
     gate: threading.Event | None = None  # ready() waits for it
     faults: dict[str, BaseException] = {}  # noqa: RUF012  method -> what it raises
     embedded_is_broken = False
+    too_large: BaseException | None = None  # what ready() raises when Hash is 100000 or more
     progress: Sequence[str] = ()
     silent = False  # no infos
     deaf = False  # never ends a search
@@ -65,7 +64,9 @@ class FakeEngine:
             raise NetError("the net inside the package is damaged: install az-engine again")
         if file not in ("", "uniform") and not file.endswith("good.onnx"):
             raise NetError(f"{file}: there is no such file")
-        self.net = None if file == "uniform" else replace(EMBEDDED, name=file or "embedded")
+        if self.too_large is not None and self.options.hash_mb >= 100_000:
+            raise self.too_large
+        self.description = file or "the embedded net"
 
     def new_game(self) -> None:
         """Only noted."""

@@ -17,12 +17,18 @@ from typing import Self
 
 from az_engine.engine.params import EngineOptions
 from az_engine.protocols.lines import LineWriter
+from az_engine.protocols.loader import EngineSeam
 from az_engine.protocols.options import OptionValues, Value
-from az_engine.protocols.session import EngineSeam
 from az_engine.protocols.uci import UciSession
 
 from .fake_engine import FakeEngine
 
+INFO = r"info depth \d+ seldepth \d+ multipv \d+ score cp -?\d+ nodes \d+ nps \d+ hashfull \d+ time \d+ pv( \w+)+"
+READY = """
+> isready
+< info string playing with the embedded net
+< readyok
+"""
 PATIENCE_S = 10.0  # for any one line; only a failing test waits as long
 
 
@@ -169,3 +175,11 @@ def within(seconds: float, action: Callable[[], object]) -> None:
     action()
     took = time.monotonic() - start
     assert took <= seconds, f"took {took:.3f} s"
+
+
+def play(transcript: str, make: Callable[..., FakeEngine] = FakeEngine, *, ready: bool = True, status: int = 0) -> None:
+    """Play a transcript in a session of its own, after `isready` unless told otherwise."""
+    with Talk(make, status=status) as talk:
+        if ready:
+            talk.run(READY)
+        talk.run(transcript)

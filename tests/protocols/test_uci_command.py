@@ -15,9 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import chess
+import chess.engine
 import pytest
 
-from .process import EngineProcess
+from az_engine.protocols.lines import clean
+
+from .process import COMMAND, EngineProcess
 
 CASES = [
     json.loads(line)
@@ -285,9 +288,8 @@ def test_a_storm_of_malformed_commands(seed: int, engine: EngineProcess) -> None
         if not words:
             commands.append(line)
     heads = "uci isready setoption position go stop ponderhit ucinewgame debug register".split()
-    first = (
-        next((w for w in line.split() if w in heads), "") for line in commands if not line.lstrip().startswith("#")
-    )
+    read = [clean(line.encode()) for line in commands]
+    first = [next((w for w in line.split() if w in heads), "") for line in read if not line.lstrip().startswith("#")]
     searches = sum(word == "go" for word in first)
     # Whatever bounded search there was by accident may last long: the stops end it.
     lines = engine.ask(
@@ -312,3 +314,30 @@ def test_the_engine_outlived_all_that(engine: EngineProcess) -> None:
     code, rest, took = engine.end(5)
     assert (code, rest) == (0, [])
     assert took < 1.0
+
+
+def test_python_chess_plays_and_analyses_with_it(caplog: pytest.LogCaptureFixture) -> None:
+    """Another program's client, which logs whatever it does not expect."""
+    with chess.engine.SimpleEngine.popen_uci([*COMMAND, *QUICK], timeout=120) as client:
+        client.configure({"Hash": 8, "Move Overhead": 50})
+        board = chess.Board()
+        for _ in range(6):
+            played = client.play(board, chess.engine.Limit(nodes=40), info=chess.engine.INFO_ALL, ponder=True)
+            assert played.move is not None
+            assert played.move in board.legal_moves
+            assert played.info["nodes"] >= 40
+            board.push(played.move)
+        clock = chess.engine.Limit(white_clock=1.0, black_clock=1.0, white_inc=0.05, black_inc=0.05)
+        in_time = client.play(board, clock).move
+        assert in_time is not None
+        assert in_time in board.legal_moves
+        lines = client.analyse(board, chess.engine.Limit(depth=2), multipv=4)
+        assert [line["multipv"] for line in lines] == [1, 2, 3, 4]
+        with client.analysis(board) as endless:
+            assert next(endless)["pv"]
+        special = chess.Board("bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9", chess960=True)
+        unusual = client.play(special, chess.engine.Limit(nodes=40)).move
+        assert unusual is not None
+        assert unusual in special.legal_moves
+        client.ping()
+    assert [record.getMessage() for record in caplog.records if record.levelname != "DEBUG"] == []

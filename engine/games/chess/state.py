@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..zobrist import random_keys
+
 WHITE, BLACK = 0, 1
 PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(6)
 NO_SQUARE = 64
@@ -33,18 +35,7 @@ PIECES = ("pawns", "knights", "bishops", "rooks", "queens", "kings")
 
 State = NDArray[np.void]  # State[N]: structured arrays of STATE
 
-
-def _random_keys(count: int) -> NDArray[np.uint64]:
-    """SplitMix64 from seed 0: the same keys on every machine, u64[count]."""
-    index = np.arange(1, count + 1, dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        z = index * np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return z ^ (z >> np.uint64(31))
-
-
-_KEYS = _random_keys(12 * 64 + 64 + 8 + 1)
+_KEYS = random_keys(12 * 64 + 64 + 8 + 1)
 PIECE_KEYS = _KEYS[: 12 * 64]  # [(colour * 6 + piece) * 64 + square]
 CASTLING_KEYS = _KEYS[12 * 64 : 13 * 64]  # by the rook's square
 EP_KEYS = _KEYS[13 * 64 : 13 * 64 + 8]  # by file

@@ -220,15 +220,15 @@ def random_games(size, rules, limit, count, seed):
                 rng ^= rng << np.uint64(13)
                 rng ^= rng >> np.uint64(7)
                 rng ^= rng << np.uint64(17)
-                i = np.int64(((rng >> np.uint64(32)) * np.uint64(untried)) >> np.uint64(32))
-                p = candidates[i]
+                drawn = np.int64(((rng >> np.uint64(32)) * np.uint64(untried)) >> np.uint64(32))
+                p = candidates[drawn]
                 untried -= 1
                 if b.colour[p] == EMPTY and p != ko_point:
                     allowed, key = after(b, p, turn, suicide)
                     if allowed and (ko == SIMPLE or not occurred(past, seen, ply + 1, situation(key, 1 - turn, ko))):
                         move = p
                         break
-                candidates[i] = candidates[untried]
+                candidates[drawn] = candidates[untried]
                 candidates[untried] = p
             if move < b.points:
                 ko_point = play(b, move, turn)

@@ -1,0 +1,101 @@
+"""Shogi over USI.
+
+Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (what a net sees and
+says), :mod:`notation` (SFEN and USI moves), and :mod:`leaves`, the kernel the search calls.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base import Game, line_of
+from . import notation, rules
+from .leaves import leaves, look
+from .moves import NUM_ACTIONS, actions, legal_actions
+from .planes import HISTORY, NUM_PLANES, encode, plane_scale
+from .state import NO_RULE, POINTS_24, POINTS_27, STATE, State
+
+DECLARATIONS = {"none": NO_RULE, "24": POINTS_24, "27": POINTS_27}
+
+
+class Shogi(Game):
+    """Shogi, with or without handicap."""
+
+    name = "shogi"
+    protocol = "usi"
+    planes = (NUM_PLANES, 9, 9)
+    num_actions = NUM_ACTIONS
+    max_moves = rules.MAX_MOVES
+    history = HISTORY
+    state_dtype = STATE
+    planes_version = 1
+    moves_version = 1
+    noise_alpha = 0.15
+    plane_scale = plane_scale()
+
+    leaves = staticmethod(leaves)
+    encode_kernel = staticmethod(encode)
+    actions_kernel = staticmethod(actions)
+    legal_actions_kernel = staticmethod(legal_actions)
+
+    def initial(self) -> State:
+        return notation.parse_sfen(notation.START)
+
+    def parse_position(self, text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
+        return notation.parse_sfen(text), []
+
+    def format_position(self, state: State) -> str:
+        return notation.format_sfen(state)
+
+    def parse_move(self, line: State, text: str) -> int:
+        return notation.parse_usi(line_of(line)[-1], text)
+
+    def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
+        return notation.format_usi(move)
+
+    def play(self, line: State, move: int) -> State:
+        longer = np.empty(len(line) + 1, STATE)
+        longer[:-1] = line
+        self.play_at(longer, len(line) - 1, move)
+        return longer
+
+    def play_at(self, line: State, i: int, move: int) -> None:
+        rules.play_in_line(line, i, move)
+
+    def legal_moves(self, line: State) -> NDArray[np.uint16]:
+        return look(line_of(line)[-1])[0]
+
+    def outcome(self, line: State) -> int:
+        return int(rules.verdict_kernel(line[-1:], len(look(line[-1])[0])))
+
+    def window(self, line: State) -> State:
+        return line
+
+    def perft(self, state: State, depth: int) -> dict[str, int]:
+        counts = {}
+        for move in look(state)[0].tolist():
+            counts[notation.format_usi(move)] = rules.perft(self.play(state.reshape(1), move)[-1], depth - 1)
+        return counts
+
+    def normalise(self, states: State) -> None:
+        rules.settle_all(states)
+
+    def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
+        rules.count_repetitions(states, first)
+
+    def set_rules(self, line: State, *, declaration: str = "27", max_plies: int = 0) -> None:
+        """Set the rules that a line's last position, and all that follow from it, are played by, in place.
+
+        declaration: the entering-king rule, a key of ``DECLARATIONS``; max_plies: the ply at which the game is drawn,
+        0 = never. A parsed position comes with the 27-point rule and without a limit.
+        """
+        line[-1]["declaration"] = DECLARATIONS[declaration]
+        line[-1]["limit"] = max_plies
+
+    def can_declare(self, line: State) -> bool:
+        """Whether the side to move may win by declaring its king entered; ``outcome`` leaves that choice to it."""
+        return bool(rules.can_declare_kernel(line[-1:]))
+
+
+GAME = Shogi()

@@ -1,0 +1,194 @@
+"""SFEN and USI moves, in and out.
+
+A SFEN is refused where no game can hold its position; the move number may be left out and pieces in hand come in any
+order, with counts of one or two digits before their letters.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ...errors import IllegalMoveError, PositionError
+from .leaves import look
+from .rules import DROPS, PROMOTES, settle_all
+from .state import (
+    BLACK,
+    HELD,
+    KING,
+    KNIGHT,
+    LANCE,
+    PAWN,
+    POINTS_27,
+    PROMOTED,
+    SQUARES,
+    STATE,
+    WHITE,
+    State,
+    square_name,
+)
+
+START = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
+LETTERS = "PLNSBRGK"  # man - 1; white's in lower case
+_HAND_ORDER = "RBGSNLP"  # as SFEN writes hands
+_TOTALS = {"P": 18, "L": 4, "N": 4, "S": 4, "B": 2, "R": 2, "G": 4}
+_NAMES = ("pawn", "lance", "knight", "silver", "bishop", "rook", "gold", "king")
+_SIDES = ("black", "white")
+
+
+def parse_sfen(text: str) -> State:
+    """State[1] of a SFEN: board, side to move, hands, and the number of the next move if it is given.
+
+    The 27-point rule holds in it and no limit of plies. Errors: PositionError.
+    """
+    fields = text.split()
+    if not 3 <= len(fields) <= 4:
+        raise PositionError(f"a SFEN has three or four fields, this one has {len(fields)}: {_quote(text)}")
+    line = np.zeros(1, STATE)
+    state = line[0]
+    state["board"] = _parse_board(fields[0])
+    if fields[1] not in ("b", "w"):
+        raise PositionError(f"the side to move must be b or w, not {_quote(fields[1])}")
+    state["turn"] = BLACK if fields[1] == "b" else WHITE
+    state["hands"] = _parse_hands(fields[2])
+    number = fields[3] if len(fields) == 4 else "1"
+    if not re.fullmatch("[0-9]+", number, re.ASCII):
+        raise PositionError(f"the SFEN's move number must be a number from 1 on, not {_quote(number)}")
+    state["ply"] = min(max(int(number[:9]) - 1, 0), 65535)
+    state["declaration"] = POINTS_27
+    _check_men(state)
+    if settle_all(line):
+        raise PositionError(f"{_SIDES[1 - int(state['turn'])]} is in check but {_SIDES[int(state['turn'])]} is to move")
+    return line
+
+
+def _quote(text: str) -> str:
+    """Input for an error message: printable and short."""
+    shown = text if len(text) <= 60 else text[:57] + "..."
+    return repr(shown.encode("unicode_escape", "backslashreplace").decode("ascii"))
+
+
+def _parse_board(text: str) -> list[int]:
+    """The 81 men of a SFEN's first field, by square."""
+    ranks = text.split("/")
+    if len(ranks) != 9:
+        raise PositionError(f"a SFEN's board has 9 ranks, this one has {len(ranks)}: {_quote(text)}")
+    board = [0] * SQUARES
+    for rank, row in enumerate(ranks):
+        if not re.fullmatch(r"(?:[1-9]|\+?[PLNSBRGKplnsbrgk])*", row, re.ASCII):
+            raise PositionError(f"rank {'abcdefghi'[rank]} of the SFEN holds something unknown: {_quote(row)}")
+        file = 9  # of the next square
+        for word in re.findall(r"[1-9]|\+?[A-Za-z]", row):
+            if word.isdigit():
+                file -= int(word)
+                continue
+            man = LETTERS.index(word[-1].upper()) + 1
+            if len(word) == 2:
+                if word[-1] in "GKgk":
+                    raise PositionError(f"{word} in the SFEN: a {_NAMES[man - 1]} cannot be promoted")
+                man += PROMOTED
+            if file > 0:
+                board[9 * (file - 1) + rank] = man if word[-1].isupper() else man + 16
+            file -= 1
+        if file != 0:
+            raise PositionError(
+                f"rank {'abcdefghi'[rank]} of the SFEN has {9 - file} squares instead of 9: {_quote(row)}"
+            )
+    return board
+
+
+def _parse_hands(text: str) -> list[list[int]]:
+    """Numbers in hand [side][kind]."""
+    hands = [[0] * HELD, [0] * HELD]
+    if text == "-":
+        return hands
+    if not re.fullmatch("(?:(?:[1-9][0-9]?)?[PLNSBRGplnsbrg])+", text, re.ASCII):
+        raise PositionError(
+            f"pieces in hand must be - or letters out of RBGSNLP with counts before them, such as R2b18p, "
+            f"not {_quote(text)}"
+        )
+    for count, letter in re.findall("([0-9]*)([A-Za-z])", text):
+        hands[letter.islower()][LETTERS.index(letter.upper())] += int(count or 1)
+    return hands
+
+
+def _check_men(state: State) -> None:
+    """Refuse too many pieces, a missing king, two pawns on a file, men that could never move. Errors: PositionError."""
+    board, hands = state["board"].tolist(), state["hands"].tolist()
+    for letter, total in _TOTALS.items():
+        kind = LETTERS.index(letter)
+        number = sum((man & 15) in (kind + 1, kind + 1 + PROMOTED) for man in board) + hands[0][kind] + hands[1][kind]
+        if number > total:
+            raise PositionError(f"there are {number} {_NAMES[kind]}s; a shogi set has {total}")
+    for side, name in enumerate(_SIDES):
+        kings = board.count(KING + 16 * side)
+        if kings != 1:
+            raise PositionError(f"{name} has {kings} kings instead of one")
+        for file in range(9):
+            if board[9 * file : 9 * file + 9].count(PAWN + 16 * side) > 1:
+                raise PositionError(f"{name} has two unpromoted pawns on file {file + 1}")
+        for square, man in enumerate(board):
+            left = square % 9 if side == BLACK else 8 - square % 9  # ranks before it
+            if (man in (PAWN + 16 * side, LANCE + 16 * side) and left < 1) or (man == KNIGHT + 16 * side and left < 2):
+                raise PositionError(
+                    f"there is a {_NAMES[(man & 15) - 1]} of {name} on {square_name(square)}, where it could never move"
+                )
+
+
+def format_sfen(state: State) -> str:
+    """The SFEN of one State[], with the number of the next move."""
+    rows = []
+    for rank in range(9):
+        row = ""
+        for file in range(8, -1, -1):
+            man = int(state["board"][9 * file + rank])
+            if man:
+                row += _letter(man)
+            elif row and row[-1].isdigit():
+                row = row[:-1] + str(int(row[-1]) + 1)
+            else:
+                row += "1"
+        rows.append(row)
+    return f"{'/'.join(rows)} {'bw'[int(state['turn'])]} {_format_hands(state)} {int(state['ply']) + 1}"
+
+
+def _letter(man: int) -> str:
+    kind = man & 15
+    text = LETTERS[kind - 1] if kind <= KING else "+" + LETTERS[kind - PROMOTED - 1]
+    return text if man < 16 else text.lower()
+
+
+def _format_hands(state: State) -> str:
+    text = ""
+    for side in range(2):
+        for letter in _HAND_ORDER:
+            number = int(state["hands"][side][LETTERS.index(letter)])
+            if number:
+                text += (str(number) if number > 1 else "") + (letter.lower() if side else letter)
+    return text or "-"
+
+
+def format_usi(move: int) -> str:
+    """A move in USI notation: 7g7f, 7g7f+ or P*5e."""
+    to, source = move & 127, move >> 7 & 127
+    if source >= DROPS:
+        return f"{LETTERS[source - DROPS]}*{square_name(to)}"
+    return square_name(source) + square_name(to) + ("+" if move & PROMOTES else "")
+
+
+def parse_usi(state: State, text: str) -> int:
+    """The legal move that USI notation names. Errors: IllegalMoveError."""
+    if not re.fullmatch("[1-9][a-i][1-9][a-i][+]?|[PLNSBRG][*][1-9][a-i]", text, re.ASCII):
+        raise IllegalMoveError(f"{_quote(text)} is not a move in USI notation such as 7g7f, 7g7f+ or P*5e")
+    source = DROPS + LETTERS.index(text[0]) if text[1] == "*" else _square(text[:2])
+    move = _square(text[2:4]) + (source << 7) + PROMOTES * text.endswith("+")
+    legal = look(state)[0]
+    if move not in legal:
+        hint = "; the man must promote there" if move + PROMOTES in legal else ""
+        raise IllegalMoveError(f"{text} is not legal in {format_sfen(state)}{hint}")
+    return move
+
+
+def _square(text: str) -> int:
+    return 9 * (int(text[0]) - 1) + "abcdefghi".index(text[1])

@@ -1,0 +1,86 @@
+"""The 362 input planes of shogi (Table S1), u1[362, 9, 9], seen by the side to move.
+
+A plane is indexed [file - 1, rank] as squares are numbered in :mod:`state`; when white is to move the board is turned
+by 180 degrees (square 80 - s), so that the mover always plays towards rank a.
+
+For each of the last 8 positions, newest first, 45 planes: the 14 kinds of men of the side to move in the order P L N S
+B R G K +P +L +N +S +B +R, the same 14 of its opponent, "occurred at least once, twice, three times before", the numbers
+of P L N S B R G in the hand of the side to move, and in its opponent's. Positions before the game's start are zero.
+Then plane 360, the colour (1 when black, the first player, is to move), and 361, the plies played.
+
+Numbers in hand and plies are plain numbers (plies stop at 255); the network scales them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...jit import borrow, device, kernel
+from .attacks import first
+from .rules import set_of
+from .state import BLACK_MEN, HELD, KINDS, SQUARES
+
+HISTORY = 8
+REPETITIONS = 3
+STEP_PLANES = 2 * KINDS + REPETITIONS + 2 * HELD
+NUM_PLANES = HISTORY * STEP_PLANES + 2
+COLOUR_PLANE, PLY_PLANE = HISTORY * STEP_PLANES, HISTORY * STEP_PLANES + 1
+_REPETITION_PLANE, _HAND_PLANE = 2 * KINDS, 2 * KINDS + REPETITIONS  # within a step
+_HAND_SCALE = (1 / 9, 1 / 2, 1 / 2, 1 / 2, 1, 1, 1 / 2)  # by kind: at most 18, 4, 4, 4, 2, 2, 4 in hand
+
+
+def plane_scale() -> NDArray[np.float32]:
+    """f4[C]: what a network multiplies each plane by, so that counts are about as large as men, and 2 at most."""
+    scale = np.ones(NUM_PLANES, np.float32)
+    for t in range(HISTORY):
+        hands = t * STEP_PLANES + _HAND_PLANE
+        scale[hands : hands + 2 * HELD] = 2 * _HAND_SCALE
+    scale[PLY_PLANE] = 1 / 128
+    return scale
+
+
+@device
+def _fill_plane(out, row, plane, value):
+    if value:
+        for square in range(SQUARES):
+            out[row, plane * SQUARES + square] = value
+
+
+@device
+def encode_row(states, newest, oldest, history, out, row):
+    """Write the planes of states[newest], whose game begins at states[oldest], to out[row] (u1[C * H * W])."""
+    for i in range(NUM_PLANES * SQUARES):
+        out[row, i] = 0
+    now = states[newest]
+    us = np.int64(now.turn)
+    for t in range(history):
+        if newest - t < oldest:
+            break
+        s, base = states[newest - t], t * STEP_PLANES
+        for side in range(2):
+            men = set_of(s, BLACK_MEN + side)
+            plane = base - 1 if side == us else base + KINDS - 1
+            while men:
+                square, men = first(men)
+                seen = SQUARES - 1 - square if us else square
+                out[row, (plane + np.int64(s.board[square] & 15)) * SQUARES + seen] = 1
+            plane = base + _HAND_PLANE if side == us else base + _HAND_PLANE + HELD
+            for kind in range(HELD):
+                _fill_plane(out, row, plane + kind, np.int64(s.hands[side, kind]))
+        for number in range(REPETITIONS):
+            _fill_plane(out, row, base + _REPETITION_PLANE + number, np.int64(s.repetitions > number))
+    _fill_plane(out, row, COLOUR_PLANE, 1 - us)
+    _fill_plane(out, row, PLY_PLANE, np.int64(min(now.ply, 255)))
+
+
+@kernel
+def encode(states, index, first_index, history, out):
+    """out u1[B, C * H * W] = the planes of states[index[b]].
+
+    states: State[N], games whole and in order; index i8[B]; first_index i8[B], where the game of states[index[b]]
+    begins; history: positions shown, 1..8.
+    """
+    states, out = borrow(states), borrow(out)
+    for b in range(index.shape[0]):
+        encode_row(states, index[b], first_index[b], history, out, b)

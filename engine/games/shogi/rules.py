@@ -1,0 +1,573 @@
+"""The rules of shogi: legal moves, making them, check, repetition and its verdict, and the entering-king declaration.
+
+A move is u16: to + 128 * from + 16384 * promotes; a drop has 81 + kind in place of from, kinds pawn, lance, knight,
+silver, bishop, rook, gold. All moves that the rules allow are generated, the pointless refusals to promote included.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...jit import assign, borrow, device, kernel, popcount, u128
+from ..outcome import DRAW, LOSS, RUNNING, WIN
+from .attacks import (
+    BISHOP_LINES,
+    FILES,
+    GOLD_STEPS,
+    KING_STEPS,
+    KNIGHT_STEPS,
+    LANCE_RAYS,
+    LAST,
+    LAST_TWO,
+    NEAR_FILES,
+    PAWN_STEPS,
+    ROOK_LINES,
+    SILVER_STEPS,
+    ZONES,
+    ahead,
+    behind,
+    between,
+    bishop_attacks,
+    bit,
+    everything,
+    files_without,
+    first,
+    lance_attacks,
+    line_from,
+    lookup,
+    nothing,
+    rook_attacks,
+    side_lookup,
+    sideways,
+)
+from .state import (
+    BISHOP,
+    BISHOPS,
+    BLACK_MEN,
+    GOLDS,
+    HAND_KEYS,
+    HELD,
+    KING,
+    KNIGHTS,
+    LANCES,
+    NO_RULE,
+    PAWNS,
+    PIECE_KEYS,
+    POINTS_24,
+    PROMOTED,
+    ROOK,
+    ROOKS,
+    SET_OF,
+    SILVERS,
+    SQUARES,
+    STATE,
+    STEPPERS,
+    TURN_KEY,
+    State,
+)
+
+MAX_MOVES = 600  # a legal position has at most 593
+DROPS = SQUARES  # a drop's from, plus the kind
+PROMOTES = 1 << 14
+
+_MEN_TO_DECLARE = 10
+_POINTS = (28, 27)  # needed by black and white under the 27-point rule
+_POINTS_OF_24 = 31  # needed to win under the 24-point rule
+
+
+@device
+def set_of(s, index):
+    """One of the position's bitboards."""
+    return u128(s.sets[index, 0], s.sets[index, 1])
+
+
+@device
+def attackers(s, square, side, occupied):
+    """The men of a side that attack a square, given the occupied squares."""
+    other = 1 - side
+    return (
+        (side_lookup(PAWN_STEPS, other, square) & set_of(s, PAWNS))
+        | (side_lookup(KNIGHT_STEPS, other, square) & set_of(s, KNIGHTS))
+        | (side_lookup(SILVER_STEPS, other, square) & set_of(s, SILVERS))
+        | (side_lookup(GOLD_STEPS, other, square) & set_of(s, GOLDS))
+        | (lookup(KING_STEPS, square) & set_of(s, STEPPERS))
+        | _far_attackers(s, square, other, occupied)
+    ) & set_of(s, BLACK_MEN + side)
+
+
+@device
+def _far_attackers(s, square, other, occupied):
+    """Men, of either side but for the lances of ``other``, that attack a square from afar."""
+    return (
+        (rook_attacks(square, occupied) & set_of(s, ROOKS))
+        | (bishop_attacks(square, occupied) & set_of(s, BISHOPS))
+        | (lance_attacks(square, other, occupied) & set_of(s, LANCES))
+    )
+
+
+@device
+def _all_men(s):
+    return set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1)
+
+
+@device
+def in_check(s, side):
+    """Whether the king of a side is attacked."""
+    return attackers(s, np.int64(s.kings[side]), 1 - side, _all_men(s)) != nothing()
+
+
+@device
+def _attacked_squares(s, side, occupied, king):
+    """Squares that a side attacks, given the occupied squares; complete only next to ``king``."""
+    men = set_of(s, BLACK_MEN + side)
+    steppers = set_of(s, STEPPERS) & men
+    golds = (set_of(s, GOLDS) & men) | steppers
+    silvers = (set_of(s, SILVERS) & men) | steppers
+    straight = ahead((set_of(s, PAWNS) & men) | golds | silvers, side) | behind(golds, side)
+    askew = ahead(golds | silvers, side) | golds | behind(silvers, side)
+    askew |= ahead(ahead(set_of(s, KNIGHTS) & men, side), side)
+    found = straight | sideways(askew)
+    sliders = set_of(s, LANCES) & men & lookup(NEAR_FILES, king)
+    while sliders:
+        square, sliders = first(sliders)
+        found |= lance_attacks(square, side, occupied)
+    sliders = set_of(s, ROOKS) & men
+    while sliders:
+        square, sliders = first(sliders)
+        found |= rook_attacks(square, occupied)
+    sliders = set_of(s, BISHOPS) & men
+    while sliders:
+        square, sliders = first(sliders)
+        found |= bishop_attacks(square, occupied)
+    return found
+
+
+@device
+def _pins_and_checks(s, us, own, enemy, king):
+    """(squares that end a check, pinned own men, number of checkers); the first is everything without a check.
+
+    A pinned man may move along the line from the king through it only.
+    """
+    checkers = (
+        (side_lookup(PAWN_STEPS, us, king) & set_of(s, PAWNS))
+        | (side_lookup(KNIGHT_STEPS, us, king) & set_of(s, KNIGHTS))
+        | (side_lookup(SILVER_STEPS, us, king) & set_of(s, SILVERS))
+        | (side_lookup(GOLD_STEPS, us, king) & set_of(s, GOLDS))
+        | (lookup(KING_STEPS, king) & set_of(s, STEPPERS))
+    ) & enemy
+    evasions, pinned = checkers, nothing()
+    sliders = (
+        (lookup(ROOK_LINES, king) & set_of(s, ROOKS))
+        | (lookup(BISHOP_LINES, king) & set_of(s, BISHOPS))
+        | (side_lookup(LANCE_RAYS, us, king) & set_of(s, LANCES))
+    ) & enemy
+    while sliders:
+        square, sliders = first(sliders)
+        path = between(king, square)
+        blockers = path & (own | enemy)
+        if not blockers:
+            checkers |= bit(square)
+            evasions |= path | bit(square)
+        elif not first(blockers)[1]:
+            pinned |= blockers & own
+    number = popcount(checkers)
+    if number == 0:
+        evasions = everything()
+    return evasions, pinned, number
+
+
+@device
+def _emit(moves, row, n, source, targets):
+    """Append moves from ``source`` (or drops) to moves[row, n:]; with ``moves`` None only count."""
+    if moves is None:
+        return n + popcount(targets)
+    while targets:
+        to, targets = first(targets)
+        moves[row, n] = to + (source << 7)
+        n += 1
+    return n
+
+
+@device
+def _emit_both(moves, row, n, source, targets, zone, dead):
+    """Append the moves of a man that may promote; it cannot stay as it is on the squares of ``dead``."""
+    promoting = targets if zone & bit(source) else targets & zone
+    n = _emit(moves, row, n, source + 128, promoting)  # shifted, 128 is PROMOTES
+    return _emit(moves, row, n, source, targets & ~dead)
+
+
+@device
+def _emit_pawns(moves, row, n, targets, step, promotion):
+    """Append pawn moves to ``targets`` from the squares ``step`` behind them."""
+    if moves is None:
+        return n + popcount(targets)
+    while targets:
+        to, targets = first(targets)
+        moves[row, n] = to + ((to + step) << 7) + promotion
+        n += 1
+    return n
+
+
+@device
+def _board_moves(s, moves, row, n, us, own, occupied, king, evasions, pinned):
+    """Append the moves on the board of all men but the king."""
+    allowed = ~own & evasions
+    zone, last, last_two = lookup(ZONES, us), lookup(LAST, us), lookup(LAST_TWO, us)
+    none = nothing()
+
+    men = set_of(s, PAWNS) & own & (~pinned | lookup(FILES, king))
+    targets = ahead(men, us) & allowed
+    step = 1 - 2 * us
+    n = _emit_pawns(moves, row, n, targets & zone, step, PROMOTES)
+    n = _emit_pawns(moves, row, n, targets & ~last, step, 0)
+
+    men = set_of(s, KNIGHTS) & own & ~pinned
+    while men:
+        square, men = first(men)
+        n = _emit_both(moves, row, n, square, side_lookup(KNIGHT_STEPS, us, square) & allowed, zone, last_two)
+    men = set_of(s, LANCES) & own
+    while men:
+        square, men = first(men)
+        targets = lance_attacks(square, us, occupied) & allowed
+        if pinned & bit(square):
+            targets &= line_from(king, square)
+        n = _emit_both(moves, row, n, square, targets, zone, last)
+    men = set_of(s, SILVERS) & own
+    while men:
+        square, men = first(men)
+        targets = side_lookup(SILVER_STEPS, us, square) & allowed
+        if pinned & bit(square):
+            targets &= line_from(king, square)
+        n = _emit_both(moves, row, n, square, targets, zone, none)
+    men = set_of(s, GOLDS) & own
+    while men:
+        square, men = first(men)
+        targets = side_lookup(GOLD_STEPS, us, square) & allowed
+        if pinned & bit(square):
+            targets &= line_from(king, square)
+        n = _emit(moves, row, n, square, targets)
+    men = (set_of(s, BISHOPS) | set_of(s, ROOKS)) & own
+    diagonal, promoted = set_of(s, BISHOPS), set_of(s, STEPPERS)
+    while men:
+        square, men = first(men)
+        one = bit(square)
+        targets = bishop_attacks(square, occupied) if diagonal & one else rook_attacks(square, occupied)
+        if promoted & one:
+            targets |= lookup(KING_STEPS, square)
+        targets &= allowed
+        if pinned & one:
+            targets &= line_from(king, square)
+        if promoted & one:
+            n = _emit(moves, row, n, square, targets)
+        else:
+            n = _emit_both(moves, row, n, square, targets, zone, none)
+    return n
+
+
+@device
+def _drops(s, moves, row, n, us, own, enemy, empty):
+    """Append the drops on ``empty`` squares."""
+    if s.hands[us, 0]:
+        targets = empty & files_without(set_of(s, PAWNS) & own) & ~lookup(LAST, us)
+        front = side_lookup(PAWN_STEPS, 1 - us, np.int64(s.kings[1 - us]))
+        if targets & front and _pawn_mates(s, us, own, enemy):
+            targets &= ~front
+        n = _emit(moves, row, n, DROPS, targets)
+    if s.hands[us, 1]:
+        n = _emit(moves, row, n, DROPS + 1, empty & ~lookup(LAST, us))
+    if s.hands[us, 2]:
+        n = _emit(moves, row, n, DROPS + 2, empty & ~lookup(LAST_TWO, us))
+    for kind in range(3, HELD):
+        if s.hands[us, kind]:
+            n = _emit(moves, row, n, DROPS + kind, empty)
+    return n
+
+
+@device
+def _pawn_mates(s, us, own, enemy):
+    """Whether a pawn of ``us`` put before the enemy king (on an empty square) mates it."""
+    them = 1 - us
+    king = np.int64(s.kings[them])
+    square, _ = first(side_lookup(PAWN_STEPS, them, king))
+    occupied = own | enemy | bit(square)
+    if not attackers(s, square, us, occupied):
+        return False  # the king takes it
+    guarded = _attacked_squares(s, us, occupied & ~bit(king), king)
+    if lookup(KING_STEPS, king) & ~enemy & ~guarded:
+        return False
+    capturers = attackers(s, square, them, occupied) & ~bit(king)
+    while capturers:
+        capturer, capturers = first(capturers)
+        left = occupied & ~bit(capturer)
+        if not _far_attackers(s, king, them, left) & own:
+            return False
+    return True
+
+
+@device
+def generate(s, moves, row):
+    """Write the legal moves to moves[row] and return their number (i64); with ``moves`` None only count them."""
+    us = np.int64(s.turn)
+    own, enemy = set_of(s, BLACK_MEN + us), set_of(s, BLACK_MEN + 1 - us)
+    king = np.int64(s.kings[us])
+    occupied = own | enemy
+    evasions, pinned, checkers = _pins_and_checks(s, us, own, enemy, king)
+    danger = _attacked_squares(s, 1 - us, occupied & ~bit(king), king)
+    n = _emit(moves, row, 0, king, lookup(KING_STEPS, king) & ~(own | danger))
+    if checkers > 1:
+        return n
+    n = _board_moves(s, moves, row, n, us, own, occupied, king, evasions, pinned)
+    empty = evasions & ~occupied
+    if empty:
+        n = _drops(s, moves, row, n, us, own, enemy, empty)
+    return n
+
+
+@device
+def _toggle(d, side, man, square):
+    """Put a man (1 .. 14) of a side on the bitboards, or take it off; returns the change of the key."""
+    word, one = square >> 6, np.uint64(1) << np.uint64(square & 63)
+    d.sets[SET_OF[man], word] ^= one
+    if man >= PROMOTED + BISHOP:  # horses and dragons
+        d.sets[STEPPERS, word] ^= one
+    d.sets[BLACK_MEN + side, word] ^= one
+    return PIECE_KEYS[(man + 16 * side) * SQUARES + square]
+
+
+@device
+def _hand_key(side, kind, number):
+    return HAND_KEYS[(side * HELD + kind) * 19 + number]
+
+
+@device
+def make(s, d, move):
+    """Play a legal move: ``d`` becomes the position after it, but for ``checked``, ``checks`` and the repetitions.
+
+    Those are for :func:`follow`: a count of moves needs none of them.
+    """
+    assign(d, s)
+    us = np.int64(s.turn)
+    to, source = np.int64(move & 127), np.int64((move >> 7) & 127)
+    key = s.key ^ TURN_KEY
+    d.turn = 1 - us
+    d.ply = s.ply + 1 if s.ply < 65535 else 65535
+    if source >= DROPS:
+        kind = source - DROPS
+        held = np.int64(s.hands[us, kind])
+        d.hands[us, kind] = held - 1
+        key ^= _hand_key(us, kind, held) ^ _hand_key(us, kind, held - 1)
+        key ^= _toggle(d, us, kind + 1, to)
+        d.board[to] = kind + 1 + 16 * us
+    else:
+        taken = np.int64(s.board[to] & 15)
+        if taken:
+            key ^= _toggle(d, 1 - us, taken, to)
+            kind = (taken - PROMOTED if taken > KING else taken) - 1
+            held = np.int64(s.hands[us, kind])
+            d.hands[us, kind] = held + 1
+            key ^= _hand_key(us, kind, held) ^ _hand_key(us, kind, held + 1)
+        man = np.int64(s.board[source] & 15)
+        key ^= _toggle(d, us, man, source)
+        d.board[source] = 0
+        if move & PROMOTES:
+            man += PROMOTED
+        key ^= _toggle(d, us, man, to)
+        d.board[to] = man + 16 * us
+        if man == KING:
+            d.kings[us] = to
+    d.key = key
+
+
+@device
+def settle(s):
+    """Finish a position whose board, hands and turn were set by hand: bitboards, kings, key, check."""
+    for index in range(s.sets.shape[0]):
+        s.sets[index, 0] = 0
+        s.sets[index, 1] = 0
+    key = TURN_KEY if s.turn else np.uint64(0)
+    for square in range(SQUARES):
+        man, side = np.int64(s.board[square] & 15), np.int64(s.board[square] >> 4)
+        if man:
+            key ^= _toggle(s, side, man, square)
+        if man == KING:
+            s.kings[side] = square
+    for hand in range(2):
+        for kind in range(HELD):
+            key ^= _hand_key(hand, kind, np.int64(s.hands[hand, kind]))
+    s.key = key
+    s.checked = in_check(s, np.int64(s.turn))
+
+
+@kernel
+def settle_all(states):
+    """Finish positions set up by hand, State[N], in place: see :func:`settle`.
+
+    Returns whether the side that is not to move is in check in the last one: then it cannot have arisen in a game.
+    """
+    for i in range(states.shape[0]):
+        settle(states[i])
+    s = states[states.shape[0] - 1]
+    return in_check(s, 1 - np.int64(s.turn))
+
+
+@device
+def follow(states, keys, i, move):
+    """states[i + 1] and keys[i + 1] become what follows states[i] by a legal move, checks and repetitions counted."""
+    s, d = states[i], states[i + 1]
+    make(s, d, move)
+    d.checked = in_check(d, np.int64(d.turn))
+    keys[i + 1] = d.key
+    count_checks(s, d)
+    count_earlier(states, keys, i + 1, 0)
+
+
+@device
+def count_checks(s, d):
+    """Set ``d.checks``, which follows ``s``; ``d.checked`` is known."""
+    us, them = np.int64(s.turn), np.int64(d.turn)
+    d.checks[us] = min(np.int64(s.checks[us]) + 1, 65535) if d.checked else 0
+    d.checks[them] = s.checks[them]
+
+
+@device
+def count_earlier(states, keys, i, oldest):
+    """Set states[i].repetitions and .loop by its earlier occurrences in states[oldest:i]; keys u8[N] are the states'.
+
+    All the way back: captured men return to the board in shogi, so no move makes what came before it unreachable.
+    """
+    s = states[i]
+    s.repetitions = 0
+    s.loop = 0
+    j = i - 4
+    while j >= oldest:
+        if keys[j] == s.key:
+            s.repetitions = min(np.int64(states[j].repetitions) + 1, 255)
+            s.loop = min(i - j + np.int64(states[j].loop), 65535)
+            return
+        j -= 2
+
+
+@kernel
+def play_in_line(line, i, move):
+    """line[i + 1] of State[n] becomes the position after ``move`` in line[i], checks and repetitions counted."""
+    line = borrow(line)
+    keys = np.empty(i + 2, np.uint64)
+    for k in range(i + 1):
+        keys[k] = line[k].key
+    follow(line, keys, i, move)
+
+
+@kernel
+def count_repetitions(states, first_index):
+    """Count the checks and repetitions of whole games laid end to end, in place.
+
+    states: State[N]; first_index: i8[N], index of the first state of the game that each belongs to.
+    """
+    states = borrow(states)
+    keys = np.empty(states.shape[0], np.uint64)
+    for i in range(states.shape[0]):
+        keys[i] = states[i].key
+        if first_index[i] == i:
+            states[i].checks[0] = 0
+            states[i].checks[1] = 0
+        else:
+            count_checks(states[i - 1], states[i])
+        count_earlier(states, keys, i, first_index[i])
+
+
+@device
+def repetition_verdict(s):
+    """Outcome code by fourfold repetition, for the side to move.
+
+    A side all of whose moves since the first occurrence gave check has lost, unless both sides did so: else a draw.
+    """
+    if s.repetitions < 3:
+        return RUNNING
+    us = np.int64(s.turn)
+    ours, theirs = 2 * np.int64(s.checks[us]) >= s.loop, 2 * np.int64(s.checks[1 - us]) >= s.loop
+    if ours != theirs:
+        return LOSS if ours else WIN
+    return DRAW
+
+
+@device
+def can_declare(s):
+    """Whether the side to move may win by declaring its king entered, under the rule that the position carries.
+
+    Its king stands in the enemy's camp and is not in check, with ten of its men or more; rooks, bishops and what they
+    promote to count 5 points, other men 1, those in the camp and in hand: 28 for black and 27 for white, or 31 under
+    the 24-point rule (24 to 30 points are a draw by agreement there, not a win).
+    """
+    us = np.int64(s.turn)
+    zone = lookup(ZONES, us)
+    if s.declaration == NO_RULE or s.checked or not zone & bit(np.int64(s.kings[us])):
+        return False
+    men = zone & set_of(s, BLACK_MEN + us)
+    number = popcount(men) - 1
+    points = number + 4 * popcount(men & (set_of(s, BISHOPS) | set_of(s, ROOKS)))
+    for kind in range(HELD):
+        worth = 5 if kind == BISHOP - 1 or kind == ROOK - 1 else 1
+        points += worth * np.int64(s.hands[us, kind])
+    needed = _POINTS_OF_24 if s.declaration == POINTS_24 else _POINTS[us]
+    return number >= _MEN_TO_DECLARE and points >= needed
+
+
+@kernel
+def can_declare_kernel(states):
+    """Whether the side to move may declare in the last of State[N]: see :func:`can_declare`."""
+    return can_declare(states[states.shape[0] - 1])
+
+
+@device
+def verdict(s, legal):
+    """Outcome code of a position with ``legal`` moves for the side to move; a declaration, being a choice, is not seen.
+
+    No legal move is a loss, in check or not; then repetition; then the draw by the game's greatest number of plies.
+    """
+    if legal == 0:
+        return LOSS
+    by_repetition = repetition_verdict(s)
+    if by_repetition != RUNNING:
+        return by_repetition
+    return DRAW if s.limit and s.ply >= s.limit else RUNNING
+
+
+@kernel
+def verdict_kernel(states, legal):
+    """Outcome code of the last of State[N], which has ``legal`` moves: see :func:`verdict`."""
+    return verdict(states[states.shape[0] - 1], legal)
+
+
+@device
+def _perft(states, moves, depth):
+    n = generate(states[depth], moves, depth)
+    total = np.int64(0)
+    for i in range(n):
+        make(states[depth], states[depth - 1], np.int64(moves[depth, i]))
+        if depth == 2:
+            total += generate(states[1], None, 0)
+        else:
+            total += _perft(states, moves, depth - 1)
+    return total
+
+
+@kernel
+def perft_kernel(states, moves, depth):
+    """Leaves of the legal move tree below states[depth]; the last ply is counted, not made (bulk counting).
+
+    states: State[depth + 1] and moves: u2[depth + 1, MAX_MOVES] are working space.
+    """
+    states, moves = borrow(states), borrow(moves)
+    if depth == 0:
+        return np.int64(1)
+    if depth == 1:
+        return generate(states[1], None, 0)
+    return _perft(states, moves, depth)
+
+
+def perft(state: State, depth: int) -> int:
+    """Number of leaves of the legal move tree of ``depth`` plies below one State[]."""
+    states = np.zeros(depth + 1, STATE)
+    states[depth] = state
+    moves = np.empty((depth + 1, MAX_MOVES), np.uint16)
+    return int(perft_kernel(states, moves, depth))

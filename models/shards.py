@@ -1,0 +1,160 @@
+"""Files of labelled records, for every game: reading them safely, and making them what a learner samples from.
+
+A shard is a compressed .npz file with one structured array ``d`` (nothing is pickled; other arrays in it are ignored).
+The records of a game are consecutive and complete from its first recorded position, so the history planes of a record
+are rebuilt from the records before it. Files whose name begins with ``holdout`` are measured on and never trained on.
+
+Each game has its own :class:`ShardFormat`; these fields mean the same in all: ``mv`` K u2, the labelled moves, best
+first, of which the first ``n`` count; ``played`` u2, the move played; ``rnd`` u1, 1 where it was drawn blindly; ``z``
+i1, the result for the side to move; ``game`` u4; ``ply`` u2.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.errors import DataError
+from ..engine.games.base import Game
+from .dataset import HOLDOUT_EVERY, HOLDOUT_REST, Positions, games_begin, one_hot_result
+from .files import write_atomically
+
+MAX_SHARD_BYTES = 1 << 30  # of one unpacked file
+
+Records = NDArray[np.void]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOptions:
+    """How records become targets."""
+
+    policy: Literal["soft", "best", "played"] = "soft"  # soft: softmax over the lines; best, played: one-hot
+    temperature: float = 0.02  # T of the soft policy, in expected points
+    centipawns: float = 500.0  # scale of W(cp) = 1 / (1 + exp(-cp / scale)), expected points of a score
+    value: Literal["score", "wdl"] = "score"  # the teacher's chances: from its score, or its own WDL
+    teacher: float = 0.85  # weight of the teacher's chances; the rest is the game's result
+    mask: bool = True  # give the legal actions, so that illegal moves are left out of the softmax
+
+
+class ShardReader(Protocol):
+    """What reads the shards of a game."""
+
+    def read_folder(self, game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
+        """The training and the held-out positions of .npz files. Errors: DataError."""
+
+
+def read_arrays(path: Path, names: tuple[str, ...]) -> list[NDArray[Any]]:
+    """The arrays of those names in an .npz file; nothing is unpickled. Errors: DataError naming what is wrong."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [archive.getinfo(f"{name}.npy") for name in names]
+            size = sum(member.file_size for member in members)
+            if size > MAX_SHARD_BYTES:
+                raise DataError(f"{path.name} would unpack to {size >> 20} MiB; split it into smaller shards")
+            contents = [archive.read(member) for member in members]
+        return [np.lib.format.read_array(io.BytesIO(content), allow_pickle=False) for content in contents]
+    except DataError:
+        raise
+    except (
+        OSError,
+        KeyError,
+        ValueError,
+        EOFError,
+        zipfile.BadZipFile,
+        zlib.error,
+        NotImplementedError,
+        MemoryError,
+    ) as error:
+        raise DataError(f"{path.name} is no shard of labelled records ({error}); remove it or make it again") from error
+
+
+def hold_out(shards: list[tuple[Path, Records]]) -> tuple[Records, Records]:
+    """(records to train on, records held out) by the files' names or else the games' numbers. Errors: DataError."""
+    training = [records for path, records in shards if not path.name.startswith("holdout")]
+    holdout = [records for path, records in shards if path.name.startswith("holdout")]
+    if not training:
+        raise DataError("there is no .npz file to train on besides the hold-out")
+    records = np.concatenate(training)
+    if holdout:
+        kept = np.concatenate(holdout)
+        records = records[~np.isin(records["game"], np.unique(kept["game"]))]
+    else:
+        out = records["game"] % HOLDOUT_EVERY == HOLDOUT_REST
+        kept, records = records[out], records[~out]
+    if not len(records) or not len(kept):
+        raise DataError("too few games to hold some out; give more data")
+    return records, kept
+
+
+@dataclass(frozen=True, slots=True)
+class ShardFormat:
+    """How one game's records are laid out and what they become; N records of ``dtype`` with K labelled moves."""
+
+    dtype: np.dtype[Any]
+    first_fault: Callable[[Records], str]  # what is wrong with the first impossible record, "" when all can be used
+    to_states: Callable[
+        [Game, Records, NDArray[np.int64]], NDArray[np.void]
+    ]  # with i8[N], where each row's game begins
+    to_moves: Callable[[Records, NDArray[np.uint16]], NDArray[np.uint16]]  # u2[N, K] in the game's own form
+    soft_policy: Callable[[Records, TargetOptions], NDArray[np.float32]]  # f4[N, K]
+    chances: Callable[[Records, TargetOptions], NDArray[np.float64]]  # f8[N, 3] win, draw, loss by the teacher
+
+    def read(self, path: Path) -> Records:
+        """The records of one file, checked. Errors: DataError, naming the file and what is wrong with it."""
+        (records,) = read_arrays(path, ("d",))
+        if records.dtype != self.dtype or records.ndim != 1:
+            found = str(records.dtype)[:80]
+            raise DataError(
+                f"{path.name} holds an array of {found}, not of labelled records; remove it or make it again"
+            )
+        fault = self.first_fault(records)
+        if fault:
+            raise DataError(f"{path.name}: {fault}; the file is damaged, remove it or make it again")
+        return records
+
+    def write(self, path: Path, records: Records) -> None:
+        """Write one file atomically."""
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, d=records.astype(self.dtype))
+        write_atomically(path, buffer.getvalue())
+
+    def to_positions(self, game: Game, records: Records, options: TargetOptions, description: str) -> Positions:
+        """Records as a data set; in ``played`` mode the blindly drawn moves are not among the positions."""
+        first = games_begin(records["game"], records["ply"])
+        if options.policy == "soft":
+            unused = np.arange(records["mv"].shape[1]) >= records["n"][:, None]
+            moves = np.where(unused, records["mv"][:, :1], records["mv"])
+            probabilities = self.soft_policy(records, options)
+        else:
+            moves = records["mv"][:, :1] if options.policy == "best" else records["played"][:, None]
+            probabilities = np.ones(moves.shape, np.float32)
+        wdl = options.teacher * self.chances(records, options) + (1 - options.teacher) * one_hot_result(records["z"])
+        return Positions(
+            game,
+            self.to_states(game, records, first),
+            first,
+            self.to_moves(records, moves),
+            probabilities,
+            wdl.astype(np.float32),
+            records["z"].astype(np.float32),
+            drawn=np.flatnonzero(records["rnd"] == 0) if options.policy == "played" else None,
+            description=description,
+            mask=options.mask,
+        )
+
+    def read_folder(self, game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
+        """The training and the held-out positions of .npz files, read in the order of their names.
+
+        Files named ``holdout*`` are the hold-out; without any, every 50th game is. Errors: DataError.
+        """
+        records, kept = hold_out([(path, self.read(path)) for path in sorted(paths)])
+        text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
+        return self.to_positions(game, records, options, text), self.to_positions(game, kept, options, text)

@@ -1,0 +1,151 @@
+"""An engine kept as the options want it, or as near to that as can be had."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Protocol
+
+from ..engine.errors import AzError, NetError
+from ..engine.info import BestMove, ThinkingInfo
+from ..engine.limits import Limits
+from ..engine.params import EngineOptions
+from .options import OPTIONS, OptionValues
+
+_NET_KEYS = ("weights_file", "provider")
+
+
+class EngineSeam(Protocol):
+    """What a protocol needs of an engine; :class:`az_engine.engine.engine.Engine` says what each method does."""
+
+    @property
+    def description(self) -> str:
+        """The net in use and what runs it."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What the user should know of the last ready()."""
+
+    def configure(self, **changes: object) -> None:
+        """Change fields of EngineOptions."""
+
+    def ready(self, on_progress: Callable[[str], None] | None = None) -> None:
+        """BLOCKS until everything is loaded."""
+
+    def new_game(self) -> None:
+        """Forget the tree and the cache."""
+
+    def set_position(self, root: str | None, moves: Sequence[str]) -> list[str]:
+        """May BLOCK while the rules are loaded."""
+
+    def perft(self, depth: int) -> dict[str, int]:
+        """BLOCKS."""
+
+    def go(self, limits: Limits, on_info: Callable[[ThinkingInfo], None], on_done: Callable[[BestMove], None]) -> None:
+        """Start a search."""
+
+    def stop(self) -> None:
+        """End the search soon."""
+
+    def ponderhit(self) -> None:
+        """The expected move was played."""
+
+    def close(self) -> None:
+        """Let go of threads and memory."""
+
+
+class Loader:
+    """Makes the engine, hands it changed options and loads what they ask for.
+
+    What cannot be loaded is told, and the options go back to those that worked last, or to the net inside the package:
+    never silently to another net. Methods may block; not safe to call from two threads at once.
+    """
+
+    def __init__(
+        self,
+        make_engine: Callable[[EngineOptions], EngineSeam],
+        values: OptionValues,
+        say: Callable[[str], None],
+    ) -> None:
+        """Makes nothing yet. ``say`` gets sentences for the user, from whatever thread loads."""
+        self.engine: EngineSeam | None = None
+        self._make_engine = make_engine
+        self._values = values
+        self._say = say
+        self._applied = EngineOptions()  # what the engine was told
+        self._good: EngineOptions | None = None  # what it was ready with
+        self._hopeless: tuple[EngineOptions, str] | None = None  # options that no net can be used with, and why
+        self._told: set[str] = set()  # needs no repetition
+
+    @property
+    def up_to_date(self) -> bool:
+        """Whether the engine is ready with the present options. Returns at once."""
+        return self._good == self._values.engine_options()
+
+    def configured(self) -> EngineSeam:
+        """The engine, told the present options, not necessarily ready."""
+        wanted = self._values.engine_options()
+        if self.engine is None:
+            self.engine = self._make_engine(wanted)
+        else:
+            names = [f.name for f in fields(EngineOptions)]
+            changed = [name for name in names if getattr(wanted, name) != getattr(self._applied, name)]
+            if changed:
+                self.engine.configure(**{name: getattr(wanted, name) for name in changed})
+        self._applied = wanted
+        return self.engine
+
+    def prepare(self) -> str | None:
+        """Load what the present options ask for, or fall back; returns why no net can be used, if so. BLOCKS."""
+        wanted = self._values.engine_options()
+        if self._good == wanted:
+            return None
+        if self._hopeless is not None and self._hopeless[0] == wanted:
+            return self._hopeless[1]
+        self._hopeless = None
+        try:
+            self._load()
+        except (AzError, MemoryError) as error:
+            return self._fall_back(wanted, error)
+        return None
+
+    def _load(self, words: str = "") -> None:
+        """Make the engine ready, and say with ``words``, or if it is news, what it plays with."""
+        engine, before = self.configured(), self._good
+        engine.ready(self._say_once)
+        self._good = now = self._applied
+        for note in engine.notes:
+            self._say_once(note)
+        if words or before is None or (before.weights_file, before.provider) != (now.weights_file, now.provider):
+            self._say(f"{words or 'playing with'} {engine.description}")
+
+    def _fall_back(self, wanted: EngineOptions, error: Exception) -> str | None:
+        """First only the options that are likely to blame go back, then all."""
+        reason = self._say_why(error)
+        good = self._good or EngineOptions()
+        everything = [option.key for option in OPTIONS if option.field]
+        suspects = [key for key in everything if (key in _NET_KEYS) == isinstance(error, NetError)]
+        for keys in (suspects, everything):
+            self._values.restore(good, keys)
+            if self._values.engine_options() == wanted:  # that has just failed
+                continue
+            wanted = self._values.engine_options()
+            try:
+                self._load("going on with")
+            except (AzError, MemoryError) as second:
+                reason = self._say_why(second)
+            else:
+                return None
+        self._good = None
+        self._hopeless = (self._values.engine_options(), reason)
+        return reason
+
+    def _say_once(self, text: str) -> None:
+        if text not in self._told:
+            self._told.add(text)
+            self._say(text)
+
+    def _say_why(self, error: Exception) -> str:
+        reason = str(error) if isinstance(error, AzError) else "not enough memory: choose a smaller Hash"
+        self._say(reason)
+        return reason

@@ -1,0 +1,22 @@
+"""What holds for all tests: no deadline on a busy machine, and no settings of whoever runs them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("az-engine", deadline=None, derandomize="CI" in os.environ, print_blob=True)
+settings.load_profile("az-engine")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_settings_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """An empty configuration directory for every process that a test starts; the kernel cache stays the user's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        for name in ("AZ_ENGINE_EXTRA", "AZ_ENGINE_PYTHON", "COLUMNS", "FORCE_COLOR"):
+            patch.delenv(name, raising=False)
+        yield

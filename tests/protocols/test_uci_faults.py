@@ -1,0 +1,280 @@
+"""The UCI checklist, third part: odd input; and waiting, faults and the end; against a fake engine."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+
+import pytest
+
+from az_engine.engine.errors import NetError, OptionError
+
+from .fake_engine import FakeEngine, faulty
+from .talk import INFO, READY, Talk, play
+
+# ----------------------------------------------------------------------------------------------------------- robustness
+
+
+def test_u45_leading_unknown_words() -> None:
+    play("""
+        > joho debug on
+        > joho dodo isready
+        < info string skipped unknown words before isready
+        < readyok
+        > joho dodo
+        < info string unknown command: joho dodo
+        > debug off
+        > joho isready
+        < readyok
+        > joho
+        . 0.05
+    """)
+
+
+def test_u46_line_ends_blanks_comments_bytes() -> None:
+    with Talk() as talk:
+        talk.run(READY)
+        talk.raw(b"\xef\xbb\xbfisready\r\n\r\n\n   \t \n# isready\n#isready\n  isready \t\r\n")
+        talk.raw(b"\xff\xfe\x80 isready\nis\x00re\x07ady\n\x1b[31m\n")
+        talk.run("< readyok\n< readyok\n< readyok\n< readyok")
+        talk.raw(b"setoption name WeightsFile value /\xe9/good.onnx\nisready\n")
+        talk.run("< info string playing with /.+/good.onnx\n< readyok")
+        assert FakeEngine.made.options.weights_file.encode("utf-8", "surrogateescape") == b"/\xe9/good.onnx"
+
+
+def test_a_line_without_end_is_thrown_away() -> None:
+    with Talk() as talk:
+        talk.run(READY)
+        for _ in range(40):
+            talk.raw(b"isready " * 8192)
+        talk.raw(b"\nisready\n")
+        talk.run("< info string a line longer than 1 MiB was thrown away\n< readyok")
+
+
+def test_u47_the_end_of_input_during_an_endless_search() -> None:
+    with Talk() as talk:
+        talk.run(READY)
+        talk.send("go infinite")
+        talk.until(INFO)
+        start = time.monotonic()
+        talk.close_input()
+        assert talk.rest()[-1] == "bestmove a2a3 ponder a7a5"
+        assert talk.status() == 0
+        assert time.monotonic() - start < 1.0
+
+
+def test_what_was_asked_before_quit_is_still_answered() -> None:
+    with Talk() as talk:
+        talk.send("isready", "position startpos", "go nodes 1000000", "isready", "go infinite", "quit")
+        lines = talk.rest()
+    assert [line for line in lines if not line.startswith("info")] == [
+        "readyok",
+        "bestmove a2a3 ponder a7a5",
+        "readyok",
+        "bestmove a2a3 ponder a7a5",
+    ] or sorted(line for line in lines if not line.startswith("info")) == [
+        "bestmove a2a3 ponder a7a5",
+        "bestmove a2a3 ponder a7a5",
+        "readyok",
+        "readyok",
+    ]
+
+
+def test_quit_does_not_wait_for_a_long_load_but_answers_every_go() -> None:
+    gate = threading.Event()
+    with Talk(faulty(gate=gate)) as talk:
+        talk.send("isready", "go nodes 10", "go infinite", "quit")
+        start = time.monotonic()
+        answers = [line for line in talk.rest() if line.startswith("bestmove")]
+        assert answers == ["bestmove (none)"] * 2
+        assert time.monotonic() - start < 1.0
+    gate.set()
+
+
+def test_u48_commands_are_lower_case() -> None:
+    play("> UCI\n> IsReady\n> QUIT\n. 0.05\n> isready\n< readyok")
+
+
+def test_u49_closed_stdout_ends_quietly() -> None:
+    talk = Talk()
+    talk.run(READY)
+    talk.send("go infinite")
+    talk.until(INFO)
+    talk.session._writer._descriptor = None  # what a write to a closed pipe leaves
+    assert talk.status() == 0
+    assert "close" in FakeEngine.made.calls
+
+
+def test_u50_debug_register_and_ucinewgame_any_time() -> None:
+    play("> debug on\n> debug\n> debug off\n> register later\n> ucinewgame\n> ucinewgame\n. 0.05", ready=False)
+
+
+# ------------------------------------------------------------------------------------------------ waiting, and faults
+
+
+def test_stop_and_ponderhit_reach_a_search_that_still_waits_for_its_net() -> None:
+    gate = threading.Event()
+    with Talk(faulty(gate=gate)) as talk:
+        talk.send("go infinite", "stop")
+        gate.set()
+        talk.until("bestmove a2a3 ponder a7a5")
+    gate.clear()
+    with Talk(faulty(gate=gate)) as talk:
+        talk.send("go ponder movetime 10", "ponderhit")
+        gate.set()
+        talk.until("bestmove a2a3 ponder a7a5")
+
+
+def test_the_time_spent_waiting_for_the_net_is_taken_off_the_clock() -> None:
+    gate = threading.Event()
+    with Talk(faulty(gate=gate)) as talk:
+        talk.send("go wtime 60000 btime 50000 nodes 10")
+        time.sleep(0.3)
+        gate.set()
+        talk.until("bestmove.*")
+        call = next(call for call in FakeEngine.made.calls if call.startswith("go"))
+        match = re.search(r"time=\((\d+), (\d+)\)", call)
+        assert match
+        assert 58000 < int(match[1]) <= 59700
+        assert int(match[1]) - int(match[2]) == 10000
+
+
+def test_a_bad_net_is_told_and_the_last_good_one_plays_on() -> None:
+    play(f"""
+        > setoption name WeightsFile value first/good.onnx
+        > isready
+        < info string playing with first/good.onnx
+        < readyok
+        > setoption name WeightsFile value bad.onnx
+        > position startpos
+        > go nodes 10
+        < info string bad.onnx: there is no such file
+        < info string going on with first/good.onnx
+        <* {INFO}
+        < bestmove a2a3 ponder a7a5
+        > go nodes 10
+        <* {INFO}
+        < bestmove a2a3 ponder a7a5
+    """)
+
+
+def test_without_any_net_there_is_no_move_but_always_an_answer() -> None:
+    play(
+        r"""
+        > isready
+        < info string the net inside the package is damaged: install az-engine again
+        < readyok
+        > isready
+        < readyok
+        > go infinite
+        < info string no move: the net inside the package is damaged: install az-engine again
+        < info depth 0 score cp 0
+        < bestmove \(none\)
+        > setoption name WeightsFile value good.onnx
+        > go nodes 10
+        < info string playing with good.onnx
+        <* info depth .*
+        < bestmove a2a3 ponder a7a5
+        """,
+        faulty(embedded_is_broken=True),
+        ready=False,
+    )
+
+
+@pytest.mark.parametrize("fault", [OptionError("Hash 100000 is too much"), MemoryError()])
+def test_options_that_cannot_be_met_go_back_to_those_that_worked(fault: Exception) -> None:
+    said = str(fault) or "not enough memory: choose a smaller Hash"
+    with Talk(faulty(too_large=fault)) as talk:
+        talk.run(f"""
+            > setoption name Hash value 64
+            > setoption name WeightsFile value good.onnx
+            > isready
+            < info string playing with good.onnx
+            < readyok
+            > setoption name Hash value 100000
+            > isready
+            < info string {said}
+            < info string going on with good.onnx
+            < readyok
+            > setoption name Threads value 3
+            > isready
+            < readyok
+        """)
+        assert (FakeEngine.made.options.hash_mb, FakeEngine.made.options.threads) == (64, 3)
+    with Talk(faulty(too_large=fault), {"hash": 100000, "weights_file": "bad.onnx"}) as talk:
+        talk.run(f"""
+            > isready
+            < info string bad.onnx: there is no such file
+            < info string {said}
+            < info string going on with the embedded net
+            < readyok
+        """)
+
+
+@pytest.mark.parametrize("method", ["ready", "set_position", "go", "configure", "perft", "new_game"])
+def test_a_bug_anywhere_is_shown_and_every_go_is_answered(method: str, capfd: pytest.CaptureFixture[str]) -> None:
+    faults: dict[str, BaseException] = {}
+    with Talk(faulty(faults=faults), status=1) as talk:
+        talk.run(READY)
+        faults[method] = ZeroDivisionError("division by zero")
+        talk.send(
+            "ucinewgame",
+            "setoption name Threads value 3",
+            "position startpos",
+            "go perft 1",
+            "go nodes 10",
+            "go nodes 10",
+        )
+        lines = talk.rest()
+    assert sum(line.startswith("bestmove") for line in lines) == 2
+    assert "info string internal error, please report it: ZeroDivisionError: division by zero" in lines
+    assert "Traceback" in capfd.readouterr().err
+
+
+def test_a_bug_in_the_search_still_gives_its_move(capfd: pytest.CaptureFixture[str]) -> None:
+    with Talk(faulty(faults={"think": ZeroDivisionError()}), status=1) as talk:
+        talk.run(READY)
+        talk.send("go infinite")
+        lines = talk.rest()
+    assert sum(line.startswith("bestmove") for line in lines) == 1
+    assert "bestmove a2a3 ponder a7a5" in lines
+    assert "ZeroDivisionError" in capfd.readouterr().err
+
+
+def test_a_net_that_fails_in_the_search_is_told_and_the_engine_lives() -> None:
+    play(
+        f"""
+        > go nodes 10
+        < info string the net gives NaN
+        < {INFO}
+        < bestmove a2a3 ponder a7a5
+        > isready
+        < readyok
+        """,
+        faulty(faults={"think": NetError("the net gives NaN")}),
+    )
+
+
+def test_a_bug_in_a_deaf_search_is_answered_from_its_last_report() -> None:
+    faults: dict[str, BaseException] = {}
+    with Talk(faulty(faults=faults, deaf=True), status=1) as talk:
+        talk.run(READY)
+        talk.send("go infinite")
+        talk.until(INFO)
+        faults["stop"] = ZeroDivisionError()
+        talk.send("stop")
+        assert talk.rest()[-1] == "bestmove a2a3"
+
+
+def test_a_second_answer_is_not_printed(capfd: pytest.CaptureFixture[str]) -> None:
+    play(f"> go nodes 10\n<* {INFO}\n< bestmove a2a3 ponder a7a5\n> isready\n< readyok", faulty(twice=True))
+    assert "ended a search that was not running" in capfd.readouterr().err
+
+
+def test_notes_from_the_start_are_told_after_the_greeting() -> None:
+    with Talk(notes=("config.toml: there is no option 'hush'",)) as talk:
+        talk.send("uci")
+        talk.until("uciok")
+        talk.run("< info string config.toml: there is no option 'hush'\n> uci")
+        assert talk.until("uciok")[0].startswith("id name")
