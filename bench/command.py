@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..engine.games import game_names
-from . import latency, perft, speed
+from . import latency, perft, rules, speed
 
 HELP = """\
 Measure this engine on this machine. Each figure is shown beside the limit or peer to compare it with, measured in the
@@ -14,11 +14,13 @@ same run. --json prints one JSON object a line: what, value, unit and, where the
 examples:
   az-engine bench perft                        speed of the rules, beside Stockfish if it is installed
   az-engine bench perft --suite counts.jsonl   check known counts; exit status 1 when one is wrong
+  az-engine bench rules --game go --size 19    the rules of Go on a large board
   az-engine bench tree                         the search without a net
   az-engine bench search --workers 1,2         the search with the net, beside onnxruntime alone"""
 
 _BENCHES = {
     "perft": ("count the leaves of the legal move tree", perft.add_arguments, perft.main),
+    "rules": ("random legal moves a second", rules.add_arguments, rules.main),
     "tree": ("simulations a second without a net", speed.add_tree_arguments, speed.tree),
     "eval": ("positions a second of the net alone", speed.add_eval_arguments, speed.evaluations),
     "search": ("positions a second of the search, beside the net alone", speed.add_search_arguments, speed.search),

@@ -241,7 +241,7 @@ def random_line(game: Game, rng: random.Random, plies: int) -> State:
     while True:
         line = game.initial()
         while len(line) <= plies and game.outcome(line) == RUNNING:
-            line = game.play(line, int(rng.choice(game.legal_moves(line[-1]).tolist())))
+            line = game.play(line, int(rng.choice(game.legal_moves(line).tolist())))
         if len(line) == plies + 1 and game.outcome(line) == RUNNING:
             return line
 

@@ -147,7 +147,7 @@ class Engine:
         played = []
         for i, text in enumerate(moves):
             try:
-                move = game.parse_move(states[i], text)
+                move = game.parse_move(states[: i + 1], text)
             except IllegalMoveError as error:
                 raise IllegalMoveError(f"move {i + 1} of {len(moves)}: {error}") from None
             game.play_at(states, i, move)
@@ -164,8 +164,8 @@ class Engine:
         """Legal moves of the position held. Errors: PositionError when there is none."""
         if self._line is None:
             raise PositionError("no position is set; send a position first")
-        game, state = get_game(self.game_name), self._line[-1]
-        return [game.format_move(state, int(m), chess960=self.options.chess960) for m in game.legal_moves(state)]
+        game, line = get_game(self.game_name), self._line
+        return [game.format_move(line[-1], int(m), chess960=self.options.chess960) for m in game.legal_moves(line)]
 
     def perft(self, depth: int) -> dict[str, int]:
         """Leaves of the legal move tree below each legal move. Blocks. Errors: PositionError without a position."""
@@ -215,7 +215,7 @@ class Engine:
         game = get_game(self.game_name)
         if line is None:
             return Task(None, None, self.options, (), None)
-        legal = game.legal_moves(line[-1])
+        legal = game.legal_moves(line)
         if not len(legal):
             return Task(None, None, self.options, (), None, verdict=(final_line(game.outcome(line)),))
         messages: list[str] = []
@@ -257,7 +257,7 @@ class Engine:
         game, found = get_game(self.game_name), []
         for text in limits.searchmoves:
             try:
-                found.append(game.parse_move(line[-1], text))
+                found.append(game.parse_move(line, text))
             except IllegalMoveError as error:
                 messages.append(f"searchmoves: {error}")
         if not found:
@@ -307,7 +307,7 @@ def _warm_up(name: str) -> None:
         game.window(line),
         visits=40,
         cache=PositionCache(1 << 16),
-        only=game.legal_moves(line[-1])[:4],
+        only=game.legal_moves(line)[:4],
     )
     search.run(lambda: False)
     if search.error is not None:

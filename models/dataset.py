@@ -79,6 +79,7 @@ class Positions:
         self.drawn = np.arange(len(states), dtype=np.int64) if drawn is None else drawn
         self.description = description
         self.mask = mask  # whether batches carry the legal actions
+        self.symmetries = False  # whether each position is shown under one of the game's symmetries, drawn at random
         self.history = game.history  # positions encoded; a net that looks at fewer may ask for fewer
 
     def __len__(self) -> int:
@@ -93,6 +94,14 @@ class Positions:
         actions = np.zeros((size, self.moves.shape[1]), np.int32)
         self.game.actions(self.states, rows, self.moves[rows], actions)
         legal = self._legal(rows, actions) if self.mask else None
+        images = self.game.action_images
+        if self.symmetries and len(images) > 1:
+            # drawn from the batch's own indices: the same batch is the same again, another epoch's batches are others
+            which = np.random.default_rng(indices.tolist()).integers(len(images), size=size)
+            planes = self.game.transform(planes, which)
+            actions = images[which[:, None], actions]
+            if legal is not None:
+                legal = np.where(legal < 0, np.int32(-1), images[which[:, None], legal])
         return Batch(planes, actions, self.probabilities[rows], legal, self.wdl[rows], self.z[rows])
 
     def _legal(self, rows: NDArray[np.int64], actions: NDArray[np.int32]) -> NDArray[np.int32]:

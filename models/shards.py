@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,56 @@ class TargetOptions:
     mask: bool = True  # give the legal actions, so that illegal moves are left out of the softmax
 
 
+class ShardReader(Protocol):
+    """What reads the shards of a game."""
+
+    def read_folder(self, game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
+        """The training and the held-out positions of .npz files. Errors: DataError."""
+
+
+def read_arrays(path: Path, names: tuple[str, ...]) -> list[NDArray[Any]]:
+    """The arrays of those names in an .npz file; nothing is unpickled. Errors: DataError naming what is wrong."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [archive.getinfo(f"{name}.npy") for name in names]
+            size = sum(member.file_size for member in members)
+            if size > MAX_SHARD_BYTES:
+                raise DataError(f"{path.name} would unpack to {size >> 20} MiB; split it into smaller shards")
+            contents = [archive.read(member) for member in members]
+        return [np.lib.format.read_array(io.BytesIO(content), allow_pickle=False) for content in contents]
+    except DataError:
+        raise
+    except (
+        OSError,
+        KeyError,
+        ValueError,
+        EOFError,
+        zipfile.BadZipFile,
+        zlib.error,
+        NotImplementedError,
+        MemoryError,
+    ) as error:
+        raise DataError(f"{path.name} is no shard of labelled records ({error}); remove it or make it again") from error
+
+
+def hold_out(shards: list[tuple[Path, Records]]) -> tuple[Records, Records]:
+    """(records to train on, records held out) by the files' names or else the games' numbers. Errors: DataError."""
+    training = [records for path, records in shards if not path.name.startswith("holdout")]
+    holdout = [records for path, records in shards if path.name.startswith("holdout")]
+    if not training:
+        raise DataError("there is no .npz file to train on besides the hold-out")
+    records = np.concatenate(training)
+    if holdout:
+        kept = np.concatenate(holdout)
+        records = records[~np.isin(records["game"], np.unique(kept["game"]))]
+    else:
+        out = records["game"] % HOLDOUT_EVERY == HOLDOUT_REST
+        kept, records = records[out], records[~out]
+    if not len(records) or not len(kept):
+        raise DataError("too few games to hold some out; give more data")
+    return records, kept
+
+
 @dataclass(frozen=True, slots=True)
 class ShardFormat:
     """How one game's records are laid out and what they become; N records of ``dtype`` with K labelled moves."""
@@ -59,30 +109,7 @@ class ShardFormat:
 
     def read(self, path: Path) -> Records:
         """The records of one file, checked. Errors: DataError, naming the file and what is wrong with it."""
-        try:
-            with zipfile.ZipFile(path) as archive:
-                member = archive.getinfo("d.npy")
-                if member.file_size > MAX_SHARD_BYTES:
-                    raise DataError(
-                        f"{path.name} would unpack to {member.file_size >> 20} MiB; split it into smaller shards"
-                    )
-                content = archive.read(member)
-            records = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
-        except DataError:
-            raise
-        except (
-            OSError,
-            KeyError,
-            ValueError,
-            EOFError,
-            zipfile.BadZipFile,
-            zlib.error,
-            NotImplementedError,
-            MemoryError,
-        ) as error:
-            raise DataError(
-                f"{path.name} is no shard of labelled records ({error}); remove it or make it again"
-            ) from error
+        (records,) = read_arrays(path, ("d",))
         if records.dtype != self.dtype or records.ndim != 1:
             found = str(records.dtype)[:80]
             raise DataError(
@@ -128,19 +155,6 @@ class ShardFormat:
 
         Files named ``holdout*`` are the hold-out; without any, every 50th game is. Errors: DataError.
         """
-        paths = sorted(paths)
-        training = [self.read(p) for p in paths if not p.name.startswith("holdout")]
-        holdout = [self.read(p) for p in paths if p.name.startswith("holdout")]
-        if not training:
-            raise DataError("there is no .npz file to train on besides the hold-out")
-        records = np.concatenate(training)
-        if holdout:
-            kept = np.concatenate(holdout)
-            records = records[~np.isin(records["game"], np.unique(kept["game"]))]
-        else:
-            out = records["game"] % HOLDOUT_EVERY == HOLDOUT_REST
-            kept, records = records[out], records[~out]
-        if not len(records) or not len(kept):
-            raise DataError("too few games to hold some out; give more data")
+        records, kept = hold_out([(path, self.read(path)) for path in sorted(paths)])
         text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
         return self.to_positions(game, records, options, text), self.to_positions(game, kept, options, text)

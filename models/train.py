@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from ..engine.errors import DataError, NetError, OptionError
 from ..engine.games import game_names, get_game
 from ..engine.games.base import Game
-from . import labelled, labelled_shogi, pgn
+from . import labelled, labelled_go, labelled_shogi, pgn
 from .card import Release, card, release
 from .checkpoint import load_newest
 from .dataset import Positions
@@ -27,11 +27,15 @@ from .files import RunLock, write_atomically
 from .learner import Hooks, Intervals, Learner, LearnerConfig, Length, Measured, run
 from .log import read_config
 from .network import Kind, NetConfig, PolicyHead, ValueHead, paper
-from .shards import ShardFormat, TargetOptions
+from .shards import ShardReader, TargetOptions
 
 HELP = "train a network on labelled positions or PGN files"
 LICENCE = "GPL-3.0-or-later"
-FORMATS = {"chess": labelled.FORMAT, "shogi": labelled_shogi.FORMAT}  # of .npz shards, by game
+FORMATS: dict[str, ShardReader] = {  # of .npz shards, by game
+    "chess": labelled.FORMAT,
+    "go": labelled_go.FORMAT,
+    "shogi": labelled_shogi.FORMAT,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder (or file) of .npz shards made by az-engine label, or of .pgn files",
     )
     add("--game", default="chess", choices=game_names(), help="the game")
+    add("--size", type=int, default=0, help="lines of the board, in games that have several; 0 = the game's own")
     add("--out", metavar="RUN", required=True, type=Path, help="folder of the run: checkpoints, log, nets, card")
     add("--name", default="", help="the net's name in its metadata and card; empty = game and architecture")
     add("--about-data", default="", help="where DATA comes from and how to make it again: a sentence for the card")
@@ -158,6 +163,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=targets.teacher,
         help="weight of the teacher's chances; the rest is the game's result",
     )
+    add(
+        "--symmetries",
+        action="store_true",
+        help="turn and mirror each position at random, in games that allow it (agz: always; az: never)",
+    )
     add("--no-mask", action="store_true", help="let the policy's softmax run over illegal moves too")
 
     group = parser.add_argument_group("running")
@@ -184,7 +194,7 @@ def main(args: argparse.Namespace) -> int:
     """Run the command. Errors: AzError."""
     torch.set_num_threads(args.threads)
     console = Console(stderr=True)
-    game = get_game(args.game)
+    game = get_game(args.game).sized(args.size) if args.size else get_game(args.game)
     config = LearnerConfig(**{f.name: getattr(args, f.name) for f in fields(LearnerConfig)})
     net = net_config(args, game)
     if args.device != "cpu" and not torch.cuda.is_available():
@@ -193,6 +203,7 @@ def main(args: argparse.Namespace) -> int:
         )
     with RunLock(args.out):
         train, heldout = read_data(args, game, console)
+        train.symmetries = args.symmetries
         train.history = heldout.history = net.history
         console.print(f"{train.description}, {len(heldout):,} held out; {net.architecture}")
         learner = Learner(game, net, config, device=args.device)
@@ -231,7 +242,7 @@ def target_options(args: argparse.Namespace) -> TargetOptions:
     )
 
 
-def shard_format(game: Game) -> ShardFormat:
+def shard_format(game: Game) -> ShardReader:
     """How the game's labelled records are laid out. Errors: DataError when there is no such format."""
     if game.name not in FORMATS:
         raise DataError(f"there are no .npz shards of {game.name}; they hold {' or '.join(FORMATS)}")
@@ -291,7 +302,7 @@ class Work:
             "game": self.game.name,
             "net": self.learner.net_config.to_json(),
             "learner": asdict(self.learner.config),
-            "targets": asdict(target_options(self.args)),
+            "targets": asdict(target_options(self.args)) | ({"symmetries": True} if self.args.symmetries else {}),
             "data": self.train_data.description,
             "command": self.first_command,
         }

@@ -24,8 +24,13 @@ def game_names() -> tuple[str, ...]:
 
 @cache
 def get_game(name: str) -> Game:
-    """The game of that name; imports its kernels. Errors: OptionError for an unknown name."""
-    if name not in game_names():
+    """The game of that name; imports its kernels. A number behind the name is the board's size: "go19".
+
+    Errors: OptionError for an unknown name or size.
+    """
+    folder = name.rstrip("0123456789")
+    if folder not in game_names():
         raise OptionError(f"no game is called {name!r}; there are {', '.join(game_names())}")
-    game: Game = importlib.import_module(f"{__name__}.{name}").GAME
-    return game
+    game: Game = importlib.import_module(f"{__name__}.{folder}").GAME
+    size = name[len(folder) :]
+    return game.sized(int(size[:4])) if size else game

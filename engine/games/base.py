@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import OptionError
+
 State = NDArray[np.void]
+
+
+def line_of(line: State) -> State:
+    """A line State[n]; one State[] alone stands for a line of which nothing else is known."""
+    return line if line.ndim else line.reshape(1)
 
 
 class Game(ABC):
@@ -53,8 +60,8 @@ class Game(ABC):
         """The game's own notation of one State[]."""
 
     @abstractmethod
-    def parse_move(self, state: State, text: str) -> int:
-        """The legal move that ``text`` names. Errors: IllegalMoveError, one sentence."""
+    def parse_move(self, line: State, text: str) -> int:
+        """The legal move that ``text`` names in the last position of a line. Errors: IllegalMoveError, one sentence."""
 
     @abstractmethod
     def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
@@ -69,8 +76,8 @@ class Game(ABC):
         """line[i + 1] becomes the position after a legal move in line[i], repetitions counted over line[: i + 2]."""
 
     @abstractmethod
-    def legal_moves(self, state: State) -> NDArray[np.uint16]:
-        """Legal moves of one State[], u2[m]."""
+    def legal_moves(self, line: State) -> NDArray[np.uint16]:
+        """Legal moves u2[m] of the last position of a line (some games forbid what was on the board before)."""
 
     @abstractmethod
     def outcome(self, line: State) -> int:
@@ -91,6 +98,26 @@ class Game(ABC):
     @abstractmethod
     def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
         """Count repetitions within games laid end to end, in place; first i8[N] = start of each state's game."""
+
+    def sized(self, size: int) -> Game:
+        """The same game on a board of another size. Errors: OptionError where there is but one."""
+        raise OptionError(f"{self.name} has one size of board; leave the size out")
+
+    @property
+    def action_images(self) -> NDArray[np.int32]:
+        """i4[S, A]: the image of each action under each of the game's S symmetries; the first is the identity."""
+        return np.arange(self.num_actions, dtype=np.int32)[None]
+
+    def transform(self, planes: NDArray[np.uint8], which: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Planes u1[B, C, H, W] under the symmetries which i8[B], each 0 .. S - 1."""
+        return planes
+
+    def random_games(self, count: int, seed: int) -> int:
+        """Play ``count`` games of random legal moves inside one kernel; returns the moves played. For benches.
+
+        Errors: OptionError where the game's rules are measured by perft instead.
+        """
+        raise OptionError(f"the rules of {self.name} are measured by az-engine bench perft")
 
     def side_to_move(self, state: State) -> int:
         """0 when the first player is to move, else 1."""

@@ -154,7 +154,7 @@ class ReferenceSearch:
     def evaluation(self, node: Node) -> tuple[int | None, list[tuple[int, np.float32]], float, float]:
         """(outcome by the rules, [(move, prior)] by falling prior, value, draw chance) of a leaf."""
         game, line = self.game, node.line
-        moves = game.legal_moves(line[-1])
+        moves = game.legal_moves(line)
         outcome = game.outcome(line)
         if outcome in (LOSS, DRAW, WIN) and not (node is self.root and len(moves)):  # at the root no draw is called
             return outcome, [], float(outcome), float(outcome == DRAW)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import Game
+from ..base import Game, line_of
 from ..outcome import DRAW, RUNNING
 from . import notation, rules
 from .leaves import leaves, look
@@ -47,8 +47,8 @@ class Chess(Game):
     def format_position(self, state: State) -> str:
         return notation.format_fen(state)
 
-    def parse_move(self, state: State, text: str) -> int:
-        return notation.parse_uci(state, text)
+    def parse_move(self, line: State, text: str) -> int:
+        return notation.parse_uci(line_of(line)[-1], text)
 
     def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
         return notation.format_uci(state, move, chess960=chess960)
@@ -62,8 +62,8 @@ class Chess(Game):
     def play_at(self, line: State, i: int, move: int) -> None:
         rules.play_in_line(line, i, move)
 
-    def legal_moves(self, state: State) -> NDArray[np.uint16]:
-        return look(state)[0]
+    def legal_moves(self, line: State) -> NDArray[np.uint16]:
+        return look(line_of(line)[-1])[0]
 
     def outcome(self, line: State) -> int:
         state = line[-1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import Game
+from ..base import Game, line_of
 from . import notation, rules
 from .leaves import leaves, look
 from .moves import NUM_ACTIONS, actions, legal_actions
@@ -48,8 +48,8 @@ class Shogi(Game):
     def format_position(self, state: State) -> str:
         return notation.format_sfen(state)
 
-    def parse_move(self, state: State, text: str) -> int:
-        return notation.parse_usi(state, text)
+    def parse_move(self, line: State, text: str) -> int:
+        return notation.parse_usi(line_of(line)[-1], text)
 
     def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
         return notation.format_usi(move)
@@ -63,8 +63,8 @@ class Shogi(Game):
     def play_at(self, line: State, i: int, move: int) -> None:
         rules.play_in_line(line, i, move)
 
-    def legal_moves(self, state: State) -> NDArray[np.uint16]:
-        return look(state)[0]
+    def legal_moves(self, line: State) -> NDArray[np.uint16]:
+        return look(line_of(line)[-1])[0]
 
     def outcome(self, line: State) -> int:
         return int(rules.verdict_kernel(line[-1:], len(look(line[-1])[0])))

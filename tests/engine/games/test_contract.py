@@ -24,7 +24,7 @@ def random_games(game: Game, seed: int, count: int = 8, plies: int = 120) -> Ite
         line = game.initial()
         yield line
         for _ in range(plies):
-            moves = game.legal_moves(line[-1])
+            moves = game.legal_moves(line)
             if len(moves) == 0 or game.outcome(line) != RUNNING:
                 break
             line = game.play(line, int(rng.choice(moves.tolist())))
@@ -100,7 +100,7 @@ def test_sides_alternate_and_play_leaves_the_past_alone(game: Game) -> None:
 
 def test_play_in_place(game: Game) -> None:
     for line in random_games(game, 3, count=2, plies=40):
-        moves = game.legal_moves(line[-1])
+        moves = game.legal_moves(line)
         if len(moves) == 0:
             continue
         longer = game.play(line, int(moves[-1]))
@@ -121,7 +121,7 @@ def test_perft_counts_moves(game: Game) -> None:
 
 def test_actions_are_distinct_and_planes_are_written_whole(game: Game) -> None:
     for line in random_games(game, 4, count=4):
-        moves = game.legal_moves(line[-1])
+        moves = game.legal_moves(line)
         if len(moves) == 0:
             continue
         here, first = np.array([len(line) - 1]), np.zeros(1, np.int64)
@@ -158,7 +158,7 @@ def test_leaves_agree_with_playing_move_by_move(game: Game) -> None:
         )  # fmt: skip
         seen: dict[int, Any] = {}
         for row, end in enumerate(ends):
-            expected = game.legal_moves(end[-1])
+            expected = game.legal_moves(end)
             outcome = game.outcome(end)
             if lengths[row] == 0 and len(expected):
                 outcome = RUNNING  # at the root no draw is called
@@ -184,7 +184,7 @@ def random_paths(game: Game, line: State, rng: random.Random, count: int) -> tup
         path: list[int] = []
         end = line
         while len(path) < length:
-            moves = game.legal_moves(end[-1])
+            moves = game.legal_moves(end)
             if len(moves) == 0 or (path and game.outcome(end) != RUNNING):
                 break
             path.append(int(rng.choice(moves.tolist())))

@@ -1,0 +1,136 @@
+"""Go over GTP, on any board from 2x2 to 25x25.
+
+Read :mod:`state` and :mod:`board` first, then :mod:`rules` with :mod:`rulesets`, :mod:`planes` and :mod:`symmetries`
+(what a net sees and says), :mod:`notation`, and :mod:`leaves`, the kernel the search calls. The kernels read the
+board's size from the states, so that one compilation serves every size; a :class:`Go` has one size because a net's
+input has. Komi and rule set are part of each state.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import OptionError
+from ..base import Game, line_of
+from ..outcome import DRAW, LOSS, RUNNING, WIN
+from . import notation, rules, symmetries
+from .leaves import leaves, look
+from .planes import HISTORY, NUM_PLANES, actions, encode, legal_actions
+from .rulesets import rule_set
+from .state import BLACK, MAX_SIZE, MIN_SIZE, STATE, State
+
+DEFAULT_SIZE, DEFAULT_KOMI, DEFAULT_RULES = 9, 7.5, "tromp-taylor"
+
+
+class Go(Game):
+    """Go on one size of board."""
+
+    name = "go"
+    protocol = "gtp"
+    history = HISTORY
+    state_dtype = STATE
+    planes_version = 1
+    moves_version = 1
+    noise_alpha = 0.03
+    plane_scale = np.ones(NUM_PLANES, np.float32)
+
+    leaves = staticmethod(leaves)
+    encode_kernel = staticmethod(encode)
+    actions_kernel = staticmethod(actions)
+    legal_actions_kernel = staticmethod(legal_actions)
+
+    def __init__(self, size: int = DEFAULT_SIZE) -> None:
+        """Errors: OptionError for a size there is no board of."""
+        if not MIN_SIZE <= size <= MAX_SIZE:
+            raise OptionError(f"Go is played on boards of {MIN_SIZE} to {MAX_SIZE} lines, not {size}")
+        self.size = size
+        self.planes = (NUM_PLANES, size, size)
+        self.num_actions = self.max_moves = size * size + 1
+
+    def sized(self, size: int) -> Game:
+        return _game(size)
+
+    def initial(self, komi: float = DEFAULT_KOMI, rules: str = DEFAULT_RULES) -> State:
+        return notation.empty_board(self.size, komi, rules)
+
+    def parse_position(self, text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
+        line, notes = notation.parse_position(text)
+        if line[0]["size"] != self.size:
+            raise OptionError(f"this is a {line[0]['size']}x{line[0]['size']} board, not {self.size}x{self.size}")
+        return line, notes
+
+    def format_position(self, state: State) -> str:
+        return notation.format_position(state)
+
+    def parse_move(self, line: State, text: str) -> int:
+        return notation.parse_move(line_of(line), text)
+
+    def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
+        return notation.format_move(state, move)
+
+    def play(self, line: State, move: int) -> State:
+        longer = np.empty(len(line) + 1, STATE)
+        longer[:-1] = line
+        self.play_at(longer, len(line) - 1, move)
+        return longer
+
+    def play_at(self, line: State, i: int, move: int) -> None:
+        rules.play_in_line(line, i, move)
+
+    def legal_moves(self, line: State) -> NDArray[np.uint16]:
+        return look(line_of(line))
+
+    def outcome(self, line: State) -> int:
+        state = line[-1]
+        if state["passes"] < 2:
+            return RUNNING
+        points = self.score(state)[0] * (1 if state["turn"] == BLACK else -1)
+        return DRAW if points == 0 else WIN if points > 0 else LOSS
+
+    def score(self, state: State) -> tuple[float, NDArray[np.uint8]]:
+        """(black's score minus white's by Tromp-Taylor, komi included; owner u1[N * N]: 0 black, 1 white, 2 nobody).
+
+        Every stone on the board counts as alive.
+        """
+        owner = np.empty(self.size**2, np.uint8)
+        return rules.count_score(state.reshape(1), 0, owner) / 2, owner
+
+    def window(self, line: State) -> State:
+        return line  # superko looks back to the beginning
+
+    def perft(self, state: State, depth: int) -> dict[str, int]:
+        states = np.zeros(depth + 1, STATE)
+        moves = np.empty((depth + 1, self.max_moves), np.uint16)
+        counts = {}
+        for move in self.legal_moves(state):
+            states[depth - 1] = self.play(state.reshape(1), int(move))[-1]
+            below = rules.perft_kernel(states[:depth], moves, depth - 1, state.reshape(1))
+            counts[self.format_move(state, int(move))] = int(below)
+        return counts
+
+    def normalise(self, states: State) -> None:
+        rules.settle_all(states)
+
+    def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
+        """Nothing to do: no field counts them; superko compares the keys of the line."""
+
+    @property
+    def action_images(self) -> NDArray[np.int32]:
+        return symmetries.action_images(self.size)
+
+    def transform(self, planes: NDArray[np.uint8], which: NDArray[np.int64]) -> NDArray[np.uint8]:
+        return symmetries.transform(planes, which)
+
+    def random_games(self, count: int, seed: int) -> int:
+        return int(rules.random_games(self.size, rule_set(DEFAULT_RULES).flags, 2 * self.size**2, count, seed)[0])
+
+
+@cache
+def _game(size: int) -> Go:
+    return Go(size)
+
+
+GAME = _game(DEFAULT_SIZE)

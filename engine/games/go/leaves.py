@@ -1,0 +1,87 @@
+"""One batch of leaves: replay each path from the root, judge the leaf, list its moves and encode it, in one call."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...jit import borrow, device, kernel
+from ..outcome import RUNNING
+from .board import BOARD, clear, copy, set_up
+from .planes import NUM_PLANES, encode_row
+from .rules import FILTER_WORDS, generate, judge, make, remember, situation
+from .rulesets import KO_MASK, SUICIDE
+from .state import STATE, TURN_KEY, State
+
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+@device
+def _cache_key(states, newest, history, forbidden):
+    """Everything the planes show and the legal moves, in 64 bits."""
+    now = states[newest]
+    key = forbidden ^ (TURN_KEY if now.turn else np.uint64(0))
+    key += np.uint64(now.rules & SUICIDE)
+    for t in range(history):
+        if newest - t < 0:
+            break
+        key = (key ^ (key >> np.uint64(29))) * _MIX
+        key ^= states[newest - t].key
+    return (key ^ (key >> np.uint64(29))) * _MIX
+
+
+@kernel
+def leaves(states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys):
+    """Replay ``count`` paths and describe the leaves they end in.
+
+    states:   State[root + 1 + D], the game up to the root (states[root]) and working space behind it
+    paths:    u2[B, D] moves from the root; lengths i4[B]
+    history:  positions shown in the planes, 1..8
+    planes:   u1[B, C * H * W] out (left alone where the game is over)
+    moves:    u2[B, M] out; actions u2[B, M] out; counts i4[B] out: legal moves, their policy indices, how many
+    outcomes: i1[B] out, outcome codes for the leaf's side to move
+    keys:     u8[B] out, of all that the planes show and of the legal moves
+    """
+    states, paths, moves, actions = borrow(states), borrow(paths), borrow(moves), borrow(actions)
+    planes = borrow(planes)
+    boards = np.empty(2, BOARD)
+    past = np.empty(states.shape[0], np.uint64)
+    seen_before, seen_here = np.zeros(FILTER_WORDS, np.uint64), np.empty(FILTER_WORDS, np.uint64)
+    base, b = boards[0], boards[1]
+    clear(base, np.int64(states[root].size))
+    clear(b, np.int64(states[root].size))
+    set_up(base, states[root])
+    ko = states[root].rules & KO_MASK
+    for i in range(root + 1):
+        remember(past, seen_before, i, situation(states[i].key, states[i].turn, ko))
+    for row in range(count):
+        copy(base, b)
+        for w in range(FILTER_WORDS):
+            seen_here[w] = seen_before[w]
+        at = root
+        for k in range(lengths[row]):
+            make(b, states[at], states[at + 1], np.int64(paths[row, k]))
+            at += 1
+            remember(past, seen_here, at, situation(states[at].key, states[at].turn, ko))
+        outcomes[row] = judge(b, states[at], at == root)
+        counts[row] = 0
+        keys[row] = 0
+        if outcomes[row] == RUNNING:
+            n, forbidden = generate(b, states[at], moves, row, past, seen_here, at + 1)
+            counts[row] = n
+            for k in range(n):
+                actions[row, k] = moves[row, k]
+            keys[row] = _cache_key(states, at, history, forbidden)
+            encode_row(states, at, 0, history, planes, row)
+
+
+def look(line: State) -> NDArray[np.uint16]:
+    """Legal moves u2[n] of the last position of a line, by the search's own kernel."""
+    size = int(line[-1]["size"])
+    planes = np.empty((1, NUM_PLANES * size * size), np.uint8)
+    moves, actions = (np.empty((1, size * size + 1), np.uint16) for _ in range(2))
+    counts, outcomes, keys = np.empty(1, np.int32), np.empty(1, np.int8), np.empty(1, np.uint64)
+    paths, lengths = np.empty((1, 1), np.uint16), np.zeros(1, np.int32)
+    states = np.ascontiguousarray(line, STATE)
+    leaves(states, len(line) - 1, paths, lengths, 1, 1, planes, moves, actions, counts, outcomes, keys)
+    return moves[0, : counts[0]]

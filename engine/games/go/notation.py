@@ -1,0 +1,159 @@
+"""Positions as one line of text, and moves as GTP writes them.
+
+A position is ``BOARD SIDE KO KOMI RULES HANDICAP PASSES PLY``, of which the first two are needed: the rows from the
+top, separated by "/", with X (black), O (white) and numbers of empty points; b or w; the point that may not be retaken
+or -; komi; the rule set; black's handicap stones; passes just made; moves so far. The 3x3 board with a black stone in
+its middle is ``3/1X1/3 w - 7.5 tromp-taylor 0 0 1``.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ...errors import IllegalMoveError, PositionError
+from .leaves import look
+from .rules import settle_all
+from .rulesets import rule_set, rules_of
+from .state import BLACK, EMPTY, MAX_SIZE, MIN_SIZE, STATE, WHITE, State, stones_from_array, stones_to_array
+
+COLUMNS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
+SKIP = "skip"  # the side to move changes without a pass
+_LONGEST = 1200
+_MOST_KOMI = 16000  # half points
+_TOKEN = re.compile(r"[XO]|[1-9][0-9]?")
+
+
+def vertex(point: int, size: int) -> str:
+    """GTP's name of a point, such as C3, or pass."""
+    if point == size * size:
+        return "pass"
+    return f"{COLUMNS[point % size]}{size - point // size}"
+
+
+def point_of(text: str, size: int) -> int:
+    """The point of a GTP vertex, N * N for pass, in any case. Errors: ValueError."""
+    if text.lower() == "pass":
+        return size * size
+    match = re.fullmatch(r"([A-HJ-Za-hj-z])([1-9][0-9]?)", text, re.ASCII)
+    if match is None:
+        raise ValueError(text)
+    column, row = COLUMNS.index(match[1].upper()), int(match[2])
+    if column >= size or row > size:
+        raise ValueError(text)
+    return (size - row) * size + column
+
+
+def half_points(komi: float) -> int:
+    """Komi in half points. Errors: PositionError when it is none."""
+    halves = 2 * komi
+    if not (abs(halves) <= _MOST_KOMI and halves == int(halves)):
+        raise PositionError(f"komi must be a number of half points from -8000 to 8000, not {komi}")
+    return int(halves)
+
+
+def empty_board(size: int, komi: float, rules: str) -> State:
+    """State[1], an empty board with black to move. Errors: PositionError."""
+    if not MIN_SIZE <= size <= MAX_SIZE:
+        raise PositionError(f"a board has {MIN_SIZE} to {MAX_SIZE} lines, not {size}")
+    line = np.zeros(1, STATE)
+    line["size"], line["komi"], line["ko"], line["rules"] = size, half_points(komi), -1, rule_set(rules).flags
+    return line
+
+
+def format_position(state: State) -> str:
+    """One State[] as text."""
+    size = int(state["size"])
+    rows = []
+    for row in stones_to_array(state).reshape(size, size):
+        text = "".join("XO."[stone] for stone in row)
+        rows.append(re.sub(r"\.+", lambda empty: str(len(empty[0])), text))
+    ko = "-" if state["ko"] < 0 else vertex(int(state["ko"]), size)
+    komi = f"{int(state['komi']) / 2:g}"
+    rest = f"{rules_of(int(state['rules'])).name} {state['handicap']} {state['passes']} {state['ply']}"
+    return f"{'/'.join(rows)} {'bw'[int(state['turn'])]} {ko} {komi} {rest}"
+
+
+def parse_position(text: str) -> tuple[State, list[str]]:
+    """State[1] of a position, and no notes. Errors: PositionError, one sentence."""
+    fields = text.split()
+    if not 2 <= len(fields) <= 8 or len(text) > _LONGEST:
+        raise PositionError(f"a Go position has two to eight fields, such as '9/9/9/9/9/9/9/9/9 b', not {_quote(text)}")
+    fields += ["-", "7.5", "tromp-taylor", "0", "0", "0"][len(fields) - 2 :]
+    board = _parse_board(fields[0])
+    size = round(len(board) ** 0.5)
+    try:
+        komi = float(fields[3])
+    except ValueError:
+        raise PositionError(f"komi must be a number, not {_quote(fields[3])}") from None
+    line = empty_board(size, komi, fields[4])
+    if fields[1] not in ("b", "w"):
+        raise PositionError(f"the side to move must be b or w, not {_quote(fields[1])}")
+    line["stones"] = stones_from_array(board[None])
+    line["turn"] = BLACK if fields[1] == "b" else WHITE
+    for name, word, most in zip(("handicap", "passes", "ply"), fields[5:], (size * size, 255, 65535), strict=True):
+        if not re.fullmatch(r"[0-9]{1,5}", word, re.ASCII) or int(word) > most:
+            raise PositionError(f"{name} must be a number up to {most}, not {_quote(word)}")
+        line[name] = int(word)
+    if fields[2] != "-":
+        try:
+            ko = point_of(fields[2], size)
+        except ValueError:
+            raise PositionError(f"the ko point must be a point of the board or -, not {_quote(fields[2])}") from None
+        if ko == len(board) or board[ko] != EMPTY:
+            raise PositionError(f"the ko point {_quote(fields[2])} must be an empty point")
+        line["ko"] = ko
+    point = settle_all(line)[1]
+    if point >= 0:
+        raise PositionError(f"the stone on {vertex(point, size)} has no liberty; take captured stones off the board")
+    return line, []
+
+
+def _parse_board(text: str) -> np.ndarray:
+    rows = text.split("/")
+    size = len(rows)
+    if not MIN_SIZE <= size <= MAX_SIZE:
+        raise PositionError(f"a board has {MIN_SIZE} to {MAX_SIZE} rows, not {size}")
+    board = np.full((size, size), EMPTY, np.uint8)
+    for number, row in enumerate(rows):
+        tokens = _TOKEN.findall(row)
+        width = sum(1 if token in "XO" else int(token) for token in tokens)
+        if "".join(tokens) != row or width != size:
+            raise PositionError(
+                f"row {number + 1} from the top, {_quote(row)}, is not {size} points of X, O and numbers"
+            )
+        column = 0
+        for token in tokens:
+            if token in "XO":
+                board[number, column] = BLACK if token == "X" else WHITE
+                column += 1
+            else:
+                column += int(token)
+    return board.ravel()
+
+
+def parse_move(line: State, text: str) -> int:
+    """The legal move a vertex names in the last position of a line. Errors: IllegalMoveError, one sentence."""
+    size = int(line[-1]["size"])
+    if text == SKIP:
+        return size * size + 1
+    try:
+        move = point_of(text, size)
+    except ValueError:
+        raise IllegalMoveError(f"{_quote(text)} is neither a point of the {size}x{size} board nor pass") from None
+    if move not in look(line):
+        occupied = move < size * size and stones_to_array(line[-1])[move] != EMPTY
+        reason = "there is a stone" if occupied else "ko, superko or suicide"
+        raise IllegalMoveError(f"{vertex(move, size)} is not legal: {reason}")
+    return move
+
+
+def format_move(state: State, move: int) -> str:
+    """A move as GTP writes it."""
+    size = int(state["size"])
+    return SKIP if move == size * size + 1 else vertex(move, size)
+
+
+def _quote(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -1,0 +1,231 @@
+"""The rules of Go against known cases, a naive implementation, and the search's view of finished games."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from az_engine.engine.errors import IllegalMoveError, OptionError, PositionError
+from az_engine.engine.evaluator import UniformEvaluator
+from az_engine.engine.games import get_game
+from az_engine.engine.games.go import Go
+from az_engine.engine.games.go.notation import point_of, vertex
+from az_engine.engine.games.go.rulesets import BONUS_N, NO_BONUS, POSITIONAL, SIMPLE, SITUATIONAL, RuleSet, rule_set
+from az_engine.engine.games.go.state import BLACK, EMPTY, WHITE, State, stones_to_array
+from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
+from az_engine.engine.params import SearchParams
+from az_engine.engine.search import Search
+from az_engine.engine.tree import Tree
+
+from .naive import NaiveGame, area
+
+KO = {"positional": POSITIONAL, "situational": SITUATIONAL, "simple": SIMPLE}
+CASES = [json.loads(line) for line in (Path(__file__).parents[3] / "data" / "go_cases.jsonl").read_text().splitlines()]
+
+
+def go(size: int) -> Go:
+    game = get_game(f"go{size}")
+    assert isinstance(game, Go)
+    return game
+
+
+def with_rules(line: State, ko: str, suicide: bool) -> State:
+    line["rules"] = RuleSet("", KO[ko], suicide, NO_BONUS).flags
+    return line
+
+
+def to_move(game: Go, line: State, colour: str) -> State:
+    if line[-1]["turn"] == "bw".index(colour):
+        return line
+    return game.play(line, game.parse_move(line, "skip"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+def test_known_cases(case: dict[str, Any]) -> None:
+    game, expect = go(case["size"]), case["expect"]
+    rows = [
+        re.sub(r"\.+", lambda empty: str(len(empty[0])), row) for row in case["setup"] or ["." * game.size] * game.size
+    ]
+    line = game.parse_position(f"{'/'.join(rows)} b - {case['komi']}")[0]
+    queries = expect.get("queries", [])
+    first = [colour for colour, _ in case["moves"]] + [query["color"] for query in queries] + ["b"]
+    line["turn"] = "bw".index(first[0])
+    with_rules(line, case["rules"]["ko"], case["rules"]["suicide"] == "all")
+    taken = [0, 0]
+    for colour, text in case["moves"]:
+        line = to_move(game, line, colour)
+        before = stones_to_array(line[-1])
+        move = game.parse_move(line, text)
+        line = game.play(line, move)
+        after = stones_to_array(line[-1])
+        for side in (BLACK, WHITE):
+            placed = move < game.size**2 and "bw".index(colour) == side
+            taken[side] += int((before == side).sum() + placed - (after == side).sum())
+    for query in queries:
+        asked = to_move(game, line, query["color"])
+        assert (point_of(query["vertex"], game.size) in game.legal_moves(asked)) == query["legal"], query
+    if "board" in expect:
+        board = stones_to_array(line[-1]).reshape(game.size, game.size)
+        assert ["".join("XO."[c] for c in row) for row in board] == expect["board"]
+    if "captures" in expect:
+        assert taken == [expect["captures"]["black_captured_by_white"], expect["captures"]["white_captured_by_black"]]
+    if "legal_vertices_without_pass" in expect:
+        asked = to_move(game, line, expect["to_move"])
+        assert len(game.legal_moves(asked)) - 1 == expect["legal_vertices_without_pass"]
+    if "area" in expect:
+        score, owner = game.score(line[-1])
+        assert [(owner == c).sum() for c in (BLACK, WHITE, EMPTY)] == [expect["area"][k] for k in ("b", "w", "neutral")]
+        result = "0" if score == 0 else f"{'B' if score > 0 else 'W'}+{abs(score):g}"
+        assert result == expect["result"]
+
+
+def compare_game(size: int, ko: str, suicide: bool, rng: random.Random, plies: int) -> int:
+    """Play one random game in both implementations; the moves played."""
+    game, naive = go(size), NaiveGame(size, ko, suicide)
+    line = with_rules(game.initial(), ko, suicide)
+    for ply in range(plies):
+        legal = game.legal_moves(line)
+        assert legal.tolist() == naive.legal_moves()
+        assert tuple(stones_to_array(line[-1])) == naive.board
+        assert game.score(line[-1])[0] == area(size, naive.board) - 7.5
+        assert (game.outcome(line) != RUNNING) == (naive.passes >= 2)
+        if naive.passes >= 2:
+            return ply
+        few_passes = legal[:-1] if len(legal) > 1 and rng.random() < 0.95 else legal
+        move = int(rng.choice(few_passes.tolist()))
+        line = game.play(line, move)
+        naive.play(move)
+    return plies
+
+
+@pytest.mark.parametrize(("ko", "suicide"), list(itertools.product(KO, (False, True))))
+def test_random_games_agree_with_the_naive_rules(ko: str, suicide: bool) -> None:
+    rng = random.Random(f"{ko} {suicide}")
+    played = 0
+    for size, games, plies in ((2, 20, 40), (3, 10, 60), (4, 4, 100), (5, 2, 60), (9, 1, 15)):
+        for _ in range(games):
+            played += compare_game(size, ko, suicide, rng, plies)
+    assert played > 400
+    compare_game(25, ko, suicide, rng, 3)
+
+
+def test_perft_agrees_with_the_naive_rules() -> None:
+    def leaves(game: NaiveGame, depth: int) -> int:
+        if depth == 0:
+            return 1
+        if game.passes >= 2:
+            return 0
+        total = 0
+        for move in game.legal_moves():
+            after = NaiveGame(game.size, game.ko, game.suicide)
+            after.past, after.turn, after.passes = list(game.past), game.turn, game.passes
+            after.play(move)
+            total += leaves(after, depth - 1)
+        return total
+
+    game = go(2)
+    for depth in range(1, 5):
+        expected = leaves(NaiveGame(2, "positional", True), depth)
+        assert sum(game.perft(game.initial()[-1], depth).values()) == expected
+
+
+def test_handicap_points_follow_the_rule_set() -> None:
+    game = go(9)
+    for rules, expected in (
+        ("tromp-taylor", 75),
+        ("chinese", 72),
+        ("chinese-ogs", 72),
+        ("aga", 73),
+        ("new-zealand", 75),
+    ):
+        line = game.parse_position(f"9/9/9/9/3X1X3/9/4X4/9/9 w - 6 {rules} 3")[0]
+        assert game.score(line[-1])[0] == expected
+    assert rule_set("chinese").bonus == BONUS_N
+
+
+def test_two_passes_are_scored_for_the_side_to_move() -> None:
+    game = go(5)
+    for komi, black_to_move in ((0.5, LOSS), (-0.5, WIN), (0, DRAW)):
+        line = game.initial(komi)
+        for _ in range(2):
+            assert game.outcome(line) == RUNNING
+            line = game.play(line, 25)
+        assert game.outcome(line) == black_to_move
+        assert len(game.legal_moves(line)) == 26  # a protocol may play on
+
+
+def test_the_search_finds_the_winning_pass() -> None:
+    """After black's pass white wins by passing: a leaf whose own side to move has won is a loss for the side before."""
+    game = go(5)
+    line = game.parse_position("XXXXX/5/5/OOOOO/5 b - 0.5")[0]
+    line = game.play(line, 25)
+    for solver in (True, False):
+        tree = Tree(1 << 22)
+        params = SearchParams(solver=solver)
+        search = Search(game, tree, UniformEvaluator(game, 8), params, game.window(line), visits=600)
+        search.run(lambda: False)
+        assert search.error is None
+        edges, children = tree.children_of(tree.root)
+        ended = next(child for edge, child in zip(edges, children, strict=False) if edge["move"] == 25)
+        assert ended["terminal"]
+        assert game.outcome(game.play(line, 25)) == (WIN if game.score(line[-1])[0] > 0 else LOSS)
+        assert ended["bound"] == game.outcome(game.play(line, 25))
+        assert ended["w"] / ended["n"] == ended["bound"]
+
+
+def test_a_terminal_win_is_a_proven_loss_for_the_one_who_moved() -> None:
+    """Komi so great that white always wins: black's pass, the game's end, is WIN for white to move."""
+    game = go(2)
+    line = game.play(game.initial(komi=100), 0)
+    line = game.play(line, 4)  # white passes; black to move
+    tree = Tree(1 << 22)
+    search = Search(game, tree, UniformEvaluator(game, 4), SearchParams(solver=True), game.window(line), visits=2_000)
+    search.run(lambda: False)
+    assert search.error is None
+    edges, children = tree.children_of(tree.root)
+    ended = next(child for edge, child in zip(edges, children, strict=False) if edge["move"] == 4)
+    assert (ended["bound"], ended["terminal"]) == (WIN, 1)
+    root = tree.nodes[tree.root]
+    assert root["bound"] == LOSS  # the solver found that black loses whatever it does
+
+
+def test_positions_as_text() -> None:
+    game = go(3)
+    line = game.parse_position("3/1X1/3 w - 7.5 tromp-taylor 0 0 1")[0]
+    assert game.format_position(line[-1]) == "3/1X1/3 w - 7.5 tromp-taylor 0 0 1"
+    for text in ("3/1X1/3", "3/1X1/4 b", "3/1X1 b", "3/1X1/3 x", "3/1X1/3 b Z9", "3/1X1/3 b B2", "3/1X1/3 b - nan"):
+        with pytest.raises((PositionError, OptionError)):
+            game.parse_position(text)
+    for text in ("3/1X1/3 b - 7.3", "3/1X1/3 b - inf", "3/1X1/3 b - 0 0 japanese", "XXX/XXX/XXX b", "3/1X1/3 b - 1 go"):
+        with pytest.raises(PositionError):
+            game.parse_position(text)
+    with pytest.raises(PositionError, match="area scoring"):
+        game.parse_position("3/1X1/3 b - 7.5 japanese")
+    for text in ("I1", "A4", "D1", "A0", "", "b2 ", "²1"):
+        with pytest.raises(IllegalMoveError):
+            game.parse_move(line, text)
+    with pytest.raises(IllegalMoveError, match="stone"):
+        game.parse_move(line, "b2")
+    assert [vertex(p, 9) for p in (0, 8, 80, 81)] == ["A9", "J9", "J1", "pass"]
+
+
+def test_sizes() -> None:
+    assert get_game("go").planes == (17, 9, 9)
+    assert get_game("go19") is get_game("go").sized(19)
+    assert get_game("go9") is get_game("go")
+    for name in ("go1", "go26", "go99999", "chess9"):
+        with pytest.raises(OptionError):
+            get_game(name)
+
+
+def test_random_games_of_the_bench_are_whole() -> None:
+    assert go(5).random_games(10, 1) == go(5).random_games(10, 1)
+    assert 0 < go(5).random_games(10, 2) <= 10 * 50
+    assert np.all(stones_to_array(go(5).initial()[-1]) == EMPTY)
