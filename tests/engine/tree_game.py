@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from az_engine.engine.games.base import Game, State
+from az_engine.engine.games.base import Game, State, line_of
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
 
 STATE = np.dtype([("node", "i4"), ("turn", "u1")])
@@ -80,8 +80,8 @@ class TreeGame(Game):
     def play_at(self, line: State, i: int, move: int) -> None:
         line[i + 1] = (self.children[int(line[i]["node"])][move], 1 - line[i]["turn"])
 
-    def legal_moves(self, state: State) -> NDArray[np.uint16]:
-        return np.array(list(self.children[int(state["node"])]), np.uint16)
+    def legal_moves(self, line: State) -> NDArray[np.uint16]:
+        return np.array(list(self.children[int(line_of(line)[-1]["node"])]), np.uint16)
 
     def outcome(self, line: State) -> int:
         return self.outcomes[int(line[-1]["node"])]
