@@ -161,32 +161,35 @@ def perft_kernel(states, moves, depth, before):
 
     states: State[depth + 1] and moves: u2[depth + 1, M] are working space; before: State[1], the position before.
     """
-    boards = np.empty(1, BOARD)
-    past, seen = np.empty(depth + 2, np.uint64), np.zeros(FILTER_WORDS, np.uint64)
-    ko = before[0].rules & KO_MASK
-    remember(past, seen, 0, situation(before[0].key, before[0].turn, ko))
-    return _perft(boards[0], states, moves, depth, past, seen, 1)
-
-
-@device
-def _perft(b, states, moves, depth, past, seen, count):
     if depth == 0:
         return np.int64(1)
-    s = states[depth]
-    if s.passes >= 2:
-        return np.int64(0)
-    clear(b, np.int64(s.size))
-    set_up(b, s)
-    remember(past, seen, count, situation(s.key, s.turn, s.rules & KO_MASK))
-    n, _ = generate(b, s, moves, depth, past, seen, count + 1)
-    if depth == 1:
-        return np.int64(n)
-    total = np.int64(0)
-    for i in range(n):
-        clear(b, np.int64(s.size))
-        set_up(b, s)
-        make(b, s, states[depth - 1], moves[depth, i])
-        total += _perft(b, states, moves, depth - 1, past, seen, count + 1)
+    boards = np.empty(1, BOARD)
+    past, seen = np.empty(depth + 2, np.uint64), np.zeros(FILTER_WORDS, np.uint64)
+    counts, done = np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64)
+    ko = before[0].rules & KO_MASK
+    remember(past, seen, 0, situation(before[0].key, before[0].turn, ko))
+    total, level, fresh = np.int64(0), depth, True
+    while level <= depth:  # not recursive: as such it crashed when numba loaded it from its cache
+        s = states[level]
+        if fresh:
+            clear(boards[0], np.int64(s.size))
+            set_up(boards[0], s)
+            played = 1 + depth - level
+            remember(past, seen, played, situation(s.key, s.turn, ko))
+            counts[level], done[level] = 0, 0
+            if s.passes < 2:
+                counts[level], _ = generate(boards[0], s, moves, level, past, seen, played + 1)
+        if level == 1:
+            total += counts[1]
+            level, fresh = level + 1, False
+        elif done[level] == counts[level]:
+            level, fresh = level + 1, False
+        else:
+            clear(boards[0], np.int64(s.size))
+            set_up(boards[0], s)
+            make(boards[0], s, states[level - 1], moves[level, done[level]])
+            done[level] += 1
+            level, fresh = level - 1, True
     return total
 
 
