@@ -86,6 +86,5 @@ class BestMove:
     lines: tuple[Line, ...] = ()  # the last report's lines
     nodes: int = 0
     time_ms: int = 0
-    resign: bool = False  # the side to move should give up (only when a resign threshold is set)
     messages: tuple[str, ...] = field(default=())
     error: BaseException | None = None  # a bug or an evaluator failure that ended the search early; ``move`` is legal

@@ -28,7 +28,6 @@ class NetInfo:
     trained_on: str = ""  # what it learned from, one sentence
     quantisation: str = "fp32"  # or "int8"
     license: str = ""
-    ready_batch: int = 0  # batch size that it was made for; 0 = any
 
     def to_metadata(self) -> dict[str, str]:
         """As ONNX metadata properties."""

@@ -17,6 +17,7 @@ from .cache import PositionCache
 from .errors import NetError
 from .evaluator import Evaluator
 from .games.base import Game, State
+from .games.outcome import RUNNING
 from .params import SearchParams
 from .policy import digest, keep_only
 from .puct import puct_params, select
@@ -111,7 +112,7 @@ class Search:
         except NetError as failure:
             error = failure
             batch.counts[:count] = -1
-            batch.outcomes[:count] = 2
+            batch.outcomes[:count] = RUNNING
         with self.lock:
             expand(
                 tree.nodes, tree.edges, tree.counters, self.params.solver, tree.root, count,
@@ -165,7 +166,7 @@ class Search:
     @property
     def proven(self) -> bool:
         """Whether the root's outcome is known."""
-        return bool(self.params.solver and self.tree.nodes[self.tree.root]["bound"] != 2)
+        return bool(self.params.solver and self.tree.nodes[self.tree.root]["bound"] != RUNNING)
 
     def run(self, watch: Callable[[], bool]) -> None:
         """Search until ``watch()`` is true or :attr:`finished`. Blocks.
