@@ -8,7 +8,7 @@ from .installation import Installation
 
 
 def recipes(protocol: str, where: Installation) -> list[tuple[str, str]]:
-    """Pairs of program and what to enter there, for games that are played over ``protocol`` ("uci")."""
+    """Pairs of program and what to enter there, for games that are played over ``protocol``: "uci", "usi"."""
     terminal = ("a terminal", f"{where.command} {protocol}")
     executable = where.executable(protocol)
     if executable is None:
@@ -24,5 +24,13 @@ def recipes(protocol: str, where: Installation) -> list[tuple[str, str]]:
         ("lichess-bot", f'config.yml, under engine:  dir: "{executable.parent}"  name: "{command}"  protocol: "uci"'),
         ("python-chess", f"chess.engine.SimpleEngine.popen_uci({path!r})"),
     ]
-    programs = {"uci": uci}
+    usi = [
+        ("ShogiGUI, BanksiaGUI", f"add an engine with the file {path} (USI)"),
+        ("Shogidokoro", f"Engine management > Add: {path}"),
+        ("ShogiHome", f"Engine settings > Add: {path}"),
+        ("shogiarena", f'an engine file of two lines:  name: "az-engine"  and  engine_path: "{path}"'),
+        ("cshogi's match tool", f"python -m cshogi.cli {word} OTHER_ENGINE --games 20 --byoyomi 1000 --csa games"),
+        ("cshogi", f"cshogi.usi.Engine({path!r})"),
+    ]
+    programs = {"uci": uci, "usi": usi}
     return [*programs.get(protocol, []), terminal]

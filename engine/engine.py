@@ -20,7 +20,9 @@ from .errors import IllegalMoveError, NetError, OptionError, PositionError
 from .evaluator import Evaluator, UniformEvaluator, load_evaluator
 from .games import get_game
 from .games.base import State
+from .games.outcome import WIN
 from .limits import Limits
+from .mate import MateSolver
 from .netinfo import NetInfo
 from .params import EngineOptions, SearchParams
 from .report import Report, final_line
@@ -30,6 +32,7 @@ from .thinking import OnDone, OnInfo, Task, Thinking
 from .tree import Tree
 
 _CACHE_SHARE = 1 / 16  # of the Hash memory that goes to the position cache
+_MATE_SHARE = 1 / 4  # of Hash, beside it, for the table of a mate search while it runs
 _CROWDED = 0.5  # a tree that is fuller than this drops what the game has left behind
 
 
@@ -144,6 +147,7 @@ class Engine:
             line, notes = game.parse_position(root, chess960=chess960)
         states = np.empty(len(moves) + 1, game.state_dtype)
         states[0] = line[-1]
+        self._apply_rules(states[:1])
         played = []
         for i, text in enumerate(moves):
             try:
@@ -154,6 +158,10 @@ class Engine:
             played.append(move)
         self._line, self._moves = states, played
         return notes
+
+    def _apply_rules(self, line: State) -> None:
+        options = self.options
+        get_game(self.game_name).set_rules(line, declaration=options.declaration, max_plies=options.max_plies)
 
     @property
     def position(self) -> str | None:
@@ -215,9 +223,15 @@ class Engine:
         game = get_game(self.game_name)
         if line is None:
             return Task(None, None, self.options, (), None)
+        self._apply_rules(line)  # they may have been set after the position
+        if limits.solve:
+            memory = int(_MATE_SHARE * self.options.hash_mb * (1 << 20))
+            return Task(None, line, self.options, (), None, mate=MateSolver(game, line, memory))
         legal = game.legal_moves(line)
         if not len(legal):
             return Task(None, None, self.options, (), None, verdict=(final_line(game.outcome(line)),))
+        if game.can_declare(line):
+            return Task(None, None, self.options, (), None, verdict=(final_line(WIN),), win=True)
         messages: list[str] = []
         try:
             self.ready()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +78,30 @@ class ThinkingInfo:
     message: str | None = None  # a sentence for the user, e.g. that the tree's memory is full
 
 
+Verdict = Literal["mate", "nomate", "timeout", "notimplemented"]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkmate:
+    """The end of a search for a forced mate (``Limits.solve``) of the king that is not to move.
+
+    mate: ``moves`` is a forced mate. nomate: there is none. timeout: not known when time, memory or patience ended.
+    notimplemented: the game has no such search.
+    """
+
+    verdict: Verdict
+    moves: tuple[str, ...] = ()  # of both sides, the mating one last
+
+
 @dataclass(frozen=True, slots=True)
 class BestMove:
     """The end of a search. ``move`` is ``None`` when there is no legal move or no position is held."""
 
     move: str | None
     ponder: str | None = None
+    resign: bool = False  # the engine gives the game up; ``move`` is what it would have played
+    win: bool = False  # the side to move wins by declaring (entering king) instead of moving; ``move`` is None
+    checkmate: Checkmate | None = None  # the answer to ``Limits.solve``; ``move`` is None
     lines: tuple[Line, ...] = ()  # the last report's lines
     nodes: int = 0
     time_ms: int = 0

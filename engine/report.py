@@ -99,10 +99,10 @@ def _mate(node: Any) -> int | None:
 
 
 def final_line(outcome: int) -> Line:
-    """The line of a position without legal moves; ``outcome`` for the side to move."""
-    lost = outcome == LOSS
-    wdl = Wdl(0.0, 0.0, 1.0) if lost else Wdl(0.0, 1.0, 0.0)
-    return Line(centipawns(wdl.value), 0 if lost else None, wdl, 0, 0.0, ())
+    """The line of a game that is over; ``outcome`` for the side to move, which wins by a declaration only."""
+    wdl = {LOSS: Wdl(0.0, 0.0, 1.0), WIN: Wdl(1.0, 0.0, 0.0)}.get(outcome, Wdl(0.0, 1.0, 0.0))
+    mate = {LOSS: 0, WIN: 1}.get(outcome)
+    return Line(centipawns(wdl.value), mate, wdl, 0, 0.0, ())
 
 
 class Report:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..engine.files import write_atomically
 from ..engine.games.base import Game
 from ..engine.netinfo import NetInfo
 from . import export, quantise
 from .dataset import Dataset
-from .files import write_atomically
 from .learner import Learner, Measured
 
 CALIBRATION_POSITIONS = 1024

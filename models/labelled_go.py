@@ -188,6 +188,8 @@ def _spread(values: NDArray[Any], rows: NDArray[np.int64], total: int) -> NDArra
 class _GoFormat:
     """Reads Go's shards: see shards.ShardReader."""
 
+    unused = ("temperature", "centipawns", "value")  # the records hold probabilities and win chances, not scores
+
     def read_folder(self, game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
         """The training and the held-out positions of .npz files, as labelled.read_folder does. Errors: DataError."""
         read = [(path, *read_shard(path, game.num_actions - 1)) for path in sorted(paths)]

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,7 +30,8 @@ from . import checkpoint
 from .checkpoint import Checkpoint
 from .dataset import Batch, Dataset, batch_indices
 from .log import Log
-from .network import NetConfig, Network
+from .network import Network
+from .settings import Intervals, LearnerConfig, Length, NetConfig
 
 L2 = 1e-4  # c of Eq. 1
 AFTER_DIVERGENCE = "start again with a lower --rate (the checkpoints before this step are good)"
@@ -41,40 +42,6 @@ PAPER_DROPS = {
 }
 # AlphaGo Zero's supervised baseline
 SUPERVISED_DROPS = ((0.0, 0.1), (0.2, 1e-2), (0.4, 1e-3), (0.6, 1e-4), (0.8, 1e-5))
-
-
-Schedule = Literal["cosine", "az", "agz", "supervised", "constant"]
-
-
-@dataclass(frozen=True, slots=True)
-class LearnerConfig:
-    """Settings of a run that stay the same from its start to its end."""
-
-    batch: int = 512
-    optimiser: Literal["adamw", "sgd"] = "adamw"
-    schedule: Schedule = "cosine"  # az, agz, supervised: the papers' steps, stretched over the run
-    rate: float = 2e-3  # greatest learning rate of cosine and constant
-    warmup: int = 200  # steps of linear warm-up
-    weight_decay: float = 0.01  # AdamW's decoupled decay of the weights; SGD uses the papers' L2 of 1e-4
-    value_weight: float = 1.0  # the papers: 1 in self-play, 0.01 in supervised learning
-    clip: float = 5.0  # greatest norm of the gradient; 0 = no limit
-    ema: float = 0.999  # decay of the averaged weights that are measured and exported; 0 = none
-    precision: Literal["bf16", "fp32"] = "bf16"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.batch < 2:
-            raise OptionError("the batch must hold at least 2 positions")
-        if not 0 <= self.ema < 1:
-            raise OptionError("the decay of the averaged weights must be in [0, 1)")
-
-
-@dataclass(frozen=True, slots=True)
-class Length:
-    """How long a run lasts: ``steps`` or, when that is 0, ``minutes`` of training time over all its starts."""
-
-    steps: int = 0
-    minutes: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,18 +309,6 @@ class Hooks:
     on_problem: Callable[[str], None] = lambda text: None
     on_export: Callable[[Learner], None] = lambda learner: None  # every ``export_minutes`` of training
     stop: Callable[[], bool] = lambda: False  # asked after every step; True saves and ends the run
-
-
-@dataclass(frozen=True, slots=True)
-class Intervals:
-    """When things happen during a run: minutes of training time, or steps where it says so."""
-
-    checkpoint_minutes: float = 2.0
-    checkpoint_steps: int = 1000
-    measure_minutes: float = 5.0
-    measure_positions: int = 8192
-    log_steps: int = 20
-    export_minutes: float = 0.0  # 0 = never
 
 
 def run(

@@ -6,100 +6,13 @@ policy head. Squeeze-excitation and the win/draw/loss head are options beside th
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ..engine.errors import OptionError
-from ..engine.games.base import Game
-
-Kind = Literal["dual-res", "sep-res", "dual-conv", "sep-conv"]
-PolicyHead = Literal["conv", "flat"]
-ValueHead = Literal["wdl", "value"]
-
-HISTORY = 8  # positions that the papers' planes hold (T)
-
-
-@dataclass(frozen=True, slots=True)
-class NetConfig:
-    """Everything that decides a network's shape.
-
-    C, H, W are the game's planes, A its actions. ``kind`` is one of the four architectures that AlphaGo Zero
-    compares (Figure 4): *dual* is one tower for both heads and *sep* one tower each; *res* has a first
-    convolution and ``blocks`` residual blocks, *conv* is ``blocks`` plain convolutional blocks (12 in the paper).
-    """
-
-    planes: tuple[int, int, int]  # C, H, W of the input
-    actions: int  # A
-    kind: Kind = "dual-res"
-    blocks: int = 6
-    filters: int = 64
-    squeeze: int = 0  # hidden units of squeeze-excitation in each residual block; 0 = none, as in the papers
-    policy_head: PolicyHead = "conv"  # conv: AlphaZero's action planes; flat: AlphaGo Zero's fully connected layer
-    policy_filters: int = 0  # 0 = as many as ``filters`` (conv), 2 (flat)
-    value_head: ValueHead = "wdl"  # wdl: 3 logits; value: tanh, as in the papers
-    value_filters: int = 1  # of the value head's 1x1 convolution; the papers have 1
-    value_hidden: int = 256  # units of the value head's hidden layer
-    history: int = HISTORY  # positions looked at; fewer than 8 ignores the older planes
-
-    def __post_init__(self) -> None:
-        _, height, width = self.planes
-        for name, allowed in (("kind", Kind), ("policy_head", PolicyHead), ("value_head", ValueHead)):
-            if getattr(self, name) not in get_args(allowed):
-                raise OptionError(
-                    f"{name} is {getattr(self, name)!r}; it must be one of {', '.join(get_args(allowed))}"
-                )
-        for name in ("blocks", "filters", "value_filters", "value_hidden"):
-            if getattr(self, name) < 1:
-                raise OptionError(f"{name} must be at least 1")
-        if self.policy_head == "conv" and self.actions % (height * width):
-            raise OptionError(
-                f"{self.actions} actions are no whole number of {height}x{width} planes; use policy_head flat"
-            )
-        if not 1 <= self.history <= HISTORY:
-            raise OptionError(f"history is {self.history}; the planes hold 1 to {HISTORY} positions")
-
-    @property
-    def used_planes(self) -> tuple[int, ...]:
-        """Indices of the input planes that the network looks at: the newest positions and the constant planes.
-
-        C = 8 M + L (Table S1), and L < 8 in every game: 7 in chess, 2 in shogi, 1 in Go.
-        """
-        channels = self.planes[0]
-        steps = channels // HISTORY * HISTORY
-        return (*range(steps // HISTORY * self.history), *range(steps, channels))
-
-    @property
-    def architecture(self) -> str:
-        """Short name, e.g. ``dual-res 6x64 se16``."""
-        return f"{self.kind} {self.blocks}x{self.filters}" + (f" se{self.squeeze}" if self.squeeze else "")
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> NetConfig:
-        """The inverse of :meth:`to_json`. Errors: OptionError."""
-        try:
-            return cls(**{**values, "planes": tuple(values["planes"])})
-        except (KeyError, TypeError) as error:
-            raise OptionError(f"the network's configuration is broken ({error}); start a new run") from error
-
-
-def paper(game: Game, blocks: Literal[19, 39] = 19, *, head: PolicyHead | None = None) -> NetConfig:
-    """The papers' network: 20 or 40 "blocks" of 256 filters (the first convolution counts as one), tanh value.
-
-    The policy head is AlphaZero's convolution where the actions are planes of the board, else AlphaGo Zero's flat one.
-    """
-    _, height, width = game.planes
-    fitting: PolicyHead = "flat" if game.num_actions % (height * width) else "conv"
-    return NetConfig(
-        game.planes, game.num_actions, blocks=blocks, filters=256, policy_head=head or fitting, value_head="value"
-    )
+from .settings import NetConfig
 
 
 class ConvBlock(nn.Module):

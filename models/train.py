@@ -10,31 +10,35 @@ import sys
 import time
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ..engine.errors import DataError, NetError, OptionError
+from ..engine.files import write_atomically
 from ..engine.games import game_names, get_game
 from ..engine.games.base import Game
-from . import labelled, labelled_go, labelled_shogi, pgn
-from .card import Release, card, release
-from .checkpoint import load_newest
+from ..engine.record import is_record
 from .dataset import Positions
-from .files import RunLock, write_atomically
-from .learner import Hooks, Intervals, Learner, LearnerConfig, Length, Measured, run
+from .files import RunLock
+from .formats import shards_of
 from .log import read_config
-from .network import Kind, NetConfig, PolicyHead, ValueHead, paper
-from .shards import ShardReader, TargetOptions
+from .records import read_files
+from .settings import Intervals, Kind, LearnerConfig, Length, NetConfig, PolicyHead, ValueHead, paper
+from .shards import TargetOptions
 
-HELP = "train a network on labelled positions or PGN files"
+if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does without
+    from .card import Release
+    from .learner import Learner, Measured
+
+HELP = "train a network on labelled positions or game records"
 LICENCE = "GPL-3.0-or-later"
-FORMATS: dict[str, ShardReader] = {  # of .npz shards, by game
-    "chess": labelled.FORMAT,
-    "go": labelled_go.FORMAT,
-    "shogi": labelled_shogi.FORMAT,
+TARGET_FLAGS = {  # of the TargetOptions that not all data know
+    "temperature": "--temperature",
+    "centipawns": "--centipawns",
+    "value": "--value-target",
+    "teacher": "--teacher-weight",
 }
 
 
@@ -51,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DATA",
         required=True,
         type=Path,
-        help="folder (or file) of .npz shards made by az-engine label, or of .pgn files",
+        help="folder (or file) of .npz shards made by az-engine label, or of game records (.pgn, .csa, .kif ...)",
     )
     add("--game", default="chess", choices=game_names(), help="the game")
     add("--size", type=int, default=0, help="lines of the board, in games that have several; 0 = the game's own")
@@ -142,9 +146,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--policy",
         choices=("soft", "best", "played"),
         default=targets.policy,
-        help="soft: softmax over the labelled lines; best or played move: one-hot (PGN: always played)",
+        help="soft: softmax over the labelled lines; best or played move: one-hot (game records: always played)",
     )
-    add("--temperature", type=float, default=targets.temperature, help="of the soft policy, in expected points")
+    add(
+        "--temperature",
+        type=float,
+        default=targets.temperature,
+        help="of the soft policy, in expected points; for labels that are scores (chess), as the next two",
+    )
     add(
         "--centipawns",
         type=float,
@@ -192,6 +201,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Run the command. Errors: AzError."""
+    import torch
+
+    from .checkpoint import load_newest
+    from .learner import Learner
+
     torch.set_num_threads(args.threads)
     console = Console(stderr=True)
     game = get_game(args.game).sized(args.size) if args.size else get_game(args.game)
@@ -242,28 +256,33 @@ def target_options(args: argparse.Namespace) -> TargetOptions:
     )
 
 
-def shard_format(game: Game) -> ShardReader:
-    """How the game's labelled records are laid out. Errors: DataError when there is no such format."""
-    if game.name not in FORMATS:
-        raise DataError(f"there are no .npz shards of {game.name}; they hold {' or '.join(FORMATS)}")
-    return FORMATS[game.name]
-
-
 def read_data(args: argparse.Namespace, game: Game, console: Console) -> tuple[Positions, Positions]:
-    """Training and held-out positions. Errors: DataError."""
+    """Training and held-out positions. Errors: DataError; OptionError for a target that the data does not know."""
     source: Path = args.supervised
     if not source.exists():
-        raise DataError(f"{source} does not exist; give a folder of .npz or .pgn files")
+        raise DataError(f"{source} does not exist; give a folder of .npz shards or of game records")
     paths = sorted(source.iterdir()) if source.is_dir() else [source]
     shards = [p for p in paths if p.suffix == ".npz"]
-    games = [p for p in paths if p.suffix == ".pgn"]
+    games = [p for p in paths if is_record(game, p)]
     options = target_options(args)
     with console.status(f"reading {source}"):
         if shards:
-            return shard_format(game).read_folder(game, shards, options)
+            reader = shards_of(game.name)
+            _check_targets(options, reader.unused, f"the labels of {game.name} are probabilities and values, no scores")
+            return reader.read_folder(game, shards, options)
         if games:
-            return pgn.read_files(game, games, console.print, mask=options.mask)
-    raise DataError(f"{source} holds neither .npz nor .pgn files")
+            _check_targets(options, tuple(TARGET_FLAGS), "game records hold no labels, only moves and results")
+            return read_files(game, games, console.print, mask=options.mask)
+    suffixes = [suffix for form in game.record_formats for suffix in form.suffixes]
+    raise DataError(f"{source} holds neither .npz nor {', '.join(suffixes) or 'other'} files of {game.name}")
+
+
+def _check_targets(options: TargetOptions, unused: tuple[str, ...], reason: str) -> None:
+    """Refuse what would be ignored. Errors: OptionError."""
+    usual = TargetOptions()
+    for name in unused:
+        if getattr(options, name) != getattr(usual, name):
+            raise OptionError(f"{TARGET_FLAGS[name]} means nothing here: {reason}; leave it out")
 
 
 class Work:
@@ -329,6 +348,8 @@ class Work:
 
     def train(self) -> bool:
         """Run to the end; False when it was stopped by a signal."""
+        from .learner import Hooks, run
+
         hooks = Hooks(self.stepped, self.measured, self.problem, self.candidate, lambda: self.stopping)
         intervals = Intervals(
             checkpoint_minutes=self.args.checkpoint_minutes,
@@ -398,11 +419,15 @@ class Work:
 
     def release(self, stem: str) -> Release:
         """Export to files of that stem in the run's folder."""
+        from .card import release
+
         info = {"name": self.name(), "trained_on": self.train_data.description, "license": LICENCE}
         return release(self.learner, self.game, self.train_data, self.heldout, self.args.out / stem, info)
 
     def finish(self) -> None:
         """Export the final net and write its card."""
+        from .card import card
+
         assert self.latest is not None
         released = self.release("net")
         text = card(

@@ -122,7 +122,7 @@ class Loader:
     def _fall_back(self, wanted: EngineOptions, error: Exception) -> str | None:
         """First only the options that are likely to blame go back, then all."""
         reason = self._say_why(error)
-        good = self._good or EngineOptions()
+        good = self._good or OptionValues(self._values.protocol).engine_options()
         everything = [option.key for option in OPTIONS if option.field]
         suspects = [key for key in everything if (key in _NET_KEYS) == isinstance(error, NetError)]
         for keys in (suspects, everything):

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import OptionError
+from ..info import Verdict
+from ..record import RecordFormat
 
 State = NDArray[np.void]
 
@@ -21,6 +23,21 @@ State = NDArray[np.void]
 def line_of(line: State) -> State:
     """A line State[n]; one State[] alone stands for a line of which nothing else is known."""
     return line if line.ndim else line.reshape(1)
+
+
+class MateSearch(ABC):
+    """A search for a forced mate by the side to move at the end of a line, done in slices."""
+
+    moves: list[int]  # of the mate, both sides', once it is found
+
+    @property
+    @abstractmethod
+    def nodes(self) -> int:
+        """Positions made so far."""
+
+    @abstractmethod
+    def advance(self, nodes: int) -> Verdict | None:
+        """Search about ``nodes`` more; None while it is not done. Blocks that long, without the GIL."""
 
 
 class Game(ABC):
@@ -36,6 +53,7 @@ class Game(ABC):
     planes_version: int
     moves_version: int
     noise_alpha: float  # Dirichlet alpha of self-play, about 10 / typical number of legal moves
+    typical_moves: float  # median length of a game, in moves of one player
     plane_scale: NDArray[np.float32]  # f4[C], what a network multiplies each plane by
 
     # kernels, see the chess folder for their arrays
@@ -99,6 +117,11 @@ class Game(ABC):
     def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
         """Count repetitions within games laid end to end, in place; first i8[N] = start of each state's game."""
 
+    @property
+    def record_formats(self) -> tuple[RecordFormat, ...]:
+        """How people write games of it down, the usual form first."""
+        return ()
+
     def sized(self, size: int) -> Game:
         """The same game on a board of another size. Errors: OptionError where there is but one."""
         raise OptionError(f"{self.name} has one size of board; leave the size out")
@@ -118,6 +141,23 @@ class Game(ABC):
         Errors: OptionError where the game's rules are measured by perft instead.
         """
         raise OptionError(f"the rules of {self.name} are measured by az-engine bench perft")
+
+    def set_rules(  # noqa: B027 - most games have none
+        self, line: State, *, declaration: str = "27", max_plies: int = 0
+    ) -> None:
+        """Set the rules that no position's text states for every position of a line, in place.
+
+        declaration: the entering-king rule, "27", "24" or "none"; max_plies: the ply at which the game is drawn, 0 =
+        never.
+        """
+
+    def can_declare(self, line: State) -> bool:
+        """Whether the side to move may win by a declaration instead of moving; most games know none."""
+        return False
+
+    def mate_search(self, line: State, memory: int) -> MateSearch | None:
+        """A search for a forced mate with a table of ``memory`` bytes; None in a game that has no such search."""
+        return None
 
     def side_to_move(self, state: State) -> int:
         """0 when the first player is to move, else 1."""

@@ -12,7 +12,7 @@ import torch
 from az_engine.engine.games import get_game
 from az_engine.models.dataset import Positions
 from az_engine.models.labelled import read_folder, read_shard
-from az_engine.models.network import NetConfig
+from az_engine.models.settings import NetConfig
 from az_engine.models.shards import Records, TargetOptions
 
 CHESS = get_game("chess")

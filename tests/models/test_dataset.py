@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from az_engine.engine.errors import DataError
-from az_engine.models import labelled, pgn
+from az_engine.models import labelled, records
 from az_engine.models.dataset import batch_indices, epoch_order, games_begin
 from az_engine.models.labelled import RECORD, read_folder, read_shard, to_positions, write_shard
 from az_engine.models.shards import Records, TargetOptions
@@ -252,7 +252,7 @@ def pgn_text(games: int) -> str:
 def test_pgn_games_become_positions(tmp_path: Path) -> None:
     (tmp_path / "x.pgn").write_text(pgn_text(11) + '\n[Result "1-0"]\n\n1. e4 e5 2. Ke3 1-0\n')
     problems: list[str] = []
-    train, heldout = pgn.read_files(CHESS, [tmp_path / "x.pgn"], problems.append)
+    train, heldout = records.read_files(CHESS, [tmp_path / "x.pgn"], problems.append)
     assert len(train) == 9 * 20 + 2  # ten finished games, one held out, and two moves of the broken one
     assert len(heldout) == 20
     assert len(problems) == 1
@@ -281,9 +281,9 @@ def test_pgn_games_become_positions(tmp_path: Path) -> None:
 def test_too_few_games_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.pgn").write_text(pgn_text(3))
     with pytest.raises(DataError, match="too few"):
-        pgn.read_files(CHESS, [tmp_path / "x.pgn"], print)
+        records.read_files(CHESS, [tmp_path / "x.pgn"], print)
     with pytest.raises(DataError, match="cannot be read"):
-        pgn.read_files(CHESS, [tmp_path / "none.pgn"], print)
+        records.read_files(CHESS, [tmp_path / "none.pgn"], print)
 
 
 def test_batches_of_a_data_set_without_a_mask_have_no_legal_moves() -> None:

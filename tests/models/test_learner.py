@@ -18,17 +18,15 @@ import numpy as np
 import pytest
 import torch
 
+from az_engine.engine import files
 from az_engine.engine.errors import DataError, OptionError
-from az_engine.models import checkpoint, files
+from az_engine.models import checkpoint
 from az_engine.models.checkpoint import Checkpoint
 from az_engine.models.dataset import batch_indices
 from az_engine.models.files import RunLock
 from az_engine.models.learner import (
     Hooks,
-    Intervals,
     Learner,
-    LearnerConfig,
-    Length,
     TorchBatch,
     learning_rate,
     policy_loss,
@@ -36,7 +34,7 @@ from az_engine.models.learner import (
     value_loss,
 )
 from az_engine.models.log import Log, read_log
-from az_engine.models.network import NetConfig
+from az_engine.models.settings import Intervals, LearnerConfig, Length, NetConfig
 
 from .samples import CHESS, rows, sample_positions, tiny
 
@@ -213,7 +211,8 @@ import sys
 from pathlib import Path
 from tests.models.test_learner import CONFIG, RARE, learner_of, sample_positions
 from az_engine.models.files import RunLock
-from az_engine.models.learner import Hooks, Intervals, Length, run
+from az_engine.models.learner import Hooks, run
+from az_engine.models.settings import Length
 from dataclasses import replace
 train, heldout = sample_positions()
 with RunLock(Path(sys.argv[1])):

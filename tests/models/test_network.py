@@ -13,7 +13,8 @@ from torch import nn
 from az_engine.engine.errors import NetError, OptionError
 from az_engine.engine.netinfo import NetInfo
 from az_engine.models import export
-from az_engine.models.network import NetConfig, Network, ResidualBlock, paper
+from az_engine.models.network import Network, ResidualBlock
+from az_engine.models.settings import NetConfig, paper
 
 from .samples import CHESS, rows, sample_positions, tiny
 

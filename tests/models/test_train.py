@@ -17,9 +17,10 @@ from az_engine.engine.errors import DataError, NetError, OptionError
 from az_engine.engine.netinfo import NetInfo
 from az_engine.models import export, plot, quantise, train
 from az_engine.models.dataset import Batch
-from az_engine.models.learner import Learner, LearnerConfig
+from az_engine.models.learner import Learner
 from az_engine.models.log import read_log
 from az_engine.models.network import ResidualBlock
+from az_engine.models.settings import LearnerConfig
 
 from .samples import CHESS, SAMPLE, rows, sample_positions, tiny
 

@@ -49,6 +49,7 @@ class Go(Game):
         self.size = size
         self.planes = (NUM_PLANES, size, size)
         self.num_actions = self.max_moves = size * size + 1
+        self.typical_moves = max(0.3 * size * size, 1.0)  # 9x9: 24, 19x19: 108
 
     def sized(self, size: int) -> Game:
         return _game(size)
