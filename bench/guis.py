@@ -24,5 +24,12 @@ def recipes(protocol: str, where: Installation) -> list[tuple[str, str]]:
         ("lichess-bot", f'config.yml, under engine:  dir: "{executable.parent}"  name: "{command}"  protocol: "uci"'),
         ("python-chess", f"chess.engine.SimpleEngine.popen_uci({path!r})"),
     ]
-    programs = {"uci": uci}
+    gtp = [
+        ("Sabaki", f"Engines > Show Engines Sidebar > Manage Engines > Add: path {path}, no arguments"),
+        ("GoGui", f"Program > New Program: command {word}"),
+        ("q5Go", f"Settings > Preferences > Computer Go > New: executable {path}"),
+        ("Lizzie", f'config.txt, under leelaz:  "engine-command": "{path}"'),
+        ("gogui-twogtp", f"gogui-twogtp -black {word} -white 'gnugo --mode gtp' -size 9 -komi 7 -games 20 -sgffile go"),
+    ]
+    programs = {"uci": uci, "gtp": gtp}
     return [*programs.get(protocol, []), terminal]

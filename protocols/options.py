@@ -25,6 +25,10 @@ Value = bool | int | float | str
 Kind = Literal["check", "spin", "number", "combo", "string", "button"]
 
 ELO_RANGE = (800, 2200)  # what limited strength can be asked for; roughly calibrated
+_GTP = frozenset(  # the options of GTP
+    """weights_file hash threads batch_size provider move_overhead nodes_limit puct c_puct fpu_strategy fpu_value
+    policy_temperature temperature move_time resign resign_moves log_file""".split()
+)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _TRUTH = {"true": True, "false": False}
 
@@ -43,6 +47,11 @@ class Option:
     choices: tuple[str, ...] = ()  # of a combo
     aliases: tuple[str, ...] = ()  # other engines' names for it, understood but not shown
     field: str = ""  # of EngineOptions, or of its SearchParams as "search.<field>"; "" = not the engine's
+    flags: tuple[str, ...] = ()  # protocols that have no names for options: there flags and the file set it
+
+    def offered(self, protocol: str) -> bool:
+        """Whether it exists in a protocol."""
+        return protocol in (*self.names, *self.flags) or not (self.names or self.flags)
 
     def parse(self, text: str) -> Value:
         """The value that ``text`` means. Errors: OptionError, ending where "; it stays at ..." can follow."""
@@ -128,7 +137,8 @@ def _option(
 ) -> Option:
     names = {"uci": uci} if uci else {}
     value = _engine_default(field) if field else default
-    return Option(key, kind, value, help, names, *span, choices, aliases, field)
+    flags = ("gtp",) if key in _GTP else ()
+    return Option(key, kind, value, help, names, *span, choices, aliases, field, flags)
 
 
 OPTIONS: tuple[Option, ...] = (
@@ -266,6 +276,21 @@ OPTIONS: tuple[Option, ...] = (
         uci="LogLiveStats",
         default=False,
     ),
+    _option(
+        "move_time",
+        "number",
+        "Time for a move when the program sets no clock, in seconds.",
+        default=5.0,
+        span=(0, 3600),
+    ),
+    _option(
+        "resign",
+        "number",
+        "Resign when the chance to win stays below this, in per cent; 0 = never.",
+        default=5.0,
+        span=(0, 50),
+    ),
+    _option("resign_moves", "spin", "Moves running that must look lost before it resigns.", default=3, span=(1, 100)),
     _option("log_file", "string", "Append everything read and written, with times, to this file.", uci="LogFile"),
 )
 
@@ -339,8 +364,8 @@ def _given(text: str | None) -> str:
     return text
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--config`` and one flag for every option."""
+def add_flags(parser: argparse.ArgumentParser, protocol: str) -> None:
+    """Declare ``--config`` and one flag for every option that the protocol has."""
     parser.add_argument(
         "--config",
         metavar="FILE",
@@ -349,6 +374,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     group = parser.add_argument_group("options", "values to start with; the protocol's setoption overrides them")
     for option in OPTIONS:
+        if not option.offered(protocol):
+            continue
         flag = "--" + option.key.replace("_", "-")
         text = option.help.replace("%", "%%") + f" ({option.range}; default {show(option.default) or 'empty'})"
         if option.kind == "check":
@@ -435,6 +462,8 @@ def markdown_table(protocol: str = "uci") -> str:
     """All options as a Markdown table, for the documentation."""
     rows = ["| option | flag, configuration key | values | default | meaning |", "|---|---|---|---|---|"]
     for option in OPTIONS:
+        if not option.offered(protocol):
+            continue
         name = f"`{option.names[protocol]}`" if protocol in option.names else ""
         flag = "" if option.kind == "button" else f"`--{option.key.replace('_', '-')}`, `{option.key}`"
         default = "" if option.kind == "button" else f"`{show(option.default)}`" if show(option.default) else "empty"

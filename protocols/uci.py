@@ -215,7 +215,7 @@ class UciSession(Session):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of ``az-engine uci``."""
-    add_flags(parser)
+    add_flags(parser, "uci")
 
 
 def main(args: argparse.Namespace) -> int:

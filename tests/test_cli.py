@@ -65,7 +65,7 @@ def test_an_unknown_command_is_one_sentence(capsys: pytest.CaptureFixture[str]) 
     assert cli.main(["chekc"]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.startswith("az-engine: there is no command 'chekc': choose among uci, check, ")
+    assert said.err.startswith("az-engine: there is no command 'chekc': choose among uci, gtp, check, ")
     assert said.err.count("\n") == 1
 
 
@@ -161,8 +161,9 @@ def test_documented_commands_parse(document: str, line: str) -> None:
     words = [word for word in shlex.split(line, comments=True) if not re.match(r"[A-Z_]+=", word)]
     words = words[: words.index("|")] if "|" in words else words
     program, *arguments = words
-    if program.endswith("az-engine-uci"):
-        arguments.insert(0, "uci")
+    _, dash, protocol = program.rpartition("az-engine-")
+    if dash:
+        arguments.insert(0, protocol)
     if arguments[:1] in (["version"], ["--help"]):
         return
     cli.parse(arguments[0], arguments[1:])

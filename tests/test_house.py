@@ -89,12 +89,14 @@ def test_the_wheel_says_its_licence_and_commands(distributions: tuple[Path, Path
     assert "GNU GENERAL PUBLIC LICENSE" in licence
     assert "az-engine = az_engine.cli:main\n" in commands
     assert "az-engine-uci = az_engine.cli:uci\n" in commands
+    assert "az-engine-gtp = az_engine.cli:gtp\n" in commands
 
 
 def test_the_rooms_are_relative_links() -> None:
     for room in ROOMS:
         assert (ROOT / "src" / "az_engine" / room).readlink() == Path("../..") / room
-    assert (ROOT / "az-engine-uci").readlink() == Path("az-engine")
+    for protocol in ("uci", "gtp"):
+        assert (ROOT / f"az-engine-{protocol}").readlink() == Path("az-engine")
 
 
 def test_imports_run_one_way() -> None:

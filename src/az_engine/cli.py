@@ -18,6 +18,7 @@ from .engine.errors import AzError
 
 COMMANDS = {
     "uci": ("az_engine.protocols.uci", "play chess in any UCI program (also the argument-free command az-engine-uci)"),
+    "gtp": ("az_engine.protocols.gtp", "play Go in any GTP program (also the argument-free command az-engine-gtp)"),
     "check": ("az_engine.bench.check", "see that everything works, and how to enter az-engine in each program"),
     "nets": ("az_engine.bench.nets", "list the nets inside the package"),
     "bench": ("az_engine.bench.command", "measure speed: perft, tree, eval, search, startup, memory"),
@@ -102,6 +103,11 @@ def parse(name: str, arguments: Sequence[str]) -> tuple[Command, argparse.Namesp
 def uci() -> int:
     """The command ``az-engine-uci``, for GUIs that take only an executable."""
     return main(["uci", *sys.argv[1:]])
+
+
+def gtp() -> int:
+    """The command ``az-engine-gtp``, for GUIs that take only an executable."""
+    return main(["gtp", *sys.argv[1:]])
 
 
 def _help() -> str:

@@ -24,10 +24,10 @@ from az_engine.protocols.options import (
 )
 
 
-def parsed(*flags: str) -> argparse.Namespace:
+def parsed(*flags: str, protocol: str = "uci") -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser()
-    add_flags(parser)
+    add_flags(parser, protocol)
     return parser.parse_args(flags)
 
 
@@ -150,9 +150,17 @@ def test_a_protocol_offers_only_what_has_a_name_there() -> None:
     assert not any(" Seed " in line for line in OptionValues("uci").declarations())
 
 
+def test_go_has_options_of_its_own_and_lacks_those_of_chess() -> None:
+    assert parsed("--move-time", "2.5", "--seed", "3", protocol="gtp").move_time == 2.5
+    for flag, protocol in (("--move-time", "uci"), ("--multipv", "gtp"), ("--chess960", "gtp")):
+        with pytest.raises(SystemExit):
+            parsed(flag, "3", protocol=protocol)
+    assert OptionValues("gtp", {"hash": 32}).engine_options().hash_mb == 32
+
+
 def test_the_table_for_the_documentation_has_a_row_for_every_option() -> None:
     rows = markdown_table().split("\n")
-    assert len(rows) == len(OPTIONS) + 2
+    assert len(rows) == sum(option.offered("uci") for option in OPTIONS) + 2
     assert all(row.count(" | ") == 4 for row in rows[:1] + rows[2:])
     assert "| `Move Overhead` | `--move-overhead`, `move_overhead` | 0 to 10000 | `30` |" in markdown_table()
 
@@ -162,6 +170,6 @@ def test_help_teaches_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
         parsed("--help")
     text = " ".join(capsys.readouterr().out.split())
     for option in OPTIONS:
-        if option.kind != "button":
+        if option.kind != "button" and option.offered("uci"):
             assert "--" + option.key.replace("_", "-") in text
             assert " ".join(option.help.split()) in text
