@@ -32,5 +32,12 @@ def recipes(protocol: str, where: Installation) -> list[tuple[str, str]]:
         ("cshogi's match tool", f"python -m cshogi.cli {word} OTHER_ENGINE --games 20 --byoyomi 1000 --csa games"),
         ("cshogi", f"cshogi.usi.Engine({path!r})"),
     ]
-    programs = {"uci": uci, "usi": usi}
+    gtp = [
+        ("Sabaki", f"Engines > Show Engines Sidebar > Manage Engines > Add: path {path}, no arguments"),
+        ("GoGui", f"Program > New Program: command {word}"),
+        ("q5Go", f"Settings > Preferences > Computer Go > New: executable {path}"),
+        ("Lizzie", f'config.txt, under leelaz:  "engine-command": "{path}"'),
+        ("gogui-twogtp", f"gogui-twogtp -black {word} -white 'gnugo --mode gtp' -size 9 -komi 7 -games 20 -sgffile go"),
+    ]
+    programs = {"uci": uci, "usi": usi, "gtp": gtp}
     return [*programs.get(protocol, []), terminal]

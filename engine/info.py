@@ -38,6 +38,14 @@ def centipawns(value: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Estimate:
+    """How a game of territory is expected to end, from the view of the side to move."""
+
+    score: float | None = None  # points ahead, komi included; None when the net has no such output
+    ownership: tuple[float, ...] | None = None  # N * N from the top left: 1 surely ours, -1 surely theirs; or None
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
     """One principal variation. ``mate`` is in full moves: positive when the side to move mates, negative when mated."""
 
@@ -47,6 +55,7 @@ class Line:
     visits: int  # N of the line's first move
     prior: float  # P of the line's first move
     pv: tuple[str, ...]  # legal moves from the root on
+    score: float | None = None  # points ahead at the end, komi included, when the net says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +85,7 @@ class ThinkingInfo:
     lines: tuple[Line, ...]
     move_stats: tuple[MoveStats, ...] = ()  # root edges, when asked for
     message: str | None = None  # a sentence for the user, e.g. that the tree's memory is full
+    estimate: Estimate | None = None  # of the root, when the net has such outputs
 
 
 Verdict = Literal["mate", "nomate", "timeout", "notimplemented"]

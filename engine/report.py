@@ -114,11 +114,7 @@ class Report:
 
     def text(self, moves: list[int]) -> tuple[str, ...]:
         """Moves from the root on as text."""
-        line, words = self._line, []
-        for move in moves:
-            words.append(self._game.format_move(line[-1], move, chess960=self._chess960))
-            line = self._game.play(line[-1:], move)
-        return tuple(words)
+        return self._game.format_moves(self._line[-1], moves, chess960=self._chess960)
 
     def lines(self, multipv: int) -> tuple[Line, ...]:
         """The best ``multipv`` root moves, best first; empty while the root is not expanded."""

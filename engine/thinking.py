@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .clock import Budget, Stopwatch, budget
 from .errors import NetError
+from .estimate import can_estimate, estimate, leads
 from .games.base import State
-from .info import BestMove, Checkmate, Line, ThinkingInfo
+from .info import BestMove, Checkmate, Estimate, Line, ThinkingInfo
 from .limits import Limits
 from .mate import MateSolver
 from .params import EngineOptions
@@ -62,10 +63,13 @@ class Thinking:
         self._budget: Budget | None = None
         self._search: Search | None = None
         self._report: Report | None = None
+        self._line: State | None = None
         self._next_info = 0.0
         self._interval = _INFO_SECONDS
         self._messages: list[str] = []
         self._options = EngineOptions()
+        self._estimate: Estimate | None = None  # of the root, made for the first report
+        self._leads: dict[str, float] = {}  # after the moves that were reported
 
     def start(self) -> None:
         """Begin; returns at once."""
@@ -105,7 +109,7 @@ class Thinking:
         if search is None or line is None:
             elapsed = self._watch.milliseconds
             return BestMove(None, win=task.win, lines=task.verdict, time_ms=elapsed, messages=task.messages)
-        self._search, self._options = search, options
+        self._search, self._options, self._line = search, options, line
         self._report = Report(search.game, search.tree, line, chess960=options.chess960)
         self._budget = budget(
             self._limits,
@@ -154,6 +158,8 @@ class Thinking:
         elapsed = self._watch.seconds
         if elapsed >= self._next_info and search.simulations:
             self._interval = min(self._interval * 1.3, _INFO_MAX_SECONDS)
+            if self._limits.report_ms is not None:
+                self._interval = self._limits.report_ms / 1000.0
             self._next_info = elapsed + self._interval
             self._inform()
         if not self._released.is_set() or self._limits.infinite:
@@ -214,6 +220,7 @@ class Thinking:
             nodes = int(search.tree.nodes[search.tree.root]["n"])
         if not lines:
             return
+        lines = self._estimated(lines)
         elapsed = max(self._watch.seconds, 1e-3)
         depth = self._depth()
         self._on_info(
@@ -226,8 +233,23 @@ class Thinking:
                 min(1000, int(1000 * used)),
                 lines,
                 stats,
+                estimate=self._estimate,
             )
         )
+
+    def _estimated(self, lines: tuple[Line, ...]) -> tuple[Line, ...]:
+        """The lines with their leads, if the net can tell; each move's is asked for once."""
+        search, line = self._search, self._line
+        assert search is not None
+        assert line is not None
+        if not can_estimate(search.evaluator):
+            return lines
+        if self._estimate is None:
+            self._estimate = estimate(search.game, search.evaluator, line)
+        new = [each.pv[0] for each in lines if each.pv[0] not in self._leads]
+        found = leads(search.game, search.evaluator, line, [search.game.parse_move(line, text) for text in new])
+        self._leads.update(zip(new, found or (), strict=found is not None))
+        return tuple(replace(each, score=self._leads.get(each.pv[0])) for each in lines)
 
     def _best_move(self, task: Task) -> BestMove:
         search = self._search

@@ -9,7 +9,7 @@ from ..engine.errors import OptionError
 from ..engine.games.base import Game
 
 Kind = Literal["dual-res", "sep-res", "dual-conv", "sep-conv"]
-PolicyHead = Literal["conv", "flat"]
+PolicyHead = Literal["conv", "flat", "pooled"]
 ValueHead = Literal["wdl", "value"]
 Schedule = Literal["cosine", "az", "agz", "supervised", "constant"]
 
@@ -31,12 +31,15 @@ class NetConfig:
     blocks: int = 6
     filters: int = 64
     squeeze: int = 0  # hidden units of squeeze-excitation in each residual block; 0 = none, as in the papers
-    policy_head: PolicyHead = "conv"  # conv: AlphaZero's action planes; flat: AlphaGo Zero's fully connected layer
-    policy_filters: int = 0  # 0 = as many as ``filters`` (conv), 2 (flat)
+    policy_head: PolicyHead = "conv"  # conv: AlphaZero's action planes; flat: AlphaGo Zero's fully connected layer;
+    # pooled: a logit for each point and one for the pass, and a value read from means and maxima: fits every size
+    policy_filters: int = 0  # 0 = as many as ``filters`` (conv), 2 (flat), 32 (pooled)
     value_head: ValueHead = "wdl"  # wdl: 3 logits; value: tanh, as in the papers
     value_filters: int = 1  # of the value head's 1x1 convolution; the papers have 1
     value_hidden: int = 256  # units of the value head's hidden layer
     history: int = HISTORY  # positions looked at; fewer than 8 ignores the older planes
+    ownership: bool = False  # also say whose each point will be
+    score: bool = False  # also say by how many points the side to move leads
 
     def __post_init__(self) -> None:
         _, height, width = self.planes
@@ -50,8 +53,10 @@ class NetConfig:
                 raise OptionError(f"{name} must be at least 1")
         if self.policy_head == "conv" and self.actions % (height * width):
             raise OptionError(
-                f"{self.actions} actions are no whole number of {height}x{width} planes; use policy_head flat"
+                f"{self.actions} actions are no whole number of {height}x{width} planes; use policy_head flat or pooled"
             )
+        if self.policy_head == "pooled" and self.actions != height * width + 1:
+            raise OptionError("policy_head pooled is for actions that are the points of the board and a pass")
         if not 1 <= self.history <= HISTORY:
             raise OptionError(f"history is {self.history}; the planes hold 1 to {HISTORY} positions")
 
@@ -64,6 +69,17 @@ class NetConfig:
         channels = self.planes[0]
         steps = channels // HISTORY * HISTORY
         return (*range(steps // HISTORY * self.history), *range(steps, channels))
+
+    @property
+    def any_size(self) -> bool:
+        """Whether the network takes boards of every size, whatever ``planes`` says."""
+        return self.policy_head == "pooled"
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of what the network gives, in order."""
+        extra = (name for name in ("ownership", "score") if getattr(self, name))
+        return ("policy", self.value_head, *extra)
 
     @property
     def architecture(self) -> str:
@@ -106,7 +122,10 @@ class LearnerConfig:
     warmup: int = 200  # steps of linear warm-up
     weight_decay: float = 0.01  # AdamW's decoupled decay of the weights; SGD uses the papers' L2 of 1e-4
     value_weight: float = 1.0  # the papers: 1 in self-play, 0.01 in supervised learning
+    ownership_weight: float = 1.0  # weight of the ownership's loss, where the network has that output
+    score_weight: float = 0.2  # weight of the score's loss, where the network has that output
     clip: float = 5.0  # greatest norm of the gradient; 0 = no limit
+    freeze: float = 1.0  # fraction of the run after which batch normalisation keeps its statistics, see Learner.freeze
     ema: float = 0.999  # decay of the averaged weights that are measured and exported; 0 = none
     precision: Literal["bf16", "fp32"] = "bf16"
     seed: int = 0

@@ -27,6 +27,10 @@ Value = bool | int | float | str
 Kind = Literal["check", "spin", "number", "combo", "string", "button"]
 
 ELO_RANGE = (800, 2200)  # what limited strength can be asked for; roughly calibrated
+_GTP = frozenset(  # the options of GTP
+    """weights_file hash threads batch_size provider move_overhead nodes_limit puct c_puct fpu_strategy fpu_value
+    policy_temperature temperature move_time resign resign_moves log_file""".split()
+)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _TRUTH = {"true": True, "false": False}
 
@@ -48,10 +52,11 @@ class Option:
     settings: Mapping[Value, Value | None] = field(default_factory=dict)  # value -> the field's, where that is another
     field: str = ""  # of EngineOptions, or of its SearchParams as "search.<field>"; "" = not the engine's
     fixed: str = ""  # why it cannot be changed; "" = it can
+    flags: tuple[str, ...] = ()  # protocols that have no names for options: there flags and the file set it
 
     def offered(self, protocol: str) -> bool:
         """Whether it exists in a protocol."""
-        return protocol in self.names or not self.names
+        return protocol in (*self.names, *self.flags) or not (self.names or self.flags)
 
     def setting(self, value: Value) -> Value | None:
         """What the engine's field becomes."""
@@ -150,8 +155,9 @@ def _option(
     fixed: str = "",
 ) -> Option:
     names = {protocol: name for protocol, name in (("uci", uci), ("usi", usi)) if name}
+    flags = ("gtp",) if key in _GTP else ()
     option = Option(
-        key, kind, default, help, names, *span, choices, aliases, defaults or {}, settings or {}, field, fixed
+        key, kind, default, help, names, *span, choices, aliases, defaults or {}, settings or {}, field, fixed, flags
     )
     return replace(option, default=option.value(_field_of(EngineOptions(), field))) if field else option
 
@@ -389,6 +395,21 @@ OPTIONS: tuple[Option, ...] = (
         default=False,
     ),
     _option(
+        "move_time",
+        "number",
+        "Time for a move when the program sets no clock, in seconds.",
+        default=5.0,
+        span=(0, 3600),
+    ),
+    _option(
+        "resign",
+        "number",
+        "Resign when the chance to win stays below this, in per cent; 0 = never.",
+        default=5.0,
+        span=(0, 50),
+    ),
+    _option("resign_moves", "spin", "Moves running that must look lost before it resigns.", default=3, span=(1, 100)),
+    _option(
         "log_file",
         "string",
         "Append everything read and written, with times, to this file.",
@@ -571,7 +592,7 @@ def markdown_table(protocol: str = "uci") -> str:
     for option in OPTIONS:
         if not option.offered(protocol):
             continue
-        name = f"`{option.names[protocol]}`" if option.names else ""
+        name = f"`{option.names[protocol]}`" if protocol in option.names else ""
         settable = option.kind != "button" and not option.fixed
         flag = f"`--{option.key.replace('_', '-')}`, `{option.key}`" if settable else ""
         shown = show(option.defaults.get(protocol, option.default))

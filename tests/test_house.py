@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("engine", "protocols", "models", "bench")
-PROTOCOLS = ("uci", "usi")  # that have an argument-free command
+PROTOCOLS = ("uci", "usi", "gtp")  # that have an argument-free command
 UNSAFE = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 SOURCES = sorted(
     path

@@ -7,7 +7,7 @@ kernels over B rows. A *line* is State[n]: the game from its first known positio
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,7 @@ class Game(ABC):
     state_dtype: np.dtype[Any]
     planes_version: int
     moves_version: int
+    branching: float = 32.0  # legal moves of a typical position, rather too few: memory is shared out by it
     noise_alpha: float  # Dirichlet alpha of self-play, about 10 / typical number of legal moves
     typical_moves: float  # median length of a game, in moves of one player
     plane_scale: NDArray[np.float32]  # f4[C], what a network multiplies each plane by
@@ -84,6 +85,14 @@ class Game(ABC):
     @abstractmethod
     def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
         """The move as the protocol writes it."""
+
+    def format_moves(self, state: State, moves: Sequence[int], *, chess960: bool = False) -> tuple[str, ...]:
+        """Moves that follow one another from one State[] on, as the protocol writes them."""
+        words, line = [], state.reshape(1)
+        for move in moves:
+            words.append(self.format_move(line[-1], move, chess960=chess960))
+            line = self.play(line[-1:], move)
+        return tuple(words)
 
     @abstractmethod
     def play(self, line: State, move: int) -> State:
@@ -125,6 +134,10 @@ class Game(ABC):
     def sized(self, size: int) -> Game:
         """The same game on a board of another size. Errors: OptionError where there is but one."""
         raise OptionError(f"{self.name} has one size of board; leave the size out")
+
+    def lead(self, state: State, points: float) -> float:
+        """The lead of the side to move in one State[] that leads by ``points`` on the board: what the rules add."""
+        return points
 
     @property
     def action_images(self) -> NDArray[np.int32]:

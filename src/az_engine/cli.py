@@ -19,6 +19,7 @@ from .engine.errors import AzError
 COMMANDS = {
     "uci": ("az_engine.protocols.uci", "play chess in any UCI program (also the argument-free command az-engine-uci)"),
     "usi": ("az_engine.protocols.usi", "play shogi in any USI program (also the argument-free command az-engine-usi)"),
+    "gtp": ("az_engine.protocols.gtp", "play Go in any GTP program (also the argument-free command az-engine-gtp)"),
     "check": ("az_engine.bench.check", "see that everything works, and how to enter az-engine in each program"),
     "nets": ("az_engine.bench.nets", "list the nets inside the package"),
     "bench": ("az_engine.bench.command", "measure speed: perft, tree, eval, search, startup, memory"),
@@ -109,6 +110,11 @@ def uci() -> int:
 def usi() -> int:
     """The command ``az-engine-usi``, likewise."""
     return main(["usi", *sys.argv[1:]])
+
+
+def gtp() -> int:
+    """The command ``az-engine-gtp``, likewise."""
+    return main(["gtp", *sys.argv[1:]])
 
 
 def _help() -> str:

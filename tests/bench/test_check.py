@@ -183,6 +183,14 @@ def test_a_wheel_names_its_scripts(tmp_path: Path) -> None:
     assert of_shogi["a terminal"] == f"{where.command} usi"
 
 
+def test_go_programs_are_told_the_gtp_command(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "az-engine-gtp").touch()
+    pasted = dict(recipes("gtp", Installation(None, tmp_path)))
+    assert {"Sabaki", "GoGui", "q5Go", "Lizzie", "a terminal"} <= set(pasted)
+    assert shlex.split(pasted["gogui-twogtp"])[2] == str(tmp_path / "bin" / "az-engine-gtp")
+
+
 def test_a_package_that_is_not_installed_still_has_a_command(tmp_path: Path) -> None:
     where = Installation(tmp_path, tmp_path / "elsewhere")
     assert where.command.endswith(" -m az_engine")

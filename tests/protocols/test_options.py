@@ -157,6 +157,14 @@ def test_a_protocol_offers_only_what_has_a_name_there() -> None:
     assert parsed("--resign-value", "500", protocol="usi").resign_value == 500
 
 
+def test_go_has_options_of_its_own_and_lacks_those_of_chess() -> None:
+    assert parsed("--move-time", "2.5", "--seed", "3", protocol="gtp").move_time == 2.5
+    for flag, protocol in (("--move-time", "uci"), ("--multipv", "gtp"), ("--chess960", "gtp")):
+        with pytest.raises(SystemExit):
+            parsed(flag, "3", protocol=protocol)
+    assert OptionValues("gtp", {"hash": 32}).engine_options().hash_mb == 32
+
+
 def test_what_another_protocol_has_in_the_file_does_not_matter() -> None:
     values = OptionValues("uci", {"last_overhead": 5000, "resign_value": 100, "hash": 32, "seed": 7})
     assert values.engine_options() == replace(EngineOptions(), hash_mb=32, search=SearchParams(seed=7))
