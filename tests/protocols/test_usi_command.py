@@ -142,13 +142,15 @@ def test_s2_s8_three_games_against_itself(engine: UsiProcess) -> None:
 
 
 def test_s5_an_answer_comes_within_the_byoyomi(engine: UsiProcess) -> None:
-    engine.ask(["setoption name NetworkDelay value 60", "setoption name NetworkDelay2 value 1000", "isready"])
+    engine.send("setoption name NetworkDelay value 60", "setoption name NetworkDelay2 value 1000")
+    engine.ask(["setoption name USI_Hash value 1024", "isready"])  # a full tree would answer early
     for clock, least in (("btime 0 wtime 0 byoyomi 2000", 0.5), ("byoyomi 2000", 0.5), ("btime 2000 wtime 2000", 0.0)):
         engine.ask(["usinewgame", "position startpos", "isready"])
         began = time.monotonic()
         engine.ask([f"go {clock}"], "bestmove")
         assert least < time.monotonic() - began < 2.0
-    engine.ask(["setoption name NetworkDelay value 120", "setoption name NetworkDelay2 value 1120", "isready"])
+    engine.send("setoption name NetworkDelay value 120", "setoption name NetworkDelay2 value 1120")
+    engine.ask(["setoption name USI_Hash value 16", "isready"])
 
 
 # ------------------------------------------------------------------------------------------------------------- samples
