@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..engine.info import Line, ThinkingInfo
+from ..engine.info import Estimate, Line, ThinkingInfo
 from .gtp_board import COLOURS, GtpError, read_colour, read_vertex
 from .gtp_clock import whole
 
@@ -112,18 +112,23 @@ def analysis_line(info: ThinkingInfo, asked: Analysis) -> str:
 def _move(line: Line, order: int, asked: Analysis) -> str:
     prior = _number(line.prior, asked)
     chance = _number((1.0 + line.wdl.value) / 2.0, asked)
-    score = "" if line.score is None else f" scoreMean {line.score:.2f} scoreLead {line.score:.2f}"
-    pv = " ".join(line.pv)
+    score, pv = _score(line.estimate), " ".join(line.pv)
     return f"info move {line.pv[0]} visits {line.visits} winrate {chance}{score} prior {prior} order {order} pv {pv}"
+
+
+def _score(estimate: Estimate | None) -> str:
+    """KataGo's fields. q5Go shows a score only if it finds both the mean and the standard deviation."""
+    if estimate is None or estimate.score is None:
+        return ""
+    stdev = "" if estimate.score_stdev is None else f" scoreStdev {estimate.score_stdev:.2f}"
+    return f" scoreMean {estimate.score:.2f}{stdev} scoreLead {estimate.score:.2f}"
 
 
 def _root(info: ThinkingInfo, asked: Analysis) -> str:
     """The position as a whole: the mean over the moves reported, weighted by visits."""
     visits = max(sum(line.visits for line in info.lines), 1)
     value = sum(line.visits * line.wdl.value for line in info.lines) / visits
-    score = None if info.estimate is None else info.estimate.score
-    lead = "" if score is None else f" scoreLead {score:.2f}"
-    return f"rootInfo visits {info.nodes} winrate {_number((1.0 + value) / 2.0, asked)}{lead}"
+    return f"rootInfo visits {info.nodes} winrate {_number((1.0 + value) / 2.0, asked)}{_score(info.estimate)}"
 
 
 def _number(chance: float, asked: Analysis) -> str:

@@ -22,9 +22,10 @@ KATA = re.compile(LINE.replace("NUMBER", r"[01]\.\d+"))
 
 def info(*, score: float | None = None, estimate: Estimate | None = None) -> ThinkingInfo:
     """Three moves, of which the last was not visited."""
+    owners = None if estimate is None else estimate.ownership
     lines = (
-        Line(50, None, Wdl(0.6, 0.1, 0.3), 60, 0.5, ("D4", "pass", "C3"), score),
-        Line(-5, None, Wdl(0.4, 0.2, 0.4), 30, 0.25, ("pass",), None if score is None else score - 1),
+        Line(50, None, Wdl(0.6, 0.1, 0.3), 60, 0.5, ("D4", "pass", "C3"), Estimate(score, owners)),
+        Line(-5, None, Wdl(0.4, 0.2, 0.4), 30, 0.25, ("pass",)),
         Line(-9, None, Wdl(0.0, 0.0, 1.0), 0, 0.2, ("C3",)),
     )
     return ThinkingInfo(2, 3, 91, 100, 900, 0, lines, estimate=estimate)
@@ -38,13 +39,17 @@ def test_fields_of_leela_zero_and_sabaki() -> None:
 
 
 def test_fields_of_katago_with_what_the_net_says() -> None:
-    seen = Estimate(-2.25, (0.5, -1.0, 0.0, 1.0))
+    seen = Estimate(-2.25, (0.6, -1.0, 0.0, 0.8))
+    stdev = "scoreStdev 1.41"  # of 0.64 + 0 + 1 + 0.36
     assert analysis_line(info(score=3.5, estimate=seen), Analysis(kata=True, ownership=True, root=True, most=1)) == (
-        "info move D4 visits 60 winrate 0.650000 scoreMean 3.50 scoreLead 3.50 prior 0.500000 order 0 pv D4 pass C3 "
-        "rootInfo visits 91 winrate 0.600000 scoreLead -2.25 ownership 0.500 -1.000 0.000 1.000"
+        f"info move D4 visits 60 winrate 0.650000 scoreMean 3.50 {stdev} scoreLead 3.50 prior 0.500000 "
+        "order 0 pv D4 pass C3 "
+        f"rootInfo visits 91 winrate 0.600000 scoreMean -2.25 {stdev} scoreLead -2.25 "
+        "ownership 0.600 -1.000 0.000 0.800"
     )
     plain = analysis_line(info(score=3.5), Analysis(kata=True, ownership=True, root=True, least=3))
     assert "ownership" not in plain, "the net has none"
+    assert "scoreMean 3.50 scoreLead 3.50" in plain, "and so nothing is known of the spread"
     assert plain.count("info move") == 3, "minmoves shows moves that were not visited"
     assert "rootInfo visits 91 winrate 0.600000" in plain
 
@@ -61,8 +66,10 @@ def test_sabaki_parses_every_line() -> None:
 
 
 def test_q5go_finds_its_fields() -> None:
-    for part in analysis_line(info(score=1.0), Analysis(kata=True)).split("info move ")[1:]:
-        for field in ("visits", "winrate", "scoreMean"):
+    seen = Estimate(1.0, (0.5,))
+    first, *others = analysis_line(info(score=1.0, estimate=seen), Analysis(kata=True)).split("info move ")[1:]
+    for part, fields in ((first, ("scoreMean", "scoreStdev")), *((other, ()) for other in others)):
+        for field in ("visits", "winrate", *fields):
             assert re.search(rf"\s+{field}\s+([^\s]+)\s+", part)
 
 
