@@ -29,7 +29,7 @@ Kind = Literal["check", "spin", "number", "combo", "string", "button"]
 ELO_RANGE = (800, 2200)  # what limited strength can be asked for; roughly calibrated
 _GTP = frozenset(  # the options of GTP
     """weights_file hash threads batch_size provider move_overhead nodes_limit puct c_puct fpu_strategy fpu_value
-    policy_temperature temperature move_time resign resign_moves log_file""".split()
+    policy_temperature temperature random_symmetry move_time resign resign_moves log_file""".split()
 )
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _TRUTH = {"true": True, "false": False}
@@ -376,6 +376,12 @@ OPTIONS: tuple[Option, ...] = (
         usi="Temperature",
         field="search.temperature",
         span=(0, 10),
+    ),
+    _option(
+        "random_symmetry",
+        "check",
+        "Show the net each position turned or mirrored at random, as AlphaGo Zero does.",
+        field="search.symmetries",
     ),
     _option("seed", "spin", "Seed of everything random.", field="search.seed", span=(0, 2**53)),
     _option(
