@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .gtp_board import STONES, Board
-from .gtp_rules import handicap_points
+from .board import STONES, Board
+from .rules import handicap_points
 
 _DEAD = -0.3  # mean ownership of a chain, its owner's view, below which it counts as dead: when in doubt it lives
 

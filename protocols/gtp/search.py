@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from ..engine.info import BestMove, ThinkingInfo
-from ..engine.limits import Limits
-from .gtp_command import Command
-from .loader import EngineSeam
+from ...engine.info import BestMove, ThinkingInfo
+from ...engine.limits import Limits
+from ..loader import EngineSeam
+from .command import Command
 
 
 class Watch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from .lines import LineWriter
+from ..lines import LineWriter
 
 ENDLESS = ("analyze", "lz-analyze", "kata-analyze")  # they run until another line comes
 

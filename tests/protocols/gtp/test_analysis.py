@@ -9,10 +9,10 @@ import pytest
 
 from az_engine.engine.engine import Engine
 from az_engine.engine.info import Estimate, Line, ThinkingInfo, Wdl
-from az_engine.protocols.gtp_analysis import Analysis, analysis_line, read_analysis, searched
-from az_engine.protocols.gtp_board import GtpError
+from az_engine.protocols.gtp.analysis import Analysis, analysis_line, read_analysis, searched
+from az_engine.protocols.gtp.board import GtpError
 
-from .gtp_talk import GtpTalk, engine_that_says
+from .talk import GtpTalk, engine_that_says
 
 VERTEX = r"(?:[A-HJ-Z]\d+|pass)"
 LINE = rf"info move {VERTEX} visits \d+ winrate NUMBER prior NUMBER order \d+ pv {VERTEX}(?: {VERTEX})*"

@@ -19,12 +19,12 @@ from typing import Any, Self
 
 import pytest
 
-from az_engine.protocols.gtp_command import read_command
+from az_engine.protocols.gtp.command import read_command
 from az_engine.protocols.lines import clean
 
 CASES = [
     json.loads(line)
-    for line in Path(__file__).parents[1].joinpath("data", "badinput_gtp.jsonl").read_text("utf-8").splitlines()
+    for line in Path(__file__).parents[2].joinpath("data", "badinput_gtp.jsonl").read_text("utf-8").splitlines()
 ]
 COMMAND = [sys.executable, "-m", "az_engine", "gtp"]
 QUICK = ("--weights-file", "uniform", "--hash", "16", "--threads", "1", "--move-time", "0.05", "--resign", "0")

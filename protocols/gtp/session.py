@@ -1,35 +1,25 @@
-"""GTP 2 (draft 2 of the specification, and what GNU Go, KataGo, Leela Zero and Sabaki made of it), and its command.
+"""A GTP session: a conversation in strict turns, whatever the controller sends ahead; each command gets one response.
 
-GTP is a conversation in strict turns, whatever the controller sends ahead: each command gets one response, in order.
 So there are three threads. One reads, and lets another line end an analysis at once. One serves the commands, one after
 another. The main thread waits for the end, and sees to it that it comes.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import signal
 import sys
 import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from ..engine.errors import AzError, OptionError
-from ..engine.params import EngineOptions
-from .gtp_command import Command, read_command
-from .gtp_game import GoEngine
-from .gtp_player import GtpPlayer
-from .lines import LineReader, LineWriter, TrafficLog, claim_stdout, one_line
-from .loader import Loader
-from .options import OptionValues, add_flags, start_values
-
-HELP = """\
-Play Go in any program that speaks GTP (Sabaki, GoGui, q5Go, Lizzie ...): enter this command, or az-engine-gtp, as the
-engine. Analysis as in Leela Zero and KataGo: analyze, lz-analyze, kata-analyze.
-
-By hand: type `boardsize 9`, `play b E5`, `genmove w`, `showboard`, `quit`."""
+from ...engine.errors import AzError, OptionError
+from ...engine.params import EngineOptions
+from ..lines import LineReader, LineWriter, TrafficLog, one_line
+from ..loader import Loader
+from ..options import OptionValues
+from .command import Command, read_command
+from .game import GoEngine
+from .player import GtpPlayer
 
 END_PATIENCE_S = 10.0  # for what was asked before `quit` or the end of the input: a net may have to be loaded
 INTERRUPT_PATIENCE_S = 0.7  # after SIGINT or SIGTERM
@@ -197,29 +187,3 @@ class GtpSession:
         if log is not None and log.fault is not None:
             self._writer.log = None
             self.say(log.fault)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags of ``az-engine gtp``."""
-    add_flags(parser, "gtp")
-
-
-def main(args: argparse.Namespace) -> int:
-    """Talk GTP on stdin and stdout until ``quit``, then end the process: status 0, or 1 after a bug.
-
-    Errors: OptionError for a configuration file that cannot be used.
-    """
-    start, notes = start_values(args)
-    session = GtpSession(_make_engine, OptionValues("gtp", start), claim_stdout(), notes)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: session.interrupt())
-    status = session.run()
-    if sys.stderr is not None:
-        sys.stderr.flush()
-    os._exit(status)  # see uci.main: a compile or a net being loaded cannot be called back
-
-
-def _make_engine(options: EngineOptions) -> GoEngine:
-    from ..engine.engine import Engine  # numpy, numba: not before they are needed
-
-    return Engine("go", options)

@@ -7,23 +7,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from .. import __version__
-from ..engine.clock import Stopwatch
-from ..engine.errors import DataError
-from ..engine.info import BestMove, ThinkingInfo
-from ..engine.limits import Limits
-from .gtp_analysis import Analysis, analysis_line, read_analysis, searched
-from .gtp_board import PASS, STONES, Board, GtpError, handicap, most_handicap, other, read_colour, read_vertex, vertex
-from .gtp_choice import RESIGN, Choice
-from .gtp_clock import PlayerClock, TimeSystem, read_kind, read_time_settings, seconds, whole
-from .gtp_command import Command
-from .gtp_count import result
-from .gtp_game import SKIP, GoEngine, GtpGame, Move, Start
-from .gtp_rules import describe_rules, read_kgs_rules, read_rules
-from .gtp_search import search
-from .lines import LineWriter
-from .loader import Loader
-from .options import OptionValues
+from ... import __version__
+from ...engine.clock import Stopwatch
+from ...engine.errors import DataError
+from ...engine.info import BestMove, ThinkingInfo
+from ...engine.limits import Limits
+from ..lines import LineWriter
+from ..loader import Loader
+from ..options import OptionValues
+from .analysis import Analysis, analysis_line, read_analysis, searched
+from .board import PASS, STONES, Board, GtpError, handicap, most_handicap, other, read_colour, read_vertex, vertex
+from .choice import RESIGN, Choice
+from .clock import PlayerClock, TimeSystem, read_kind, read_time_settings, seconds, whole
+from .command import Command
+from .count import result
+from .game import SKIP, GoEngine, GtpGame, Move, Start
+from .rules import describe_rules, read_kgs_rules, read_rules
+from .search import search
 
 _CHOICES = 4  # moves that a search for one reports: the best may be a pass or a suicide that we do not play
 
@@ -356,8 +356,8 @@ class GtpPlayer:
     def _printsgf(self, command: Command) -> str:
         if command.words:
             raise GtpError("printsgf writes no file: leave the name out")
-        from ..engine.games import get_game
-        from ..engine.record import Record, format_named
+        from ...engine.games import get_game
+        from ...engine.record import Record, format_named
 
         write = format_named(get_game("go"), "sgf").write
         assert write is not None
@@ -373,8 +373,8 @@ def _words(command: Command, number: int) -> list[str]:
 
 def _read_sgf(path: Path) -> tuple[Start, float, str, list[Move]]:
     """Start, komi, rules and moves of a file's first game. Errors: GtpError, which tells nothing of what is in it."""
-    from ..engine.games import get_game
-    from ..engine.record import format_named
+    from ...engine.games import get_game
+    from ...engine.record import format_named
 
     try:
         if not path.is_file():

@@ -16,11 +16,11 @@ from az_engine.engine.games.go.rulesets import _UNSUPPORTED, NO_BONUS, POSITIONA
 from az_engine.engine.info import BestMove, Estimate, Wdl
 from az_engine.engine.limits import Limits
 from az_engine.engine.thinking import OnDone, OnInfo
-from az_engine.protocols.gtp_command import read_command
-from az_engine.protocols.gtp_rules import RULES
+from az_engine.protocols.gtp.command import read_command
+from az_engine.protocols.gtp.rules import RULES
 from az_engine.protocols.lines import clean
 
-from .gtp_talk import GtpTalk, engine_that_says, seconds
+from .talk import GtpTalk, engine_that_says, seconds
 
 REQUIRED = """
 protocol_version name version known_command list_commands quit boardsize rectangular_boardsize clear_board komi get_komi

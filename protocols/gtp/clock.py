@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..engine.limits import Limits
-from .gtp_board import GtpError
+from ...engine.limits import Limits
+from .board import GtpError
 
 _LONGEST = 1e8  # seconds; more means no limit as far as any game goes
 _MOST = 10**6  # stones or periods

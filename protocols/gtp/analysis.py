@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..engine.info import Estimate, Line, ThinkingInfo
-from .gtp_board import COLOURS, GtpError, read_colour, read_vertex
-from .gtp_clock import whole
+from ...engine.info import Estimate, Line, ThinkingInfo
+from .board import COLOURS, GtpError, read_colour, read_vertex
+from .clock import whole
 
 _LEAST_CS = 5  # centiseconds between lines, however few are asked for
 _DEFAULT_CS = 50

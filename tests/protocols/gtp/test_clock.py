@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from az_engine.engine.limits import Limits
-from az_engine.protocols.gtp_board import GtpError
-from az_engine.protocols.gtp_clock import PlayerClock, TimeSystem, read_kind, read_time_settings
+from az_engine.protocols.gtp.board import GtpError
+from az_engine.protocols.gtp.clock import PlayerClock, TimeSystem, read_kind, read_time_settings
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..engine.info import BestMove, Line
-from .gtp_board import PASS
+from ...engine.info import BestMove, Line
+from .board import PASS
 
 RESIGN = "resign"
 _EARLY = 4  # no resignation before size * size / _EARLY moves

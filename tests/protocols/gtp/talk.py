@@ -12,8 +12,8 @@ from typing import Self
 from az_engine.engine.engine import Engine
 from az_engine.engine.info import Estimate
 from az_engine.engine.params import EngineOptions
-from az_engine.protocols.gtp import GtpSession
-from az_engine.protocols.gtp_game import GoEngine
+from az_engine.protocols.gtp.game import GoEngine
+from az_engine.protocols.gtp.session import GtpSession
 from az_engine.protocols.lines import LineWriter
 from az_engine.protocols.options import OptionValues, Value
 

@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..engine.errors import NetError, PositionError
-from ..engine.info import Estimate
-from .gtp_board import PASS, STONES, Board, GtpError, other, point
-from .gtp_count import Terms, count, dead_chains
-from .gtp_rules import DEFAULT
-from .loader import EngineSeam
+from ...engine.errors import NetError, PositionError
+from ...engine.info import Estimate
+from ..loader import EngineSeam
+from .board import PASS, STONES, Board, GtpError, other, point
+from .count import Terms, count, dead_chains
+from .rules import DEFAULT
 
 SIZES = range(2, 26)
 DEFAULT_SIZE, DEFAULT_KOMI = 19, 7.5  # the size if the net plays it, else its greatest

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..engine.errors import AzError
+from ...engine.errors import AzError
 
 COLUMNS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
 COLOURS = {"b": "b", "black": "b", "w": "w", "white": "w"}

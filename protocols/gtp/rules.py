@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .gtp_board import GtpError
+from .board import GtpError
 
 DEFAULT = "tromp-taylor"
 
