@@ -18,6 +18,7 @@ from az_engine.protocols.lines import LineWriter
 from az_engine.protocols.options import OptionValues, Value
 
 PATIENCE_S = 240.0  # for any one line; only a failing test, or one that has to compile kernels, waits as long
+SUICIDE = ("play b A3", "play b B2", "play b C1", "play w A2", "play b E5", "play w B1")  # of three stones on A1
 PLAIN: dict[str, Value] = {"weights_file": "uniform", "hash": 16, "threads": 1, "move_time": 0.1, "resign": 0.0}
 
 

@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import re
 import threading
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from az_engine.engine.engine import Engine
 from az_engine.engine.games.go.rulesets import _UNSUPPORTED, NO_BONUS, POSITIONAL, RULE_SETS, SIMPLE, SITUATIONAL
-from az_engine.engine.info import BestMove, Estimate, Wdl
-from az_engine.engine.limits import Limits
-from az_engine.engine.thinking import OnDone, OnInfo
-from az_engine.protocols.gtp.command import read_command
 from az_engine.protocols.gtp.rules import RULES
-from az_engine.protocols.lines import clean
 
-from .talk import GtpTalk, engine_that_says, seconds
+from .talk import SUICIDE, GtpTalk, engine_that_says, seconds
 
 REQUIRED = """
 protocol_version name version known_command list_commands quit boardsize rectangular_boardsize clear_board komi get_komi
@@ -68,8 +59,6 @@ def test_g4_every_command_is_listed_and_known() -> None:
         assert re.fullmatch(r"= \d+\.\d+\.\d+", talk.one("version"))
         assert re.fullmatch(r"= \d+\.\d{3}", talk.one("cputime"))
 
-
-SUICIDE = ("play b A3", "play b B2", "play b C1", "play w A2", "play b E5", "play w B1")  # of three stones on A1
 
 ERRORS = {
     "boardsize": "syntax error",
@@ -388,187 +377,33 @@ def test_our_description_of_the_rule_sets_is_the_engines() -> None:
     assert {r.name for r in RULE_SETS if r.bonus == NO_BONUS} == {n for n, (_, _, b) in RULES.items() if b == "0"}
 
 
+@pytest.mark.parametrize(
+    ("moves", "last", "allowed_by"),
+    [
+        ("b A3 w C3 b pass w A2 b B2 w C2 b B1 w B3 b pass w A1 b A3", "w A2", {"chinese"}),
+        ("b C2 w A1 b A3 w B2 b B3 w B1 b C1 w C3", "b C2", {"chinese", "aga"}),  # the board, but another side to move
+    ],
+)
+def test_the_rule_set_decides_whether_an_earlier_board_may_come_back(
+    moves: str, last: str, allowed_by: set[str]
+) -> None:
+    words = moves.split()
+    plays = [f"play {colour} {place}" for colour, place in zip(words[::2], words[1::2], strict=True)]
+    with GtpTalk() as talk:
+        for rules in ("chinese", "chinese-ogs", "aga"):
+            assert talk.ask("boardsize 3", f"kata-set-rules {rules}", *plays) == ["="] * (len(plays) + 2)
+            allowed = rules in allowed_by
+            found = re.findall(r"info move (\S+)", talk.one(f"lz-genmove_analyze {last[0]} 5"))
+            assert (last[2:] in found) == allowed, "the search knows it, too"
+            assert talk.ask("undo", f"play {last}") == ["=", "=" if allowed else "? illegal move"]
+
+
 def test_rules_that_forbid_a_move_already_played_are_refused() -> None:
     with GtpTalk() as talk:
         talk.one("boardsize 5")
         assert talk.ask(*SUICIDE, "play w A1") == ["="] * 7
         assert talk.one("kata-set-rules chinese") == "? the moves so far are not legal by these rules"
         assert '"suicide": true' in talk.one("kata-get-rules")
-
-
-# ------------------------------------------------------------------------------------------------ the end of a game
-
-
-def test_the_score_without_a_net_counts_every_stone_and_says_so(capfd: pytest.CaptureFixture[str]) -> None:
-    with GtpTalk() as talk:
-        talk.ask("boardsize 5", "komi 0.5", "play b C3")
-        assert talk.ask("final_score", "play w A1", "final_score") == ["= B+24.5", "=", "= W+0.5"]
-        assert talk.ask("final_status_list alive", "final_status_list dead", "final_status_list seki") == [
-            "= C3\nA1",
-            "=",
-            "=",
-        ]
-        talk.ask("komi 0", "clear_board", "kata-set-rules chinese", "set_free_handicap B2 D4")
-        assert talk.one("final_score") == "= B+23", "white gets a point for each handicap stone"
-        assert talk.ask("clear_board", "final_score") == ["=", "= 0"]
-    assert "every stone on the board counts as alive" in capfd.readouterr().err
-
-
-def black_owns(position: str) -> list[float]:
-    """A net that believes in black."""
-    return [1.0 if position.split()[1] == "b" else -1.0] * 25
-
-
-def test_the_score_with_a_net_leaves_dead_stones_out() -> None:
-    with GtpTalk(engine_that_says(black_owns)) as talk:
-        talk.ask("boardsize 5", "komi 0.5", "play b C3", "play w A1", "play w B1")
-        assert talk.ask("final_status_list dead", "final_status_list alive", "final_score") == [
-            "= A1 B1",
-            "= C3",
-            "= B+24.5",
-        ]
-
-
-WON = ("boardsize 5", "komi 0.5", *(f"play b C{n}" for n in range(1, 6)), *(f"play w D{n}" for n in range(1, 6)))
-
-
-@pytest.mark.parametrize("colour", ["b", "w"])
-def test_a_pass_is_answered_with_a_pass_exactly_when_that_wins(colour: str) -> None:
-    """Black has 15 points of 25: whoever is behind plays on."""
-    opponent = "w" if colour == "b" else "b"
-    with GtpTalk(nodes_limit=1) as talk:
-        talk.ask(*WON, f"play {opponent} pass")
-        assert (talk.one(f"genmove {colour}") == "= pass") == (colour == "b")
-
-
-def test_dead_stones_are_counted_as_the_arbiter_counts_them() -> None:
-    """White's dead stone spoils black's area by Tromp-Taylor, so black must not pass; agreement would remove it."""
-    spoilt = ("play w A1", "play w pass")
-    with GtpTalk(engine_that_says(black_owns), nodes_limit=1) as talk:
-        talk.ask("boardsize 5", "komi 20.5", *(f"play b C{n}" for n in range(1, 6)), "play w A1")
-        assert talk.one("final_score") == "= B+4.5"
-        talk.one("play w pass")
-        assert talk.one("genmove b") != "= pass"
-    with GtpTalk(engine_that_says(black_owns), nodes_limit=1) as talk:
-        talk.ask("kata-set-rules chinese", *WON, *spoilt)
-        assert talk.one("genmove b") != "= pass", "5 points without the corner"
-
-
-def test_cleanup_passes_only_when_dead_stones_are_captured() -> None:
-    """By an engine that would rather pass. Black moves again and again, so that every other move is out of turn."""
-
-    class Tired(Engine):
-        def estimate(self) -> Estimate | None:
-            return Estimate(None, tuple(black_owns(self.position or "")))
-
-        def go(self, limits: Limits, on_info: OnInfo, on_done: OnDone) -> None:
-            choice = [m for m in ("A2", "B1", "C3", "D4") if m in self.legal_moves()]
-            super().go(
-                replace(limits, searchmoves=tuple(choice[:1]) if limits.searchmoves else ("pass",)), on_info, on_done
-            )
-
-    for rules in ("tromp-taylor", "chinese"):
-        with GtpTalk(lambda options: Tired("go", options), nodes_limit=1) as talk:
-            talk.ask("boardsize 5", "komi 0.5", f"kata-set-rules {rules}", "play b B2", "play w A1")
-            assert [talk.one("kgs-genmove_cleanup b") for _ in range(4)] == ["= A2", "= B1", "= pass", "= pass"]
-            assert "O" not in "".join(talk.one("showboard").split("\n")[2:])
-
-
-def test_it_resigns_only_after_three_hopeless_moves_and_never_early() -> None:
-
-    class Gloomy(Engine):
-        def go(self, limits: Limits, on_info: OnInfo, on_done: OnDone) -> None:
-            def gloomy(best: BestMove) -> None:
-                lines = tuple(replace(line, wdl=Wdl(0.04, 0.0, 0.96)) for line in best.lines)
-                on_done(replace(best, lines=lines))
-
-            super().go(limits, on_info, gloomy)
-
-    def play(resign: float) -> tuple[list[str], GtpTalk]:
-        talk = GtpTalk(lambda options: Gloomy("go", options), resign=resign, nodes_limit=1)
-        talk.ask("boardsize 5", "play b C3")
-        return [talk.one(f"genmove {'wb'[n % 2]}") for n in range(9)], talk
-
-    answers, talk = play(5.0)
-    with talk:
-        assert "= resign" not in answers[:5]
-        assert set(answers[6:]) == {"= resign"}, "a quarter of the board's points have been played"
-        before = talk.one("showboard")
-        assert talk.ask("genmove b", "showboard") == ["= resign", before]
-        assert talk.one("reg_genmove b") != "= resign"
-        assert talk.one("kgs-genmove_cleanup b") != "= resign"
-    for threshold in (0.0, 3.0):
-        answers, talk = play(threshold)
-        with talk:
-            assert "= resign" not in answers
-
-
-def test_a_suicide_that_the_rules_allow_is_still_not_what_it_plays() -> None:
-    with GtpTalk() as talk:
-        talk.ask("boardsize 5", *SUICIDE)
-        assert talk.one("lz-genmove_analyze w 5 allow w A1 1").endswith("\nplay pass")
-        assert talk.ask("undo", "play w A1", "undo") == ["=", "=", "="], "whoever wants to may"
-        assert talk.one("lz-genmove_analyze w 5 allow w A1,C3 1").endswith("\nplay C3")
-
-
-def test_reg_genmove_plays_nothing() -> None:
-    with GtpTalk() as talk:
-        talk.ask("boardsize 9", "play b E5")
-        before = talk.ask("showboard", "printsgf")
-        for colour in "bw":
-            assert re.fullmatch(r"= [A-HJ][1-9]", talk.one(f"reg_genmove {colour}"))
-            assert talk.ask("showboard", "printsgf") == before
-
-
-# -------------------------------------------------------------------------------------------------------------- SGF
-
-
-def test_g14_a_game_comes_back_from_the_file_it_was_written_to(tmp_path: Path) -> None:
-    file = tmp_path / "a game.sgf"
-    with GtpTalk() as talk:
-        talk.ask("boardsize 9", "komi 5.5", "kata-set-rules aga", "fixed_handicap 3")
-        talk.ask("play w E5", "play b C5", "play b pass", "play w D6", "play w D7")
-        board, text = talk.ask("showboard", "printsgf")
-        file.write_text(text.removeprefix("= "), encoding="utf-8")
-        talk.ask("boardsize 19", "komi 0", "kata-set-rules chinese", "play b K10")
-        assert talk.one(f"loadsgf {file}") == "="
-        assert talk.ask("showboard", "printsgf", "get_komi") == [board, text, "= 5.5"]
-        assert talk.one(f"loadsgf {file} 3") == "="
-        assert talk.one("showboard").startswith("= move 3, white"), "the position before the third move"
-        assert talk.ask("undo", "undo", "undo") == ["=", "=", "? cannot undo"]
-        assert talk.ask(f"loadsgf {file} 1", f"loadsgf {file} 999", "showboard")[:2] == ["=", "="]
-
-
-FILES = {
-    "": "it is not SGF, or is damaged",
-    "secret\nroot:hunter2": "it is not SGF, or is damaged",
-    "(;C[hunter2": "it is not SGF, or is damaged",
-    "(;SZ[9];B[aa];W[aa]C[hunter2])": "move 2 is illegal",
-    "(;SZ[9];B[hunter2])": "a move that is no point of the board",
-    "(;SZ[9]AB[hunter2])": "stones are set up on what is no point of the board",
-    "(;SZ[9]AB[aa]AW[ab][ba])": "stones are set up without a liberty",
-    "(;SZ[hunter2])": "game 1 has a board size or a character set that cannot be read",
-    "(;CA[cp99999])": "game 1 has a board size or a character set that cannot be read",
-    "(" * 100_000: "it is not SGF, or is damaged",
-    "(;" * 100_000 + ")" * 100_000: "the game is longer than 2000 moves and is read no further",
-    "(;" * 300_000: "it has more than 400000 nodes, variations and properties; split it",
-    "(;C[" + "x" * (17 << 20) + "])": "it is larger than 16 MiB; split it",
-}
-
-
-def test_g14_files_that_cannot_be_used_are_refused_without_a_word_of_what_is_in_them(tmp_path: Path) -> None:
-    file = tmp_path / "bad.sgf"
-    with GtpTalk() as talk:
-        talk.ask("boardsize 9", "play b E5")
-        before = talk.ask("showboard", "printsgf")
-        for text, message in FILES.items():
-            file.write_text(text, encoding="utf-8")
-            assert talk.one(f"loadsgf {file}") == f"? cannot load file: {message}"
-            assert talk.ask("showboard", "printsgf") == before
-        file.write_text("(;SZ[9]C[" + "x" * 10_000_000 + "];B[aa])", encoding="utf-8")
-        assert talk.one(f"loadsgf {file}") == "="
-    with GtpTalk(engine_that_says(lambda _: None, sizes=(13,))) as talk:
-        assert talk.one(f"loadsgf {file}") == "? unacceptable size"
 
 
 # ------------------------------------------------------------------------------------------------------------- Sabaki
@@ -603,42 +438,3 @@ def test_what_sabaki_sends_is_answered_exactly() -> None:
         assert talk.ask("set_free_handicap C3 G7", "clear_board", "set_free_handicap C3 G7", "play W E5") == [
             *("? board not empty", "=", "=", "="),
         ]
-
-
-# --------------------------------------------------------------------------------------------------------------- fuzz
-
-WORDS = (
-    "name version boardsize clear_board komi play genmove undo showboard fixed_handicap set_free_handicap loadsgf "
-    "place_free_handicap time_settings kgs-time_settings time_left final_score final_status_list reg_genmove printsgf "
-    "lz-analyze kata-analyze analyze kata-genmove_analyze kata-set-rules kata-get-rules known_command cputime b w "
-    "BLACK white green pass resign A1 a1 C3 D4 j9 K10 T19 Z25 I5 A0 -1 0 1 2 5 9 9.0 19 26 1e9 nan inf "
-    "99999999999999999999 byoyomi absolute none interval avoid allow minmoves maxmoves ownership true false chinese "
-    '{} {"ko":1} \u00e9 \u4e2d'
-).split()
-LINE = st.one_of(
-    st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join),
-    st.tuples(st.integers(0, 10**20), st.lists(st.sampled_from(WORDS), max_size=4)).map(
-        lambda pair: f"{pair[0]} {' '.join(pair[1])}"
-    ),
-    st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=40),
-)
-
-
-@pytest.fixture(scope="module")
-def fuzzed() -> GtpTalk:
-    """One session for all lines."""
-    return GtpTalk(nodes_limit=2, move_time=0.001)
-
-
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(lines=st.lists(LINE, max_size=10))
-def test_each_command_gets_exactly_one_response_with_its_id(lines: list[str], fuzzed: GtpTalk) -> None:
-    commands = [read_command(clean(line.encode("utf-8", "surrogateescape"))) for line in lines]
-    lines = [line for line, c in zip(lines, commands, strict=True) if c is None or c.name != "quit"]
-    fuzzed.send(*lines, "boardsize 9", "987654321 name")
-    for command in commands:
-        if command is not None and command.name != "quit":
-            response = fuzzed.response()
-            assert re.match(rf"[=?]{command.number}( |\n|$)", response), (command.number, response)
-    assert fuzzed.response() == "="
-    assert fuzzed.response() == "=987654321 az-engine"
