@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from .books_go import GO9, GO19
+
+
+def _numbered(lines: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((f"book {number}", line) for number, line in enumerate(lines, 1))
+
+
 # Main lines of every big opening of chess, in UCI notation.
 _CHESS = (
     ("Ruy Lopez, Berlin", "e2e4 e7e5 g1f3 b8c6 f1b5 g8f6 e1g1 f6e4"),
@@ -118,4 +125,4 @@ _SHOGI = (
     ("Edge Pawn", "9g9f 8c8d 7g7f 3c3d 6i7h 4a3b"),
 )
 
-BOOKS = {"chess": _CHESS, "shogi": _SHOGI}
+BOOKS = {"chess": _CHESS, "shogi": _SHOGI, "go9": _numbered(GO9), "go19": _numbered(GO19)}  # by get_game's name

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ..engine.errors import EngineProcessError, OptionError
 from ..engine.games import get_game
-from ..protocols.client import client_of
+from ..protocols.client import uci_client_of
 from .measure import Measurement, percentile, show
 from .process import EngineProcess
 
@@ -61,7 +61,7 @@ def _engine(args: argparse.Namespace, *flags: str, environment: dict[str, str] |
 
 def _greeting(game: str) -> tuple[str, str]:
     """The protocol's first word and the engine's answer to it. Errors: OptionError for a protocol not measured."""
-    return client_of(get_game(game).protocol).greeting
+    return uci_client_of(get_game(game).protocol).greeting
 
 
 def _startup(args: argparse.Namespace) -> Iterator[Measurement]:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, TypeVar, get_args
@@ -27,19 +27,21 @@ from ..engine.files import write_atomically
 from ..engine.games import get_game
 from ..engine.limits import Limits
 from ..engine.record import Reason, Record, format_games
-from ..protocols.client import Answer, UciClient, client_of
-from ..protocols.pipes import EngineDied, EngineMisbehaved, EngineStalled
-from .arbiter import ARBITERS, Arbiter, Ending, new_arbiter
+from ..protocols.client import client_of
+from ..protocols.driver import Answer, EngineClient
+from ..protocols.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
+from .arbiter import ARBITERS, GO_RULES, Arbiter, ChessArbiter, Ending, ShogiArbiter, go_start, new_arbiter
 from .elo import MatchScore
 from .openings import OPENINGS_HELP, Opening, choose_openings
-from .players import SPEC_HELP, MoveLimit, PlayerSpec, parse_clock, parse_spec
+from .players import SPEC_HELP, MoveLimit, PlayerSpec, launch, parse_clock, parse_spec
 
 HELP = f"""\
 Let two engines, A and B, play each other, and print A's result with its Elo difference and 95 % interval. Every opening
 is played with both colours. Losses on time, illegal moves, crashes and stalls are counted apart. An arbiter ends games:
 in chess (python-chess) at mate, stalemate, insufficient material, the third repetition and 50 moves without progress;
 in shogi (our own rules, checked against cshogi where it is installed) at mate, at the fourth repetition, which a
-perpetual checker loses, at a resignation and at a declaration by the 27-point rule.
+perpetual checker loses, at a resignation and at a declaration by the 27-point rule; in Go (our own rules) at a
+resignation and after two passes, with the score that both players agree on, else counted by area as the board stands.
 
 A player (SPEC) is
 {SPEC_HELP}
@@ -49,20 +51,22 @@ examples:
   az-engine match -A "default nodes=400" --games 100 --out runs/against-1350 \\
       -B "cmd=stockfish option.UCI_LimitStrength=true option.UCI_Elo=1350 nodes=2000"
   az-engine match -A default -B "net=other.onnx" --games 100 --tc 10+0.1 --concurrency 2
-  az-engine match --game shogi -A default -B "cmd=fairy-stockfish" --games 20 --byoyomi 1000 --out runs/shogi"""
+  az-engine match --game shogi -A default -B "cmd=fairy-stockfish" --games 20 --byoyomi 1000 --out runs/shogi
+  az-engine match --game go -A "default movetime=1000" -B "cmd='gnugo --mode gtp --chinese-rules'" --games 40"""
 
 _FLAG_MS = 1.0  # overstep of a clock that is still rounding
 _HOUR_MS = 3_600_000  # shown on the clock of a player without one
 _READY_S = 60.0  # an engine may compile or load at the first isready
 _UNTIMED_S = 300.0  # after which a move without a limit of time counts as a stall
 
-FaultKind = Literal["time loss", "illegal move", "crash", "stall"]
+FaultKind = Literal["time loss", "illegal move", "crash", "stall", "flood"]
 FAULTS: tuple[FaultKind, ...] = get_args(FaultKind)
 
 
 _KINDS: dict[type[EngineProcessError], FaultKind] = {
     EngineDied: "crash",
     EngineStalled: "stall",
+    EngineFlooded: "flood",
     EngineMisbehaved: "illegal move",
 }
 _REASONS: dict[FaultKind, Reason] = {"time loss": "time", "illegal move": "illegal move"}  # in records; else "forfeit"
@@ -131,7 +135,7 @@ class Match:
         errors: list[BaseException] = []
 
         def work() -> None:
-            seats: list[UciClient | None] = [None, None]
+            seats: list[EngineClient | None] = [None, None]
             try:
                 while not stop.is_set():
                     game = self._play(numbers.get_nowait(), seats)
@@ -164,7 +168,7 @@ class Match:
         if errors:
             raise errors[0]
 
-    def _play(self, number: int, seats: list[UciClient | None]) -> Game:
+    def _play(self, number: int, seats: list[EngineClient | None]) -> Game:
         """One game; a player that fails leaves its seat, and a new process takes it for the next game."""
         opening, first = self.openings[number // 2], number % 2
         arbiter = new_arbiter(self.game, opening.root)
@@ -194,7 +198,12 @@ class Match:
                     times.append(answer.seconds)
                     comments.append(_thought(answer))
                 if ending is None and len(moves) >= longest:
-                    ending = Ending(0, f"stopped after {longest} plies", "maximum moves")
+                    ending = arbiter.at_limit(longest)
+            if ending.margin is not None and ending.reason == "":
+                counts = []
+                for mover in (first, 1 - first):
+                    counts.append(self._ask(mover, seats, lambda player: player.final_score()))
+                ending = arbiter.agreed(counts) or ending
         except PlayerFault as failure:
             fault = failure
             words = f"{self.players[mover].name}: {failure.kind}, {failure}"
@@ -205,6 +214,8 @@ class Match:
         for side, index in zip(arbiter.sides, (first, 1 - first), strict=True):
             headers[f"{side}Limit"] = str(self._limits[index])
         headers |= {"Opening": opening.name, "Termination": "normal" if fault is None else fault.kind}
+        if ending.margin is not None:
+            headers["Margin"] = f"{abs(ending.margin):g}"
         comments[-1] = ", ".join(filter(None, (comments[-1], ending.words)))
         record = Record(
             tuple(moves),
@@ -220,14 +231,14 @@ class Match:
         return Game(number, first, opening, ending, tuple(moves), kind, at_fault, record)
 
     @property
-    def _client(self) -> type[UciClient]:
+    def _client(self) -> type[EngineClient]:
         return client_of(get_game(self.game).protocol)
 
     @property
     def _limits(self) -> list[MoveLimit]:
         return [player.limit for player in self.players]
 
-    def _tell_result(self, seats: list[UciClient | None], result: int) -> None:
+    def _tell_result(self, seats: list[EngineClient | None], result: int) -> None:
         """Tell both players; ``result`` is A's. One that fails at this leaves its seat and loses nothing."""
         for index, own in enumerate((result, -result)):
             player = seats[index]
@@ -237,7 +248,7 @@ class Match:
             except EngineProcessError:
                 seats[index] = None
 
-    def _ask(self, index: int, seats: list[UciClient | None], question: Callable[[UciClient], T]) -> T:
+    def _ask(self, index: int, seats: list[EngineClient | None], question: Callable[[EngineClient], T]) -> T:
         """Have a seated player do something; one whose process is gone loses its seat.
 
         Errors: PlayerFault; EngineProcessError when a new process does not start.
@@ -246,25 +257,26 @@ class Match:
         if player is None:
             spec = self.players[index]
             try:
-                player = self._client(spec.command, spec.options, ready_s=_READY_S, endless_s=_UNTIMED_S)
+                player = launch(spec, get_game(self.game).protocol, ready_s=_READY_S, endless_s=_UNTIMED_S)
             except EngineProcessError as error:
                 raise EngineProcessError(f"player {spec.name} does not start: {error}") from error
             seats[index] = player
         try:
             return question(player)
-        except (EngineDied, EngineStalled, EngineMisbehaved) as error:
+        except (EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved) as error:
             seats[index] = None
             raise PlayerFault(_KINDS[type(error)], str(error)) from error
 
     def _wanted(self, left: Sequence[float], first: int, mover: int) -> Limits:
         """What the player to move is told: its own limit, and both clocks when one of the players has one."""
         limits, own = self._limits, self._limits[mover]
+        nodes = own.nodes if self._client.counts_nodes or not self.players[mover].own else None  # it has a flag
         if all(limit.base_ms is None for limit in limits):
-            return Limits(nodes=own.nodes, depth=own.depth, movetime=own.movetime_ms)
+            return Limits(nodes=nodes, depth=own.depth, movetime=own.movetime_ms)
         shown = [round(ms) if limit.base_ms is not None else _HOUR_MS for ms, limit in zip(left, limits, strict=True)]
         increments = [limit.increment_ms for limit in limits]
         return Limits(
-            nodes=own.nodes,
+            nodes=nodes,
             depth=own.depth,
             movetime=own.movetime_ms,
             time=(shown[first], shown[1 - first]),
@@ -336,6 +348,9 @@ def _thought(answer: Answer) -> str:
     if not answer.lines:
         return ""
     best = answer.lines[0]
+    if best.chance is not None:
+        lead = "" if best.lead is None else f", {best.lead:+.1f} points"
+        return f"{100 * best.chance:.1f} %{lead}, {best.nodes} visits"
     score = f"{best.cp:+d} cp" if best.cp is not None else f"mate {best.mate}"
     return score if best.depth is None else f"{score}, depth {best.depth}"
 
@@ -348,6 +363,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Players, limits, openings and output."""
     add = parser.add_argument
     add("--game", choices=sorted(ARBITERS), default="chess")
+    go = parser.add_argument_group("Go")
+    go.add_argument("--size", type=int, metavar="N", help="lines of the board (default: 9)")
+    go.add_argument("--komi", type=float, metavar="K", help="white's points (default: 7 on 9x9, else 7.5)")
+    go.add_argument("--rules", metavar="NAME", help=f"rule set, all count area (default: {GO_RULES})")
     add("-A", dest="a", metavar="SPEC", default="default", help="the first player (default: %(default)s)")
     add("-B", dest="b", metavar="SPEC", required=True, help="the second player")
     add("--games", type=int, default=100, metavar="N", help="games in all (default: %(default)s)")
@@ -360,9 +379,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, help="of the choice and order of openings (default: %(default)s)")
     add("--concurrency", type=int, default=1, metavar="N", help="games at a time (default: %(default)s)")
     add("--margin", type=float, default=0.0, metavar="MS", help="by which a clock may be overstepped")
-    usual = ", ".join(f"{game} {arbiter.max_plies}" for game, arbiter in ARBITERS.items())
+    usual = f"chess {ChessArbiter.max_plies}, shogi {ShogiArbiter.max_plies}; Go is counted then, 4 * size * size"
     add("--max-plies", type=int, metavar="N", help=f"then a game is a draw (default: {usual})")
-    add("--out", type=Path, metavar="DIR", help="write the games (PGN, CSA) and result.json there")
+    add("--out", type=Path, metavar="DIR", help="write the games (PGN, CSA, SGF) and result.json there")
     add("--json", action="store_true", help="print the result as one JSON object")
 
 
@@ -373,19 +392,19 @@ def main(args: argparse.Namespace) -> int:
             raise OptionError(f"--{name.replace('_', '-')} must be 1 or more")
     base, increment = parse_clock(args.tc) if args.tc else (None, 0)
     common = MoveLimit(args.nodes, None, args.movetime, base, increment, args.byoyomi)
-    protocol = get_game(args.game).protocol
+    game, start = _variant(args)
+    protocol = get_game(game).protocol
     players = (
-        _with_limit(parse_spec(args.a, protocol), common, "A"),
-        _with_limit(parse_spec(args.b, protocol), common, "B"),
+        _with_limit(parse_spec(args.a, protocol), common, "A", protocol),
+        _with_limit(parse_spec(args.b, protocol), common, "B", protocol),
     )
     if any(player.limit.byoyomi_ms for player in players) and not client_of(protocol).has_byoyomi:
         raise OptionError(f"{args.game} has no byoyomi; give increments, for example --tc 60+0.6")
     if players[0].name == players[1].name:
         players = tuple(  # type: ignore[assignment]
-            PlayerSpec(f"{p.name} ({letter})", p.command, p.options, p.limit)
-            for p, letter in zip(players, "AB", strict=True)
+            replace(p, name=f"{p.name} ({letter})") for p, letter in zip(players, "AB", strict=True)
         )
-    openings = choose_openings(args.openings, args.game, (args.games + 1) // 2, args.seed)
+    openings = choose_openings(args.openings, game, (args.games + 1) // 2, args.seed, start)
     if args.out is not None:
         try:
             args.out.mkdir(parents=True, exist_ok=True)
@@ -393,7 +412,7 @@ def main(args: argparse.Namespace) -> int:
             raise OptionError(f"cannot write to {args.out}: {error.strerror}; choose another --out") from None
         if any(args.out.glob("games.*")):
             raise OptionError(f"{args.out} holds a match already; choose another --out")
-    match = Match(args.game, players, openings, args.games, args.max_plies, args.margin, args.out)
+    match = Match(game, players, openings, args.games, args.max_plies, args.margin, args.out)
     started = time.monotonic()
     interrupted = False
     with _progress() as bar:
@@ -418,14 +437,29 @@ def _progress() -> Progress:
     return Progress(*columns, console=Console(stderr=True))
 
 
-def _with_limit(player: PlayerSpec, common: MoveLimit, letter: str) -> PlayerSpec:
+def _variant(args: argparse.Namespace) -> tuple[str, str | None]:
+    """(the game's name for get_game, the position games begin from or None). Errors: OptionError, PositionError."""
+    if args.game == "go":
+        size = 9 if args.size is None else args.size
+        return f"go{size}", go_start(size, args.komi, args.rules or GO_RULES)
+    for name in ("size", "komi", "rules"):
+        if getattr(args, name) is not None:
+            raise OptionError(f"--{name} is for Go; leave it out")
+    return args.game, None
+
+
+def _with_limit(player: PlayerSpec, common: MoveLimit, letter: str, protocol: str) -> PlayerSpec:
     if player.limit.given:
         return player
+    if (
+        protocol == "gtp" and not player.own
+    ):  # GTP tells no nodes, and many engines have their own idea of a move's time
+        return replace(player, limit=replace(common, nodes=None, depth=None))
     if not common.given:
         raise OptionError(
             f"player {letter} has no limit; give --nodes, --movetime, --tc or --byoyomi, or nodes=N in its SPEC"
         )
-    return PlayerSpec(player.name, player.command, player.options, common)
+    return replace(player, limit=common)
 
 
 def _show(match: Match) -> None:

@@ -25,30 +25,33 @@ class Opening:
     moves: tuple[str, ...] = ()
 
 
-def choose_openings(text: str, game: str, count: int, seed: int) -> list[Opening]:
+def choose_openings(text: str, game: str, count: int, seed: int, start: str | None = None) -> list[Opening]:
     """``count`` openings, in an order fixed by the seed; a book or file with fewer begins again from its start.
+
+    start: the position from which games begin that begin from none of their own; None: the game's usual one.
 
     Errors: OptionError for a text that is not understood; DataError naming the file's line that is wrong.
     """
     rng = random.Random(seed)
     if text == "none":
-        return [Opening("start position")] * count
+        return [Opening("start position", start)] * count
     kind, _, number = text.partition(":")
     if kind == "random":
         if not number.isdecimal() or not 1 <= int(number) <= 100:
             raise OptionError(f"openings {text!r}: write random:N with 1 to 100 random plies")
-        return [Opening(f"{number} random plies", None, random_opening(game, int(number), rng)) for _ in range(count)]
+        plies = int(number)
+        return [Opening(f"{plies} random plies", start, random_opening(game, plies, rng, start)) for _ in range(count)]
     if text == "book":
         if game not in BOOKS:
             raise OptionError(f"there is no opening book for {game}; give --openings random:6 or a file")
-        lines = [Opening(name, None, tuple(moves.split())) for name, moves in BOOKS[game]]
+        lines = [Opening(name, start, tuple(moves.split())) for name, moves in BOOKS[game]]
     else:
-        lines = _read(Path(text), game)
+        lines = _read(Path(text), game, start)
     rng.shuffle(lines)
     return [lines[i % len(lines)] for i in range(count)]
 
 
-def _read(path: Path, game: str) -> list[Opening]:
+def _read(path: Path, game: str, start: str | None) -> list[Opening]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -59,7 +62,7 @@ def _read(path: Path, game: str) -> list[Opening]:
         if not words or words[0].startswith("#"):
             continue
         name = f"{path.name} line {number}"
-        opening = Opening(name, " ".join(words)) if "/" in words[0] else Opening(name, None, tuple(words))
+        opening = Opening(name, " ".join(words)) if "/" in words[0] else Opening(name, start, tuple(words))
         try:
             arbiter = new_arbiter(game, opening.root)
             for move in opening.moves:

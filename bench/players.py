@@ -9,15 +9,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..engine.errors import OptionError
+from ..protocols.client import client_of
+from ..protocols.driver import EngineClient
 
 SPEC_HELP = """\
   default           this engine with the net inside the package
   uniform           this engine without a net
   net=FILE.onnx     this engine with that net
-  cmd=PROGRAM       any engine that speaks the game's protocol (UCI, USI); with arguments cmd="PROGRAM ARGUMENTS"
+  cmd=PROGRAM       any engine that speaks the game's protocol (UCI, USI, GTP); with arguments
+                    cmd="PROGRAM ARGUMENTS"
 and behind it, separated by blanks:
   name=TEXT         what to call it
-  option.NAME=VALUE an option of the engine; with blanks "option.Move Overhead=50"
+  option.NAME=VALUE an option of the engine; with blanks "option.Move Overhead=50". GTP has no options: NAME is a
+                    command and VALUE its arguments, for this engine a flag of az-engine gtp (option.threads=1)
   nodes=N, depth=N, movetime=MS, tc=BASE+INCREMENT in seconds, byoyomi=MS: a limit of its own"""
 _NUMBERS = {"nodes": "nodes", "depth": "depth", "movetime": "movetime_ms", "byoyomi": "byoyomi_ms"}
 _KINDS = "a player is default, uniform, net=FILE or cmd=PROGRAM, see az-engine match --help"
@@ -58,7 +62,7 @@ class MoveLimit:
             parts.append(f"{(self.base_ms or 0) / 1000:g} s and {self.byoyomi_ms} ms byoyomi")
         elif self.base_ms is not None:
             parts.append(f"{self.base_ms / 1000:g}+{self.increment_ms / 1000:g} s")
-        return ", ".join(parts) or "no limit"
+        return ", ".join(parts) or "its own limit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,7 @@ class PlayerSpec:
     command: tuple[str, ...]
     options: Mapping[str, str] = field(default_factory=dict)
     limit: MoveLimit = MoveLimit()
+    own: bool = False  # it is this engine
 
 
 def parse_clock(text: str) -> tuple[int, int]:
@@ -99,12 +104,14 @@ def parse_spec(text: str, protocol: str) -> PlayerSpec:
     options: dict[str, str] = {}
     name = ""
     limit: dict[str, int] = {}
+    own = False
     for word in words:
         key, equals, value = word.partition("=")
         if word in ("default", "uniform") or key == "net":
             weights = {"default": "", "uniform": "uniform"}.get(word) if key != "net" else str(Path(value).resolve())
             command = (sys.executable, "-P", "-m", "az_engine", protocol)
             command += ("--weights-file", weights) if weights else ()
+            own = True
             name = name or (Path(value).stem if key == "net" else f"az-engine {word}")
         elif not equals:
             raise OptionError(f"player {text!r}: {word!r} is not understood; {_KINDS}")
@@ -125,4 +132,16 @@ def parse_spec(text: str, protocol: str) -> PlayerSpec:
             raise OptionError(f"player {text!r}: {word!r} is not understood; {_KINDS}")
     if not command:
         raise OptionError(f"player {text!r} names no engine; {_KINDS}")
-    return PlayerSpec(name, command, options, MoveLimit(**limit))
+    return PlayerSpec(name, command, options, MoveLimit(**limit), own)
+
+
+def launch(spec: PlayerSpec, protocol: str, *, ready_s: float, endless_s: float) -> EngineClient:
+    """Start a player. BLOCKS until it is ready. Errors: EngineProcessError."""
+    command, options = spec.command, spec.options
+    if spec.own and protocol == "gtp":  # what the other protocols have options and go's words for
+        flags = {"resign": "0", "move-time": "3600"} | dict(options)
+        if spec.limit.nodes is not None:
+            flags["nodes-limit"] = str(spec.limit.nodes)
+        command += tuple(word for name, value in flags.items() for word in (f"--{name}", value))
+        options = {}
+    return client_of(protocol)(command, options, ready_s=ready_s, endless_s=endless_s)

@@ -19,8 +19,9 @@ from ..engine.games import get_game
 from ..engine.games.base import Game, State
 from ..engine.games.outcome import RUNNING
 from ..engine.limits import Limits
-from ..protocols.client import Answer, PvInfo, UciClient, client_of
-from ..protocols.pipes import EngineDied, EngineMisbehaved, EngineStalled
+from ..protocols.client import client_of
+from ..protocols.driver import Answer, EngineClient, PvInfo
+from ..protocols.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
 from .formats import labels_of
 from .shards import CUT, MATE, LabelFormat, Records, Teaching
 
@@ -50,9 +51,9 @@ class Worker:
     """A process's engine."""
 
     recipe: Recipe
-    engine: UciClient | None = None
+    engine: EngineClient | None = None
 
-    def start(self) -> UciClient:
+    def start(self) -> EngineClient:
         """The running engine, started when there is none. Errors: EngineProcessError."""
         if self.engine is None:
             recipe = self.recipe
@@ -102,7 +103,7 @@ def play_game(number: int) -> Records:
         engine = worker.start()
         try:
             return Lesson(worker.recipe, engine, number).play()
-        except (EngineDied, EngineStalled, EngineMisbehaved) as error:
+        except (EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved) as error:
             worker.close()
             if attempt == 1:
                 command = shlex.join(worker.recipe.command)
@@ -113,7 +114,7 @@ def play_game(number: int) -> Records:
 class Lesson:
     """One game of an engine against itself."""
 
-    def __init__(self, recipe: Recipe, engine: UciClient, number: int) -> None:
+    def __init__(self, recipe: Recipe, engine: EngineClient, number: int) -> None:
         self.recipe = recipe
         self.engine = engine
         self.number = number

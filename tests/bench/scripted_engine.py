@@ -1,7 +1,7 @@
 """An engine for tests that knows no rules: it answers by the number of moves played, from the arguments.
 
 usage: scripted_engine.py PROTOCOL ANSWER...   the answer to ply n is ANSWER[n modulo their number]; "slow=MOVE" comes
-after 0.4 s. The option Log names a file for all that it hears.
+after 0.4 s. The option Log names a file for all that it hears. Over GTP "score=TEXT" is what it counts at the end.
 """
 
 from __future__ import annotations
@@ -12,8 +12,41 @@ import time
 from pathlib import Path
 
 
+def gtp(answers: list[str]) -> None:
+    score = next((a.removeprefix("score=") for a in answers if a.startswith("score=")), "")
+    answers = [a for a in answers if not a.startswith("score=")]
+    ply, log = 0, Path(os.devnull)
+    for line in sys.stdin:
+        number, name, *words = line.split()
+        if name == "Log":
+            log = Path(words[0])
+        with log.open("a") as file:
+            file.write(f"{name} {' '.join(words)}".strip() + "\n")
+        head, said = "=", ""
+        if name == "list_commands":
+            said = "Log\nname\nplay\ngenmove"
+        elif name == "name":
+            said = "scripted"
+        elif name == "boardsize":
+            ply = 0
+        elif name in ("play", "genmove"):
+            ply += 1
+            if name == "genmove":
+                said = answers[(ply - 1) % len(answers)]
+                time.sleep(0.4 if said.startswith("slow=") else 0)
+                said = said.removeprefix("slow=")
+        elif name == "final_score":
+            head, said = ("=", score) if score else ("?", "unknown command")
+        print(f"{head}{number} {said}\n", flush=True)
+        if name == "quit":
+            return
+
+
 def main() -> None:
     protocol, *answers = sys.argv[1:]
+    if protocol == "gtp":
+        gtp(answers)
+        return
     ply = 0
     log = Path(os.devnull)
     for line in sys.stdin:

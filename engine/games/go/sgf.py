@@ -42,6 +42,7 @@ _CHARSET = re.compile(
 )
 _LETTERS = "bw"  # of BLACK and WHITE
 _REASONS: dict[str, Reason] = {"R": "resignation", "T": "time", "F": "forfeit"}
+_LETTER_OF = {reason: letter for letter, reason in _REASONS.items()} | {"illegal move": "F"}
 
 
 def read(stream: BinaryIO) -> Iterator[Record]:
@@ -224,7 +225,7 @@ def write(record: Record) -> str:
         if header in record.headers and name != "RU":
             root.set_raw(name, sgf_grammar.escape_text(record.headers[header].encode()))
     if record.result is not None:
-        letter = {"resignation": "R", "time": "T", "forfeit": "F"}.get(record.reason, "")
+        letter = _LETTER_OF.get(record.reason, record.headers.get("Margin", ""))
         root.set("RE", {1: f"B+{letter}", 0: "0", -1: f"W+{letter}"}[record.result])
     _write_start(root, start)
     _write_moves(game, root, record, int(start["turn"]))
