@@ -20,7 +20,7 @@ class Outlook:
 
     def __init__(self, game: Game, evaluator: Evaluator, line: State) -> None:
         """Asks for nothing yet; an evaluator without such outputs never says anything."""
-        self._game, self._line = game, line
+        self._game, self._line = game.using(evaluator.encoder), line
         self._net = evaluator if isinstance(evaluator, OnnxEvaluator) and evaluator.extra else None
         self._planes: NDArray[np.uint8] | None = None  # of the root
         self._seen = 0  # the root's symmetries of which the net has spoken, and the sums over them

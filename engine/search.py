@@ -32,14 +32,14 @@ class Batch:
 
     def __init__(self, game: Game, size: int, window: State) -> None:
         """``window``: the game up to the root, as Game.window gives it."""
-        moves, width = game.max_moves, int(np.prod(game.planes))
+        moves = game.max_moves
         self.states = np.zeros(len(window) + MAX_DEPTH + 1, game.state_dtype)
         self.states[: len(window)] = window
         self.paths = np.empty((size, MAX_DEPTH), np.uint16)
         self.lengths = np.empty(size, np.int32)
         self.leaf = np.empty(size, np.int32)
         self.row = np.empty(size, np.int32)
-        self.planes = np.empty((size, width), np.uint8)
+        self.planes = np.empty((size, game.width), np.uint8)
         self.moves = np.empty((size, moves), np.uint16)
         self.actions = np.zeros((size, moves), np.uint16)
         self.priors = np.empty((size, moves), np.float32)
@@ -67,7 +67,8 @@ class Search:
         only: NDArray[np.uint16] | None = None,
     ) -> None:
         """``visits``: simulations after which it ends; ``only`` u2[K]: root moves to search, None = all."""
-        self.game, self.tree, self.evaluator, self.params = game, tree, evaluator, params
+        self.game = game.using(evaluator.encoder)
+        self.tree, self.evaluator, self.params = tree, evaluator, params
         self.workers = workers
         self.batch_size = batch_size or evaluator.batch_size
         self.visits = visits
@@ -80,7 +81,7 @@ class Search:
         self._window = window
         self._root_index = len(window) - 1
         self.puct = puct_params(params)
-        self._salt = salt(params.seed) if params.symmetries and has_symmetries(game) else None
+        self._salt = salt(params.seed) if params.symmetries and has_symmetries(self.game) else None
         self._temperature = np.float32(params.policy_temperature)
         self.lock = threading.Lock()  # of the tree
         self._grown = threading.Condition(self.lock)
