@@ -38,12 +38,13 @@ AFTER_DIVERGENCE = "start again with a lower --rate (the checkpoints before this
 PAPER_DROPS = {
     "agz": ((0.0, 1e-2), (4 / 7, 1e-3), (6 / 7, 1e-4)),
     "az": ((0.0, 0.2), (1 / 7, 0.02), (3 / 7, 0.002), (5 / 7, 0.0002)),
+    "az-go": ((0.0, 0.02), (3 / 7, 0.002), (5 / 7, 0.0002)),
 }
 # AlphaGo Zero's supervised baseline
 SUPERVISED_DROPS = ((0.0, 0.1), (0.2, 1e-2), (0.4, 1e-3), (0.6, 1e-4), (0.8, 1e-5))
 
 
-Schedule = Literal["cosine", "az", "agz", "supervised", "constant"]
+Schedule = Literal["cosine", "az", "az-go", "agz", "supervised", "constant"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class LearnerConfig:
 
     batch: int = 512
     optimiser: Literal["adamw", "sgd"] = "adamw"
-    schedule: Schedule = "cosine"  # az, agz, supervised: the papers' steps, stretched over the run
+    schedule: Schedule = "cosine"  # az, az-go, agz, supervised: the papers' steps, stretched over the run
     rate: float = 2e-3  # greatest learning rate of cosine and constant
     warmup: int = 200  # steps of linear warm-up
     weight_decay: float = 0.01  # AdamW's decoupled decay of the weights; SGD uses the papers' L2 of 1e-4

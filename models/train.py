@@ -19,7 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from ..engine.errors import DataError, NetError, OptionError
 from ..engine.games import game_names, get_game
 from ..engine.games.base import Game
-from . import labelled, labelled_go, labelled_shogi, pgn
+from . import labelled, labelled_go, labelled_shogi, pgn, reinforce
 from .card import Release, card, release
 from .checkpoint import load_newest
 from .dataset import Positions
@@ -29,7 +29,7 @@ from .log import read_config
 from .network import Kind, NetConfig, PolicyHead, ValueHead, paper
 from .shards import ShardReader, TargetOptions
 
-HELP = "train a network on labelled positions or PGN files"
+HELP = "train a network from games against itself, or on labelled positions or PGN files"
 LICENCE = "GPL-3.0-or-later"
 FORMATS: dict[str, ShardReader] = {  # of .npz shards, by game
     "chess": labelled.FORMAT,
@@ -41,24 +41,27 @@ FORMATS: dict[str, ShardReader] = {  # of .npz shards, by game
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Train a network and export it (fp32 and int8 ONNX, with a card) when the run ends. A run that was killed "
-        "goes on where it was when the same command is given again."
+        "Train a network from games against itself, as in the papers (az-engine train --game go --size 9), or on "
+        "labelled positions with --supervised (then it is exported as fp32 and int8 ONNX, with a card, when the run "
+        "ends). A run that was killed goes on where it was when the same command is given again."
     )
     parser.formatter_class = argparse.ArgumentDefaultsHelpFormatter
+    reinforce.remember_given(parser)
     add = parser.add_argument
     add(
         "--supervised",
         metavar="DATA",
-        required=True,
         type=Path,
-        help="folder (or file) of .npz shards made by az-engine label, or of .pgn files",
+        help="learn from a folder (or file) of .npz shards made by az-engine label, or of .pgn files",
     )
     add("--game", default="chess", choices=game_names(), help="the game")
     add("--size", type=int, default=0, help="lines of the board, in games that have several; 0 = the game's own")
-    add("--out", metavar="RUN", required=True, type=Path, help="folder of the run: checkpoints, log, nets, card")
+    add("--out", metavar="RUN", type=Path, help="folder of the run; self-play without it: runs/GAME")
     add("--name", default="", help="the net's name in its metadata and card; empty = game and architecture")
     add("--about-data", default="", help="where DATA comes from and how to make it again: a sentence for the card")
     add("--finish", action="store_true", help="train no further: export the newest checkpoint and write its card")
+
+    reinforce.add_arguments(parser)
 
     group = parser.add_argument_group("length (give one)")
     group.add_argument(
@@ -192,6 +195,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Run the command. Errors: AzError."""
+    if args.supervised is None:
+        return reinforce.main(args)
+    if args.out is None:
+        raise OptionError("--supervised needs --out RUN, the folder of the run")
     torch.set_num_threads(args.threads)
     console = Console(stderr=True)
     game = get_game(args.game).sized(args.size) if args.size else get_game(args.game)

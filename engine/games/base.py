@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import OptionError
+from .outcome import DRAW
 
 State = NDArray[np.void]
 
@@ -40,9 +41,34 @@ class Game(ABC):
 
     # kernels, see the chess folder for their arrays
     leaves: Callable[..., None]
+    leaves_of_games_kernel: Callable[..., None] | None = None  # the arrays of leaves_of_games
     encode_kernel: Callable[..., None]
     actions_kernel: Callable[..., None]
     legal_actions_kernel: Callable[..., None]
+
+    def leaves_of_games(
+        self,
+        states: State,
+        roots: NDArray[np.int32],
+        slots: NDArray[np.int32],
+        paths: NDArray[np.uint16],
+        lengths: NDArray[np.int32],
+        count: int,
+        history: int,
+        *out: NDArray[Any],
+    ) -> None:
+        """One leaf each of several games: row b is a leaf of game slots[b].
+
+        states State[G, T]: each game from its first position to its root, which is number roots[g], and working space
+        behind it; roots i4[G]; slots i4[B]; the rest as in ``leaves``.
+        """
+        if self.leaves_of_games_kernel is not None:
+            self.leaves_of_games_kernel(states, roots, slots, paths, lengths, count, history, *out)
+            return
+        for b in range(count):
+            slot = slots[b]
+            rows = (array[b : b + 1] for array in out)
+            self.leaves(states[slot], int(roots[slot]), paths[b : b + 1], lengths[b : b + 1], 1, history, *rows)
 
     @abstractmethod
     def initial(self) -> State:
@@ -82,6 +108,10 @@ class Game(ABC):
     @abstractmethod
     def outcome(self, line: State) -> int:
         """Outcome code of the line's last position for the side to move, draws by rule included."""
+
+    def adjudicate(self, line: State) -> int:
+        """Outcome code for the side to move when a game is cut off: a draw, or the score where there is one."""
+        return DRAW
 
     @abstractmethod
     def window(self, line: State) -> State:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..base import Game, line_of
 from ..outcome import DRAW, RUNNING
 from . import notation, rules
-from .leaves import leaves, look
+from .leaves import leaves, leaves_of_games, look
 from .moves import NUM_ACTIONS, actions, legal_actions
 from .planes import HISTORY, NUM_PLANES, encode, plane_scale
 from .state import STATE, State
@@ -34,6 +34,7 @@ class Chess(Game):
     plane_scale = plane_scale()
 
     leaves = staticmethod(leaves)
+    leaves_of_games_kernel = staticmethod(leaves_of_games)
     encode_kernel = staticmethod(encode)
     actions_kernel = staticmethod(actions)
     legal_actions_kernel = staticmethod(legal_actions)

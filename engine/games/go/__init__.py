@@ -17,7 +17,7 @@ from ...errors import OptionError
 from ..base import Game, line_of
 from ..outcome import DRAW, LOSS, RUNNING, WIN
 from . import notation, rules, symmetries
-from .leaves import leaves, look
+from .leaves import leaves, leaves_of_games, look
 from .planes import HISTORY, NUM_PLANES, actions, encode, legal_actions
 from .rulesets import rule_set
 from .state import BLACK, MAX_SIZE, MIN_SIZE, STATE, State
@@ -38,6 +38,7 @@ class Go(Game):
     plane_scale = np.ones(NUM_PLANES, np.float32)
 
     leaves = staticmethod(leaves)
+    leaves_of_games_kernel = staticmethod(leaves_of_games)
     encode_kernel = staticmethod(encode)
     actions_kernel = staticmethod(actions)
     legal_actions_kernel = staticmethod(legal_actions)
@@ -84,9 +85,11 @@ class Go(Game):
         return look(line_of(line))
 
     def outcome(self, line: State) -> int:
+        return self.adjudicate(line) if line[-1]["passes"] >= 2 else RUNNING
+
+    def adjudicate(self, line: State) -> int:
+        """By the score of the board as it is."""
         state = line[-1]
-        if state["passes"] < 2:
-            return RUNNING
         points = self.score(state)[0] * (1 if state["turn"] == BLACK else -1)
         return DRAW if points == 0 else WIN if points > 0 else LOSS
 

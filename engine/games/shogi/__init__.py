@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..base import Game, line_of
 from . import notation, rules
-from .leaves import leaves, look
+from .leaves import leaves, leaves_of_games, look
 from .moves import NUM_ACTIONS, actions, legal_actions
 from .planes import HISTORY, NUM_PLANES, encode, plane_scale
 from .state import NO_RULE, POINTS_24, POINTS_27, STATE, State
@@ -35,6 +35,7 @@ class Shogi(Game):
     plane_scale = plane_scale()
 
     leaves = staticmethod(leaves)
+    leaves_of_games_kernel = staticmethod(leaves_of_games)
     encode_kernel = staticmethod(encode)
     actions_kernel = staticmethod(actions)
     legal_actions_kernel = staticmethod(legal_actions)
