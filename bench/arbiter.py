@@ -1,57 +1,72 @@
-"""The judge of a match: legal moves, the end of a game and its record, by rules that are not the engine's own.
+"""The judge of a match: legal moves and the end of a game, with what each game has of its own in one class.
 
-Chess is judged by the package ``chess`` (python-chess), so that a match also checks our rules.
+Chess is judged by the package ``chess`` (python-chess). Shogi is judged by our own rules, and where the package
+``cshogi`` is installed every position is judged by both: a match also checks our rules.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import random
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal, Protocol
 
 import chess
-import chess.pgn
 
-from ..engine.errors import IllegalMoveError, OptionError, PositionError
-
-Result = Literal["1-0", "0-1", "1/2-1/2"]
+from ..engine.errors import AzError, IllegalMoveError, OptionError, PositionError
+from ..engine.games import get_game
+from ..engine.games.outcome import DRAW, LOSS, RUNNING, WIN
+from ..engine.record import Reason
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a game ended; "1-0" = the first player won."""
+    """How a game ended. ``result``: 1 the first player won, 0 draw, -1 the second player won."""
 
-    result: Result
-    reason: str
+    result: int
+    words: str  # for people
+    reason: Reason = ""  # for the record
 
 
-class Arbiter(Protocol):
+class Arbiter(ABC):
     """A game in progress."""
 
-    sides: tuple[str, str]  # names of first and second player in the record's headers
+    sides: tuple[str, str]  # what the first and the second player are called
+    judge: str  # by whose rules
+    max_plies: int  # after which a game is usually given up as drawn
 
     @property
+    @abstractmethod
     def turn(self) -> int:
         """0 while the first player is to move, 1 while the second is."""
 
+    @abstractmethod
     def push(self, move: str) -> None:
         """Play a move. Errors: IllegalMoveError."""
 
+    @abstractmethod
     def legal_moves(self) -> list[str]:
         """In no particular order."""
 
+    @abstractmethod
     def ending(self) -> Ending | None:
-        """None while the game goes on. Draws by repetition and the 50-move rule are not left to the players."""
+        """None while the game goes on. Draws by rule are not left to the players to claim."""
 
-    def record(self, headers: Mapping[str, str], ending: Ending, thoughts: Sequence[str]) -> str:
-        """The game in its usual text form; thoughts: a comment for each move since the root."""
+    def can_declare(self) -> bool:
+        """Whether the side to move may win by saying so, where the game has that."""
+        return False
+
+    def won_by(self, side: int, words: str, reason: Reason = "") -> Ending:
+        """The ending in which side 0 or 1 has won."""
+        return Ending(-1 if side else 1, words, reason)
 
 
-class ChessArbiter:
-    """Standard chess by python-chess; PGN records."""
+class ChessArbiter(Arbiter):
+    """Standard chess by python-chess."""
 
     sides = ("White", "Black")
+    judge = f"python-chess {chess.__version__}"
+    max_plies = 600
 
     def __init__(self, root: str | None = None) -> None:
         """Errors: PositionError for a FEN that is no legal position."""
@@ -82,30 +97,139 @@ class ChessArbiter:
         """See Arbiter."""
         board = self._board
         if board.is_checkmate():
-            return Ending("0-1" if board.turn else "1-0", "checkmate")
+            return self.won_by(1 - self.turn, "checkmate", "mate")
         if board.is_stalemate():
-            return Ending("1/2-1/2", "stalemate")
+            return Ending(0, "stalemate", "stalemate")
         if board.is_insufficient_material():
-            return Ending("1/2-1/2", "insufficient material")
+            return Ending(0, "insufficient material")
         if board.is_repetition(3):
-            return Ending("1/2-1/2", "threefold repetition")
+            return Ending(0, "threefold repetition", "repetition")
         if board.is_fifty_moves():
-            return Ending("1/2-1/2", "fifty moves")
+            return Ending(0, "fifty moves")
         return None
 
-    def record(self, headers: Mapping[str, str], ending: Ending, thoughts: Sequence[str]) -> str:
+
+class ShogiArbiter(Arbiter):
+    """Shogi with the 27-point declaration, by our own rules and by cshogi where it is installed."""
+
+    sides = ("Black", "White")
+    max_plies = 512
+
+    def __init__(self, root: str | None = None) -> None:
+        """Errors: PositionError for a SFEN that is no legal position."""
+        self._game = get_game("shogi")
+        self._line = self._game.initial() if root is None else self._game.parse_position(root)[0]
+        try:
+            self._other: _Cshogi | None = _Cshogi(self._sfen)
+        except ImportError:
+            self._other = None
+        self.judge = "az-engine's own rules" + (f" and {self._other.name}" if self._other else "")
+        self._legal = self._moves()
+
+    @property
+    def turn(self) -> int:
         """See Arbiter."""
-        game = chess.pgn.Game.from_board(self._board)
-        for name, value in headers.items():
-            game.headers[name] = value
-        game.headers["Result"] = ending.result
-        for node, thought in zip(game.mainline(), thoughts, strict=False):
-            node.comment = thought
-        game.end().comment = ", ".join(filter(None, [game.end().comment, ending.reason]))
-        return str(game)
+        return self._game.side_to_move(self._line[-1])
+
+    def push(self, move: str) -> None:
+        """See Arbiter. Errors also: AzError when cshogi judges otherwise."""
+        if move not in self._legal:
+            raise IllegalMoveError(f"{move!r} is not legal in {self._sfen}")
+        self._line = self._game.play(self._line, self._game.parse_move(self._line, move))
+        if self._other is not None:
+            self._other.push(move)
+        self._legal = self._moves()
+
+    def legal_moves(self) -> list[str]:
+        """See Arbiter."""
+        return sorted(self._legal)
+
+    def ending(self) -> Ending | None:
+        """See Arbiter. Errors: AzError when cshogi judges otherwise."""
+        if not self._legal:  # a loss in shogi, in check or not
+            return self.won_by(1 - self.turn, "checkmate", "mate")
+        outcome = self._game.outcome(self._line)
+        if self._other is not None:
+            self._compare("a repetition", outcome, self._other.outcome_by_repetition())
+        if outcome == RUNNING:
+            return None
+        if outcome == DRAW:
+            return Ending(0, "fourfold repetition", "repetition")
+        return self.won_by(self.turn if outcome == WIN else 1 - self.turn, "perpetual check", "perpetual check")
+
+    def can_declare(self) -> bool:
+        """See Arbiter."""
+        own = self._game.can_declare(self._line)
+        if self._other is not None:
+            self._compare("a declaration", own, self._other.can_declare())
+        return own
+
+    @property
+    def _sfen(self) -> str:
+        return self._game.format_position(self._line[-1])
+
+    def _moves(self) -> set[str]:
+        state = self._line[-1]
+        legal = {self._game.format_move(state, int(move)) for move in self._game.legal_moves(self._line)}
+        if self._other is not None:
+            self._compare("the legal moves", legal, self._other.legal_moves())
+        return legal
+
+    def _compare(self, what: str, own: object, other: object) -> None:
+        if own != other:
+            raise AzError(f"az-engine and cshogi disagree on {what} in {self._sfen}; please report this position")
 
 
-ARBITERS = {"chess": ChessArbiter}
+class _Cshogi:
+    """What cshogi says, with the rule of repetition counted here from its positions and checks.
+
+    (Its own ``is_draw`` already speaks at the second occurrence.)
+    """
+
+    def __init__(self, sfen: str) -> None:
+        """Errors: ImportError where it is not installed."""
+        import cshogi
+
+        self.name = f"cshogi {importlib.metadata.version('cshogi')}"
+        self._write = cshogi.move_to_usi
+        self._board = cshogi.Board(sfen)
+        self._places: list[str] = []  # board, side to move and hands
+        self._checks: list[bool] = []  # whether the side to move is in check
+        self._note()
+
+    def _note(self) -> None:
+        self._places.append(self._board.sfen().rsplit(" ", 1)[0])
+        self._checks.append(bool(self._board.is_check()))
+
+    def push(self, move: str) -> None:
+        """Play a legal move."""
+        self._board.push_usi(move)
+        self._note()
+
+    def legal_moves(self) -> set[str]:
+        """As USI writes them."""
+        return {self._write(move) for move in self._board.legal_moves}
+
+    def can_declare(self) -> bool:
+        """By the 27-point rule."""
+        return bool(self._board.is_nyugyoku())
+
+    def outcome_by_repetition(self) -> int:
+        """Outcome code for the side to move: who gave check with all its moves since the first occurrence loses.
+
+        RUNNING before the fourth occurrence; DRAW also when both sides did.
+        """
+        place, now = self._places[-1], len(self._places)
+        if self._places.count(place) < 4:
+            return RUNNING
+        first = self._places.index(place)
+        by_opponent, by_mover = (all(self._checks[first + k : now : 2]) for k in (2, 1))
+        if by_opponent == by_mover:
+            return DRAW
+        return WIN if by_opponent else LOSS
+
+
+ARBITERS: dict[str, type[ChessArbiter | ShogiArbiter]] = {"chess": ChessArbiter, "shogi": ShogiArbiter}
 
 
 def new_arbiter(game: str, root: str | None = None) -> Arbiter:

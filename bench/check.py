@@ -64,13 +64,13 @@ class Report:
         self.failed = True
         self._say("fail", "red", what, text)
 
-    def recipes(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """What to enter in each program."""
+    def recipes(self, game: str, pairs: Sequence[tuple[str, str]]) -> None:
+        """What to enter in each program that plays a game."""
         if self._as_json:
             for program, text in pairs:
                 print(json.dumps({"what": program, "status": "recipe", "text": text}), flush=True)
             return
-        self._console.print("\nReady. In your programs:")
+        self._console.print(f"\nReady for {game}. In your programs:")
         for program, text in pairs:
             self._console.print(f"  {program}\n      {text}", markup=False)
 
@@ -248,11 +248,11 @@ def main(args: argparse.Namespace) -> int:
             report.hint(name, f"no net inside this package; make one with az-engine train --game {name}")
     if not games:
         report.bad("nets", f"there is no net inside this package: {where.pip} install --force-reinstall az-engine")
-    protocols = sorted({get_game(name).protocol for name in games})
-    for protocol in protocols:
+    protocols = {name: get_game(name).protocol for name in games}
+    for protocol in protocols.values():
         check_command(report, protocol, where)
     if report.failed:
         return 1
-    for protocol in protocols:
-        report.recipes(recipes(protocol, where))
+    for name, protocol in protocols.items():
+        report.recipes(name, recipes(protocol, where))
     return 0

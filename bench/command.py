@@ -14,6 +14,7 @@ same run. --json prints one JSON object a line: what, value, unit and, where the
 examples:
   az-engine bench perft                        speed of the rules, beside Stockfish if it is installed
   az-engine bench perft --suite counts.jsonl   check known counts; exit status 1 when one is wrong
+  az-engine bench perft --game shogi           the rules of shogi, beside cshogi if it is installed
   az-engine bench rules --game go --size 19    the rules of Go on a large board
   az-engine bench tree                         the search without a net
   az-engine bench search --workers 1,2         the search with the net, beside onnxruntime alone
@@ -26,7 +27,11 @@ _BENCHES = {
     "eval": ("positions a second of the net alone", speed.add_eval_arguments, speed.evaluations),
     "search": ("positions a second of the search, beside the net alone", speed.add_search_arguments, speed.search),
     "selfplay": ("simulations per CPU-second of self-play", selfplay.add_arguments, selfplay.main),
-    "startup": ("process start to uciok and readyok, stop to bestmove", latency.add_startup_arguments, latency.startup),
+    "startup": (
+        "process start to greeting and readyok, stop to bestmove",
+        latency.add_startup_arguments,
+        latency.startup,
+    ),
     "memory": ("resident memory in minutes of go infinite", latency.add_memory_arguments, latency.memory),
 }
 

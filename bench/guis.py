@@ -8,7 +8,7 @@ from .installation import Installation
 
 
 def recipes(protocol: str, where: Installation) -> list[tuple[str, str]]:
-    """Pairs of program and what to enter there, for games that are played over ``protocol`` ("uci")."""
+    """Pairs of program and what to enter there, for games that are played over ``protocol``: "uci", "usi"."""
     terminal = ("a terminal", f"{where.command} {protocol}")
     executable = where.executable(protocol)
     if executable is None:
@@ -24,5 +24,20 @@ def recipes(protocol: str, where: Installation) -> list[tuple[str, str]]:
         ("lichess-bot", f'config.yml, under engine:  dir: "{executable.parent}"  name: "{command}"  protocol: "uci"'),
         ("python-chess", f"chess.engine.SimpleEngine.popen_uci({path!r})"),
     ]
-    programs = {"uci": uci}
+    usi = [
+        ("ShogiGUI, BanksiaGUI", f"add an engine with the file {path} (USI)"),
+        ("Shogidokoro", f"Engine management > Add: {path}"),
+        ("ShogiHome", f"Engine settings > Add: {path}"),
+        ("shogiarena", f'an engine file of two lines:  name: "az-engine"  and  engine_path: "{path}"'),
+        ("cshogi's match tool", f"python -m cshogi.cli {word} OTHER_ENGINE --games 20 --byoyomi 1000 --csa games"),
+        ("cshogi", f"cshogi.usi.Engine({path!r})"),
+    ]
+    gtp = [
+        ("Sabaki", f"Engines > Show Engines Sidebar > Manage Engines > Add: path {path}, no arguments"),
+        ("GoGui", f"Program > New Program: command {word}"),
+        ("q5Go", f"Settings > Preferences > Computer Go > New: executable {path}"),
+        ("Lizzie", f'config.txt, under leelaz:  "engine-command": "{path}"'),
+        ("gogui-twogtp", f"gogui-twogtp -black {word} -white 'gnugo --mode gtp' -size 9 -komi 7 -games 20 -sgffile go"),
+    ]
+    programs = {"uci": uci, "usi": usi, "gtp": gtp}
     return [*programs.get(protocol, []), terminal]

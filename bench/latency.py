@@ -15,6 +15,7 @@ from pathlib import Path
 
 from ..engine.errors import EngineProcessError, OptionError
 from ..engine.games import get_game
+from ..protocols.client import client_of
 from .measure import Measurement, percentile, show
 from .process import EngineProcess
 
@@ -24,6 +25,7 @@ _PERMILLE_FULL = 990  # hashfull from which memory counts as full
 
 def add_startup_arguments(parser: argparse.ArgumentParser) -> None:
     """How often."""
+    _add_net_argument(parser)
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="warm starts (default: %(default)s)")
     parser.add_argument("--stops", type=int, default=60, metavar="N", help="searches to stop (default: %(default)s)")
     parser.add_argument("--no-cold", action="store_true", help="leave out the start that compiles all kernels")
@@ -31,11 +33,12 @@ def add_startup_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_memory_arguments(parser: argparse.ArgumentParser) -> None:
     """How long and how much."""
+    _add_net_argument(parser)
     parser.add_argument(
         "--minutes", type=float, default=3.0, metavar="M", help="of `go infinite` (default: %(default)s)"
     )
-    parser.add_argument("--hash", type=int, default=64, metavar="MIB", help="the option Hash (default: %(default)s)")
-    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="a further option")
+    parser.add_argument("--hash", type=int, default=64, metavar="MIB", help="memory allowed (default: %(default)s)")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option to set")
 
 
 def startup(args: argparse.Namespace) -> int:
@@ -46,38 +49,47 @@ def startup(args: argparse.Namespace) -> int:
     return 0
 
 
-def _engine(game: str, environment: dict[str, str] | None = None) -> EngineProcess:
-    protocol = get_game(game).protocol
-    if protocol != "uci":
-        raise OptionError(f"the engine is timed over UCI, and {game} is played over {protocol.upper()}")
-    return EngineProcess([sys.executable, "-P", "-m", "az_engine", protocol], environment)
+def _add_net_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--net", metavar="FILE", help="an ONNX net (default: the net inside the package)")
+
+
+def _engine(args: argparse.Namespace, *flags: str, environment: dict[str, str] | None = None) -> EngineProcess:
+    """Our engine for a game, in the protocol it is played over."""
+    command = [sys.executable, "-P", "-m", "az_engine", get_game(args.game).protocol, *flags]
+    return EngineProcess([*command, "--weights-file", args.net] if args.net else command, environment)
+
+
+def _greeting(game: str) -> tuple[str, str]:
+    """The protocol's first word and the engine's answer to it. Errors: OptionError for a protocol not measured."""
+    return client_of(get_game(game).protocol).greeting
 
 
 def _startup(args: argparse.Namespace) -> Iterator[Measurement]:
-    _start(args.game)  # fills the kernel cache
+    _, greeted_by = _greeting(args.game)
+    _start(args)  # fills the kernel cache
     bare: list[float] = []
     starts: list[tuple[float, float, float]] = []
     for _ in range(args.rounds):
         start = time.perf_counter()
         subprocess.run([sys.executable, "-c", ""], check=True)
         bare.append(time.perf_counter() - start)
-        starts.append(_start(args.game))
+        starts.append(_start(args))
     python = statistics.median(bare)
     greeted, ready, moved = (statistics.median(times) for times in zip(*starts, strict=True))
     how = f"from the start of the process, median of {args.rounds}"
-    yield Measurement("uciok", greeted, "s", "python that does nothing", python, note=how)
+    yield Measurement(greeted_by, greeted, "s", "python that does nothing", python, note=how)
     yield Measurement("readyok, warm", ready, "s", "python that does nothing", python, note=how)
     yield Measurement("first move, warm", moved, "s", note=f"go nodes 1, {how}")
     if not args.no_cold:
         with tempfile.TemporaryDirectory() as cache:
             environment = os.environ | {"AZ_ENGINE_CACHE": cache}
             said: list[str] = []
-            seconds = _start(args.game, environment, said)[1]
+            seconds = _start(args, environment, said)[1]
         told = sum("compil" in line for line in said)
         yield Measurement(
             "readyok, cold", seconds, "s", note=f"empty kernel cache; {told} info strings while compiling"
         )
-    stops = _stop_times(args.game, args.stops)
+    stops = _stop_times(args)
     how = f"go infinite in {args.stops} positions, stopped after 20 to 300 ms"
     for percent in (50, 95, 100):
         name = {50: "median", 95: "95th percentile", 100: "worst"}[percent]
@@ -85,12 +97,13 @@ def _startup(args: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def _start(
-    game: str, environment: dict[str, str] | None = None, said: list[str] | None = None
+    args: argparse.Namespace, environment: dict[str, str] | None = None, said: list[str] | None = None
 ) -> tuple[float, float, float]:
-    """Seconds from a process's start to uciok, readyok and its first bestmove. Errors: EngineProcessError."""
-    with _engine(game, environment) as process:
-        process.send("uci")
-        greeted, _ = process.until("uciok", _PATIENCE)
+    """Seconds from a process's start to its greeting, readyok and first bestmove. Errors: EngineProcessError."""
+    hello, greeted_by = _greeting(args.game)
+    with _engine(args, environment=environment) as process:
+        process.send(hello)
+        greeted, _ = process.until(greeted_by, _PATIENCE)
         process.send("isready")
         ready, _ = process.until("readyok", _PATIENCE, None if said is None else said.append)
         process.send("position startpos")
@@ -99,15 +112,15 @@ def _start(
         return greeted - process.started, ready - process.started, moved - process.started
 
 
-def _stop_times(game: str, count: int) -> list[float]:
+def _stop_times(args: argparse.Namespace) -> list[float]:
     """Seconds from `stop` to `bestmove`, in positions of random games. Errors: EngineProcessError."""
     rng = random.Random(0)
-    rules = get_game(game)
+    rules = get_game(args.game)
     times = []
-    with _engine(game) as process:
+    with _engine(args) as process:
         process.send("isready")
         process.until("readyok", _PATIENCE)
-        for _ in range(count):
+        for _ in range(args.stops):
             line = rules.initial()
             moves: list[str] = []
             for _ in range(rng.randrange(40)):
@@ -123,6 +136,8 @@ def _stop_times(game: str, count: int) -> list[float]:
             start = time.perf_counter()
             process.send("stop")
             arrival, _ = process.until("bestmove", _PATIENCE)
+            if arrival < start:
+                raise EngineProcessError(f"{process.name} answered `go infinite` before `stop`")
             times.append(arrival - start)
     return times
 
@@ -136,9 +151,9 @@ def memory(args: argparse.Namespace) -> int:
 
 
 def _memory(args: argparse.Namespace) -> Iterator[Measurement]:
-    with _engine(args.game) as process:
-        process.send("uci")
-        for option in [f"Hash={args.hash}", *args.option]:
+    with _engine(args, "--hash", str(args.hash)) as process:
+        process.send(_greeting(args.game)[0])
+        for option in args.option:
             name, _, value = option.partition("=")
             process.send(f"setoption name {name} value {value}")
         process.send("isready")
@@ -167,7 +182,7 @@ def _memory(args: argparse.Namespace) -> Iterator[Measurement]:
         end = _resident(process.pid)
         process.send("stop")
         process.until("bestmove", _PATIENCE)
-    yield Measurement("resident before go", before, "MiB", note=f"Hash {args.hash}")
+    yield Measurement("resident before go", before, "MiB", note=f"{args.hash} MiB allowed")
     when = "never full" if full_at is None else f"full after {full_at:.0f} s"
     yield Measurement(
         "resident at full", at_full, "MiB", note=f"{when}; the engine said: {'; '.join(said) or 'nothing'}"

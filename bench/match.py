@@ -9,9 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import queue
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -25,17 +23,23 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from ..engine.errors import EngineProcessError, IllegalMoveError, OptionError
+from ..engine.files import write_atomically
+from ..engine.games import get_game
 from ..engine.limits import Limits
-from ..protocols.client import EngineDied, EngineMisbehaved, EngineStalled, UciClient
-from .arbiter import ARBITERS, Ending, Result, new_arbiter
+from ..engine.record import Reason, Record, format_games
+from ..protocols.client import Answer, UciClient, client_of
+from ..protocols.pipes import EngineDied, EngineMisbehaved, EngineStalled
+from .arbiter import ARBITERS, Arbiter, Ending, new_arbiter
 from .elo import MatchScore
 from .openings import OPENINGS_HELP, Opening, choose_openings
 from .players import SPEC_HELP, MoveLimit, PlayerSpec, parse_clock, parse_spec
 
 HELP = f"""\
 Let two engines, A and B, play each other, and print A's result with its Elo difference and 95 % interval. Every opening
-is played with both colours. Losses on time, illegal moves, crashes and stalls are counted apart. The arbiter (in chess
-python-chess) ends games at mate, stalemate, insufficient material, the third repetition and 50 moves without progress.
+is played with both colours. Losses on time, illegal moves, crashes and stalls are counted apart. An arbiter ends games:
+in chess (python-chess) at mate, stalemate, insufficient material, the third repetition and 50 moves without progress;
+in shogi (our own rules, checked against cshogi where it is installed) at mate, at the fourth repetition, which a
+perpetual checker loses, at a resignation and at a declaration by the 27-point rule.
 
 A player (SPEC) is
 {SPEC_HELP}
@@ -44,13 +48,13 @@ examples:
   az-engine match -A default -B uniform --games 20 --nodes 200
   az-engine match -A "default nodes=400" --games 100 --out runs/against-1350 \\
       -B "cmd=stockfish option.UCI_LimitStrength=true option.UCI_Elo=1350 nodes=2000"
-  az-engine match -A default -B "net=other.onnx" --games 100 --tc 10+0.1 --concurrency 2"""
+  az-engine match -A default -B "net=other.onnx" --games 100 --tc 10+0.1 --concurrency 2
+  az-engine match --game shogi -A default -B "cmd=fairy-stockfish" --games 20 --byoyomi 1000 --out runs/shogi"""
 
 _FLAG_MS = 1.0  # overstep of a clock that is still rounding
 _HOUR_MS = 3_600_000  # shown on the clock of a player without one
 _READY_S = 60.0  # an engine may compile or load at the first isready
 _UNTIMED_S = 300.0  # after which a move without a limit of time counts as a stall
-_RESULTS: tuple[Result, Result] = ("1-0", "0-1")
 
 FaultKind = Literal["time loss", "illegal move", "crash", "stall"]
 FAULTS: tuple[FaultKind, ...] = get_args(FaultKind)
@@ -61,6 +65,7 @@ _KINDS: dict[type[EngineProcessError], FaultKind] = {
     EngineStalled: "stall",
     EngineMisbehaved: "illegal move",
 }
+_REASONS: dict[FaultKind, Reason] = {"time loss": "time", "illegal move": "illegal move"}  # in records; else "forfeit"
 T = TypeVar("T")
 
 
@@ -83,14 +88,12 @@ class Game:
     moves: tuple[str, ...]  # from the root on, opening included
     fault: FaultKind | None
     at_fault: int | None  # 0 = A, 1 = B
-    text: str  # the record, PGN for chess
+    record: Record
 
     @property
     def points(self) -> float:
         """A's points."""
-        if self.ending.result == "1/2-1/2":
-            return 0.5
-        return float(_RESULTS.index(self.ending.result) == self.first)
+        return 0.5 + 0.5 * self.ending.result * (-1 if self.first else 1)
 
 
 @dataclass(slots=True)
@@ -101,7 +104,7 @@ class Match:
     players: tuple[PlayerSpec, PlayerSpec]
     openings: Sequence[Opening]  # one for each pair of games
     games: int
-    max_plies: int = 600
+    max_plies: int | None = None  # then a game is a draw; None: what is usual in the game
     margin_ms: float = 0.0
     directory: Path | None = None
     finished: list[Game] = field(default_factory=list)
@@ -168,40 +171,71 @@ class Match:
         for move in opening.moves:
             arbiter.push(move)
         moves = list(opening.moves)
-        thoughts = [""] * len(moves)
-        limits = [player.limit for player in self.players]
-        left = [float(limit.base_ms or 0) for limit in limits]
+        times: list[float | None] = [None] * len(moves)
+        comments = [""] * (len(moves) + 1)
+        left = [float(limit.base_ms or 0) for limit in self._limits]
+        if self._client.increment_first:
+            left = [ms + limit.increment_ms for ms, limit in zip(left, self._limits, strict=True)]
+        longest = self.max_plies or arbiter.max_plies
         fault: PlayerFault | None = None
         ending = arbiter.ending()
         mover = first
         try:
             for mover in (0, 1):
-                self._ask(mover, seats, UciClient.new_game)
+                self._ask(mover, seats, lambda player: player.new_game())
             while ending is None:
                 mover = arbiter.turn ^ first
-                wanted = self._limits(limits, left, first, mover)
+                wanted = self._wanted(left, first, mover)
                 answer = self._ask(mover, seats, lambda player: player.play(opening.root, moves, wanted))  # noqa: B023
                 self._charge(mover, left, 1000 * answer.seconds)
-                try:
-                    arbiter.push(answer.move or "(none)")
-                except IllegalMoveError as error:
-                    raise PlayerFault("illegal move", str(error)) from None
-                moves.append(answer.move or "")
-                thoughts.append(f"{answer.seconds:.3f} s")
-                ending = arbiter.ending()
-                if ending is None and len(moves) >= self.max_plies:
-                    ending = Ending("1/2-1/2", f"stopped after {self.max_plies} plies")
+                ending = _obey(arbiter, answer)
+                if answer.move is not None:
+                    moves.append(answer.move)
+                    times.append(answer.seconds)
+                    comments.append(_thought(answer))
+                if ending is None and len(moves) >= longest:
+                    ending = Ending(0, f"stopped after {longest} plies", "maximum moves")
         except PlayerFault as failure:
             fault = failure
-            ending = Ending(_RESULTS[mover ^ first ^ 1], f"{self.players[mover].name}: {failure.kind}, {failure}")
+            words = f"{self.players[mover].name}: {failure.kind}, {failure}"
+            ending = arbiter.won_by(mover ^ first ^ 1, words, _REASONS.get(failure.kind, "forfeit"))
         assert ending is not None
+        self._tell_result(seats, ending.result * (-1 if first else 1))
         headers = {"Event": "az-engine match", "Date": datetime.now(UTC).strftime("%Y.%m.%d"), "Round": str(number + 1)}
         for side, index in zip(arbiter.sides, (first, 1 - first), strict=True):
-            headers |= {side: self.players[index].name, f"{side}Limit": str(limits[index])}
+            headers[f"{side}Limit"] = str(self._limits[index])
         headers |= {"Opening": opening.name, "Termination": "normal" if fault is None else fault.kind}
-        text = arbiter.record(headers, ending, thoughts)
+        comments[-1] = ", ".join(filter(None, (comments[-1], ending.words)))
+        record = Record(
+            tuple(moves),
+            opening.root,
+            ending.result,
+            ending.reason,
+            (self.players[first].name, self.players[1 - first].name),
+            tuple(times),
+            tuple(comments),
+            headers,
+        )
         kind, at_fault = (None, None) if fault is None else (fault.kind, mover)
-        return Game(number, first, opening, ending, tuple(moves), kind, at_fault, text)
+        return Game(number, first, opening, ending, tuple(moves), kind, at_fault, record)
+
+    @property
+    def _client(self) -> type[UciClient]:
+        return client_of(get_game(self.game).protocol)
+
+    @property
+    def _limits(self) -> list[MoveLimit]:
+        return [player.limit for player in self.players]
+
+    def _tell_result(self, seats: list[UciClient | None], result: int) -> None:
+        """Tell both players; ``result`` is A's. One that fails at this leaves its seat and loses nothing."""
+        for index, own in enumerate((result, -result)):
+            player = seats[index]
+            try:
+                if player is not None:
+                    player.game_over({1: "win", 0: "draw", -1: "lose"}[own])
+            except EngineProcessError:
+                seats[index] = None
 
     def _ask(self, index: int, seats: list[UciClient | None], question: Callable[[UciClient], T]) -> T:
         """Have a seated player do something; one whose process is gone loses its seat.
@@ -212,7 +246,7 @@ class Match:
         if player is None:
             spec = self.players[index]
             try:
-                player = UciClient(spec.command, spec.options, ready_s=_READY_S, endless_s=_UNTIMED_S)
+                player = self._client(spec.command, spec.options, ready_s=_READY_S, endless_s=_UNTIMED_S)
             except EngineProcessError as error:
                 raise EngineProcessError(f"player {spec.name} does not start: {error}") from error
             seats[index] = player
@@ -222,9 +256,9 @@ class Match:
             seats[index] = None
             raise PlayerFault(_KINDS[type(error)], str(error)) from error
 
-    def _limits(self, limits: Sequence[MoveLimit], left: Sequence[float], first: int, mover: int) -> Limits:
+    def _wanted(self, left: Sequence[float], first: int, mover: int) -> Limits:
         """What the player to move is told: its own limit, and both clocks when one of the players has one."""
-        own = limits[mover]
+        limits, own = self._limits, self._limits[mover]
         if all(limit.base_ms is None for limit in limits):
             return Limits(nodes=own.nodes, depth=own.depth, movetime=own.movetime_ms)
         shown = [round(ms) if limit.base_ms is not None else _HOUR_MS for ms, limit in zip(left, limits, strict=True)]
@@ -235,6 +269,7 @@ class Match:
             movetime=own.movetime_ms,
             time=(shown[first], shown[1 - first]),
             increment=(increments[first], increments[1 - first]),
+            byoyomi=own.byoyomi_ms,
         )
 
     def _charge(self, mover: int, left: list[float], spent_ms: float) -> None:
@@ -243,15 +278,21 @@ class Match:
         if limit.base_ms is None:
             return
         left[mover] -= spent_ms
-        self.worst_overstep_ms = max(self.worst_overstep_ms, -left[mover])
-        if left[mover] < -max(self.margin_ms, _FLAG_MS):
-            raise PlayerFault("time loss", f"{-left[mover]:.0f} ms over its time")
+        over = -left[mover] - limit.byoyomi_ms
+        self.worst_overstep_ms = max(self.worst_overstep_ms, over)
+        if over > max(self.margin_ms, _FLAG_MS):
+            raise PlayerFault("time loss", f"{over:.0f} ms over its time")
         left[mover] = max(left[mover], 0.0) + limit.increment_ms
 
     def _write(self, game: Game) -> None:
-        if self.directory is not None:
-            with (self.directory / "games.pgn").open("a", encoding="utf-8") as file:
-                file.write(game.text + "\n\n")
+        """Add the game to the file of all games, in the game's usual format."""
+        if self.directory is None:
+            return
+        form = get_game(self.game).record_formats[0]
+        path = self.directory / f"games{form.suffixes[0]}"
+        text = format_games([game.record], form)
+        with path.open("a", encoding="utf-8") as file:
+            file.write((form.between or "") * (file.tell() > 0) + text)
 
     def summary(self) -> dict[str, object]:
         """The result as JSON-ready values."""
@@ -270,12 +311,37 @@ class Match:
             "A": {"name": self.players[0].name, "limit": str(self.players[0].limit), "faults": dict(self.faults(0))},
             "B": {"name": self.players[1].name, "limit": str(self.players[1].limit), "faults": dict(self.faults(1))},
             "endings": dict(Counter(_kind_of_ending(game) for game in self.finished)),
+            "judge": new_arbiter(self.game).judge,
             "worst_overstep_ms": round(self.worst_overstep_ms, 1),
         }
 
 
+def _obey(arbiter: Arbiter, answer: Answer) -> Ending | None:
+    """Play what a player answered; the game's ending, if it ends. Errors: PlayerFault when the rules forbid it."""
+    if answer.resign:
+        return arbiter.won_by(1 - arbiter.turn, "resignation", "resignation")
+    if answer.win:
+        if not arbiter.can_declare():
+            raise PlayerFault("illegal move", "it declared a win without the right to")
+        return arbiter.won_by(arbiter.turn, "declaration", "declaration")
+    try:
+        arbiter.push(answer.move or "(none)")
+    except IllegalMoveError as error:
+        raise PlayerFault("illegal move", str(error)) from None
+    return arbiter.ending()
+
+
+def _thought(answer: Answer) -> str:
+    """What a player said of its move, for the record; from its own view."""
+    if not answer.lines:
+        return ""
+    best = answer.lines[0]
+    score = f"{best.cp:+d} cp" if best.cp is not None else f"mate {best.mate}"
+    return score if best.depth is None else f"{score}, depth {best.depth}"
+
+
 def _kind_of_ending(game: Game) -> str:
-    return game.fault or game.ending.reason
+    return game.fault or game.ending.words
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -289,25 +355,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     limits.add_argument("--nodes", "--visits", type=int, metavar="N", help="visits of the root; another engine's nodes")
     limits.add_argument("--movetime", type=int, metavar="MS", help="milliseconds")
     limits.add_argument("--tc", metavar="BASE+INC", help="a clock, in seconds: --tc 60+0.6")
+    limits.add_argument("--byoyomi", type=int, default=0, metavar="MS", help="for a move once the clock has run out")
     add("--openings", default="book", metavar="WHICH", help=f"{OPENINGS_HELP} (default: %(default)s)")
     add("--seed", type=int, default=0, help="of the choice and order of openings (default: %(default)s)")
     add("--concurrency", type=int, default=1, metavar="N", help="games at a time (default: %(default)s)")
     add("--margin", type=float, default=0.0, metavar="MS", help="by which a clock may be overstepped")
-    add("--max-plies", type=int, default=600, metavar="N", help="then a game is a draw (default: %(default)s)")
-    add("--out", type=Path, metavar="DIR", help="write games.pgn and result.json there")
+    usual = ", ".join(f"{game} {arbiter.max_plies}" for game, arbiter in ARBITERS.items())
+    add("--max-plies", type=int, metavar="N", help=f"then a game is a draw (default: {usual})")
+    add("--out", type=Path, metavar="DIR", help="write the games (PGN, CSA) and result.json there")
     add("--json", action="store_true", help="print the result as one JSON object")
 
 
 def main(args: argparse.Namespace) -> int:
     """Play the match; 0, or 130 when it was interrupted."""
     for name in ("games", "concurrency", "max_plies"):
-        if getattr(args, name) < 1:
+        if getattr(args, name) is not None and getattr(args, name) < 1:
             raise OptionError(f"--{name.replace('_', '-')} must be 1 or more")
-    common = MoveLimit(nodes=args.nodes, movetime_ms=args.movetime)
-    if args.tc:
-        base, increment = parse_clock(args.tc)
-        common = MoveLimit(args.nodes, None, args.movetime, base, increment)
-    players = (_with_limit(parse_spec(args.a), common, "A"), _with_limit(parse_spec(args.b), common, "B"))
+    base, increment = parse_clock(args.tc) if args.tc else (None, 0)
+    common = MoveLimit(args.nodes, None, args.movetime, base, increment, args.byoyomi)
+    protocol = get_game(args.game).protocol
+    players = (
+        _with_limit(parse_spec(args.a, protocol), common, "A"),
+        _with_limit(parse_spec(args.b, protocol), common, "B"),
+    )
+    if any(player.limit.byoyomi_ms for player in players) and not client_of(protocol).has_byoyomi:
+        raise OptionError(f"{args.game} has no byoyomi; give increments, for example --tc 60+0.6")
     if players[0].name == players[1].name:
         players = tuple(  # type: ignore[assignment]
             PlayerSpec(f"{p.name} ({letter})", p.command, p.options, p.limit)
@@ -319,7 +391,7 @@ def main(args: argparse.Namespace) -> int:
             args.out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OptionError(f"cannot write to {args.out}: {error.strerror}; choose another --out") from None
-        if (args.out / "games.pgn").exists():
+        if any(args.out.glob("games.*")):
             raise OptionError(f"{args.out} holds a match already; choose another --out")
     match = Match(args.game, players, openings, args.games, args.max_plies, args.margin, args.out)
     started = time.monotonic()
@@ -332,7 +404,7 @@ def main(args: argparse.Namespace) -> int:
             interrupted = False
     summary = {**match.summary(), "seconds": round(time.monotonic() - started, 1)}
     if args.out is not None:
-        _write_whole(args.out / "result.json", json.dumps(summary, indent=2) + "\n")
+        write_atomically(args.out / "result.json", (json.dumps(summary, indent=2) + "\n").encode())
     if args.json:
         print(json.dumps(summary))
     else:
@@ -350,7 +422,9 @@ def _with_limit(player: PlayerSpec, common: MoveLimit, letter: str) -> PlayerSpe
     if player.limit.given:
         return player
     if not common.given:
-        raise OptionError(f"player {letter} has no limit; give --nodes, --movetime or --tc, or nodes=N in its SPEC")
+        raise OptionError(
+            f"player {letter} has no limit; give --nodes, --movetime, --tc or --byoyomi, or nodes=N in its SPEC"
+        )
     return PlayerSpec(player.name, player.command, player.options, common)
 
 
@@ -363,16 +437,8 @@ def _show(match: Match) -> None:
         points = Counter(game.points for game in match.finished if game.first == first)
         print(f"A moving {turn}: +{points[1.0]} ={points[0.5]} -{points[0.0]}")
     endings = Counter(_kind_of_ending(game) for game in match.finished)
+    print(f"judged by {new_arbiter(match.game).judge}")
     print("endings: " + ", ".join(f"{reason} {count}" for reason, count in endings.most_common()))
     if any(player.limit.base_ms is not None for player in match.players):
         print(f"worst overstep of a clock: {match.worst_overstep_ms:.0f} ms")
     print(f"result of A: {match.score()}")
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is there whole or not at all."""
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    Path(file.name).replace(path)

@@ -18,6 +18,7 @@ from typing import Protocol
 from ..engine.errors import AzError, DataError, EngineProcessError, OptionError
 from ..engine.games import get_game
 from ..engine.games.base import Game, State
+from ..protocols.client import client_of
 from .measure import Measurement, show
 from .process import EngineProcess
 
@@ -25,7 +26,6 @@ ROUNDS = 3
 DEFAULT_DEPTHS = {"chess": 6, "shogi": 5}  # some seconds; another game: 4
 PROGRAMS = {"chess": "stockfish"}  # peers that answer `go perft N`, looked for on PATH and in /usr/games
 _PEER_SECONDS = 600.0
-_POSITION = {"uci": "position fen", "usi": "position sfen"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,10 +76,17 @@ class ProgramPeer:
     """An engine that answers ``go perft N``."""
 
     def __init__(self, command: list[str], protocol: str) -> None:
-        """Errors: EngineProcessError when it cannot be started."""
+        """Errors: EngineProcessError when it cannot be started or does not greet; OptionError for its protocol."""
+        client = client_of(protocol)
+        self._position = f"position {client.notation}"
         self._process = EngineProcess(command)
         self.name = f"{self._process.name}, timed from `go perft` to its answer"
-        self._position = _POSITION.get(protocol, "position")
+        try:
+            self._process.send(client.greeting[0])
+            self._process.until(client.greeting[1], _PEER_SECONDS)
+        except EngineProcessError:
+            self._process.close()
+            raise
 
     def count(self, position: str, depth: int) -> tuple[int, float]:
         """See :class:`Peer`."""

@@ -14,11 +14,12 @@ SPEC_HELP = """\
   default           this engine with the net inside the package
   uniform           this engine without a net
   net=FILE.onnx     this engine with that net
-  cmd=PROGRAM       any UCI engine; with arguments cmd="PROGRAM ARGUMENTS"
+  cmd=PROGRAM       any engine that speaks the game's protocol (UCI, USI); with arguments cmd="PROGRAM ARGUMENTS"
 and behind it, separated by blanks:
   name=TEXT         what to call it
   option.NAME=VALUE an option of the engine; with blanks "option.Move Overhead=50"
-  nodes=N, depth=N, movetime=MS, tc=BASE+INCREMENT in seconds: a limit of its own"""
+  nodes=N, depth=N, movetime=MS, tc=BASE+INCREMENT in seconds, byoyomi=MS: a limit of its own"""
+_NUMBERS = {"nodes": "nodes", "depth": "depth", "movetime": "movetime_ms", "byoyomi": "byoyomi_ms"}
 _KINDS = "a player is default, uniform, net=FILE or cmd=PROGRAM, see az-engine match --help"
 
 
@@ -30,7 +31,15 @@ class MoveLimit:
     depth: int | None = None
     movetime_ms: int | None = None
     base_ms: int | None = None  # on the clock at the start
-    increment_ms: int = 0
+    increment_ms: int = 0  # for every move
+    byoyomi_ms: int = 0  # for a move once the clock has run out
+
+    def __post_init__(self) -> None:
+        """A clock with byoyomi alone begins at 0. Errors: OptionError for byoyomi and increments at once."""
+        if self.byoyomi_ms and self.increment_ms:
+            raise OptionError("a clock has byoyomi or increments, not both: leave one out")
+        if self.byoyomi_ms and self.base_ms is None:
+            object.__setattr__(self, "base_ms", 0)
 
     @property
     def given(self) -> bool:
@@ -45,7 +54,9 @@ class MoveLimit:
             parts.append(f"depth {self.depth}")
         if self.movetime_ms is not None:
             parts.append(f"{self.movetime_ms} ms a move")
-        if self.base_ms is not None:
+        if self.byoyomi_ms:
+            parts.append(f"{(self.base_ms or 0) / 1000:g} s and {self.byoyomi_ms} ms byoyomi")
+        elif self.base_ms is not None:
             parts.append(f"{self.base_ms / 1000:g}+{self.increment_ms / 1000:g} s")
         return ", ".join(parts) or "no limit"
 
@@ -75,8 +86,8 @@ def parse_clock(text: str) -> tuple[int, int]:
     return base_ms, increment_ms
 
 
-def parse_spec(text: str) -> PlayerSpec:
-    """Read a SPEC (see ``SPEC_HELP``).
+def parse_spec(text: str, protocol: str) -> PlayerSpec:
+    """Read a SPEC (see ``SPEC_HELP``) for a game that is played over ``protocol``.
 
     Errors: OptionError naming the word that is wrong.
     """
@@ -91,10 +102,9 @@ def parse_spec(text: str) -> PlayerSpec:
     for word in words:
         key, equals, value = word.partition("=")
         if word in ("default", "uniform") or key == "net":
-            command = (sys.executable, "-P", "-m", "az_engine", "uci")
-            weights = {"default": "", "uniform": "uniform"}.get(word, value)
-            if weights:
-                options["WeightsFile"] = weights if word == "uniform" else str(Path(weights).resolve())
+            weights = {"default": "", "uniform": "uniform"}.get(word) if key != "net" else str(Path(value).resolve())
+            command = (sys.executable, "-P", "-m", "az_engine", protocol)
+            command += ("--weights-file", weights) if weights else ()
             name = name or (Path(value).stem if key == "net" else f"az-engine {word}")
         elif not equals:
             raise OptionError(f"player {text!r}: {word!r} is not understood; {_KINDS}")
@@ -107,10 +117,10 @@ def parse_spec(text: str) -> PlayerSpec:
             options[key.removeprefix("option.")] = value
         elif key == "tc":
             limit["base_ms"], limit["increment_ms"] = parse_clock(value)
-        elif key in ("nodes", "movetime", "depth"):
+        elif key in _NUMBERS:
             if not value.isdecimal() or int(value) < 1:
                 raise OptionError(f"player {text!r}: {key} must be a whole number of 1 or more, not {value!r}")
-            limit["movetime_ms" if key == "movetime" else key] = int(value)
+            limit[_NUMBERS[key]] = int(value)
         else:
             raise OptionError(f"player {text!r}: {word!r} is not understood; {_KINDS}")
     if not command:

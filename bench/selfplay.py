@@ -45,7 +45,7 @@ class _Playing:
 
     def __init__(self, game: Game, evaluator: OnnxEvaluator, args: argparse.Namespace, cache_mb: int) -> None:
         config = SelfPlayConfig(
-            games=args.games, visits=args.visits, gumbel=args.gumbel, max_moves=_longest(game), cache_mb=cache_mb
+            games=args.games, visits=args.visits, gumbel=args.gumbel, max_moves=game.longest_game, cache_mb=cache_mb
         )
         self._selfplay = SelfPlay(game, evaluator, config, seed=1)
         self.play(0.5)  # loads the kernels
@@ -61,12 +61,6 @@ class _Playing:
         after = (playing.simulations, playing.evaluations, playing.positions)
         simulations, evaluations, moves = ((b - a) / elapsed for a, b in zip(before, after, strict=True))
         return simulations, evaluations, moves
-
-
-def _longest(game: Game) -> int:
-    """The papers' caps: 722 moves of Go on 19 x 19, 512 in chess and shogi."""
-    _, height, width = game.planes
-    return 2 * height * width if game.protocol == "gtp" else 512
 
 
 def _speed(game: Game, args: argparse.Namespace) -> Iterator[Measurement]:

@@ -81,7 +81,7 @@ def _tree(game: Game, simulations: int, rounds: int) -> Iterator[Measurement]:
     _grow(game, line, 100, Tree(1 << 20))  # loads the kernels
     speeds = []
     for _ in range(rounds):
-        grown = Tree(_MEMORY)
+        grown = Tree(_MEMORY, game.branching)
         start = time.perf_counter()
         _grow(game, line, simulations, grown)
         speeds.append(simulations / (time.perf_counter() - start))
@@ -157,10 +157,10 @@ def _search_speed(
 ) -> float:
     """A fresh search's positions evaluated a second; with a cache its simulations a second."""
     counting = _Counting(evaluator)
-    cache = PositionCache(_MEMORY // 16) if cached else None
+    cache = PositionCache(_MEMORY // 16, game.branching) if cached else None
     running = Search(
         game,
-        Tree(_MEMORY),
+        Tree(_MEMORY, game.branching),
         counting,
         SearchParams(smart_pruning=False),
         game.window(line),

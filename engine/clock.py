@@ -28,10 +28,11 @@ _LEAST_COST_MS = 10.0  # of a move that was not thought about at all, overhead o
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Seconds for one move; 0 <= optimum <= maximum. Both 0 means: answer with the first legal move at hand."""
+    """Seconds for one move; minimum <= optimum <= maximum. All 0 means: answer with the first legal move at hand."""
 
     optimum: float
     maximum: float
+    minimum: float = 0.0  # not to be undercut by a search whose best move can no longer change
 
     def allowed(self, instability: float = 0.0) -> float:
         """Seconds to spend; ``instability`` in [0, 1] says how likely more time changes the move (0: not at all)."""
@@ -83,18 +84,23 @@ def budget(
     side: int,
     ply: int,
     *,
+    typical_moves: float,
     overhead_ms: float = 30.0,
+    last_overhead_ms: float | None = None,
+    minimum_ms: float = 0.0,
     ponder: bool = False,
-    typical_moves: float = 45.0,
 ) -> Budget | None:
     """Seconds for the move of ``side`` (0 first player, 1 second), or ``None`` when no time was given.
 
     Negative times count as zero. A clock given for the opponent alone is taken as none left for us: better an instant
     move than a lost game. With ``limits.ponder`` the result holds from the ponder hit on.
 
-    ply: half moves played so far. overhead_ms: what each move loses between our answer and the stopped clock.
-    ponder: whether the GUI ponders, so that the opponent's time is ours too. typical_moves: median length of a game,
-    in moves of one player (chess 45).
+    ply: half moves played so far. typical_moves: median length of a game, in moves of one player.
+    overhead_ms: what a move loses between our answer and the stopped clock on average; last_overhead_ms: at worst, so
+    that much is kept on the clock (None: the average), but never more than half of a byoyomi: delays beyond it would
+    lose every game, whatever the engine does, and a delay set too large must not make it play without thinking.
+    minimum_ms: least time for a move, as far as the maximum allows. ponder: whether the GUI ponders, so that the
+    opponent's time is ours too.
     """
     if limits.infinite:
         return None
@@ -104,28 +110,34 @@ def budget(
         seconds = max(given - overhead_ms, given / 2.0) / 1000.0
         found.append(Budget(seconds, seconds))
     if any(t is not None for t in limits.time) or limits.byoyomi > 0:
-        found.append(_clock_budget(limits, side, ply, overhead_ms, ponder, typical_moves))
+        last = overhead_ms if last_overhead_ms is None else max(last_overhead_ms, overhead_ms)
+        clock = _clock_budget(limits, side, ply, overhead_ms, last, ponder, typical_moves)
+        minimum = min(max(minimum_ms, 0.0) / 1000.0, clock.maximum)
+        found.append(Budget(max(clock.optimum, minimum), clock.maximum, minimum))
     return min(found, key=lambda b: b.maximum, default=None)
 
 
 def _clock_budget(
-    limits: Limits, side: int, ply: int, overhead_ms: float, ponder: bool, typical_moves: float
+    limits: Limits, side: int, ply: int, overhead_ms: float, last_overhead_ms: float, ponder: bool, typical_moves: float
 ) -> Budget:
     left = float(max(limits.time[side] or 0, 0))
     increment = float(max(limits.increment[side], 0))
     moves = max(moves_to_go(max(ply, 0), typical_moves), 1.0)
     costly = max(moves, _LONG_GAME)
     if limits.movestogo is not None and limits.movestogo > 0:
-        moves, costly = min(moves, float(limits.movestogo)), min(costly, float(limits.movestogo))
+        # the game may well outlive the median: all the moves to the time control have to be paid for
+        moves, costly = min(moves, float(limits.movestogo)), min(2.0 * costly, float(limits.movestogo))
 
-    reserve = overhead_ms + _SAFETY_MS
+    byoyomi = float(max(limits.byoyomi, 0))
+    reserve = (min(last_overhead_ms, left + byoyomi / 2.0) if byoyomi else last_overhead_ms) + _SAFETY_MS
     main = max(left - reserve, 0.0)  # what this move could take of the clock
-    free = max(limits.byoyomi - max(reserve - left, 0.0), 0.0)  # byoyomi cannot be saved for later moves
+    free = max(byoyomi - max(reserve - left, 0.0), 0.0)  # byoyomi cannot be saved for later moves
 
-    # Every later move brings its increment and loses its overhead. When the overheads alone would use up the clock, a
-    # sixth of an even share is spent: little, and never more than the clock has.
-    spare = main + (moves - 1.0) * increment - (costly - 1.0) * max(overhead_ms, _LEAST_COST_MS)
-    share = max(spare / moves, main / (6.0 * moves))
+    # Every later move brings its increment and loses its overhead. When the overheads as they were set would use up the
+    # clock, a sixth of an even share of what their least leaves is spent: little, and never more than the clock has.
+    later = costly - 1.0
+    spare = main + (moves - 1.0) * increment - later * max(overhead_ms, _LEAST_COST_MS)
+    share = max(spare / moves, (main - later * _LEAST_COST_MS) / (6.0 * moves), 0.0)
     largest = max(_LARGEST_SHARE, min(_LAST_SHARE, 1.6 / moves))
     optimum = min(share * (_PONDER_BONUS if ponder else 1.0), largest * main)
     maximum = max(optimum, min(optimum * _STRETCH, largest * main, largest * spare))

@@ -17,10 +17,15 @@ import numpy as np
 from . import jit
 from .cache import PositionCache
 from .errors import IllegalMoveError, NetError, OptionError, PositionError
-from .evaluator import Evaluator, UniformEvaluator, load_evaluator
+from .estimate import estimate
+from .evaluator import Evaluator, UniformEvaluator, load_evaluator, net_path, read_info
 from .games import get_game
 from .games.base import State
+from .games.outcome import WIN
+from .info import Estimate
 from .limits import Limits
+from .mate import MateSolver
+from .netfile import read_outline
 from .netinfo import NetInfo
 from .params import EngineOptions, SearchParams
 from .report import Report, final_line
@@ -30,6 +35,7 @@ from .thinking import OnDone, OnInfo, Task, Thinking
 from .tree import Tree
 
 _CACHE_SHARE = 1 / 16  # of the Hash memory that goes to the position cache
+_MATE_SHARE = 1 / 4  # of Hash, beside it, for the table of a mate search while it runs
 _CROWDED = 0.5  # a tree that is fuller than this drops what the game has left behind
 
 
@@ -42,11 +48,11 @@ class Engine:
         self.options = options or EngineOptions()
         self.net: NetInfo | None = None
         self.notes: list[str] = []  # what the user should know of the last ready(): provider, kernel cache
-        self._loaded: tuple[str, str, int] | None = None
+        self._loaded: tuple[str, str, int, tuple[int, int, int]] | None = None
         self._evaluator: Evaluator | None = None
         self._tree: Tree | None = None
         self._cache: PositionCache | None = None
-        self._memory = 0
+        self._memory = (0, 0.0)  # bytes that tree and cache were made for, and moves a position
         self._line: State | None = None  # the game up to the position to search ...
         self._moves: list[int] = []  # ... and the moves between its positions
         self._base: State | None = None  # the game up to the tree's base
@@ -93,10 +99,11 @@ class Engine:
                 on_progress(problem)
 
     def _load_net(self) -> None:
-        wanted = (self.options.weights_file, self.options.provider, self.options.batch_size)
+        game = get_game(self.game_name)
+        wanted = (self.options.weights_file, self.options.provider, self.options.batch_size, game.planes)
         if self._loaded == wanted:
             return
-        evaluator = load_evaluator(wanted[0], get_game(self.game_name), provider=wanted[1], batch_size=wanted[2])
+        evaluator = load_evaluator(wanted[0], game, provider=wanted[1], batch_size=wanted[2])
         self._evaluator, self._loaded, self.net = evaluator, wanted, evaluator.info
         note = getattr(evaluator, "note", "")
         if note:
@@ -104,13 +111,13 @@ class Engine:
         self._forget()
 
     def _make_tree(self) -> None:
-        memory = self.options.hash_mb << 20
-        if self._tree is None or self._memory != memory:
+        memory, branching = self.options.hash_mb << 20, get_game(self.game_name).branching
+        if self._tree is None or self._memory != (memory, branching):
             _refuse_too_much(self.options.hash_mb)
             self._tree = None  # the old one's memory is free before the new one's is asked for
-            self._tree = Tree(int(memory * (1 - _CACHE_SHARE)))
-            self._cache = PositionCache(int(memory * _CACHE_SHARE))
-            self._memory = memory
+            self._tree = Tree(int(memory * (1 - _CACHE_SHARE)), branching)
+            self._cache = PositionCache(int(memory * _CACHE_SHARE), branching)
+            self._memory = (memory, branching)
             self._base = None
 
     @property
@@ -130,6 +137,26 @@ class Engine:
         if self._cache is not None:
             self._cache.clear()
 
+    def sizes(self) -> tuple[int, ...]:
+        """Sizes of board that the net of the present options plays; empty: any. Reads the file, but loads no net.
+
+        Errors: NetError.
+        """
+        game = get_game(self.game_name)
+        path = net_path(self.options.weights_file, game)
+        return () if path is None else read_info(read_outline(path)[0], game).sizes
+
+    def resize(self, size: int) -> None:
+        """Play on another size of board from now on: no position is held, tree and cache are forgotten.
+
+        Not during a search. Errors: OptionError for a size that the game has not; nothing has changed then.
+        """
+        name = f"{get_game(self.game_name).name}{size}"
+        if get_game(name) is not get_game(self.game_name):
+            self.game_name, self._line = name, None
+            self._evaluator = self._loaded = self.net = None  # a net's input has the size of a board
+            self._forget()
+
     def set_position(self, root: str | None, moves: Sequence[str]) -> list[str]:
         """Hold the position after ``moves`` from ``root`` (None: the start position); returns notes on mended input.
 
@@ -144,6 +171,7 @@ class Engine:
             line, notes = game.parse_position(root, chess960=chess960)
         states = np.empty(len(moves) + 1, game.state_dtype)
         states[0] = line[-1]
+        self._apply_rules(states[:1])
         played = []
         for i, text in enumerate(moves):
             try:
@@ -155,6 +183,33 @@ class Engine:
         self._line, self._moves = states, played
         return notes
 
+    def _apply_rules(self, line: State) -> None:
+        options = self.options
+        get_game(self.game_name).set_rules(line, declaration=options.declaration, max_plies=options.max_plies)
+
+    def play(self, move: str) -> None:
+        """Hold the position after one move more. Not during a search.
+
+        Errors: PositionError without a position, IllegalMoveError; nothing has changed then.
+        """
+        line, game = self._held(), get_game(self.game_name)
+        played = game.parse_move(line, move)
+        self._line = game.play(line, played)
+        self._moves.append(played)
+
+    def undo(self) -> None:
+        """Take the last move back. Not during a search. Errors: PositionError when there is none."""
+        line = self._held()
+        if not self._moves:
+            raise PositionError("there is no move to take back")
+        self._line = line[:-1]
+        self._moves.pop()
+
+    def _held(self) -> State:
+        if self._line is None:
+            raise PositionError("no position is set; send a position first")
+        return self._line
+
     @property
     def position(self) -> str | None:
         """The position held, in the game's notation; None when there is none."""
@@ -162,16 +217,22 @@ class Engine:
 
     def legal_moves(self) -> list[str]:
         """Legal moves of the position held. Errors: PositionError when there is none."""
-        if self._line is None:
-            raise PositionError("no position is set; send a position first")
-        game, line = get_game(self.game_name), self._line
+        game, line = get_game(self.game_name), self._held()
         return [game.format_move(line[-1], int(m), chess960=self.options.chess960) for m in game.legal_moves(line)]
 
     def perft(self, depth: int) -> dict[str, int]:
         """Leaves of the legal move tree below each legal move. Blocks. Errors: PositionError without a position."""
-        if self._line is None:
-            raise PositionError("no position is set; send a position first")
-        return get_game(self.game_name).perft(self._line[-1], depth)
+        return get_game(self.game_name).perft(self._held()[-1], depth)
+
+    def estimate(self) -> Estimate | None:
+        """How the game is expected to end from the position held; None when the net does not say.
+
+        Blocks for one evaluation, or until the net is loaded. Errors: PositionError, NetError.
+        """
+        line = self._held()
+        self.ready()
+        assert self._evaluator is not None
+        return estimate(get_game(self.game_name), self._evaluator, line)
 
     @property
     def searching(self) -> bool:
@@ -215,9 +276,15 @@ class Engine:
         game = get_game(self.game_name)
         if line is None:
             return Task(None, None, self.options, (), None)
+        self._apply_rules(line)  # they may have been set after the position
+        if limits.solve:
+            memory = int(_MATE_SHARE * self.options.hash_mb * (1 << 20))
+            return Task(None, line, self.options, (), None, mate=MateSolver(game, line, memory))
         legal = game.legal_moves(line)
         if not len(legal):
             return Task(None, None, self.options, (), None, verdict=(final_line(game.outcome(line)),))
+        if game.can_declare(line):
+            return Task(None, None, self.options, (), None, verdict=(final_line(WIN),), win=True)
         messages: list[str] = []
         try:
             self.ready()

@@ -5,6 +5,7 @@
     │   └── IllegalMoveError    a move that is not legal where it was given
     ├── NetError                a network file that is missing, broken, hostile or for another game
     ├── OptionError             an option or configuration value out of its range
+    │   └── UnknownOptionError  an option that does not exist
     ├── DataError               a training record, data set or run directory that cannot be read
     └── EngineProcessError      an external engine that does not start, answer or obey its protocol
 
@@ -32,6 +33,10 @@ class NetError(AzError):
 
 class OptionError(AzError):
     """The option's name or value is not acceptable."""
+
+
+class UnknownOptionError(OptionError):
+    """There is no option of this name."""
 
 
 class DataError(AzError):

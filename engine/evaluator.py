@@ -29,6 +29,8 @@ from .trial import try_net
 Planes = NDArray[np.uint8]
 Output = tuple[NDArray[np.float32], NDArray[np.float32]]
 
+EXTRA = ("ownership", "score")  # what a net may say beside policy and value
+
 EMBEDDED = Path(__file__).parent.parent / "models" / "nets"
 _DRY_RUN_SECONDS = 20.0
 _BATCH_SECONDS = 0.012  # longest evaluation on a CPU: it delays the answer to stop
@@ -163,7 +165,10 @@ class OnnxEvaluator:
         self._provider = provider
         self._width = int(np.prod(game.planes))
         self._shape = game.planes
+        self._actions = game.num_actions
         self._outputs = ["policy", self.info.value_head]
+        given = {output.name for output in outline.outputs}
+        self.extra = tuple(name for name in EXTRA if name in given)  # what it says beside policy and value
         if self.path.parent != EMBEDDED:
             from .jit import cache_directory  # here: the trial's own process needs no numba
 
@@ -198,6 +203,22 @@ class OnnxEvaluator:
             raise NetError(f"onnxruntime failed while running the net: {_first_line(error)}") from error
         return policy, value
 
+    def estimate(self, planes: Planes) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
+        """What the net says of planes u1[B, C * H * W] beside policy and value, None where it does not say it.
+
+        Ownership f4[B, H, W], from +1, surely the mover's, to -1; score f4[B], the mover's lead on the board in points,
+        komi left out. Blocks. Errors: NetError.
+        """
+        said: dict[str, NDArray[np.float32]] = {}
+        if self.extra:
+            try:
+                got = self._session(0).run(self.extra, {"planes": planes.reshape(-1, *self._shape)})
+            except Exception as error:  # see raw_session
+                raise NetError(f"onnxruntime failed while running the net: {_first_line(error)}") from error
+            said = dict(zip(self.extra, got, strict=True))
+        score = said.get("score")
+        return said.get("ownership"), None if score is None else score[:, 0]
+
     def _dry_run(self) -> None:
         """Run one empty board under a deadline and look at what comes out."""
         options = _onnxruntime().RunOptions()
@@ -206,18 +227,18 @@ class OnnxEvaluator:
         timer.start()
         planes = np.zeros((2, *self._shape), np.uint8)
         try:
-            policy, value = self._sessions[0].run(self._outputs, {"planes": planes}, options)
+            got = self._sessions[0].run([*self._outputs, *self.extra], {"planes": planes}, options)
         except Exception as error:  # see raw_session
             raise NetError(f"the net {self.path.name!r} does not run: {_first_line(error)}") from error
         finally:
             timer.cancel()
         assert self.info is not None
-        wanted = ((2, self.info.actions), (2, 3 if self.info.value_head == "wdl" else 1))
-        if (policy.shape, value.shape) != wanted:
-            raise NetError(
-                f"the net {self.path.name!r} gives shapes {policy.shape} and {value.shape} instead of {wanted}"
-            )
-        if not (np.isfinite(policy).all() and np.isfinite(value).all()):
+        values = 3 if self.info.value_head == "wdl" else 1
+        shapes = {"ownership": (2, *self._shape[1:]), "score": (2, 1)}
+        wanted = [(2, self._actions), (2, values), *(shapes[name] for name in self.extra)]
+        if [y.shape for y in got] != wanted:
+            raise NetError(f"the net {self.path.name!r} gives shapes {[y.shape for y in got]} instead of {wanted}")
+        if not all(np.isfinite(y).all() for y in got):
             raise NetError(f"the net {self.path.name!r} gives NaN or infinity; its weights are damaged")
 
     def _measure_batch(self) -> int:
@@ -241,12 +262,24 @@ class OnnxEvaluator:
         return min(times)
 
 
-def check_net(outline: Outline, game: Game) -> NetInfo:
-    """The metadata of a net that fits the game. Errors: NetError naming what does not fit."""
+def read_info(outline: Outline, game: Game) -> NetInfo:
+    """The metadata of a net for the game. Errors: NetError."""
     info = NetInfo.from_metadata(outline.metadata)
     if info.game != game.name:
         raise NetError(f"this net plays {info.game[:20]}, not {game.name}; give a net for {game.name}")
-    if info.planes != game.planes or info.actions != game.num_actions:
+    return info
+
+
+def check_net(outline: Outline, game: Game) -> NetInfo:
+    """The metadata of a net that fits the game. Errors: NetError naming what does not fit."""
+    info = read_info(outline, game)
+    size = game.planes[1]
+    if size not in info.sizes and info.planes[0] == game.planes[0]:
+        boards = ", ".join(f"{n}x{n}" for n in info.sizes[:20])
+        raise NetError(f"this net plays on {boards}, not on {size}x{size}; choose another board or another net")
+    if info.planes[0] != game.planes[0] or (
+        not info.boards and (info.planes, info.actions) != (game.planes, game.num_actions)
+    ):
         raise NetError(
             f"this net takes {info.planes} planes and gives {info.actions} actions; "
             f"{game.name} has {game.planes} and {game.num_actions}"
@@ -258,13 +291,21 @@ def check_net(outline: Outline, game: Game) -> NetInfo:
     if not 1 <= info.history <= game.history:
         raise NetError(f"this net wants {info.history} positions of history; {game.name} has 1 to {game.history}")
     planes = next((t for t in outline.inputs if t.name == "planes"), None)
-    if planes is None or planes.element != _UINT8 or planes.shape[1:] != game.planes:
+    if planes is None or planes.element != _UINT8 or not _takes(planes.shape, game.planes, free=bool(info.boards)):
         raise NetError(f"the net's input must be 'planes', uint8 [batch, {', '.join(map(str, game.planes))}]")
     for name, width in (("policy", game.num_actions), (info.value_head, 3 if info.value_head == "wdl" else 1)):
         output = next((t for t in outline.outputs if t.name == name), None)
         if output is None or output.element != _FLOAT or (output.shape and output.shape[-1] not in (-1, width)):
             raise NetError(f"the net's output {name!r} must be float32 [batch, {width}]")
+    if any(t.element != _FLOAT for t in outline.outputs if t.name in EXTRA):
+        raise NetError("the net's outputs 'ownership' and 'score' must be float32")
     return info
+
+
+def _takes(shape: tuple[int, ...], planes: tuple[int, int, int], *, free: bool) -> bool:
+    """Whether an input of that shape takes those planes; -1 is a free dimension, which a board's may be if ``free``."""
+    wanted = [(planes[0],), *((n, -1) if free else (n,) for n in planes[1:])]
+    return len(shape) == 4 and all(n in allowed for n, allowed in zip(shape[1:], wanted, strict=True))
 
 
 def embedded_net(game: str) -> Path | None:
@@ -273,19 +314,27 @@ def embedded_net(game: str) -> Path | None:
     return path if path.is_file() else None
 
 
-def load_evaluator(weights: str, game: Game, *, provider: str = "auto", batch_size: int = 0) -> Evaluator:
-    """The evaluator that a ``WeightsFile`` setting names: "" the embedded net, "uniform" none, else a path.
+def net_path(weights: str, game: Game) -> Path | None:
+    """The file that a ``WeightsFile`` setting names: "" the embedded net, "uniform" none, else a path.
 
-    Blocks. Errors: NetError.
+    Errors: NetError when there is no embedded net.
     """
     if weights == "uniform":
-        return UniformEvaluator(game, batch_size or 64)
+        return None
     if weights:
         path = Path(weights)
         with contextlib.suppress(RuntimeError):  # "~" of an unknown user
             path = path.expanduser()
-        return OnnxEvaluator(path, game, provider=provider, batch_size=batch_size)
+        return path
     embedded = embedded_net(game.name)
     if embedded is None:
         raise NetError(f"there is no net for {game.name} inside this package; set WeightsFile to a net or to 'uniform'")
-    return OnnxEvaluator(embedded, game, provider=provider, batch_size=batch_size)
+    return embedded
+
+
+def load_evaluator(weights: str, game: Game, *, provider: str = "auto", batch_size: int = 0) -> Evaluator:
+    """The evaluator that a ``WeightsFile`` setting names, see :func:`net_path`. Blocks. Errors: NetError."""
+    path = net_path(weights, game)
+    if path is None:
+        return UniformEvaluator(game, batch_size or 64)
+    return OnnxEvaluator(path, game, provider=provider, batch_size=batch_size)

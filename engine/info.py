@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,14 @@ def centipawns(value: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
+class Estimate:
+    """How a game of territory is expected to end, from the view of the side to move."""
+
+    score: float | None = None  # points ahead, komi included; None when the net has no such output
+    ownership: tuple[float, ...] | None = None  # N * N from the top left: 1 surely ours, -1 surely theirs; or None
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
     """One principal variation. ``mate`` is in full moves: positive when the side to move mates, negative when mated."""
 
@@ -46,6 +55,7 @@ class Line:
     visits: int  # N of the line's first move
     prior: float  # P of the line's first move
     pv: tuple[str, ...]  # legal moves from the root on
+    score: float | None = None  # points ahead at the end, komi included, when the net says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,22 @@ class ThinkingInfo:
     lines: tuple[Line, ...]
     move_stats: tuple[MoveStats, ...] = ()  # root edges, when asked for
     message: str | None = None  # a sentence for the user, e.g. that the tree's memory is full
+    estimate: Estimate | None = None  # of the root, when the net has such outputs
+
+
+Verdict = Literal["mate", "nomate", "timeout", "notimplemented"]
+
+
+@dataclass(frozen=True, slots=True)
+class Checkmate:
+    """The end of a search for a forced mate (``Limits.solve``) of the king that is not to move.
+
+    mate: ``moves`` is a forced mate. nomate: there is none. timeout: not known when time, memory or patience ended.
+    notimplemented: the game has no such search.
+    """
+
+    verdict: Verdict
+    moves: tuple[str, ...] = ()  # of both sides, the mating one last
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +109,9 @@ class BestMove:
 
     move: str | None
     ponder: str | None = None
+    resign: bool = False  # the engine gives the game up; ``move`` is what it would have played
+    win: bool = False  # the side to move wins by declaring (entering king) instead of moving; ``move`` is None
+    checkmate: Checkmate | None = None  # the answer to ``Limits.solve``; ``move`` is None
     lines: tuple[Line, ...] = ()  # the last report's lines
     nodes: int = 0
     time_ms: int = 0

@@ -15,13 +15,15 @@ class Limits:
     nodes: int | None = None  # visits of the root, those kept from the previous search not counted
     depth: int | None = None  # mean depth of the tree in plies, as in ThinkingInfo.depth
     mate: int | None = None  # stop when a mate in this many moves (or fewer) is proven
+    solve: bool = False  # look for a forced mate and nothing else, for ``movetime`` ms or until stop()
     movetime: int | None = None  # ms for this move
-    time: tuple[int | None, int | None] = (None, None)  # ms left on the clock of the first and the second player
-    increment: tuple[int, int] = (0, 0)  # ms added after each move
+    time: tuple[int | None, int | None] = (None, None)  # ms left to the first and the second player for this move ...
+    increment: tuple[int, int] = (0, 0)  # ... and ms added after it; USI's binc comes before: part of both
     byoyomi: int = 0  # ms a move after the clock has run out (shogi, Go)
     movestogo: int | None = None  # moves to the next time control; None or 0 = sudden death
     infinite: bool = False  # no answer before stop()
     ponder: bool = False  # no answer before stop() or ponderhit(); the clocks count from the hit
+    report_ms: int | None = None  # between reports; None = ten a second, slowing down to one
     searchmoves: tuple[str, ...] = ()  # search only these root moves (illegal ones are left out); empty = all
 
     @property

@@ -16,7 +16,7 @@ from .cache import PositionCache
 from .errors import NetError
 from .evaluator import Evaluator
 from .games.base import Game, State
-from .games.outcome import RUNNING
+from .games.outcome import RUNNING, WIN
 from .jit import borrow, device, kernel
 from .params import SearchParams
 from .policy import digest
@@ -49,7 +49,7 @@ def _ready(nodes, edges, root, scores, schedule, stream):
 @device
 def _select_gumbel(nodes, edges, counters, params, root, scores, schedule, paths, lengths, leaf):
     """One simulation whose first move is planned: (1 leaf or none, the node below the root, simulations finished)."""
-    k = gumbel_edge(nodes, edges, root, scores, schedule[root.done - 1])
+    k = gumbel_edge(nodes, edges, root, scores, schedule[root.done - 1], params[0].solver)
     top = np.int64(edges[k].child)
     if top < 0:
         top = new_node(nodes, counters, np.int64(root.node))
@@ -138,7 +138,7 @@ def begin_all(nodes, edges, roots, scores, schedule, slots):
 
 
 @kernel
-def conclude_all(nodes, edges, roots, scores, slots, moves, target, said, chosen):
+def conclude_all(nodes, edges, roots, scores, solver, slots, moves, target, said, chosen):
     """The fruit of the finished searches of slots i4[F].
 
     moves u2[F, K] and target f4[F, K] out: the K greatest probabilities of the policy to learn, falling, each row
@@ -157,10 +157,14 @@ def conclude_all(nodes, edges, roots, scores, slots, moves, target, said, chosen
         stream[0] = ~root.key
         if root.gumbel:
             most = most_visits(nodes[g], edges[g], first, children)
-            pick = gumbel_edge(nodes[g], edges[g], root, scores[g], most) - first
-            improved_policy(nodes[g], edges[g], root, shares)
+            pick = gumbel_edge(nodes[g], edges[g], root, scores[g], most, solver) - first
+            if solver:  # what is proven goes first
+                visit_shares(nodes[g], edges[g], root, shares, solver)
+                if shares[pick] < 1.0 and (nd.bound == WIN or shares[pick] == 0.0):
+                    pick = choose(shares, count, 0.0, stream)
+            improved_policy(nodes[g], edges[g], root, shares, solver)
         else:
-            visit_shares(nodes[g], edges[g], root, shares)
+            visit_shares(nodes[g], edges[g], root, shares, solver)
             pick = choose(shares, count, root.temperature, stream)
         edge = edges[g, first + pick]
         chosen[f, 0], chosen[f, 1], chosen[f, 2] = edge.move, edge.child, RUNNING
@@ -242,12 +246,11 @@ class Lockstep:
         nodes: int = 0,
         kept_moves: int = 64,
         cache: int = 0,
-        symmetries: bool = False,
     ) -> None:
         """``visits``: at most, of one search; ``plies``: of the longest game; ``nodes``: of a tree, 0 = visits + 1.
 
-        kept_moves: K, moves kept of a policy; cache: bytes of the position cache, 0 = none; symmetries: whether a leaf
-        is evaluated under one of the game's symmetries, chosen by its key and its slot's salt.
+        kept_moves: K, moves kept of a policy; cache: bytes of the position cache, 0 = none. With ``params.symmetries``
+        a leaf is evaluated under one of the game's symmetries, chosen by its key and its slot's salt.
         """
         self.game, self.params = game, params
         self.puct = puct_params(params)
@@ -255,8 +258,8 @@ class Lockstep:
         self.evaluator = evaluator
         nodes = nodes or visits + 1
         moves, width = game.max_moves, int(np.prod(game.planes))
-        self.nodes = np.empty((slots, nodes), NODE)
-        self.edges = np.empty((slots, nodes * moves), EDGE)  # never touched beyond what positions need
+        self.nodes = np.zeros((slots, nodes), NODE)
+        self.edges = np.zeros((slots, nodes * moves), EDGE)  # never touched beyond what positions need
         self.counters = np.zeros((slots, 8), np.int64)
         self.roots = np.zeros(slots, ROOT)
         self.salts = np.zeros(slots, np.uint64)
@@ -265,7 +268,7 @@ class Lockstep:
         self.schedule = np.zeros((slots, max(visits, 1)), np.int32)
         self.kept_moves = min(kept_moves, moves)
         self.simulations = self.evaluations = self.batches = 0
-        self._images = game.action_images if symmetries else game.action_images[:1]
+        self._images = game.action_images if params.symmetries else game.action_images[:1]
         self._cache = PositionCache(cache) if cache else None
         self._work = [np.empty(nodes, np.int32), np.empty(nodes, np.int32), np.empty(nodes * moves, np.int32)]
         self._slots, self._tops = np.empty(slots, np.int32), np.empty(slots, np.int32)
@@ -380,7 +383,9 @@ class Lockstep:
         moves, target = np.empty((size, self.kept_moves), np.uint16), np.empty((size, self.kept_moves), np.float32)
         said, chosen = np.empty((size, 2), np.float32), np.empty((size, 3), np.int32)
         self.simulations += int(self.roots["done"][slots].sum())
-        conclude_all(self.nodes, self.edges, self.roots, self.scores, slots, moves, target, said, chosen)
+        conclude_all(
+            self.nodes, self.edges, self.roots, self.scores, self.params.solver, slots, moves, target, said, chosen
+        )
         return moves, target, said, chosen
 
     def play(self, slots: NDArray[np.int32], moves: NDArray[np.int32], bases: NDArray[np.int32]) -> None:

@@ -16,7 +16,7 @@ class NetInfo:
     """Metadata of one net. The ONNX file keeps each field as the string property ``az_engine.<field>``."""
 
     game: str  # "chess"
-    planes: tuple[int, int, int]  # C, H, W of the input
+    planes: tuple[int, int, int]  # C, H, W of the input; of one size among several, see ``boards``
     actions: int  # A, size of the policy
     planes_version: int  # meaning of the planes, Game.planes_version
     moves_version: int  # meaning of the actions, Game.moves_version
@@ -28,6 +28,12 @@ class NetInfo:
     trained_on: str = ""  # what it learned from, one sentence
     quantisation: str = "fp32"  # or "int8"
     license: str = ""
+    boards: tuple[int, ...] = ()  # sizes N of board that it plays, H and W of its input being free; empty: only H x W
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes N of board that it plays, at least one."""
+        return self.boards or self.planes[1:2]
 
     def to_metadata(self) -> dict[str, str]:
         """As ONNX metadata properties."""
@@ -60,6 +66,8 @@ class NetInfo:
                 elif f.type == "tuple[int, int, int]":
                     c, h, w = (int(x) for x in text.split("x"))
                     values[f.name] = (c, h, w)
+                elif f.type == "tuple[int, ...]":
+                    values[f.name] = tuple(int(x) for x in text.split("x") if text)
                 else:
                     values[f.name] = text
             except ValueError as error:

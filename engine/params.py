@@ -21,6 +21,7 @@ class SearchParams:
     policy_temperature: float = 1.0  # softmax temperature of the priors
     virtual_loss: int = 1  # losses counted for each simulation in flight
     solver: bool = True  # back up proven wins, draws and losses
+    symmetries: bool = False  # show the net each position under a random symmetry of the board, where the game has some
     temperature: float = 0.0  # tau of the move choice: 0 = most visits
     seed: int = 0  # of move sampling
     smart_pruning: bool = True  # stop early when the best move can no longer change
@@ -28,7 +29,7 @@ class SearchParams:
 
 def paper_params(preset: Literal["az", "agz"]) -> SearchParams:
     """The search settings that the papers fix (AlphaZero Methods; AlphaGo Zero Methods, 'Search algorithm')."""
-    return SearchParams(puct=preset, fpu="zero", solver=False, smart_pruning=False)
+    return SearchParams(puct=preset, fpu="zero", solver=False, smart_pruning=False, symmetries=preset == "agz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,15 @@ class EngineOptions:
     batch_size: int = 0  # leaves a batch; 0 = chosen from the measured speed
     provider: str = "auto"  # auto | cpu | cuda | tensorrt | openvino | dml
     multipv: int = 1  # principal variations reported
-    move_overhead_ms: int = 30  # kept back of every move's time for the GUI and the wire
+    move_overhead_ms: int = 30  # what every move loses on the way to the GUI and back, on average
+    last_overhead_ms: int | None = None  # the most it may lose: kept back of the last moment; None = the average
+    minimum_ms: int = 0  # spent at least on a move when there is a clock that affords it
     ponder: bool = False  # the GUI may ponder: use of the clock may be bolder
     chess960: bool = False  # castling is written as king takes rook
     move_stats: bool = False  # fill ThinkingInfo.move_stats
     nodes_limit: int = 0  # visits after which any bounded search stops; 0 = none
     elo: int | None = None  # limit the strength to about this rating
+    resign_cp: int | None = None  # give up when the best line is worth at most -resign_cp centipawns; None = never
+    declaration: Literal["27", "24", "none"] = "27"  # entering-king rule, in a game that has one
+    max_plies: int = 0  # the game is drawn at this ply, in a game that may be limited; 0 = never
     search: SearchParams = field(default_factory=SearchParams)

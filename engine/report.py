@@ -99,10 +99,10 @@ def _mate(node: Any) -> int | None:
 
 
 def final_line(outcome: int) -> Line:
-    """The line of a position without legal moves; ``outcome`` for the side to move."""
-    lost = outcome == LOSS
-    wdl = Wdl(0.0, 0.0, 1.0) if lost else Wdl(0.0, 1.0, 0.0)
-    return Line(centipawns(wdl.value), 0 if lost else None, wdl, 0, 0.0, ())
+    """The line of a game that is over; ``outcome`` for the side to move, which wins by a declaration only."""
+    wdl = {LOSS: Wdl(0.0, 0.0, 1.0), WIN: Wdl(1.0, 0.0, 0.0)}.get(outcome, Wdl(0.0, 1.0, 0.0))
+    mate = {LOSS: 0, WIN: 1}.get(outcome)
+    return Line(centipawns(wdl.value), mate, wdl, 0, 0.0, ())
 
 
 class Report:
@@ -114,11 +114,7 @@ class Report:
 
     def text(self, moves: list[int]) -> tuple[str, ...]:
         """Moves from the root on as text."""
-        line, words = self._line, []
-        for move in moves:
-            words.append(self._game.format_move(line[-1], move, chess960=self._chess960))
-            line = self._game.play(line[-1:], move)
-        return tuple(words)
+        return self._game.format_moves(self._line[-1], moves, chess960=self._chess960)
 
     def lines(self, multipv: int) -> tuple[Line, ...]:
         """The best ``multipv`` root moves, best first; empty while the root is not expanded."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from .chance import draw, draw_dirichlet, draw_gumbel
-from .games.outcome import LOSS, RUNNING
+from .games.outcome import LOSS, RUNNING, WIN
 from .jit import device
 from .tree import pack_prior, unpack_prior
 
@@ -118,28 +118,40 @@ def most_visits(nodes, edges, first, children):
 
 
 @device
-def gumbel_edge(nodes, edges, root, scores, visits):
+def mean_value(child, solver):
+    """Q of the edge to a visited child, the parent's view; exact where the solver has proven it."""
+    if solver and child.bound != RUNNING:
+        return -np.float64(child.bound)
+    return -child.w / child.n
+
+
+@device
+def gumbel_edge(nodes, edges, root, scores, visits, solver):
     """The edge with that many visits whose g + log P + sigma(Q) is greatest (index into ``edges``).
 
     Unvisited edges share one completed Q, so that the first of them is the best.
     """
     nd = nodes[root.node]
     first, children = np.int64(nd.first_edge), np.int64(nd.children)
-    if visits == 0 and children < nd.edges:
-        return first + children
+    if visits == 0:
+        for k in range(first, first + children):
+            if nodes[edges[k].child].n == 0:  # its evaluation failed
+                return k
+        if children < nd.edges:
+            return first + children
     most = most_visits(nodes, edges, first, children)
     best, best_score = int(first), -np.inf
     for k in range(first, first + children):
         child = nodes[edges[k].child]
-        if child.n == visits:
-            score = scores[k - first] + _sigma(root, np.float64(most), -child.w / child.n)
+        if child.n == visits and visits > 0:
+            score = scores[k - first] + _sigma(root, np.float64(most), mean_value(child, solver))
             if score > best_score:
                 best, best_score = k, score
     return best
 
 
 @device
-def improved_policy(nodes, edges, root, target):
+def improved_policy(nodes, edges, root, target, solver):
     """target f8[M] out: softmax(log P + sigma(completed Q)) over all edges of the root.
 
     The completed Q of an unvisited edge is v_mix, the mean of the net's value and of the visited Qs weighted by prior.
@@ -150,18 +162,18 @@ def improved_policy(nodes, edges, root, target):
     visits, prior, weighted = 0.0, 0.0, 0.0
     for k in range(first, first + children):
         child, p = nodes[edges[k].child], unpack_prior(edges[k].prior)
-        visits += child.n
-        prior += p
-        weighted += p * -child.w / child.n
+        if child.n > 0:
+            visits += child.n
+            prior += p
+            weighted += p * mean_value(child, solver)
     mixed = np.float64(nd.net_value)
     if prior > 0.0:
         mixed = (mixed + visits * weighted / prior) / (1.0 + visits)
     highest = -np.inf
     for k in range(count):
         q = mixed
-        if k < children:
-            child = nodes[edges[first + k].child]
-            q = -child.w / child.n
+        if k < children and nodes[edges[first + k].child].n > 0:
+            q = mean_value(nodes[edges[first + k].child], solver)
         target[k] = np.log(unpack_prior(edges[first + k].prior)) + _sigma(root, most, q)
         highest = max(highest, target[k])
     total = 0.0
@@ -173,23 +185,29 @@ def improved_policy(nodes, edges, root, target):
 
 
 @device
-def visit_shares(nodes, edges, root, target):
+def visit_shares(nodes, edges, root, target, solver):
     """target f8[M] out: each edge's share of the root's visits; of the priors where none was visited.
 
-    A proven win has all of it.
+    With the solver a proven win has all of it, and a proven loss none while there is another move.
     """
     nd = nodes[root.node]
     first, count, children = np.int64(nd.first_edge), np.int64(nd.edges), np.int64(nd.children)
     total = 0.0
     won, plies = -1, 1 << 30
     for k in range(count):
-        target[k] = 0.0 if children else unpack_prior(edges[first + k].prior)
+        target[k] = 0.0
         if k < children:
             child = nodes[edges[first + k].child]
-            target[k] = np.float64(child.n)
-            if nd.bound != RUNNING and child.bound == LOSS and child.plies < plies:
+            if solver and child.bound == LOSS and child.plies < plies:
                 won, plies = k, int(child.plies)
+            if not (solver and child.bound == WIN and nd.bound != LOSS):
+                target[k] = np.float64(child.n)
         total += target[k]
+    if total == 0.0:  # nothing that was visited is worth playing
+        for k in range(count):
+            if k >= children or nodes[edges[first + k].child].n == 0:
+                target[k] = unpack_prior(edges[first + k].prior)
+                total += target[k]
     for k in range(count):
         target[k] /= total
         if won >= 0:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from .cache import PositionCache
 from .errors import NetError
-from .evaluator import Evaluator
+from .evaluator import Evaluator, Output
 from .games.base import Game, State
 from .games.outcome import RUNNING
 from .params import SearchParams
@@ -29,8 +29,8 @@ _RAMP = 8  # a batch is at most 1 + visits / _RAMP: the first simulations should
 class Batch:
     """The working arrays of one worker, B rows."""
 
-    def __init__(self, game: Game, size: int, window: State) -> None:
-        """``window``: the game up to the root, as Game.window gives it."""
+    def __init__(self, game: Game, size: int, window: State, seed: int = 0) -> None:
+        """``window``: the game up to the root, as Game.window gives it; ``seed``: of the symmetries."""
         moves, width = game.max_moves, int(np.prod(game.planes))
         self.states = np.zeros(len(window) + MAX_DEPTH + 1, game.state_dtype)
         self.states[: len(window)] = window
@@ -46,6 +46,7 @@ class Batch:
         self.outcomes = np.empty(size, np.int8)
         self.keys = np.empty(size, np.uint64)
         self.values = np.zeros((size, 2), np.float32)
+        self.random = np.random.default_rng(seed)
 
 
 class Search:
@@ -79,13 +80,14 @@ class Search:
         self._window = window
         self._root_index = len(window) - 1
         self.puct = puct_params(params)
+        self._images = game.action_images if params.symmetries else game.action_images[:1]
         self._temperature = np.float32(params.policy_temperature)
         self.lock = threading.Lock()  # of the tree
         self._grown = threading.Condition(self.lock)
 
     def batch(self) -> Batch:
         """Working arrays for one worker of this search."""
-        return Batch(self.game, self.batch_size, self._window)
+        return Batch(self.game, self.batch_size, self._window, self.params.seed)
 
     def step(self, batch: Batch, slot: int = 0) -> int:
         """One batch: select, evaluate, expand. Returns the simulations done, 0 when every leaf is in flight elsewhere.
@@ -144,7 +146,7 @@ class Search:
             missing = count
         bad = 0
         if missing:
-            logits, values = self.evaluator.evaluate(batch.planes[:missing], slot)
+            logits, values = self._look(batch, missing, slot)
             bad = digest(
                 count, batch.row, logits, values, self._temperature,
                 batch.moves, batch.actions, batch.counts, batch.outcomes, batch.priors, batch.values,
@@ -155,6 +157,19 @@ class Search:
             for b in np.flatnonzero(batch.leaf[:count] == self.tree.root):
                 keep_only(self._only, batch.moves, batch.priors, batch.counts, b)
         return int(bad)
+
+    def _look(self, batch: Batch, count: int, slot: int) -> Output:
+        """Evaluate the batch's first rows of planes, each under a symmetry of its own if the settings say so.
+
+        AlphaGo Zero, Methods, "Expand and evaluate": d_i(p), v = f(d_i(s)), i drawn evenly.
+        """
+        planes, images = batch.planes[:count], self._images
+        if len(images) == 1:
+            return self.evaluator.evaluate(planes, slot)
+        which = batch.random.integers(len(images), size=count)
+        turned = self.game.transform(planes.reshape(count, *self.game.planes), which)
+        logits, values = self.evaluator.evaluate(turned.reshape(count, -1), slot)
+        return np.take_along_axis(logits, images[which], axis=1), values
 
     @property
     def finished(self) -> bool:

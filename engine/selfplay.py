@@ -46,7 +46,6 @@ class SelfPlayConfig:
     resign: float | None = None  # resign when root value and best child's value are below it; -1..1, None = never
     play_on_share: float = 0.1  # share of games that are never resigned: the control of false positives
     max_moves: int = 512  # plies; then the game is adjudicated: Go is scored, others are drawn
-    symmetries: bool = False  # leaves are evaluated under a random symmetry of the game (AlphaGo Zero)
     reuse: bool = True  # the subtree of the move played is kept (not with gumbel)
     kept_moves: int = 64  # K: moves that a target keeps
     cache_mb: int = 32  # position cache, MiB; 0 = none
@@ -129,7 +128,6 @@ class SelfPlay:
             nodes=_KEPT_TREE * config.visits + 1 if keeps else config.visits + 1,
             kept_moves=config.kept_moves,
             cache=config.cache_mb << 20,
-            symmetries=config.symmetries,
         )
         self._keeps = keeps
         roots = self._lockstep.roots

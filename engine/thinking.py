@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .clock import Budget, Stopwatch, budget
 from .errors import NetError
+from .estimate import can_estimate, estimate, leads
 from .games.base import State
-from .info import BestMove, Line, ThinkingInfo
+from .info import BestMove, Checkmate, Estimate, Line, ThinkingInfo
 from .limits import Limits
+from .mate import MateSolver
 from .params import EngineOptions
 from .report import Report, contest
 from .search import Search
@@ -33,6 +35,8 @@ class Task:
     messages: tuple[str, ...]  # for the user
     fallback: str | None  # the first legal move, should the search give none
     verdict: tuple[Line, ...] = ()  # of a game that is over: its outcome as a line without moves
+    win: bool = False  # the game is over because the side to move declares that it has won
+    mate: MateSolver | None = None  # with Limits.solve, in place of the search
 
 
 class Thinking:
@@ -59,10 +63,13 @@ class Thinking:
         self._budget: Budget | None = None
         self._search: Search | None = None
         self._report: Report | None = None
+        self._line: State | None = None
         self._next_info = 0.0
         self._interval = _INFO_SECONDS
         self._messages: list[str] = []
         self._options = EngineOptions()
+        self._estimate: Estimate | None = None  # of the root, made for the first report
+        self._leads: dict[str, float] = {}  # after the moves that were reported
 
     def start(self) -> None:
         """Begin; returns at once."""
@@ -97,15 +104,21 @@ class Thinking:
     def _think(self, task: Task) -> BestMove:
         search, line, options = task.search, task.line, task.options
         self._messages = list(task.messages)
+        if self._limits.solve:
+            return self._solve(task)
         if search is None or line is None:
-            return BestMove(None, lines=task.verdict, time_ms=self._watch.milliseconds, messages=task.messages)
-        self._search, self._options = search, options
+            elapsed = self._watch.milliseconds
+            return BestMove(None, win=task.win, lines=task.verdict, time_ms=elapsed, messages=task.messages)
+        self._search, self._options, self._line = search, options, line
         self._report = Report(search.game, search.tree, line, chess960=options.chess960)
         self._budget = budget(
             self._limits,
             search.game.side_to_move(line[-1]),
             int(line[-1]["ply"]),
+            typical_moves=search.game.typical_moves,
             overhead_ms=options.move_overhead_ms,
+            last_overhead_ms=options.last_overhead_ms,
+            minimum_ms=options.minimum_ms,
             ponder=options.ponder,
         )
         search.tree.counters[DEPTH_SUM] = search.tree.counters[DEPTH_MAX] = 0
@@ -122,6 +135,21 @@ class Thinking:
         self._released.wait()  # an infinite or pondering search that is done keeps silent until it is asked
         return self._best_move(task)
 
+    def _solve(self, task: Task) -> BestMove:
+        """The answer to ``Limits.solve``; without a position nothing can be known."""
+        limits, solver = self._limits, task.mate
+        if solver is None:
+            return BestMove(None, checkmate=Checkmate("timeout"), messages=task.messages)
+        time = Limits(movetime=limits.movetime)
+        given = budget(time, 0, 0, typical_moves=1.0, overhead_ms=task.options.move_overhead_ms)
+
+        def exhausted(nodes: int) -> bool:
+            late = given is not None and given.should_stop(self._watch.seconds)
+            return late or (limits.nodes is not None and nodes >= limits.nodes)
+
+        found = solver.solve(self._stopped, exhausted)
+        return BestMove(None, checkmate=found, nodes=solver.nodes, time_ms=self._watch.milliseconds)
+
     def _should_stop(self) -> bool:
         search = self._search
         assert search is not None
@@ -130,6 +158,8 @@ class Thinking:
         elapsed = self._watch.seconds
         if elapsed >= self._next_info and search.simulations:
             self._interval = min(self._interval * 1.3, _INFO_MAX_SECONDS)
+            if self._limits.report_ms is not None:
+                self._interval = self._limits.report_ms / 1000.0
             self._next_info = elapsed + self._interval
             self._inform()
         if not self._released.is_set() or self._limits.infinite:
@@ -154,7 +184,7 @@ class Thinking:
         allowed = self._budget.allowed(instability)
         if elapsed >= allowed:
             return True
-        if not search.params.smart_pruning or limits.movetime is not None:
+        if not search.params.smart_pruning or limits.movetime is not None or elapsed < self._budget.minimum:
             return False
         if int(root["edges"]) == 1:
             return True
@@ -190,6 +220,7 @@ class Thinking:
             nodes = int(search.tree.nodes[search.tree.root]["n"])
         if not lines:
             return
+        lines = self._estimated(lines)
         elapsed = max(self._watch.seconds, 1e-3)
         depth = self._depth()
         self._on_info(
@@ -202,8 +233,23 @@ class Thinking:
                 min(1000, int(1000 * used)),
                 lines,
                 stats,
+                estimate=self._estimate,
             )
         )
+
+    def _estimated(self, lines: tuple[Line, ...]) -> tuple[Line, ...]:
+        """The lines with their leads, if the net can tell; each move's is asked for once."""
+        search, line = self._search, self._line
+        assert search is not None
+        assert line is not None
+        if not can_estimate(search.evaluator):
+            return lines
+        if self._estimate is None:
+            self._estimate = estimate(search.game, search.evaluator, line)
+        new = [each.pv[0] for each in lines if each.pv[0] not in self._leads]
+        found = leads(search.game, search.evaluator, line, [search.game.parse_move(line, text) for text in new])
+        self._leads.update(zip(new, found or (), strict=found is not None))
+        return tuple(replace(each, score=self._leads.get(each.pv[0])) for each in lines)
 
     def _best_move(self, task: Task) -> BestMove:
         search = self._search
@@ -214,9 +260,21 @@ class Thinking:
             line = None if move is None else self._report.line_with(move)
         if line is None:
             return self._answer_without_search(task, search.error)
-        ponder = line.pv[1] if len(line.pv) > 1 else None
-        elapsed = self._watch.milliseconds
-        return BestMove(line.pv[0], ponder, (line,), search.simulations, elapsed, messages=tuple(self._messages))
+        return BestMove(
+            line.pv[0],
+            line.pv[1] if len(line.pv) > 1 else None,
+            resign=self._hopeless(line),
+            lines=(line,),
+            nodes=search.simulations,
+            time_ms=self._watch.milliseconds,
+            messages=tuple(self._messages),
+        )
+
+    def _hopeless(self, line: Line) -> bool:
+        """Whether to resign: never in an analysis, nor on a move that the opponent was only expected to play."""
+        threshold, limits = self._options.resign_cp, self._limits
+        playing = limits.bounded and not (limits.ponder and self._stopped.is_set())
+        return threshold is not None and playing and line.cp <= -threshold
 
     def _answer_without_search(self, task: Task | None, error: BaseException | None) -> BestMove:
         """The search gave no move: say why; a bug still gets a legal move, a missing or broken net does not."""
@@ -224,4 +282,10 @@ class Thinking:
         reason = str(error) if error is not None else "the tree has no room for a single position; raise Hash"
         move = task.fallback if task is not None and not known else None
         messages = tuple(dict.fromkeys([*self._messages, reason]))
-        return BestMove(move, time_ms=self._watch.milliseconds, messages=messages, error=None if known else error)
+        return BestMove(
+            move,
+            checkmate=Checkmate("timeout") if self._limits.solve else None,
+            time_ms=self._watch.milliseconds,
+            messages=messages,
+            error=None if known else error,
+        )

@@ -19,7 +19,7 @@ from .errors import NetError
 
 _SECONDS = 30
 _BYTES = 4 << 30  # address space of the child, beside the net itself
-_REMEMBERED = "tried-nets"  # file in the private cache directory: one SHA-256 a line
+_REMEMBERED = "tried-nets"  # file in the private cache directory: one SHA-256 and shape a line
 
 
 def try_net(model: bytes, sha256: str, planes: tuple[int, int, int], cache: Path | None) -> None:
@@ -28,7 +28,8 @@ def try_net(model: bytes, sha256: str, planes: tuple[int, int, int], cache: Path
     planes: C, H, W; cache: a directory that nobody else can write to, or None. Errors: NetError.
     """
     remembered = cache / _REMEMBERED if cache is not None else None
-    if remembered is not None and remembered.is_file() and sha256 in remembered.read_text("ascii").split():
+    entry = "-".join((sha256, *map(str, planes)))
+    if remembered is not None and remembered.is_file() and entry in remembered.read_text("ascii").split():
         return
     command = [sys.executable, "-P", "-m", __name__, *map(str, planes)]  # -P: never a module of the current directory
     search_path = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]  # of this package, however found
@@ -44,7 +45,7 @@ def try_net(model: bytes, sha256: str, planes: tuple[int, int, int], cache: Path
     if remembered is not None:
         try:
             with remembered.open("a", encoding="ascii") as file:
-                file.write(sha256 + "\n")
+                file.write(entry + "\n")
         except OSError:
             return  # the next start tries the net again; jit.cache_problem() tells of the directory
 

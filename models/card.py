@@ -9,16 +9,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..engine.files import write_atomically
 from ..engine.games.base import Game
 from ..engine.netinfo import NetInfo
 from . import export, quantise
-from .dataset import Dataset
-from .files import write_atomically
+from .dataset import Dataset, Positions
 from .learner import Learner, Measured
 
 CALIBRATION_POSITIONS = 1024
+CALIBRATION_POINTS = CALIBRATION_POSITIONS * 81  # fewer positions of great boards: the histograms are made in memory
 COMPARED_POSITIONS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The int8 file beside the fp32 file on boards of one size."""
+
+    board: str  # e.g. "9x9"
+    positions: int  # held out, compared
+    agreement: quantise.Agreement
+    speed_fp32: float  # evaluations a second, one thread, 8 positions a call
+    speed_int8: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +39,7 @@ class Release:
     """What an export measured."""
 
     parity: float  # greatest absolute difference between torch and the fp32 file
-    agreement: quantise.Agreement  # of the int8 file with the fp32 file on held-out positions
-    speed_fp32: float  # evaluations a second, one thread, 8 positions a call
-    speed_int8: float
+    judgements: tuple[Judgement, ...]  # one for each size of board
     bytes_fp32: int
     bytes_int8: int
     sha256_int8: str
@@ -56,17 +67,27 @@ def release(
         **info,
     )
     fp32 = export.to_onnx(learner.averaged, described)
-    calibration = train.batch(_spread(len(train), CALIBRATION_POSITIONS)).planes
-    parity = export.parity(learner.averaged, fp32, calibration[:256])
+    calibration = [_calibration(part) for part in train.parts]
+    parity = max(export.parity(learner.averaged, fp32, planes[:256]) for planes in calibration)
     write_atomically(stem.with_name(stem.name + "_fp32.onnx"), fp32.SerializeToString())
     int8 = quantise.quantise(fp32, calibration)
-    compared = heldout.batch(_spread(len(heldout), COMPARED_POSITIONS))
-    agreement = quantise.compare(fp32, int8, compared)
-    speeds = [quantise.speed(model, compared.planes) for model in (fp32, int8)]
+    judgements = []
+    for part in heldout.parts:
+        compared = part.batch(_spread(len(part), COMPARED_POSITIONS))
+        agreement = quantise.compare(fp32, int8, compared)
+        speeds = [quantise.speed(model, compared.planes) for model in (fp32, int8)]
+        judgements.append(Judgement(part.board, len(compared), agreement, speeds[0], speeds[1]))
     files = [model.SerializeToString() for model in (fp32, int8)]
     write_atomically(stem.with_name(stem.name + "_int8.onnx"), files[1])
     digest = hashlib.sha256(files[1]).hexdigest()
-    return Release(parity, agreement, speeds[0], speeds[1], len(files[0]), len(files[1]), digest)
+    return Release(parity, tuple(judgements), len(files[0]), len(files[1]), digest)
+
+
+def _calibration(part: Positions) -> NDArray[np.uint8]:
+    """Planes to calibrate with."""
+    _, height, width = part.game.planes
+    count = min(CALIBRATION_POSITIONS, CALIBRATION_POINTS // (height * width))
+    return part.batch(_spread(len(part), count)).planes
 
 
 def _spread(length: int, count: int) -> Any:
@@ -77,7 +98,7 @@ def card(
     learner: Learner,
     game: Game,
     train: Dataset,
-    measured: Measured,
+    measured: list[Measured],
     released: Release,
     *,
     name: str,
@@ -87,7 +108,7 @@ def card(
     licence: str,
 ) -> str:
     """The net's card in Markdown; what it played is added by hand from match reports."""
-    config, net, agreement = learner.config, learner.net_config, released.agreement
+    config, net = learner.config, learner.net_config
     positions = learner.step * config.batch
     settings, aims = (", ".join(f"{k} {v}" for k, v in x.items()) for x in (asdict(config), targets))
     return f"""# {name}
@@ -104,29 +125,56 @@ policy head {net.policy_head}, value head {net.value_head}, positions of history
 ```
 Settings: {settings}. Targets: {aims}. The averaged weights are the ones exported.
 
-## Judgement on {measured.positions:,} held-out positions (games never trained on)
-| what | value |
-|---|---|
-| most probable legal move is the teacher's first choice | {measured.top1:.1%} |
-| policy cross-entropy | {measured.policy:.3f} nats |
-| mean squared error of the game's result / 4 | {measured.result_error:.4f} |
-| mean squared error of the value target / 4 | {measured.teacher_error:.4f} |
-
-## The files
+{"".join(_judgement(m, many=len(measured) > 1) for m in measured)}## The files
 | | fp32 | int8 |
 |---|---|---|
 | size | {released.bytes_fp32 / 1e6:.2f} MB | {released.bytes_int8 / 1e6:.2f} MB |
-| evaluations a second, one thread, 8 at a time | {released.speed_fp32:,.0f} | {released.speed_int8:,.0f} |
-| policy cross-entropy, held out | {agreement.cross_entropy[0]:.3f} | {agreement.cross_entropy[1]:.3f} |
-
-torch and fp32 differ by at most {released.parity:.1e}. int8 against fp32 on {COMPARED_POSITIONS:,} held-out positions:
-same best move {agreement.top1:.1%}, KL {agreement.kl:.4f} nats, mean difference of the expected outcome \
-{agreement.value:.4f}.
+{"".join(_comparison(j, many=len(released.judgements) > 1) for j in released.judgements)}
+torch and fp32 differ by at most {released.parity:.1e}. {" ".join(map(_agreement, released.judgements))}
 SHA-256 of the int8 file: `{released.sha256_int8}`
 
 ## How strong it is
 Not measured yet.
 """
+
+
+def _judgement(measured: Measured, *, many: bool) -> str:
+    """A section of the card; ``many``: there are several sizes of board."""
+    rows = [
+        ("most probable legal move is the teacher's first choice", f"{measured.top1:.1%}"),
+        ("policy cross-entropy", f"{measured.policy:.3f} nats"),
+        ("mean squared error of the game's result / 4", f"{measured.result_error:.4f}"),
+        ("mean squared error of the value target / 4", f"{measured.teacher_error:.4f}"),
+    ]
+    if measured.ownership is not None:
+        rows.append(("mean squared error of the points' owners / 4", f"{measured.ownership:.4f}"))
+    if measured.score is not None:
+        rows.append(("mean error of the lead", f"{measured.score:.2f} points"))
+    boards = f" on {measured.board} boards" if many else ""
+    heading = f"## Judgement on {measured.positions:,} held-out positions{boards} (games never trained on)"
+    table = "".join(f"| {what} | {value} |\n" for what, value in rows)
+    return f"{heading}\n| what | value |\n|---|---|\n{table}\n"
+
+
+def _comparison(judgement: Judgement, *, many: bool) -> str:
+    """Rows of the table of the files."""
+    boards = f"{judgement.board}, " if many else ""
+    fp32, int8 = judgement.agreement.cross_entropy
+    return (
+        f"| {boards}evaluations a second, one thread, 8 at a time | {judgement.speed_fp32:,.0f} "
+        f"| {judgement.speed_int8:,.0f} |\n"
+        f"| {boards}policy cross-entropy, held out | {fp32:.3f} | {int8:.3f} |\n"
+    )
+
+
+def _agreement(judgement: Judgement) -> str:
+    """How far the int8 file judges as the fp32 file does, in words."""
+    agreement = judgement.agreement
+    return (
+        f"int8 against fp32 on {judgement.positions:,} held-out {judgement.board} positions:\n"
+        f"same best move {agreement.top1:.1%}, KL {agreement.kl:.4f} nats, mean difference of the expected outcome "
+        f"{agreement.value:.4f}."
+    )
 
 
 def _machine(learner: Learner) -> str:

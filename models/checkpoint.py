@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from ..engine.errors import DataError
-from .files import write_atomically
+from ..engine.files import write_atomically
 
 KEPT = 3  # newest checkpoints that stay on disk
 

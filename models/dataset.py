@@ -8,7 +8,7 @@ encodes a batch when it is asked for, history included.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,6 +30,10 @@ class Batch:
     legal: NDArray[np.int32] | None  # [B, M] legal actions, padded with -1; None when unknown
     wdl: NDArray[np.float32]  # [B, 3] chances of win, draw and loss
     z: NDArray[np.float32]  # [B] the game's result, +1 won, 0 drawn, -1 lost
+    ownership: NDArray[np.float32] | None = (
+        None  # [B, H, W] whose each point will be, +1 the mover's; None when unknown
+    )
+    score: NDArray[np.float32] | None = None  # [B] lead on the board in points, komi left out; None when unknown
 
     def __len__(self) -> int:
         return len(self.planes)
@@ -40,11 +44,18 @@ class Dataset(Protocol):
 
     description: str  # one sentence: what the positions are
 
+    @property
+    def parts(self) -> tuple[Positions, ...]:
+        """The positions by size of board, one part for each size."""
+
     def __len__(self) -> int:
         """Number of positions that may be drawn."""
 
-    def batch(self, indices: NDArray[np.int64]) -> Batch:
-        """The positions ``indices`` i8 [B], each in 0 .. len - 1. Callable from any thread. Errors: DataError."""
+    def draw(self, size: int, seed: int, step: int) -> Batch:
+        """The ``size`` positions of training step ``step`` (from 0), all on boards of one size.
+
+        They depend on the arguments alone. Callable from any thread. Errors: DataError.
+        """
 
 
 class Positions:
@@ -53,7 +64,10 @@ class Positions:
     states: State [N], normalised, with their repetitions. first: i8 [N], the row where each row's game begins.
     moves: u2 [N, K] with probabilities f4 [N, K]; a row's unused places repeat a valid move with probability 0.
     wdl: f4 [N, 3]. z: f4 [N]. drawn: i8 [len], the rows that may be drawn (None = all).
+    ownership: i1 [N, H * W] in 1/OWNERSHIP_SCALE and score: f4 [N], as in Batch, where the data have them.
     """
+
+    OWNERSHIP_SCALE = 100
 
     def __init__(
         self,
@@ -68,6 +82,8 @@ class Positions:
         drawn: NDArray[np.int64] | None = None,
         description: str = "",
         mask: bool = True,
+        ownership: NDArray[np.int8] | None = None,
+        score: NDArray[np.float32] | None = None,
     ) -> None:
         self.game = game
         self.states = states
@@ -78,6 +94,8 @@ class Positions:
         self.z = z
         self.drawn = np.arange(len(states), dtype=np.int64) if drawn is None else drawn
         self.description = description
+        self.ownership = ownership
+        self.score = score
         self.mask = mask  # whether batches carry the legal actions
         self.symmetries = False  # whether each position is shown under one of the game's symmetries, drawn at random
         self.history = game.history  # positions encoded; a net that looks at fewer may ask for fewer
@@ -85,8 +103,22 @@ class Positions:
     def __len__(self) -> int:
         return len(self.drawn)
 
-    def batch(self, indices: NDArray[np.int64]) -> Batch:
+    @property
+    def parts(self) -> tuple[Positions, ...]:
         """See :class:`Dataset`."""
+        return (self,)
+
+    @property
+    def board(self) -> str:
+        """The size of its boards, e.g. "9x9"."""
+        return "x".join(map(str, self.game.planes[1:]))
+
+    def draw(self, size: int, seed: int, step: int) -> Batch:
+        """See :class:`Dataset`."""
+        return self.batch(batch_indices(len(self), size, seed, step))
+
+    def batch(self, indices: NDArray[np.int64]) -> Batch:
+        """The positions ``indices`` i8 [B], each in 0 .. len - 1. Callable from any thread. Errors: DataError."""
         rows = self.drawn[indices]
         size = len(rows)
         planes = np.zeros((size, *self.game.planes), np.uint8)
@@ -95,6 +127,9 @@ class Positions:
         actions = np.zeros(moves.shape, np.int32)
         self.game.actions(self.states, rows, moves, actions)
         legal = self._legal(rows, actions) if self.mask else None
+        owner = None
+        if self.ownership is not None:
+            owner = self.ownership[rows].reshape(size, 1, *self.game.planes[1:])
         images = self.game.action_images
         if self.symmetries and len(images) > 1:
             # drawn from the batch's own indices: the same batch is the same again, another epoch's batches are others
@@ -103,7 +138,18 @@ class Positions:
             actions = images[which[:, None], actions]
             if legal is not None:
                 legal = np.where(legal < 0, np.int32(-1), images[which[:, None], legal])
-        return Batch(planes, actions, probabilities, legal, self.wdl[rows], self.z[rows])
+            if owner is not None:
+                owner = self.game.transform(owner.view(np.uint8), which).view(np.int8)
+        return Batch(
+            planes,
+            actions,
+            probabilities,
+            legal,
+            self.wdl[rows],
+            self.z[rows],
+            None if owner is None else owner[:, 0].astype(np.float32) / np.float32(self.OWNERSHIP_SCALE),
+            None if self.score is None else self.score[rows],
+        )
 
     def targets(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
         """Policy targets of rows i8 [B]: moves u2 [B, K] and their probabilities f4 [B, K]."""
@@ -122,6 +168,40 @@ class Positions:
             position = self.game.format_position(state)
             raise DataError(f"a labelled move is not legal in {position}; the data set is damaged, make it again")
         return legal
+
+
+class Mixture:
+    """Data sets of one game on boards of different sizes; every batch comes from one of them.
+
+    shares: of the steps that draw from each part; they add up to 1.
+    """
+
+    def __init__(self, parts: tuple[Positions, ...], shares: tuple[float, ...]) -> None:
+        self.parts = parts
+        self.description = "; ".join(
+            f"{part.board}: {part.description}, {share:.0%} of the steps"
+            for part, share in zip(parts, shares, strict=True)
+        )
+        self._shares = np.array(shares)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def draw(self, size: int, seed: int, step: int) -> Batch:
+        """See :class:`Dataset`. The parts take turns evenly."""
+        at = step % len(self._turns)
+        part = int(self._turns[at])
+        earlier = step // len(self._turns) * int((self._turns == part).sum()) + int((self._turns[:at] == part).sum())
+        return self.parts[part].draw(size, seed, earlier)
+
+    @cached_property
+    def _turns(self) -> NDArray[np.int64]:
+        """Which part each of 100 steps in a row draws from: always the one that lags most behind its share."""
+        drawn, turns = np.zeros(len(self.parts)), np.zeros(100, np.int64)
+        for step in range(len(turns)):
+            turns[step] = np.argmax(self._shares * (step + 1) - drawn)
+            drawn[turns[step]] += 1
+        return turns
 
 
 def games_begin(game_ids: NDArray[Any], plies: NDArray[Any]) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ..engine.contest import Player, play_pairs, random_openings
 from ..engine.games.base import Game
-from .settings import GateConfig
+from .runconfig import GateConfig
 
 CHUNK = 40  # games between looks at whether the verdict is already certain
 

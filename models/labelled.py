@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.games.base import Game
-from .shards import Records, ShardFormat, TargetOptions
+from ..engine.games.base import Game, State
+from .shards import LabelFormat, Records, ShardFormat, TargetOptions, Teaching
 
 LINES = 5
 RECORD = np.dtype(
@@ -143,6 +143,39 @@ def chances(records: Records, options: TargetOptions) -> NDArray[np.float64]:
     return np.stack([records["w"], 1000 - records["w"] - records["l"], records["l"]], axis=1) / 1000
 
 
+def record_of(game: Game, line: State, teaching: Teaching) -> Records:
+    """Record[1] of a line's last position as an engine sees it."""
+    state, row = line[-1], np.zeros(1, RECORD)
+    for index, name in enumerate(("pawns", "knights", "bishops", "rooks", "queens", "kings", "white", "black")):
+        row["bb"][0, index] = state[name]
+    for bit, square in ((1, 7), (2, 0), (4, 63), (8, 56)):
+        row["castle"] |= bit * (int(state["castling"]) >> square & 1)
+    row["turn"] = 1 - state["turn"]
+    row["ep"] = 255 if state["ep"] == 64 else state["ep"]
+    row["half"] = min(255, int(state["rule50"]))
+    row["ply"] = state["ply"]
+    count = len(teaching.moves)
+    row["n"], row["depth"] = count, min(255, teaching.depth)
+    row["mv"][0, :count] = [code_of(state, int(move)) for move in teaching.moves]
+    row["cp"][0, :count] = teaching.scores
+    if teaching.wdl is None:
+        chances = np.rint(1000 * chances_of_score(teaching.scores[:1]))[0]
+        row["w"], row["l"] = chances[0], chances[2]
+    else:
+        row["w"], row["l"] = teaching.wdl[0], teaching.wdl[2]
+    return row
+
+
+def code_of(state: State, move: int) -> int:
+    """A move of the game's own form, where castling is king takes rook, as records write it."""
+    source, target = move & 63, move >> 6 & 63
+    own = int(state["white"] if state["turn"] == 0 else state["black"])
+    if own >> target & 1:
+        target = source // 8 * 8 + (6 if target > source else 2)
+    return source + 64 * target + (move & 0xF000)
+
+
 FORMAT = ShardFormat(RECORD, first_fault, to_states, to_moves, soft_policy, chances)
 read_shard, write_shard = FORMAT.read, FORMAT.write
+LABELS = LabelFormat(FORMAT, LINES, 180.0, 1200, 260, record_of, code_of)
 to_positions, read_folder = FORMAT.to_positions, FORMAT.read_folder

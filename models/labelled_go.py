@@ -15,11 +15,14 @@ planes are rebuilt from the empty board. Points count from the top left corner, 
 | played, rnd | the move played; rnd = 1: drawn blindly, not to be imitated |
 | z      | the game's result for the side to move |
 | dead   | 1 = stones that the teacher takes for dead are still on the board |
+| own    | N * N x i1: expected owner of each point * 20 for the side to move (may be missing) |
+| lead   | score lead of the side to move in 1/100 points, komi included (may be missing) |
 | game   | game id |
 
 ``g`` adds nopen and open (the opening), komi, reason (1 two passes, 2 adjudicated, 3 move limit) and tt, black's score
 less white's by strict Tromp-Taylor. The teacher takes dead stones off before it counts; play here does not. So counted
-games get the result of ``tt``, and where ``dead`` is 1 passing is no target and the result alone is the value's.
+games get the result of ``tt``, and where ``dead`` is 1 passing is no target and the result alone is the value's. Owners
+and leads stay the teacher's: they say which stones are dead.
 """
 
 from __future__ import annotations
@@ -38,7 +41,9 @@ from .shards import Records, TargetOptions, hold_out, read_arrays
 RULES = "chinese-ogs"  # positional superko, no suicide: what the labels were made with
 _D_FIELDS = ("stones", "turn", "ko", "ply", "n", "mv", "p", "w", "played", "z", "rnd", "dead", "game")
 _G_FIELDS = ("game", "nopen", "open", "komi", "reason", "tt")
-_INTEGERS = set(_D_FIELDS) | {"nopen", "open", "reason"}
+_EXTRA_FIELDS = ("own", "lead")
+OWN_SCALE = 20
+_INTEGERS = {*_D_FIELDS, *_EXTRA_FIELDS, "nopen", "open", "reason"}
 ADJUDICATED = 2
 
 
@@ -50,7 +55,7 @@ def read_shard(path: Path, points: int) -> tuple[Records, Records]:
         missing = [name for name in fields if name not in names]
         if missing or array.ndim != 1:
             raise DataError(f"{path.name} holds no labelled Go records: the field {(missing or ['?'])[0]!r} is missing")
-        for name in fields:
+        for name in (*fields, *(n for n in _EXTRA_FIELDS if n in names)):
             if array.dtype[name].base.kind not in ("iu" if name in _INTEGERS else "iuf"):
                 raise DataError(f"{path.name}: the field {name!r} holds no numbers; make the file again")
     if d.dtype["stones"].shape != (points,):
@@ -59,6 +64,8 @@ def read_shard(path: Path, points: int) -> tuple[Records, Records]:
         )
     if d.dtype["mv"].shape != d.dtype["p"].shape or len(d.dtype["mv"].shape) != 1 or len(g.dtype["open"].shape) != 1:
         raise DataError(f"{path.name}: mv, p and open have odd shapes; make the file again")
+    if "own" in (d.dtype.names or ()) and d.dtype["own"].shape != (points,):
+        raise DataError(f"{path.name}: own does not fit the board; make the file again")
     fault = first_fault(d, g, points)
     if fault:
         raise DataError(f"{path.name}: {fault}; the file is damaged, remove it or make it again")
@@ -79,6 +86,8 @@ def first_fault(d: Records, g: Records, points: int) -> str:
         ("the result is not -1, 0 or 1", np.abs(d["z"].astype(np.int64)) > 1),
         ("its game is not in g", ~np.isin(d["game"], g["game"])),
     ]
+    if "own" in (d.dtype.names or ()):
+        checks.append(("an owner is impossible", (np.abs(d["own"].astype(np.int64)) > OWN_SCALE).any(axis=1)))
     for text, wrong in checks:
         if wrong.any():
             return f"record {int(np.argmax(wrong))}: {text}"
@@ -156,6 +165,9 @@ def to_positions(game: Game, d: Records, g: Records, options: TargetOptions, des
     win = d["w"].astype(np.float64) / 65535
     weight = np.where(d["dead"] == 1, 0.0, options.teacher)[:, None]
     wdl = weight * np.stack([win, np.zeros(len(d)), 1 - win], axis=1) + (1 - weight) * one_hot_result(z)
+    owners = None
+    if "own" in (d.dtype.names or ()):
+        owners = (d["own"] * (Positions.OWNERSHIP_SCALE // OWN_SCALE)).astype(np.int8)
     return Positions(
         game,
         states,
@@ -167,7 +179,15 @@ def to_positions(game: Game, d: Records, g: Records, options: TargetOptions, des
         drawn=rows[d["rnd"] == 0] if options.policy == "played" else rows,
         description=description,
         mask=options.mask,
+        ownership=_spread(owners, rows, total) if owners is not None else None,
+        score=_spread(leads(d, games), rows, total) if "lead" in (d.dtype.names or ()) else None,
     )
+
+
+def leads(d: Records, games: Records) -> NDArray[np.float32]:
+    """f4 [N]: the side to move's lead on the board in points, komi taken out again."""
+    komi = np.where(d["turn"] == 1, 1.0, -1.0) * games["komi"]
+    return np.asarray(d["lead"] / 100 + komi, np.float32)
 
 
 def _bitboards(stones: NDArray[np.uint8], words: int) -> NDArray[np.uint64]:
@@ -187,6 +207,8 @@ def _spread(values: NDArray[Any], rows: NDArray[np.int64], total: int) -> NDArra
 
 class _GoFormat:
     """Reads Go's shards: see shards.ShardReader."""
+
+    unused = ("temperature", "centipawns", "value")  # the records hold probabilities and win chances, not scores
 
     def read_folder(self, game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
         """The training and the held-out positions of .npz files, as labelled.read_folder does. Errors: DataError."""

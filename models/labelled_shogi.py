@@ -15,7 +15,7 @@ moves of cshogi). Only the order of the hands differs: pawn, lance, knight, silv
 | n      | u1    | number of labelled moves |
 | mv     | 8 u2  | moves, most likely first: to + 128 from + 16384 promotes; from = 81 .. 87 drops P L N S B R G |
 | p      | 8 u2  | the teacher's probability of each in 1/65535, among all legal moves |
-| rest   | u2    | the same of all other legal moves together (not read: the labelled moves share it) |
+| rest   | u2    | the same of all other legal moves together (not read: the labelled moves share it; an engine's: 0) |
 | q      | i2    | the teacher's value for the side to move in 1/32767, -1 .. +1 |
 | m1     | u1    | 1 = the first move mates (it has p = 1 and q = 1) |
 | played | u2    | the move played |
@@ -31,8 +31,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.games.base import Game
-from .shards import Records, ShardFormat, TargetOptions
+from ..engine.games.base import Game, State
+from ..engine.games.outcome import LOSS
+from .shards import CUT, LabelFormat, Records, ShardFormat, TargetOptions, Teaching
 
 LINES = 8
 RECORD = np.dtype(
@@ -56,6 +57,8 @@ RECORD = np.dtype(
     ]
 )
 _HAND_ORDER = (0, 1, 2, 3, 5, 6, 4)  # of the engine's P L N S B R G in a record's P L N S G B R
+_RECORD_ORDER = (0, 1, 2, 3, 6, 4, 5)  # of a record's in the engine's
+SCALE, TEMPERATURE = 600.0, 0.02  # centipawns and expected points, see record_of; 600 is what shogi engines use
 _TOTALS = (18, 4, 4, 4, 2, 2, 4)  # pieces of a set, P L N S B R G
 _KING, _PROMOTED, _LAST_SQUARE, _LAST_SOURCE = 8, 8, 80, 87
 
@@ -122,4 +125,35 @@ def chances(records: Records, options: TargetOptions) -> NDArray[np.float64]:
     return np.stack([(1 + q) / 2, np.zeros(len(q)), (1 - q) / 2], axis=1)
 
 
-FORMAT = ShardFormat(RECORD, first_fault, to_states, to_moves, soft_policy, chances)
+def record_of(game: Game, line: State, teaching: Teaching) -> Records:
+    """Record[1] of a line's last position as an engine sees it: policy and value are made of its scores.
+
+    W(cp) = 1 / (1 + exp(-cp / SCALE)); p = softmax((W(cp_i) - W(cp_1)) / TEMPERATURE), q = 2 W(cp_1) - 1.
+    """
+    state, row = line[-1], np.zeros(1, RECORD)
+    count = len(teaching.moves)
+    row["board"], row["turn"], row["ply"], row["check"] = state["board"], state["turn"], state["ply"], state["checked"]
+    row["hand"] = np.concatenate([state["hands"][side][list(_RECORD_ORDER)] for side in range(2)])
+    row["rep"] = min(3, int(state["repetitions"]))
+    row["n"] = count
+    row["mv"][0, :count] = teaching.moves
+    points = 1 / (1 + np.exp(-teaching.scores / SCALE))
+    points[np.abs(teaching.scores) > CUT] = teaching.scores[np.abs(teaching.scores) > CUT] > 0
+    mates = game.play(line, int(teaching.moves[0]))
+    if len(game.legal_moves(mates)) == 0 and game.outcome(mates) == LOSS:
+        row["m1"], weights, row["q"] = 1, np.eye(count)[0], 32767
+    else:
+        weights = np.exp((points - points[0]) / TEMPERATURE)
+        row["q"] = np.rint(32767 * (2 * points[0] - 1))
+    row["p"][0, :count] = np.rint(65535 * weights / weights.sum())
+    return row
+
+
+def code_of(state: State, move: int) -> int:
+    """A move as records write it: they have the game's own form."""
+    return move
+
+
+_UNUSED = ("temperature", "centipawns", "value")  # the records hold probabilities and values, not scores
+FORMAT = ShardFormat(RECORD, first_fault, to_states, to_moves, soft_policy, chances, _UNUSED, has_openings=True)
+LABELS = LabelFormat(FORMAT, LINES, SCALE, 3000, 320, record_of, code_of)

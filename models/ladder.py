@@ -20,8 +20,8 @@ from ..engine.errors import DataError
 from ..engine.evaluator import Evaluator, OnnxEvaluator, UniformEvaluator
 from ..engine.games.base import Game
 from .log import read_log
+from .runconfig import RunConfig
 from .rundir import RunFolder
-from .settings import RunConfig
 
 RANDOM = "random"  # the anchor
 KNOWN = 0.97  # a share of the points that leaves nothing to learn from more games

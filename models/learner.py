@@ -1,9 +1,10 @@
 """The learner: batches in, a better network out. Supervised data and self-play use the same loop.
 
 Loss (Eq. 1 of AlphaGo Zero): value loss * weight - pi . log p + c ||theta||^2. The value loss is (z - v)^2 or, with the
-win/draw/loss head, cross-entropy; the L2 term is the optimiser's weight decay. The policy's softmax runs over the legal
-moves where the data knows them: that is how the search uses the logits, and no capacity goes into learning legality
-(as in Lc0; AlphaZero masks the same way when it plays).
+win/draw/loss head, cross-entropy; the L2 term is the optimiser's weight decay. Where the network says whose each point
+will be and who leads, the losses of these are added. The policy's softmax runs over the legal moves where the data
+knows them: that is how the search uses the logits, and no capacity goes into learning legality (as in Lc0; AlphaZero
+masks the same way when it plays).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,9 +29,10 @@ from ..engine.errors import DataError, OptionError
 from ..engine.games.base import Game
 from . import checkpoint
 from .checkpoint import Checkpoint
-from .dataset import Batch, Dataset, batch_indices
+from .dataset import Batch, Dataset, Positions
 from .log import Log
-from .network import NetConfig, Network
+from .network import Network, ValueOutput
+from .settings import Intervals, LearnerConfig, Length, NetConfig
 
 L2 = 1e-4  # c of Eq. 1
 AFTER_DIVERGENCE = "start again with a lower --rate (the checkpoints before this step are good)"
@@ -44,40 +46,6 @@ PAPER_DROPS = {
 SUPERVISED_DROPS = ((0.0, 0.1), (0.2, 1e-2), (0.4, 1e-3), (0.6, 1e-4), (0.8, 1e-5))
 
 
-Schedule = Literal["cosine", "az", "az-go", "agz", "supervised", "constant"]
-
-
-@dataclass(frozen=True, slots=True)
-class LearnerConfig:
-    """Settings of a run that stay the same from its start to its end."""
-
-    batch: int = 512
-    optimiser: Literal["adamw", "sgd"] = "adamw"
-    schedule: Schedule = "cosine"  # az, az-go, agz, supervised: the papers' steps, stretched over the run
-    rate: float = 2e-3  # greatest learning rate of cosine and constant
-    warmup: int = 200  # steps of linear warm-up
-    weight_decay: float = 0.01  # AdamW's decoupled decay of the weights; SGD uses the papers' L2 of 1e-4
-    value_weight: float = 1.0  # the papers: 1 in self-play, 0.01 in supervised learning
-    clip: float = 5.0  # greatest norm of the gradient; 0 = no limit
-    ema: float = 0.999  # decay of the averaged weights that are measured and exported; 0 = none
-    precision: Literal["bf16", "fp32"] = "bf16"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.batch < 2:
-            raise OptionError("the batch must hold at least 2 positions")
-        if not 0 <= self.ema < 1:
-            raise OptionError("the decay of the averaged weights must be in [0, 1)")
-
-
-@dataclass(frozen=True, slots=True)
-class Length:
-    """How long a run lasts: ``steps`` or, when that is 0, ``minutes`` of training time over all its starts."""
-
-    steps: int = 0
-    minutes: float = 0.0
-
-
 @dataclass(frozen=True, slots=True)
 class Measured:
     """Judgement on held-out positions. Errors are squared differences of outcomes in [-1, 1], divided by 4 (papers)."""
@@ -88,6 +56,9 @@ class Measured:
     result_error: float  # of the expected outcome against the game's result
     teacher_error: float  # of the expected outcome against the value target
     positions: int
+    board: str  # their size, e.g. "9x9"
+    ownership: float | None = None  # squared difference of the points' owners in [-1, 1], divided by 4
+    score: float | None = None  # absolute difference of the lead, points
 
 
 def learning_rate(config: LearnerConfig, step: int, progress: float) -> float:
@@ -118,6 +89,16 @@ def value_loss(output: Tensor, wdl: Tensor) -> Tensor:
     return functional.mse_loss(output[:, 0], wdl[:, 0] - wdl[:, 2])
 
 
+def ownership_loss(output: Tensor, target: Tensor) -> Tensor:
+    """Squared difference of owners [B, H, W] in [-1, 1]; mean over points and batch."""
+    return functional.mse_loss(output, target)
+
+
+def score_loss(output: Tensor, target: Tensor) -> Tensor:
+    """Huber loss of leads [B, 1] against [B], in units of ten points; mean over the batch."""
+    return functional.smooth_l1_loss(output[:, 0] / ValueOutput.POINTS, target / ValueOutput.POINTS)
+
+
 def expected_outcome(output: Tensor) -> Tensor:
     """Expected outcome [B] in [-1, 1] of WDL logits [B, 3] or values [B, 1]."""
     if output.shape[1] == 1:
@@ -136,6 +117,8 @@ class TorchBatch:
     legal: Tensor | None
     wdl: Tensor
     z: Tensor
+    ownership: Tensor | None
+    score: Tensor | None
 
     @classmethod
     def of(cls, batch: Batch, device: torch.device) -> TorchBatch:
@@ -144,10 +127,30 @@ class TorchBatch:
         def put(values: Any) -> Tensor:
             return torch.from_numpy(values).to(device, non_blocking=True)
 
-        legal = None if batch.legal is None else put(batch.legal).long()
         return cls(
-            put(batch.planes), put(batch.actions).long(), put(batch.probabilities), legal, put(batch.wdl), put(batch.z)
+            put(batch.planes),
+            put(batch.actions).long(),
+            put(batch.probabilities),
+            None if batch.legal is None else put(batch.legal).long(),
+            put(batch.wdl),
+            put(batch.z),
+            None if batch.ownership is None else put(batch.ownership),
+            None if batch.score is None else put(batch.score),
         )
+
+    def losses(self, outputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The loss of each of the network's outputs: policy, value, and ownership and score if it gives them.
+
+        Errors: DataError when the positions lack what the network is to learn.
+        """
+        value = outputs["wdl"] if "wdl" in outputs else outputs["value"]
+        result = {"policy": policy_loss(outputs["policy"], self), "value": value_loss(value, self.wdl)}
+        for name, target, loss in (("ownership", self.ownership, ownership_loss), ("score", self.score, score_loss)):
+            if name in outputs:
+                if target is None:
+                    raise DataError(f"the data have no {name}; train without --{name}")
+                result[name] = loss(outputs[name], target)
+        return result
 
 
 class Prefetcher:
@@ -163,7 +166,7 @@ class Prefetcher:
         while not self._stopped.is_set():
             made: Batch | Exception
             try:
-                made = data.batch(batch_indices(len(data), config.batch, config.seed, step))
+                made = data.draw(config.batch, config.seed, step)
             except Exception as error:  # noqa: BLE001  (handed to the learner, which raises it)
                 made = error
             step += 1
@@ -224,10 +227,14 @@ class Learner:
         for group in self.optimiser.param_groups:
             group["lr"] = rate
         self.network.train()
+        if self.progress >= self.config.freeze:
+            self.freeze()
         with self.autocast():
-            logits, output = self.network(tensors.planes)
-        policy, value = policy_loss(logits, tensors), value_loss(output, tensors.wdl)
-        loss = policy + self.config.value_weight * value
+            outputs = dict(zip(self.net_config.outputs, self.network(tensors.planes), strict=True))
+        losses = tensors.losses(outputs)
+        config = self.config
+        weights = {"value": config.value_weight, "ownership": config.ownership_weight, "score": config.score_weight}
+        loss = sum((weights.get(name, 1.0) * one for name, one in losses.items()), torch.zeros((), device=self.device))
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         norm = float(nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip or math.inf))
@@ -240,7 +247,20 @@ class Learner:
         self.optimiser.step()
         self.step += 1
         self._average()
-        return {"loss": total, "policy": policy.item(), "value": value.item(), "rate": rate, "gradient": norm}
+        return {"loss": total, **{k: v.item() for k, v in losses.items()}, "rate": rate, "gradient": norm}
+
+    @torch.no_grad()
+    def freeze(self) -> None:
+        """Normalise as in play from now on: by the averaged statistics, which change no more.
+
+        Boards of several sizes have statistics of their own (a small board is nearly all edge), each batch is of one
+        size, and the exported net has but one set: so the last part of a run learns to live with that.
+        """
+        for mine, averaged in zip(self.network.modules(), self.averaged.modules(), strict=True):
+            if isinstance(mine, nn.BatchNorm2d):
+                for name, statistics in averaged.named_buffers():
+                    mine.get_buffer(name).copy_(statistics)
+                mine.eval()
 
     @torch.no_grad()
     def _average(self) -> None:
@@ -250,15 +270,17 @@ class Learner:
         torch._foreach_lerp_([mine[n] for n in floats], [source[n] for n in floats], 1 - decay)
 
     @torch.no_grad()
-    def measure(self, data: Dataset, limit: int = 0) -> Measured:
+    def measure(self, data: Positions, limit: int = 0) -> Measured:
         """Judge the first ``limit`` positions (0 = all) spread evenly over ``data`` with the averaged weights."""
         count = min(len(data), limit or len(data))
         chosen = np.linspace(0, len(data) - 1, count).astype(np.int64)
-        sums = np.zeros(5)
+        sums = np.zeros(7)
         for start in range(0, count, 512):
             batch = TorchBatch.of(data.batch(chosen[start : start + 512]), self.device)
             with self.autocast():
-                logits, output = self.averaged(batch.planes)
+                outputs = dict(zip(self.net_config.outputs, self.averaged(batch.planes), strict=True))
+            logits, output = outputs["policy"], outputs[self.net_config.value_head]
+            losses = batch.losses(outputs)
             if batch.legal is not None:
                 allowed = torch.full_like(logits, -math.inf)
                 reached = batch.legal.where(batch.legal >= 0, batch.legal[:, :1])
@@ -267,17 +289,32 @@ class Learner:
                 logits_of_best = logits
             best = batch.actions.gather(1, batch.probabilities.argmax(1, keepdim=True))[:, 0]
             outcome = expected_outcome(output)
+            lead = 0.0
+            if "score" in outputs and batch.score is not None:
+                lead = float((outputs["score"][:, 0] - batch.score).abs().sum())
             sums += np.array(
                 [
                     float((logits_of_best.argmax(1) == best).sum()),
-                    float(policy_loss(logits, batch)) * len(best),
-                    float(value_loss(output, batch.wdl)) * len(best),
+                    float(losses["policy"]) * len(best),
+                    float(losses["value"]) * len(best),
                     float((outcome - batch.z).square().sum()) / 4,
                     float((outcome - (batch.wdl[:, 0] - batch.wdl[:, 2])).square().sum()) / 4,
+                    float(losses.get("ownership", 0.0)) * len(best) / 4,
+                    lead,
                 ]
             )
-        top1, policy, value, result_error, teacher_error = (float(x) for x in sums / count)
-        return Measured(top1, policy, value, result_error, teacher_error, count)
+        top1, policy, value, result_error, teacher_error, owners, lead = (float(x) for x in sums / count)
+        return Measured(
+            top1,
+            policy,
+            value,
+            result_error,
+            teacher_error,
+            count,
+            data.board,
+            owners if self.net_config.ownership else None,
+            lead if self.net_config.score else None,
+        )
 
     # ---- saving and going on
 
@@ -301,8 +338,10 @@ class Learner:
 
     def restore(self, saved: Checkpoint) -> None:
         """Take over a checkpoint. Errors: DataError when it is of another network or other settings."""
+        # what a checkpoint does not say yet is as it was before there was a setting
+        defaults = {"net": {"ownership": False, "score": False}, "learner": asdict(LearnerConfig())}
         for name, own in (("net", json.loads(json.dumps(self.net_config.to_json()))), ("learner", asdict(self.config))):
-            theirs = saved.state.get(name, {})
+            theirs = {**defaults[name], **saved.state.get(name, {})}
             different = sorted(k for k in own if theirs.get(k) != own[k])
             if different:
                 field = different[0]
@@ -345,18 +384,6 @@ class Hooks:
     stop: Callable[[], bool] = lambda: False  # asked after every step; True saves and ends the run
 
 
-@dataclass(frozen=True, slots=True)
-class Intervals:
-    """When things happen during a run: minutes of training time, or steps where it says so."""
-
-    checkpoint_minutes: float = 2.0
-    checkpoint_steps: int = 1000
-    measure_minutes: float = 5.0
-    measure_positions: int = 8192
-    log_steps: int = 20
-    export_minutes: float = 0.0  # 0 = never
-
-
 def run(
     learner: Learner, data: Dataset, heldout: Dataset, folder: Path, length: Length, intervals: Intervals, hooks: Hooks
 ) -> bool:
@@ -366,8 +393,9 @@ def run(
     """
     if not (length.steps or length.minutes):
         raise OptionError("a run needs an end: give steps or minutes")
-    if len(data) < learner.config.batch:
-        raise DataError(f"{len(data)} positions are fewer than one batch of {learner.config.batch}; give more data")
+    fewest = min((len(part) for part in data.parts), default=0)
+    if fewest < learner.config.batch:
+        raise DataError(f"{fewest} positions are fewer than one batch of {learner.config.batch}; give more data")
     checkpoints = folder / "checkpoints"
     saved = checkpoint.load_newest(checkpoints, hooks.on_problem)
     if saved is not None:
@@ -433,9 +461,10 @@ def _due(learner: Learner, last: dict[str, float], what: str, minutes: float) ->
 
 
 def _measure(learner: Learner, heldout: Dataset, limit: int, log: Log, hooks: Hooks) -> None:
-    measured = learner.measure(heldout, limit)
-    log.write({**_where(learner, 0), "heldout": asdict(measured)})
-    hooks.on_measure(learner, measured)
+    for index, part in enumerate(heldout.parts):
+        measured = learner.measure(part, limit)
+        log.write({**_where(learner, 0), f"heldout {part.board}" if index else "heldout": asdict(measured)})
+        hooks.on_measure(learner, measured)
 
 
 def _where(learner: Learner, length: int) -> dict[str, Any]:

@@ -34,10 +34,10 @@ from .log import Log
 from .publish import publish
 from .replay import WORKER_SHIFT, GameRecord, ReplayFolder, title
 from .resign import ResignControl
+from .runconfig import RunConfig
 from .rundir import Beat, Current, RunFolder
-from .settings import RunConfig
 from .supervisor import Supervisor, worker_command
-from .window import HELD_OUT_GAMES, Window, sample, window_games
+from .window import HELD_OUT_GAMES, Window, window_games
 from .worker import Worker
 
 BURST = 50  # training steps between looks at the games
@@ -253,7 +253,7 @@ class Loop:
         """The batches of steps start .. end - 1; a thread makes each while the one before is trained on."""
 
         def make(step: int) -> Batch:
-            return self.window.batch(sample(len(self.window), self.learner.config.batch, self.run.seed, step))
+            return self.window.draw(self.learner.config.batch, self.run.seed, step)
 
         coming = self._pool.submit(make, start)
         for step in range(start, end):
@@ -341,6 +341,7 @@ class Loop:
                 self.folder.current = Current(current.net, current.step, self.learner.step, current.resign)
             return
         self._publish(self.learner.step, self.resign.threshold())
+        self.ladder.enqueue(self.learner.step)
 
     def _checkpoint_undecided(self) -> bool:
         """Whether the run ended between writing a checkpoint and publishing it."""
@@ -465,8 +466,6 @@ class Loop:
             return
         if last:
             self.ladder.enqueue(self.folder.net_steps[-1], last=True)
-        if not self.ladder.waiting and not self.ladder.rated and not last:
-            self.ladder.enqueue(0)
         processes = 1 + min(self.run.machine.workers, (os.cpu_count() or 2) - 1)
         if self.ladder.waiting:
             self._say("rating")

@@ -1,105 +1,19 @@
 """The papers' network family: a tower of convolutions with a policy head and a value head.
 
 AlphaGo Zero, Methods, "Neural network architecture"; AlphaZero uses the same tower with a convolutional
-policy head. Squeeze-excitation and the win/draw/loss head are options beside the papers' settings.
+policy head. Squeeze-excitation, the win/draw/loss head, heads that fit every size of board, and the outputs of
+ownership and score are options beside the papers' settings.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ..engine.errors import OptionError
-from ..engine.games.base import Game
-
-Kind = Literal["dual-res", "sep-res", "dual-conv", "sep-conv"]
-PolicyHead = Literal["conv", "flat"]
-ValueHead = Literal["wdl", "value"]
-
-HISTORY = 8  # positions that the papers' planes hold (T)
-
-
-@dataclass(frozen=True, slots=True)
-class NetConfig:
-    """Everything that decides a network's shape.
-
-    C, H, W are the game's planes, A its actions. ``kind`` is one of the four architectures that AlphaGo Zero
-    compares (Figure 4): *dual* is one tower for both heads and *sep* one tower each; *res* has a first
-    convolution and ``blocks`` residual blocks, *conv* is ``blocks`` plain convolutional blocks (12 in the paper).
-    """
-
-    planes: tuple[int, int, int]  # C, H, W of the input
-    actions: int  # A
-    kind: Kind = "dual-res"
-    blocks: int = 6
-    filters: int = 64
-    squeeze: int = 0  # hidden units of squeeze-excitation in each residual block; 0 = none, as in the papers
-    policy_head: PolicyHead = "conv"  # conv: AlphaZero's action planes; flat: AlphaGo Zero's fully connected layer
-    policy_filters: int = 0  # 0 = as many as ``filters`` (conv), 2 (flat)
-    value_head: ValueHead = "wdl"  # wdl: 3 logits; value: tanh, as in the papers
-    value_filters: int = 1  # of the value head's 1x1 convolution; the papers have 1
-    value_hidden: int = 256  # units of the value head's hidden layer
-    history: int = HISTORY  # positions looked at; fewer than 8 ignores the older planes
-
-    def __post_init__(self) -> None:
-        _, height, width = self.planes
-        for name, allowed in (("kind", Kind), ("policy_head", PolicyHead), ("value_head", ValueHead)):
-            if getattr(self, name) not in get_args(allowed):
-                raise OptionError(
-                    f"{name} is {getattr(self, name)!r}; it must be one of {', '.join(get_args(allowed))}"
-                )
-        for name in ("blocks", "filters", "value_filters", "value_hidden"):
-            if getattr(self, name) < 1:
-                raise OptionError(f"{name} must be at least 1")
-        if self.policy_head == "conv" and self.actions % (height * width):
-            raise OptionError(
-                f"{self.actions} actions are no whole number of {height}x{width} planes; use policy_head flat"
-            )
-        if not 1 <= self.history <= HISTORY:
-            raise OptionError(f"history is {self.history}; the planes hold 1 to {HISTORY} positions")
-
-    @property
-    def used_planes(self) -> tuple[int, ...]:
-        """Indices of the input planes that the network looks at: the newest positions and the constant planes.
-
-        C = 8 M + L (Table S1), and L < 8 in every game: 7 in chess, 2 in shogi, 1 in Go.
-        """
-        channels = self.planes[0]
-        steps = channels // HISTORY * HISTORY
-        return (*range(steps // HISTORY * self.history), *range(steps, channels))
-
-    @property
-    def architecture(self) -> str:
-        """Short name, e.g. ``dual-res 6x64 se16``."""
-        return f"{self.kind} {self.blocks}x{self.filters}" + (f" se{self.squeeze}" if self.squeeze else "")
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> NetConfig:
-        """The inverse of :meth:`to_json`. Errors: OptionError."""
-        try:
-            return cls(**{**values, "planes": tuple(values["planes"])})
-        except (KeyError, TypeError) as error:
-            raise OptionError(f"the network's configuration is broken ({error}); start a new run") from error
-
-
-def paper(game: Game, blocks: Literal[19, 39] = 19, *, head: PolicyHead | None = None) -> NetConfig:
-    """The papers' network: 20 or 40 "blocks" of 256 filters (the first convolution counts as one), tanh value.
-
-    The policy head is AlphaZero's convolution where the actions are planes of the board, else AlphaGo Zero's flat one.
-    """
-    _, height, width = game.planes
-    fitting: PolicyHead = "flat" if game.num_actions % (height * width) else "conv"
-    return NetConfig(
-        game.planes, game.num_actions, blocks=blocks, filters=256, policy_head=head or fitting, value_head="value"
-    )
+from .settings import NetConfig
 
 
 class ConvBlock(nn.Module):
@@ -190,30 +104,95 @@ class FlatPolicy(nn.Module):
         return out
 
 
+class Pool(nn.Module):
+    """What a board of any size says as a whole: [B, F, H, W] -> [B, 3 F, 1, 1].
+
+    Each filter's mean, that mean times (N - 14) / 10 and its maximum; the second lets sums over the board be learned
+    (Wu 2019, "Accelerating Self-Play Learning in Go", appendix A).
+    """
+
+    CENTRE, SPREAD = 14.0, 10.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        """See the class."""
+        mean = x.mean(dim=(2, 3), keepdim=True)
+        return torch.cat([mean, mean * ((x.shape[2] - self.CENTRE) / self.SPREAD), x.amax(dim=(2, 3), keepdim=True)], 1)
+
+
+class PooledPolicy(nn.Module):
+    """A policy head for every size of board: -> logits [B, N * N + 1], the points and the pass.
+
+    conv 3x3 and BN, to which a bias made of the pooled board is added, ReLU, conv 1x1 to one logit a point; the pass is
+    a small network on the pooled board.
+    """
+
+    def __init__(self, config: NetConfig) -> None:
+        super().__init__()
+        hidden = config.policy_filters or 32
+        self.block = ConvBlock(config.filters, hidden, 3, relu=False)
+        self.board = ConvBlock(config.filters, hidden, 1)
+        self.pool = Pool()
+        self.bias = nn.Conv2d(3 * hidden, hidden, 1)
+        self.out = nn.Conv2d(hidden, 1, 1)
+        self.pass_hidden = nn.Conv2d(3 * hidden, hidden, 1)
+        self.pass_out = nn.Conv2d(hidden, 1, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """See the class."""
+        board = self.pool(self.board(x))
+        points: Tensor = self.out(functional.relu(self.block(x) + self.bias(board)))
+        passing: Tensor = self.pass_out(functional.relu(self.pass_hidden(board)))
+        return torch.cat([points.flatten(1), passing.flatten(1)], 1)
+
+
 class ValueOutput(nn.Module):
     """The papers' value head: conv 1x1, BN, ReLU, fully connected, ReLU, fully connected.
 
-    -> [B, 3] logits of win, draw and loss, or [B, 1] through tanh; both for the side to move.
+    -> value [B, 3], logits of win, draw and loss, or [B, 1] through tanh. Beside it, where the configuration has them:
+    ownership [B, H, W] in [-1, 1], +1 where a point will be the side to move's, through conv 1x1 and tanh; score
+    [B, 1], by how many points the side to move leads on the board, komi left out. All for the side to move. With the
+    pooled policy head, the fully connected layers read the pooled board instead of every point.
     """
+
+    POINTS = 10.0  # of score that an output of 1 stands for
 
     def __init__(self, config: NetConfig) -> None:
         super().__init__()
         _, height, width = config.planes
         self.block = ConvBlock(config.filters, config.value_filters, 1)
-        self.hidden = nn.Linear(config.value_filters * height * width, config.value_hidden)
+        self.pool = Pool() if config.any_size else None
+        self.hidden = nn.Linear(config.value_filters * (3 if self.pool else height * width), config.value_hidden)
         self.out = nn.Linear(config.value_hidden, 3 if config.value_head == "wdl" else 1)
         self.tanh = config.value_head == "value"
+        self.ownership = nn.Conv2d(config.value_filters, 1, 1) if config.ownership else None
+        self.score = nn.Linear(config.value_hidden, 1) if config.score else None
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
         """See the class."""
-        out: Tensor = self.out(functional.relu(self.hidden(self.block(x).flatten(1))))
-        return torch.tanh(out) if self.tanh else out
+        features = self.block(x)
+        board = features if self.pool is None else self.pool(features)
+        hidden = functional.relu(self.hidden(board.flatten(1)))
+        out: Tensor = self.out(hidden)
+        result = [torch.tanh(out) if self.tanh else out]
+        if self.ownership is not None:
+            result.append(torch.tanh(self.ownership(features))[:, 0])
+        if self.score is not None:
+            result.append(self.score(hidden) * self.POINTS)
+        return tuple(result)
+
+
+_POLICY_HEADS: dict[str, type[ConvPolicy | FlatPolicy | PooledPolicy]] = {
+    "conv": ConvPolicy,
+    "flat": FlatPolicy,
+    "pooled": PooledPolicy,
+}
 
 
 class Network(nn.Module):
-    """The whole network: planes u8 [B, C, H, W] -> (policy logits f4 [B, A], value f4 [B, 3] or [B, 1]).
+    """The whole network: planes u8 [B, C, H, W] -> policy logits f4 [B, A], value f4 [B, 3] or [B, 1], and the rest.
 
-    The planes are cast and multiplied by ``plane_scale`` f4 [C] (the game's) inside the network.
+    What it gives is named by ``config.outputs``. The planes are cast and multiplied by ``plane_scale`` f4 [C] (the
+    game's) inside the network.
     """
 
     scale: Tensor
@@ -228,7 +207,7 @@ class Network(nn.Module):
         self.register_buffer("scale", scale.reshape(1, -1, 1, 1).clone(), persistent=False)
         self.tower = make_tower(config)
         self.value_tower = make_tower(config) if config.kind.startswith("sep") else None
-        self.policy = ConvPolicy(config) if config.policy_head == "conv" else FlatPolicy(config)
+        self.policy = _POLICY_HEADS[config.policy_head](config)
         self.value = ValueOutput(config)
         for module in self.modules():
             if isinstance(module, nn.Conv2d | nn.Linear):
@@ -237,16 +216,23 @@ class Network(nn.Module):
                     nn.init.zeros_(module.bias)
             if isinstance(module, ResidualBlock):  # each block starts as the identity: deep towers train from step one
                 nn.init.zeros_(module.second.norm.weight)
-        for last in (self.policy.out, self.value.out):  # near-uniform policy and value at the start
+        for last in self.last_layers():  # near-uniform policy and value at the start
             nn.init.normal_(last.weight, std=0.01)
 
-    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
+    def last_layers(self) -> list[nn.Conv2d | nn.Linear]:
+        """The layers that give the outputs."""
+        layers: list[nn.Conv2d | nn.Linear] = [self.policy.out, self.value.out]
+        if isinstance(self.policy, PooledPolicy):
+            layers.append(self.policy.pass_out)
+        return layers + [layer for layer in (self.value.ownership, self.value.score) if layer is not None]
+
+    def forward(self, planes: Tensor) -> tuple[Tensor, ...]:
         """See the class."""
         x = planes[:, self.used] if len(self.used) < planes.shape[1] else planes
         x = (x.to(torch.float32) * self.scale).contiguous(memory_format=torch.channels_last)
         shared: Tensor = self.tower(x)
         own = shared if self.value_tower is None else self.value_tower(x)
-        return self.policy(shared).float(), self.value(own).float()
+        return (self.policy(shared).float(), *(y.float() for y in self.value(own)))
 
     def parameter_count(self) -> int:
         """Number of trained parameters."""

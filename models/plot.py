@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from ..engine.errors import DataError
+from ..engine.files import write_atomically
 from . import curves
-from .files import write_atomically
 from .log import read_config, read_log
 
 HELP = "draw the curves of a training run"

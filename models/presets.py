@@ -12,7 +12,7 @@ from typing import Any
 
 from ..engine.errors import OptionError
 from ..engine.games.base import Game
-from .settings import Values, merged
+from .runconfig import Values, merged
 
 
 def az(game: Game) -> Values:
@@ -28,7 +28,7 @@ def az(game: Game) -> Values:
         "learner": {
             "batch": 4096,
             "optimiser": "sgd",  # momentum 0.9, L2 1e-4
-            "schedule": "az",
+            "schedule": game.az_schedule,
             "warmup": 0,
             "clip": 0.0,
             "ema": 0.0,
@@ -40,8 +40,7 @@ def az(game: Game) -> Values:
             "temperature_moves": 30,
             "noise_share": 0.25,
             "play_on_share": 0.1,
-            "max_moves": 512,  # then a draw
-            "symmetries": False,
+            "max_moves": game.longest_game,
             "search": {"puct": "az", "c_puct": 1.25, "c_base": 19652.0, **PAPER_SEARCH},
         },
         "window": {"games": 1_000_000},
@@ -59,7 +58,7 @@ def agz(game: Game) -> Values:
         {
             "net": {"policy_head": "flat"},
             "learner": {"batch": 2048, "schedule": "agz"},
-            "selfplay": {"visits": 1600, "symmetries": True, "search": {"puct": "agz"}},
+            "selfplay": {"visits": 1600, "search": {"puct": "agz", "symmetries": True}},
             "window": {"games": 500_000},
             "loop": {"symmetries": True},
             "gate": {"games": 400, "score": 0.55, "visits": 1600},
@@ -123,16 +122,6 @@ def policy_head(game: Game) -> str:
     return "flat" if game.num_actions % (game.planes[1] * game.planes[2]) else "conv"
 
 
-def of_game(game: Game, values: Values) -> Values:
-    """What the papers set by game: Go is scored after 2 N N moves, and AlphaZero's rate for Go starts at 0.02."""
-    if game.name != "go":
-        return {}
-    special: Values = {"selfplay": {"max_moves": 2 * game.planes[1] * game.planes[2]}}
-    if values["learner"]["schedule"] == "az":
-        special["learner"] = {"schedule": "az-go"}
-    return special
-
-
 def preset(names: str, game: Game) -> Values:
     """The settings of presets "az,small", the later over the earlier. Errors: OptionError."""
     chosen = names.split(",")
@@ -143,7 +132,7 @@ def preset(names: str, game: Game) -> Values:
         if name not in PRESETS:
             raise OptionError(f"there is no preset {name!r}; there are {', '.join(PRESETS)}, joined by commas")
         values = merged(values, PRESETS[name](game))
-    return merged(values, of_game(game, values))
+    return values
 
 
 def describe(values: dict[str, Any], indent: str = "") -> str:

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from ..engine.errors import DataError, NetError
 from ..engine.evaluator import OnnxEvaluator
+from ..engine.files import write_atomically
 from ..engine.games.base import Game
 from ..engine.games.outcome import RUNNING
 from ..engine.netinfo import NetInfo
 from . import export, quantise
-from .dataset import Batch, Dataset
-from .files import write_atomically
+from .dataset import Batch, Positions
 from .learner import Learner, TorchBatch, policy_loss, value_loss
 
 CANARIES = 256  # positions
@@ -73,7 +73,7 @@ def judge(learner: Learner, batch: Batch) -> None:
 def publish(
     learner: Learner,
     game: Game,
-    canaries: Dataset | None,
+    canaries: Positions | None,
     path: Path,
     *,
     trained_on: str,
@@ -99,6 +99,7 @@ def publish(
         name=f"{game.name} {net.architecture} step {learner.step}",
         architecture=net.architecture,
         history=net.history,
+        boards=game.planes[1:2] if net.any_size else (),
         step=learner.step,
         trained_on=trained_on,
         license=LICENCE,
@@ -126,11 +127,11 @@ def publish(
     return path
 
 
-def smaller(model: onnx.ModelProto, positions: Dataset | None, batch: Batch | None) -> onnx.ModelProto:
+def smaller(model: onnx.ModelProto, positions: Positions | None, batch: Batch | None) -> onnx.ModelProto:
     """The int8 net. Errors: NetError when it cannot be made or says something else."""
     if positions is None or batch is None or len(positions) < CALIBRATION:
         raise NetError("there are too few positions yet to make it int8")
-    int8 = quantise.quantise(model, positions.batch(spread(len(positions), CALIBRATION)).planes)
+    int8 = quantise.quantise(model, [positions.batch(spread(len(positions), CALIBRATION)).planes])
     agreement = quantise.compare(model, int8, batch)
     if not agreement.kl <= INT8_KL:
         raise NetError(f"int8 is {agreement.kl:.3f} nats away from fp32")

@@ -38,6 +38,10 @@ KEEP_FP32 = (
     "value_tower.0.",
     "value.",
     "policy.planes",
+    "policy.pool.",
+    "board.",
+    "ownership",
+    "score",
     "wdl",
     "value",
 )
@@ -45,14 +49,26 @@ PERCENTILE = 99.999
 
 
 class PlanesReader(CalibrationDataReader):  # type: ignore[misc]
-    """Feeds planes u8 [N, C, H, W] to the calibration, 64 at a time (all together when there are fewer).
+    """Feeds sets of planes u8 [N, C, H, W] to the calibration, 64 at a time (all together when there are fewer).
 
-    The histograms want batches of one size, so a remainder is left out.
+    The histograms want batches of one size, so a remainder is left out; sets of different boards are taken one by one.
     """
 
-    def __init__(self, planes: NDArray[np.uint8]) -> None:
+    def __init__(self, sets: list[NDArray[np.uint8]]) -> None:
+        self.sets = [list(self._feeds(planes)) for planes in sets]
+        self.set_range(0, 1)
+
+    @staticmethod
+    def _feeds(planes: NDArray[np.uint8]) -> Iterator[dict[str, Any]]:
         size = min(64, len(planes))
-        self.batches = iter([{"planes": planes[i : i + size]} for i in range(0, len(planes) - size + 1, size)])
+        return ({"planes": planes[i : i + size]} for i in range(0, len(planes) - size + 1, size))
+
+    def __len__(self) -> int:
+        return len(self.sets)
+
+    def set_range(self, start_index: int, end_index: int) -> None:
+        """Feed the sets start_index .. end_index - 1 from now on."""
+        self.batches = iter([feed for one in self.sets[start_index:end_index] for feed in one])
 
     def get_next(self) -> dict[str, Any] | None:
         """The next feed, None at the end."""
@@ -61,13 +77,15 @@ class PlanesReader(CalibrationDataReader):  # type: ignore[misc]
 
 def quantise(
     model: onnx.ModelProto,
-    planes: NDArray[np.uint8],
+    calibration: list[NDArray[np.uint8]],
     *,
     method: Literal["percentile", "minmax"] = "percentile",
     percentile: float = PERCENTILE,
     keep: tuple[str, ...] = KEEP_FP32,
 ) -> onnx.ModelProto:
-    """The int8 version of an exported net, calibrated on planes u8 [N, C, H, W]; ``keep`` names what stays fp32.
+    """The int8 version of an exported net, calibrated on planes u8 [N, C, H, W], a set for each size of board.
+
+    ``keep`` names what stays fp32.
 
     Errors: NetError when the calibration fails.
     """
@@ -81,7 +99,7 @@ def quantise(
                 quantize_static(
                     str(source),
                     str(target),
-                    PlanesReader(planes),
+                    PlanesReader(calibration),
                     quant_format=QuantFormat.QDQ,
                     activation_type=QuantType.QUInt8,
                     weight_type=QuantType.QInt8,
@@ -92,6 +110,7 @@ def quantise(
                     else CalibrationMethod.MinMax,
                     extra_options={
                         "CalibPercentile": percentile,
+                        "CalibStridedMinMax": 1,  # sets of the reader at a time, whatever its name says
                         "WeightSymmetric": True,
                         "ActivationSymmetric": False,
                     },
@@ -153,7 +172,7 @@ def compare(fp32: onnx.ModelProto, int8: onnx.ModelProto, batch: Batch) -> Agree
     """Agreement over the positions of ``batch``, which must know its legal actions."""
     assert batch.legal is not None
     legal = batch.legal
-    (p, v), (q, w) = (export.run(export.session(m), batch.planes) for m in (fp32, int8))
+    (p, v, *_), (q, w, *_) = (export.run(export.session(m), batch.planes) for m in (fp32, int8))
     log_p, log_q = legal_log_policy(p, legal), legal_log_policy(q, legal)
     used = legal >= 0
     kl = np.where(used, np.exp(log_p) * (np.where(used, log_p, 0) - np.where(used, log_q, 0)), 0).sum(axis=1)

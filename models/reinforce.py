@@ -10,24 +10,23 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
 from rich.console import Console
 
 from ..engine.errors import OptionError
+from ..engine.files import write_atomically
 from ..engine.games import get_game
 from ..engine.games.base import Game
-from .files import RunLock, write_atomically
-from .learner import LearnerConfig
-from .live import LiveView
+from .files import RunLock
 from .log import read_config
-from .loop import Hooks, Loop, Status
-from .network import NetConfig
 from .presets import preset
-from .settings import RunConfig, Values, assignment, merged, read_toml
+from .runconfig import RunConfig, Values, assignment, merged, read_toml
+from .settings import LearnerConfig, NetConfig
 from .supervisor import worker_command
-from .tensorboard import EventWriter
+
+if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does without
+    from .loop import Loop, Status
 
 FIXED = ("game", "seed", "net", "learner")  # what may not change while a run goes on
 # flags of az-engine train that set something of the run: name of the flag -> name of the setting
@@ -105,6 +104,13 @@ def _nested(name: str, value: Any) -> Values:
     return result
 
 
+def game_name(args: argparse.Namespace) -> str:
+    """The game with the board's size, a name for get_game. Errors: OptionError."""
+    if len(args.size) > 1:
+        raise OptionError("self-play is on boards of one size; give one --size")
+    return "".join(map(str, (args.game, *args.size)))
+
+
 def default_out(game: str) -> Path:
     """The run's folder when none is given."""
     return Path("runs") / game
@@ -115,14 +121,14 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
     wanted = overrides(args)
     path = folder / "config.json"
     if not path.exists():
-        game = get_game(args.game).sized(args.size) if args.size else get_game(args.game)
+        name = game_name(args)
         names = args.preset or ("az,gpu" if args.device != "cpu" else "az,small")
-        name = f"{args.game}{args.size}" if args.size else args.game
-        return RunConfig.from_values({**merged(preset(names, game), wanted), "game": name, "preset": names}), []
+        values = merged(preset(names, get_game(name)), wanted)
+        return RunConfig.from_values({**values, "game": name, "preset": names}), []
     earlier: Values = read_config(path).get("run", {})
     if not earlier:
         raise OptionError(f"{folder} holds a supervised run; give another --out")
-    for flag, there in (("preset", args.preset), ("game", f"{args.game}{args.size or ''}")):
+    for flag, there in (("preset", args.preset), ("game", game_name(args))):
         if flag in args.given and earlier.get(flag) != there:
             raise OptionError(f"{folder} was started with {flag} {earlier.get(flag)}, not {there}; give another --out")
     now = RunConfig.from_values(merged(earlier, wanted)).to_json()
@@ -157,7 +163,13 @@ def described(run: RunConfig, game: Game, command: str) -> Values:
 
 def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]] = worker_command) -> int:
     """Run the command. Errors: AzError."""
-    folder: Path = args.out or default_out(f"{args.game}{args.size or ''}")
+    import torch
+
+    from .live import LiveView
+    from .loop import Hooks, Loop
+    from .tensorboard import EventWriter
+
+    folder: Path = args.out or default_out(game_name(args))
     console = Console(stderr=True)
     with RunLock(folder):
         run, changed = settings(args, folder)

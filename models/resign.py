@@ -11,7 +11,7 @@ from collections import deque
 import numpy as np
 
 from .replay import GameRecord
-from .settings import ResignConfig
+from .runconfig import ResignConfig
 
 _GRID = np.round(np.arange(-0.99, 0.0, 0.01), 2)  # thresholds that come into question
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from ..engine.errors import DataError
-from .files import write_atomically
+from ..engine.files import write_atomically
 
 PAUSE_SECONDS = 60.0  # a pause that nobody renews is over
 

@@ -1,231 +1,157 @@
-"""All settings of a self-play run, one dataclass a section, and how they are put together.
-
-They come from the presets, then a TOML file, then flags, each overriding the one before; the run keeps what came out
-in its ``config.json``. Nothing here needs torch: workers read it, too.
-"""
+"""What a run is set to: the network's shape, the learner's settings, how long it lasts. Nothing here needs torch."""
 
 from __future__ import annotations
 
-import json
-import tomllib
-import types
-import typing
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from difflib import get_close_matches
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
 
-from ..engine.errors import DataError, OptionError
-from ..engine.games import get_game
+from ..engine.errors import OptionError
 from ..engine.games.base import Game
-from ..engine.selfplay import SelfPlayConfig
-from .log import read_config
-from .window import WindowConfig
 
-if TYPE_CHECKING:
-    from .learner import LearnerConfig
-    from .network import NetConfig
+Kind = Literal["dual-res", "sep-res", "dual-conv", "sep-conv"]
+PolicyHead = Literal["conv", "flat", "pooled"]
+ValueHead = Literal["wdl", "value"]
+Schedule = Literal["cosine", "az", "az-go", "agz", "supervised", "constant"]
 
-Section = TypeVar("Section")
-Values = dict[str, Any]
+HISTORY = 8  # positions that the papers' planes hold (T)
 
 
 @dataclass(frozen=True, slots=True)
-class LoopConfig:
-    """How playing and learning go together, and when the run ends."""
+class NetConfig:
+    """Everything that decides a network's shape.
 
-    steps: int = 700_000  # training steps of the whole run; the papers' learning rates are stretched over them
-    minutes: float = 0.0  # > 0: the run ends after so much time over all its starts, and ``steps`` is not looked at
-    reuse: float = 8.0  # positions trained on for each new one: the learner waits when it is ahead of the games
-    least_reuse: float = 0.0  # > 0: workers pause when the learner is so far behind that it falls below this
-    first_positions: int = 10_000  # new positions before the first step
-    checkpoint_steps: int = 1000  # between checkpoints; each is published, or goes through the gate
-    symmetries: bool = False  # show each position to the learner under one of the game's symmetries (AlphaGo Zero)
-    log_steps: int = 20
+    C, H, W are the game's planes, A its actions. ``kind`` is one of the four architectures that AlphaGo Zero
+    compares (Figure 4): *dual* is one tower for both heads and *sep* one tower each; *res* has a first
+    convolution and ``blocks`` residual blocks, *conv* is ``blocks`` plain convolutional blocks (12 in the paper).
+    """
+
+    planes: tuple[int, int, int]  # C, H, W of the input
+    actions: int  # A
+    kind: Kind = "dual-res"
+    blocks: int = 6
+    filters: int = 64
+    squeeze: int = 0  # hidden units of squeeze-excitation in each residual block; 0 = none, as in the papers
+    policy_head: PolicyHead = "conv"  # conv: AlphaZero's action planes; flat: AlphaGo Zero's fully connected layer;
+    # pooled: a logit for each point and one for the pass, and a value read from means and maxima: fits every size
+    policy_filters: int = 0  # 0 = as many as ``filters`` (conv), 2 (flat), 32 (pooled)
+    value_head: ValueHead = "wdl"  # wdl: 3 logits; value: tanh, as in the papers
+    value_filters: int = 1  # of the value head's 1x1 convolution; the papers have 1
+    value_hidden: int = 256  # units of the value head's hidden layer
+    history: int = HISTORY  # positions looked at; fewer than 8 ignores the older planes
+    ownership: bool = False  # also say whose each point will be
+    score: bool = False  # also say by how many points the side to move leads
 
     def __post_init__(self) -> None:
-        if self.steps < 1 and not self.minutes:
-            raise OptionError("a run needs an end: give loop.steps or loop.minutes")
-        if self.reuse <= 0 or self.checkpoint_steps < 1:
-            raise OptionError("loop.reuse and loop.checkpoint_steps must be greater than 0")
+        _, height, width = self.planes
+        for name, allowed in (("kind", Kind), ("policy_head", PolicyHead), ("value_head", ValueHead)):
+            if getattr(self, name) not in get_args(allowed):
+                raise OptionError(
+                    f"{name} is {getattr(self, name)!r}; it must be one of {', '.join(get_args(allowed))}"
+                )
+        for name in ("blocks", "filters", "value_filters", "value_hidden"):
+            if getattr(self, name) < 1:
+                raise OptionError(f"{name} must be at least 1")
+        if self.policy_head == "conv" and self.actions % (height * width):
+            raise OptionError(
+                f"{self.actions} actions are no whole number of {height}x{width} planes; use policy_head flat or pooled"
+            )
+        if self.policy_head == "pooled" and self.actions != height * width + 1:
+            raise OptionError("policy_head pooled is for actions that are the points of the board and a pass")
+        if not 1 <= self.history <= HISTORY:
+            raise OptionError(f"history is {self.history}; the planes hold 1 to {HISTORY} positions")
 
+    @property
+    def used_planes(self) -> tuple[int, ...]:
+        """Indices of the input planes that the network looks at: the newest positions and the constant planes.
 
-@dataclass(frozen=True, slots=True)
-class ResignConfig:
-    """The resignation threshold, kept so that few of the games given up could have been saved (AlphaGo Zero)."""
+        C = 8 M + L (Table S1), and L < 8 in every game: 7 in chess, 2 in shogi, 1 in Go.
+        """
+        channels = self.planes[0]
+        steps = channels // HISTORY * HISTORY
+        return (*range(steps // HISTORY * self.history), *range(steps, channels))
 
-    enabled: bool = True
-    wrong: float = 0.05  # greatest share of games given up that would not have been lost
-    games: int = 1000  # newest games played to their end that it is chosen from
-    least: int = 100  # fewer of them: nobody resigns
-    highest: float = -0.5  # the threshold is never above this
-    lowest: float = -0.99
+    @property
+    def any_size(self) -> bool:
+        """Whether the network takes boards of every size, whatever ``planes`` says."""
+        return self.policy_head == "pooled"
 
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of what the network gives, in order."""
+        extra = (name for name in ("ownership", "score") if getattr(self, name))
+        return ("policy", self.value_head, *extra)
 
-@dataclass(frozen=True, slots=True)
-class GateConfig:
-    """AlphaGo Zero's evaluator: a checkpoint generates games when it has beaten the best player so far."""
+    @property
+    def architecture(self) -> str:
+        """Short name, e.g. ``dual-res 6x64 se16``."""
+        return f"{self.kind} {self.blocks}x{self.filters}" + (f" se{self.squeeze}" if self.squeeze else "")
 
-    games: int = 0  # 400 in the paper; 0 = no gate, the latest net generates (AlphaZero)
-    score: float = 0.55  # to be exceeded
-    visits: int = 1600
-    opening_plies: int = 4  # random moves in front of each pair of games: without noise all games would be one
-
-
-@dataclass(frozen=True, slots=True)
-class LadderConfig:
-    """Rating while training: every so often a checkpoint plays fixed opponents and earlier checkpoints."""
-
-    share: float = 0.05  # of the run's compute, at most; 0 = no rating
-    every: int = 1  # rate each so many-th checkpoint
-    visits: int = 100  # of the net with search
-    plain_visits: int = 1000  # of the opponent that searches without a net
-    pairs: int = 16  # colour-swapped pairs of games against each opponent
-    opening_plies: int = 4
-    earlier: int = 2  # earlier checkpoints that each new one plays
-
-
-@dataclass(frozen=True, slots=True)
-class MachineConfig:
-    """What the run may use; may change at every start."""
-
-    workers: int = 1  # self-play processes that train starts; 0 = play in the learner's process, in turns
-    threads: int = 1  # of the training steps
-    device: str = "cpu"  # of the training steps: cpu or cuda
-    provider: str = "auto"  # what runs the nets in self-play, as the engine's option Provider
-    int8: bool = False  # self-play with nets quantised to int8
-    hang_seconds: float = 120.0  # a worker that shows no progress for so long is killed and started again
-
-
-@dataclass(frozen=True, slots=True)
-class RunConfig:
-    """Everything that decides a run; ``net`` and ``learner`` hold fields of NetConfig and LearnerConfig."""
-
-    game: str  # name for get_game, with the board's size: "go9"
-    preset: str = ""
-    seed: int = 0
-    net: Values = field(default_factory=dict)
-    learner: Values = field(default_factory=dict)
-    selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
-    window: WindowConfig = field(default_factory=WindowConfig)
-    loop: LoopConfig = field(default_factory=LoopConfig)
-    resign: ResignConfig = field(default_factory=ResignConfig)
-    gate: GateConfig = field(default_factory=GateConfig)
-    ladder: LadderConfig = field(default_factory=LadderConfig)
-    machine: MachineConfig = field(default_factory=MachineConfig)
+    def to_json(self) -> dict[str, Any]:
+        """As plain JSON values."""
+        return asdict(self)
 
     @classmethod
-    def from_values(cls, values: Mapping[str, Any]) -> RunConfig:
-        """From nested plain values. Errors: OptionError naming what is unknown or of the wrong kind."""
-        return built(cls, values, "")
-
-    def to_json(self) -> Values:
-        """As plain JSON values."""
-        plain: Values = json.loads(json.dumps(asdict(self)))
-        return plain
-
-    def get_game(self) -> Game:
-        """The game, on its board. Errors: OptionError."""
-        return get_game(self.game)
-
-    def net_config(self, game: Game) -> NetConfig:
-        """The network's shape; imports torch. Errors: OptionError."""
-        from .network import NetConfig
-
-        shape = {"planes": list(game.planes), "actions": game.num_actions}
-        return built(NetConfig, {"history": game.history, **self.net, **shape}, "net.")
-
-    def learner_config(self) -> LearnerConfig:
-        """The learner's settings; imports torch. Errors: OptionError."""
-        from .learner import LearnerConfig
-
-        return built(LearnerConfig, {**self.learner, "seed": self.seed}, "learner.")
-
-
-def built(cls: type[Section], values: Mapping[str, Any], where: str) -> Section:
-    """A dataclass from plain values, checked. ``where``: name of the section with a dot. Errors: OptionError."""
-    hints = typing.get_type_hints(cls)
-    names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
-    for name in values:
-        if name not in names:
-            near = get_close_matches(name, names, 1)
-            hint = f"; did you mean {where}{near[0]}?" if near else f"; there are {', '.join(names)}"
-            raise OptionError(f"there is no setting {where}{name}{hint}")
-    return cls(**{name: _fitting(hints[name], value, where + name) for name, value in values.items()})
-
-
-def _fitting(kind: Any, value: Any, name: str) -> Any:
-    """``value`` as a field of type ``kind``. Errors: OptionError."""
-    if is_dataclass(kind) and isinstance(kind, type):
-        if not isinstance(value, Mapping):
-            raise OptionError(f"{name} is a section; set {name}.{fields(kind)[0].name} and so on")
-        return built(kind, value, name + ".")
-    origin, choices = typing.get_origin(kind), typing.get_args(kind)
-    if origin is Literal:
-        if value not in choices:
-            raise OptionError(f"{name} is {value!r}; it must be one of {', '.join(map(str, choices))}")
-        return value
-    if origin in (types.UnionType, typing.Union):
-        if value is None and type(None) in choices:
-            return None
-        return _fitting(next(c for c in choices if c is not type(None)), value, name)
-    if origin is tuple:
-        return tuple(value)
-    if origin is dict:
-        return dict(value)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise OptionError(f"{name} is {value!r}; it must be of type {kind.__name__}")
-    return value
-
-
-def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> Values:
-    """Nested values with those of ``over`` in place of those of ``base``."""
-    result = dict(base)
-    for key, value in over.items():
-        below = result.get(key)
-        nested = isinstance(below, Mapping) and isinstance(value, Mapping)
-        result[key] = merged(below, value) if nested else value  # type: ignore[arg-type]
-    return result
-
-
-def read_toml(path: Path) -> Values:
-    """The settings of a TOML file. Errors: OptionError."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise OptionError(f"the settings in {path} cannot be read ({error})") from error
-
-
-def assignment(text: str) -> Values:
-    """``section.name=value`` as nested values; the value is written as in TOML, a plain word needs no quotes.
-
-    Errors: OptionError.
-    """
-    name, sign, value = text.partition("=")
-    parts = name.strip().split(".")
-    if not sign or not all(parts):
-        raise OptionError(f"{text!r} sets nothing; write section.name=value, as in selfplay.visits=100")
-    content: Any
-    if value.strip() == "none":
-        content = None
-    else:
+    def from_json(cls, values: dict[str, Any]) -> NetConfig:
+        """The inverse of :meth:`to_json`. Errors: OptionError."""
         try:
-            content = tomllib.loads(f"x = {value}")["x"]
-        except tomllib.TOMLDecodeError:
-            content = value.strip()
-    for part in reversed(parts):
-        content = {part: content}
-    result: Values = content
-    return result
+            return cls(**{**values, "planes": tuple(values["planes"])})
+        except (KeyError, TypeError) as error:
+            raise OptionError(f"the network's configuration is broken ({error}); start a new run") from error
 
 
-def load_run(folder: Path) -> RunConfig:
-    """The settings of a run's folder. Errors: DataError."""
-    values = read_config(folder / "config.json")
-    try:
-        return RunConfig.from_values(values["run"])
-    except (KeyError, TypeError, OptionError) as error:
-        raise DataError(f"{folder} holds no self-play run of this version ({error})") from error
+def paper(game: Game, blocks: Literal[19, 39] = 19, *, head: PolicyHead | None = None) -> NetConfig:
+    """The papers' network: 20 or 40 "blocks" of 256 filters (the first convolution counts as one), tanh value.
+
+    The policy head is AlphaZero's convolution where the actions are planes of the board, else AlphaGo Zero's flat one.
+    """
+    _, height, width = game.planes
+    fitting: PolicyHead = "flat" if game.num_actions % (height * width) else "conv"
+    return NetConfig(
+        game.planes, game.num_actions, blocks=blocks, filters=256, policy_head=head or fitting, value_head="value"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LearnerConfig:
+    """Settings of a run that stay the same from its start to its end."""
+
+    batch: int = 512
+    optimiser: Literal["adamw", "sgd"] = "adamw"
+    schedule: Schedule = "cosine"  # az, az-go, agz, supervised: the papers' steps, stretched over the run
+    rate: float = 2e-3  # greatest learning rate of cosine and constant
+    warmup: int = 200  # steps of linear warm-up
+    weight_decay: float = 0.01  # AdamW's decoupled decay of the weights; SGD uses the papers' L2 of 1e-4
+    value_weight: float = 1.0  # the papers: 1 in self-play, 0.01 in supervised learning
+    ownership_weight: float = 1.0  # weight of the ownership's loss, where the network has that output
+    score_weight: float = 0.2  # weight of the score's loss, where the network has that output
+    clip: float = 5.0  # greatest norm of the gradient; 0 = no limit
+    freeze: float = 1.0  # fraction of the run after which batch normalisation keeps its statistics, see Learner.freeze
+    ema: float = 0.999  # decay of the averaged weights that are measured and exported; 0 = none
+    precision: Literal["bf16", "fp32"] = "bf16"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.batch < 2:
+            raise OptionError("the batch must hold at least 2 positions")
+        if not 0 <= self.ema < 1:
+            raise OptionError("the decay of the averaged weights must be in [0, 1)")
+
+
+@dataclass(frozen=True, slots=True)
+class Length:
+    """How long a run lasts: ``steps`` or, when that is 0, ``minutes`` of training time over all its starts."""
+
+    steps: int = 0
+    minutes: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """When things happen during a run: minutes of training time, or steps where it says so."""
+
+    checkpoint_minutes: float = 2.0
+    checkpoint_steps: int = 1000
+    measure_minutes: float = 5.0
+    measure_positions: int = 8192
+    log_steps: int = 20
+    export_minutes: float = 0.0  # 0 = never

@@ -1,6 +1,6 @@
 """Files of labelled records, for every game: reading them safely, and making them what a learner samples from.
 
-A shard is a compressed .npz file with one structured array ``d`` (nothing is pickled; other arrays in it are ignored).
+A shard is a compressed .npz file with one structured array ``d`` (nothing is pickled; :mod:`openings` may be in ``g``).
 The records of a game are consecutive and complete from its first recorded position, so the history planes of a record
 are rebuilt from the records before it. Files whose name begins with ``holdout`` are measured on and never trained on.
 
@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..engine.errors import DataError
-from ..engine.games.base import Game
+from ..engine.files import write_atomically
+from ..engine.games.base import Game, State
 from .dataset import HOLDOUT_EVERY, HOLDOUT_REST, Positions, games_begin, one_hot_result
-from .files import write_atomically
+from .openings import openings_of, with_openings
 
 MAX_SHARD_BYTES = 1 << 30  # of one unpacked file
 
@@ -46,6 +47,10 @@ class TargetOptions:
 
 class ShardReader(Protocol):
     """What reads the shards of a game."""
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Names of the :class:`TargetOptions` that mean nothing to these records."""
 
     def read_folder(self, game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
         """The training and the held-out positions of .npz files. Errors: DataError."""
@@ -94,18 +99,24 @@ def hold_out(shards: list[tuple[Path, Records]]) -> tuple[Records, Records]:
     return records, kept
 
 
+def array_names(path: Path) -> list[str]:
+    """Names of the arrays in a shard that has been read."""
+    with zipfile.ZipFile(path) as archive:
+        return [name.removesuffix(".npy") for name in archive.namelist()]
+
+
 @dataclass(frozen=True, slots=True)
 class ShardFormat:
     """How one game's records are laid out and what they become; N records of ``dtype`` with K labelled moves."""
 
     dtype: np.dtype[Any]
     first_fault: Callable[[Records], str]  # what is wrong with the first impossible record, "" when all can be used
-    to_states: Callable[
-        [Game, Records, NDArray[np.int64]], NDArray[np.void]
-    ]  # with i8[N], where each row's game begins
+    to_states: Callable[[Game, Records, NDArray[np.int64]], State]  # with i8[N], where each row's game begins
     to_moves: Callable[[Records, NDArray[np.uint16]], NDArray[np.uint16]]  # u2[N, K] in the game's own form
     soft_policy: Callable[[Records, TargetOptions], NDArray[np.float32]]  # f4[N, K]
     chances: Callable[[Records, TargetOptions], NDArray[np.float64]]  # f8[N, 3] win, draw, loss by the teacher
+    unused: tuple[str, ...] = ()  # see ShardReader
+    has_openings: bool = False  # whether shards may tell the games' openings, see openings
 
     def read(self, path: Path) -> Records:
         """The records of one file, checked. Errors: DataError, naming the file and what is wrong with it."""
@@ -157,4 +168,35 @@ class ShardFormat:
         """
         records, kept = hold_out([(path, self.read(path)) for path in sorted(paths)])
         text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
-        return self.to_positions(game, records, options, text), self.to_positions(game, kept, options, text)
+        openings: dict[int, list[int]] = {}
+        for path in paths if self.has_openings else ():
+            openings |= openings_of(path, read_arrays(path, ("g",))[0]) if "g" in array_names(path) else {}
+        train, heldout = (self.to_positions(game, part, options, text) for part in (records, kept))
+        return with_openings(train, records, openings), with_openings(heldout, kept, openings)
+
+
+MATE = 32000  # score of a mate in 0, centipawns; a mate in k is MATE - k, other scores are cut to +-CUT
+CUT = 20000
+
+
+@dataclass(frozen=True, slots=True)
+class Teaching:
+    """What an engine said of one position, for the side to move."""
+
+    moves: NDArray[np.uint16]  # [n] in the game's own form, best first
+    scores: NDArray[np.int64]  # [n] centipawns, see MATE
+    wdl: tuple[int, int, int] | None  # of the first move, 1/1000, where the engine tells
+    depth: int  # of the first line
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFormat:
+    """How an engine's games are recorded in one game."""
+
+    shards: ShardFormat
+    lines: int  # K, labelled moves of a record
+    scale: float  # centipawns: expected points of a score = 1 / (1 + exp(-cp / scale)) where moves are chosen
+    decided: int  # centipawns beyond which a game counts as decided
+    max_plies: int  # after which a game is drawn
+    record: Callable[[Game, State, Teaching], Records]  # Record[1] of a line's last position; played, z, game unset
+    code: Callable[[State, int], int]  # a move in State[] as records write it

@@ -10,31 +10,36 @@ import sys
 import time
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
-import torch
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ..engine.errors import DataError, NetError, OptionError
+from ..engine.files import write_atomically
 from ..engine.games import game_names, get_game
 from ..engine.games.base import Game
-from . import labelled, labelled_go, labelled_shogi, pgn, reinforce
-from .card import Release, card, release
-from .checkpoint import load_newest
-from .dataset import Positions
-from .files import RunLock, write_atomically
-from .learner import Hooks, Intervals, Learner, LearnerConfig, Length, Measured, run
+from ..engine.record import is_record
+from . import reinforce
+from .dataset import Dataset, Mixture, Positions
+from .files import RunLock
+from .formats import shards_of
 from .log import read_config
-from .network import Kind, NetConfig, PolicyHead, ValueHead, paper
-from .shards import ShardReader, TargetOptions
+from .records import read_files
+from .settings import Intervals, Kind, LearnerConfig, Length, NetConfig, PolicyHead, ValueHead, paper
+from .shards import TargetOptions
 
-HELP = "train a network from games against itself, or on labelled positions or PGN files"
+if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does without
+    from .card import Release
+    from .learner import Learner, Measured
+
+HELP = "train a network from games against itself, or on labelled positions or game records"
 LICENCE = "GPL-3.0-or-later"
-FORMATS: dict[str, ShardReader] = {  # of .npz shards, by game
-    "chess": labelled.FORMAT,
-    "go": labelled_go.FORMAT,
-    "shogi": labelled_shogi.FORMAT,
+TARGET_FLAGS = {  # of the TargetOptions that not all data know
+    "temperature": "--temperature",
+    "centipawns": "--centipawns",
+    "value": "--value-target",
+    "teacher": "--teacher-weight",
 }
 
 
@@ -42,8 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Train a network from games against itself, as in the papers (az-engine train --game go --size 9), or on "
-        "labelled positions with --supervised (then it is exported as fp32 and int8 ONNX, with a card, when the run "
-        "ends). A run that was killed goes on where it was when the same command is given again."
+        "labelled positions or game records with --supervised (then it is exported as fp32 and int8 ONNX, with a card, "
+        "when the run ends). A run that was killed goes on where it was when the same command is given again."
     )
     parser.formatter_class = argparse.ArgumentDefaultsHelpFormatter
     reinforce.remember_given(parser)
@@ -52,15 +57,43 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--supervised",
         metavar="DATA",
         type=Path,
-        help="learn from a folder (or file) of .npz shards made by az-engine label, or of .pgn files",
+        nargs="+",
+        help="learn from folders (or files) of .npz shards made by az-engine label, or of game records "
+        "(.pgn, .csa, .kif ...)",
     )
     add("--game", default="chess", choices=game_names(), help="the game")
-    add("--size", type=int, default=0, help="lines of the board, in games that have several; 0 = the game's own")
-    add("--out", metavar="RUN", type=Path, help="folder of the run; self-play without it: runs/GAME")
+    add(
+        "--size",
+        type=_sizes,
+        default=(),
+        metavar="N[,N]",
+        help="lines of the board, in games that have several (default: the game's own); several sizes make one net for "
+        "all of them (--policy-head pooled), each learned from its own DATA, in the same order",
+    )
+    add(
+        "--also-plays",
+        type=_sizes,
+        default=(),
+        metavar="N[,N]",
+        help="sizes of board that the net may play without having learned from them (--policy-head pooled): measure "
+        "first whether it should",
+    )
+    add(
+        "--shares",
+        type=_shares,
+        default=(),
+        metavar="X,X",
+        help="of the steps that each of several sizes gets (default: as many positions as there are)",
+    )
+    add(
+        "--out",
+        metavar="RUN",
+        type=Path,
+        help="folder of the run: checkpoints, log, nets, card; self-play without it: runs/GAME",
+    )
     add("--name", default="", help="the net's name in its metadata and card; empty = game and architecture")
     add("--about-data", default="", help="where DATA comes from and how to make it again: a sentence for the card")
     add("--finish", action="store_true", help="train no further: export the newest checkpoint and write its card")
-
     reinforce.add_arguments(parser)
 
     group = parser.add_argument_group("length (give one)")
@@ -82,12 +115,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--filters", type=int, default=64, help="filters of every convolution of the tower")
     add("--squeeze", type=int, default=0, help="hidden units of squeeze-excitation; 0 = none, as in the papers")
     add("--history", type=int, default=8, help="positions looked at (the papers: 8); fewer is faster")
-    add("--policy-head", choices=get_args(PolicyHead), default="conv", help="conv: AlphaZero, flat: AlphaGo Zero")
+    add(
+        "--policy-head",
+        choices=get_args(PolicyHead),
+        default="conv",
+        help="conv: AlphaZero, flat: AlphaGo Zero, pooled: one net for boards of every size (value head included)",
+    )
     add(
         "--policy-filters",
         type=int,
         default=0,
-        help="filters inside the policy head; 0 = as the papers: --filters (conv), 2 (flat)",
+        help="filters inside the policy head; 0 = as the papers: --filters (conv), 2 (flat); 32 (pooled)",
     )
     add(
         "--value-head",
@@ -97,6 +135,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--value-filters", type=int, default=1, help="filters of the value head's convolution (the papers: 1)")
     add("--value-hidden", type=int, default=256, help="units of the value head's hidden layer (the papers: 256)")
+    add("--ownership", action="store_true", help="also learn whose each point will be, where the data say it")
+    add("--score", action="store_true", help="also learn by how many points the side to move leads")
 
     group = parser.add_argument_group("learning")
     add = group.add_argument
@@ -123,6 +163,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=default.value_weight,
         help="weight of the value loss (supervised learning in the paper: 0.01)",
     )
+    add("--ownership-weight", type=float, default=default.ownership_weight, help="weight of the ownership's loss")
+    add("--score-weight", type=float, default=default.score_weight, help="weight of the score's loss")
     add("--clip", type=float, default=default.clip, help="greatest norm of the gradient; 0 = no limit")
     add(
         "--ema",
@@ -136,6 +178,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=default.precision,
         help="arithmetic of the network; bf16 needs a recent CPU or a GPU",
     )
+    add(
+        "--freeze",
+        type=float,
+        default=default.freeze,
+        help="fraction of the run after which batch normalisation keeps its statistics; about 0.5 with several sizes",
+    )
     add("--seed", type=int, default=default.seed, help="of the first weights and the order of the positions")
 
     group = parser.add_argument_group("targets")
@@ -145,9 +193,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--policy",
         choices=("soft", "best", "played"),
         default=targets.policy,
-        help="soft: softmax over the labelled lines; best or played move: one-hot (PGN: always played)",
+        help="soft: softmax over the labelled lines; best or played move: one-hot (game records: always played)",
     )
-    add("--temperature", type=float, default=targets.temperature, help="of the soft policy, in expected points")
+    add(
+        "--temperature",
+        type=float,
+        default=targets.temperature,
+        help="of the soft policy, in expected points; for labels that are scores (chess), as the next two",
+    )
     add(
         "--centipawns",
         type=float,
@@ -193,15 +246,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _sizes(text: str) -> tuple[int, ...]:
+    return tuple(int(word) for word in text.split(",") if word)
+
+
+def _shares(text: str) -> tuple[float, ...]:
+    shares = tuple(float(word) for word in text.split(","))
+    if min(shares) <= 0:
+        raise ValueError
+    return tuple(share / sum(shares) for share in shares)
+
+
 def main(args: argparse.Namespace) -> int:
     """Run the command. Errors: AzError."""
     if args.supervised is None:
         return reinforce.main(args)
     if args.out is None:
         raise OptionError("--supervised needs --out RUN, the folder of the run")
+    import torch
+
+    from .checkpoint import load_newest
+    from .learner import Learner
+
     torch.set_num_threads(args.threads)
     console = Console(stderr=True)
-    game = get_game(args.game).sized(args.size) if args.size else get_game(args.game)
+    game = get_game(args.game)
+    games = [game.sized(size) for size in args.size] or [game]
+    game = games[0]
     config = LearnerConfig(**{f.name: getattr(args, f.name) for f in fields(LearnerConfig)})
     net = net_config(args, game)
     if args.device != "cpu" and not torch.cuda.is_available():
@@ -209,9 +280,10 @@ def main(args: argparse.Namespace) -> int:
             f"--device {args.device} needs a GPU and a torch built for it; leave --device out to use the CPU"
         )
     with RunLock(args.out):
-        train, heldout = read_data(args, game, console)
-        train.symmetries = args.symmetries
-        train.history = heldout.history = net.history
+        train, heldout = read_sizes(args, games, console)
+        for learned, kept in zip(train.parts, heldout.parts, strict=True):
+            learned.symmetries = args.symmetries
+            learned.history = kept.history = net.history
         console.print(f"{train.description}, {len(heldout):,} held out; {net.architecture}")
         learner = Learner(game, net, config, device=args.device)
         work = Work(args, game, train, heldout, learner, console)
@@ -221,7 +293,8 @@ def main(args: argparse.Namespace) -> int:
             if saved is None:
                 raise DataError(f"{args.out} holds no checkpoint to finish; train first")
             learner.restore(saved)
-            work.measured(learner, learner.measure(heldout))
+            for part in heldout.parts:
+                work.measured(learner, learner.measure(part))
         elif not work.train():
             console.print(f"stopped and saved at step {learner.step:,}; give the same command to go on")
             return 130
@@ -233,6 +306,8 @@ def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
     """The network that the arguments describe."""
     if args.paper:
         return paper(game, args.paper - 1)
+    if args.also_plays and args.policy_head != "pooled":
+        raise OptionError("--also-plays is for nets that fit every board (--policy-head pooled)")
     names = {f.name for f in fields(NetConfig)} - {"planes", "actions"}
     return NetConfig(game.planes, game.num_actions, **{name: getattr(args, name) for name in names})
 
@@ -249,28 +324,57 @@ def target_options(args: argparse.Namespace) -> TargetOptions:
     )
 
 
-def shard_format(game: Game) -> ShardReader:
-    """How the game's labelled records are laid out. Errors: DataError when there is no such format."""
-    if game.name not in FORMATS:
-        raise DataError(f"there are no .npz shards of {game.name}; they hold {' or '.join(FORMATS)}")
-    return FORMATS[game.name]
+def read_sizes(args: argparse.Namespace, games: list[Game], console: Console) -> tuple[Dataset, Dataset]:
+    """Training and held-out positions of every size of board. Errors: DataError, OptionError."""
+    sources: list[Path] = args.supervised
+    if len(games) == 1:
+        return read_data(args, games[0], sources, console)
+    if len(sources) != len(games):
+        raise OptionError(f"{len(games)} sizes need {len(games)} DATA, one for each size in the same order")
+    if args.policy_head != "pooled" or args.paper:
+        raise OptionError("only --policy-head pooled makes a net for several sizes of board")
+    pairs = [read_data(args, game, [source], console) for game, source in zip(games, sources, strict=True)]
+    train, heldout = (tuple(parts) for parts in zip(*pairs, strict=True))
+    shares = args.shares or tuple(len(part) / sum(map(len, train)) for part in train)
+    if len(shares) != len(games):
+        raise OptionError(f"--shares needs {len(games)} numbers, one for each size")
+    return Mixture(train, shares), Mixture(heldout, shares)
 
 
-def read_data(args: argparse.Namespace, game: Game, console: Console) -> tuple[Positions, Positions]:
-    """Training and held-out positions. Errors: DataError."""
-    source: Path = args.supervised
-    if not source.exists():
-        raise DataError(f"{source} does not exist; give a folder of .npz or .pgn files")
-    paths = sorted(source.iterdir()) if source.is_dir() else [source]
+def read_data(
+    args: argparse.Namespace, game: Game, sources: list[Path], console: Console
+) -> tuple[Positions, Positions]:
+    """Training and held-out positions of one size of board.
+
+    Errors: DataError; OptionError for a target that the data does not know.
+    """
+    paths: list[Path] = []
+    for source in sources:
+        if not source.exists():
+            raise DataError(f"{source} does not exist; give a folder of .npz shards or of game records")
+        paths += sorted(source.iterdir()) if source.is_dir() else [source]
     shards = [p for p in paths if p.suffix == ".npz"]
-    games = [p for p in paths if p.suffix == ".pgn"]
+    games = [p for p in paths if is_record(game, p)]
     options = target_options(args)
-    with console.status(f"reading {source}"):
+    name = ", ".join(map(str, sources))
+    with console.status(f"reading {name}"):
         if shards:
-            return shard_format(game).read_folder(game, shards, options)
+            reader = shards_of(game.name)
+            _check_targets(options, reader.unused, f"the labels of {game.name} are probabilities and values, no scores")
+            return reader.read_folder(game, shards, options)
         if games:
-            return pgn.read_files(game, games, console.print, mask=options.mask)
-    raise DataError(f"{source} holds neither .npz nor .pgn files")
+            _check_targets(options, tuple(TARGET_FLAGS), "game records hold no labels, only moves and results")
+            return read_files(game, games, console.print, mask=options.mask)
+    suffixes = [suffix for form in game.record_formats for suffix in form.suffixes]
+    raise DataError(f"{name} holds neither .npz nor {', '.join(suffixes) or 'other'} files of {game.name}")
+
+
+def _check_targets(options: TargetOptions, unused: tuple[str, ...], reason: str) -> None:
+    """Refuse what would be ignored. Errors: OptionError."""
+    usual = TargetOptions()
+    for name in unused:
+        if getattr(options, name) != getattr(usual, name):
+            raise OptionError(f"{TARGET_FLAGS[name]} means nothing here: {reason}; leave it out")
 
 
 class Work:
@@ -280,14 +384,14 @@ class Work:
         self,
         args: argparse.Namespace,
         game: Game,
-        train: Positions,
-        heldout: Positions,
+        train: Dataset,
+        heldout: Dataset,
         learner: Learner,
         console: Console,
     ) -> None:
         self.args, self.game, self.train_data, self.heldout = args, game, train, heldout
         self.learner, self.console = learner, console
-        self.latest: Measured | None = None
+        self.latest: dict[str, Measured] = {}  # by size of board
         self.stopping = False
         self.started = (time.monotonic(), learner.step)
         self.progress = Progress(
@@ -331,11 +435,14 @@ class Work:
     def command(self) -> str:
         """The command as anyone can repeat it: the data and the run's folder are named DATA and RUN."""
         words = list(sys.argv[1:])
-        names = {str(self.args.supervised): "DATA", str(self.args.out): "RUN"}
+        names = {str(path): "DATA" + (str(i) if i > 1 else "") for i, path in enumerate(self.args.supervised, 1)}
+        names[str(self.args.out)] = "RUN"
         return shlex.join(["az-engine", *(names.get(word, word) for word in words)])
 
     def train(self) -> bool:
         """Run to the end; False when it was stopped by a signal."""
+        from .learner import Hooks, run
+
         hooks = Hooks(self.stepped, self.measured, self.problem, self.candidate, lambda: self.stopping)
         intervals = Intervals(
             checkpoint_minutes=self.args.checkpoint_minutes,
@@ -379,9 +486,10 @@ class Work:
 
     def measured(self, learner: Learner, measured: Measured) -> None:
         """Show one measurement."""
-        self.latest = measured
+        self.latest[measured.board] = measured
+        board = f" {measured.board}" if len(self.heldout.parts) > 1 else ""
         self.console.print(
-            f"step {learner.step:,}: top-1 {measured.top1:.1%}, policy {measured.policy:.3f}, "
+            f"step {learner.step:,}{board}: top-1 {measured.top1:.1%}, policy {measured.policy:.3f}, "
             f"result error {measured.result_error:.4f}, value error {measured.teacher_error:.4f} "
             f"on {measured.positions:,} held-out positions"
         )
@@ -403,20 +511,36 @@ class Work:
         """The net's name."""
         return self.args.name or f"{self.game.name} {self.learner.net_config.architecture}"
 
+    def boards(self) -> tuple[int, ...]:
+        """Sizes of board that the net's metadata names; none for a net of one fixed size."""
+        if not self.learner.net_config.any_size:
+            return ()
+        learned = {part.game.planes[1] for part in self.train_data.parts}
+        return tuple(sorted(learned.union(self.args.also_plays)))
+
     def release(self, stem: str) -> Release:
         """Export to files of that stem in the run's folder."""
-        info = {"name": self.name(), "trained_on": self.train_data.description, "license": LICENCE}
+        from .card import release
+
+        info = {
+            "name": self.name(),
+            "trained_on": self.train_data.description,
+            "license": LICENCE,
+            "boards": self.boards(),
+        }
         return release(self.learner, self.game, self.train_data, self.heldout, self.args.out / stem, info)
 
     def finish(self) -> None:
         """Export the final net and write its card."""
+        from .card import card
+
         assert self.latest is not None
         released = self.release("net")
         text = card(
             self.learner,
             self.game,
             self.train_data,
-            self.latest,
+            list(self.latest.values()),
             released,
             name=self.name(),
             command=self.first_command,
@@ -430,7 +554,8 @@ class Work:
 
 def summary(released: Release) -> str:
     """One line for people."""
-    return (
-        f"int8 {released.speed_int8:,.0f} against fp32 {released.speed_fp32:,.0f} evaluations/s, "
-        f"same best move {released.agreement.top1:.1%}, KL {released.agreement.kl:.4f}"
+    return "; ".join(
+        f"{j.board}: int8 {j.speed_int8:,.0f} against fp32 {j.speed_fp32:,.0f} evaluations/s, "
+        f"same best move {j.agreement.top1:.1%}, KL {j.agreement.kl:.4f}"
+        for j in released.judgements
     )

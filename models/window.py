@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..engine.errors import DataError
 from ..engine.games.base import Game
-from .dataset import Positions, one_hot_result
+from .dataset import Batch, Positions, one_hot_result
 from .replay import GameRecord
 
 HELD_OUT_GAMES = 200  # of which the learner's judgement is taken
@@ -145,7 +145,6 @@ class Window(Positions):
             raise DataError("a position without a policy target was drawn; its game record is damaged")
         return self._entry_moves[where], (shares / totals).astype(np.float32)
 
-
-def sample(size: int, batch: int, seed: int, step: int) -> NDArray[np.int64]:
-    """The positions of training step ``step``, uniform over a window of ``size``: i8[batch]."""
-    return np.random.Generator(np.random.PCG64([seed, step])).integers(size, size=batch)
+    def draw(self, size: int, seed: int, step: int) -> Batch:
+        """The positions of training step ``step``: each uniformly from the window, as in the papers."""
+        return self.batch(np.random.Generator(np.random.PCG64([seed, step])).integers(len(self), size=size))

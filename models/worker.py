@@ -25,8 +25,8 @@ from ..engine.games.base import Game
 from ..engine.selfplay import PlayedGame, SelfPlay
 from .frames import DiskFull
 from .replay import WORKER_SHIFT, GameRecord, GameWriter, title
+from .runconfig import RunConfig, load_run
 from .rundir import Beat, Current, RunFolder, WorkerSlot
-from .settings import RunConfig, load_run
 
 HELP = "play games for a training run, beside the processes that train starts"
 BEAT_SECONDS = 2.0
@@ -121,7 +121,8 @@ class Worker:
         finished = self.play.step()
         self.beat.seconds += time.monotonic() - begun
         nobody_resigns = self.play.resign is None
-        records = [record_of(g, played_on=g.played_on or nobody_resigns) for g in finished]
+        payloads = [record_of(g, played_on=g.played_on or nobody_resigns).to_bytes() for g in finished]
+        records = [GameRecord.from_bytes(payload) for payload in payloads]  # rounded as whoever reads it again has it
         for record in records:
             self._store(record)
         self.beat.games += len(records)

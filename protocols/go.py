@@ -17,6 +17,8 @@ class Go:
     waited: Stopwatch = field(default_factory=Stopwatch)  # since it was read; from the ponder hit on if there was one
     queued: bool = False  # read while an earlier one was unanswered: its clock starts when its turn comes
     stopped: bool = False
+    game_over: bool = False  # it belongs to a game that is over
+    again: bool = False  # its search was stopped to begin again with other limits
     hit: bool = False  # ponderhit came
     latest: ThinkingInfo | None = None
     printed: ThinkingInfo | None = None
@@ -35,8 +37,10 @@ class Go:
         if limits.ponder or waited < 2:
             return limits
         first, second = (t if t is None else t - waited for t in limits.time)
+        # What the clock could not pay is gone from the byoyomi.
+        beyond = max((min(-t, waited) for t in (first, second) if t is not None and t < 0), default=0)
         movetime = limits.movetime if limits.movetime is None else limits.movetime - waited
-        return replace(limits, time=(first, second), movetime=movetime)
+        return replace(limits, time=(first, second), byoyomi=max(limits.byoyomi - beyond, 0), movetime=movetime)
 
     def final_report(self, best: BestMove, move: str) -> ThinkingInfo:
         """The report to end with: the last one, brought up to what the search ended with."""

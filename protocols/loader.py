@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from ..engine.errors import AzError, NetError
 from ..engine.info import BestMove, ThinkingInfo
@@ -54,7 +54,10 @@ class EngineSeam(Protocol):
         """Let go of threads and memory."""
 
 
-class Loader:
+AnyEngine = TypeVar("AnyEngine", bound=EngineSeam)
+
+
+class Loader(Generic[AnyEngine]):
     """Makes the engine, hands it changed options and loads what they ask for.
 
     What cannot be loaded is told, and the options go back to those that worked last, or to the net inside the package:
@@ -63,12 +66,12 @@ class Loader:
 
     def __init__(
         self,
-        make_engine: Callable[[EngineOptions], EngineSeam],
+        make_engine: Callable[[EngineOptions], AnyEngine],
         values: OptionValues,
         say: Callable[[str], None],
     ) -> None:
         """Makes nothing yet. ``say`` gets sentences for the user, from whatever thread loads."""
-        self.engine: EngineSeam | None = None
+        self.engine: AnyEngine | None = None
         self._make_engine = make_engine
         self._values = values
         self._say = say
@@ -82,7 +85,7 @@ class Loader:
         """Whether the engine is ready with the present options. Returns at once."""
         return self._good == self._values.engine_options()
 
-    def configured(self) -> EngineSeam:
+    def configured(self) -> AnyEngine:
         """The engine, told the present options, not necessarily ready."""
         wanted = self._values.engine_options()
         if self.engine is None:
@@ -94,6 +97,10 @@ class Loader:
                 self.engine.configure(**{name: getattr(wanted, name) for name in changed})
         self._applied = wanted
         return self.engine
+
+    def again(self) -> None:
+        """Let the next prepare() load anew: what the engine needs has changed by more than the options."""
+        self._good = self._hopeless = None
 
     def prepare(self) -> str | None:
         """Load what the present options ask for, or fall back; returns why no net can be used, if so. BLOCKS."""
@@ -122,7 +129,7 @@ class Loader:
     def _fall_back(self, wanted: EngineOptions, error: Exception) -> str | None:
         """First only the options that are likely to blame go back, then all."""
         reason = self._say_why(error)
-        good = self._good or EngineOptions()
+        good = self._good or OptionValues(self._values.protocol).engine_options()
         everything = [option.key for option in OPTIONS if option.field]
         suspects = [key for key in everything if (key in _NET_KEYS) == isinstance(error, NetError)]
         for keys in (suspects, everything):

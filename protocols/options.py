@@ -1,9 +1,11 @@
 """The options a user can set, declared once.
 
 Each :class:`Option` carries its names in the protocols, its kind and range, one sentence of help and the engine's field
-that it sets. From these records come the option lines of UCI (and USI), the command line flags, the keys of the
+that it sets. From these records come the option lines of UCI and USI, the command line flags, the keys of the
 configuration file and the table in the documentation. What wins: the protocol's ``setoption``, then the command line,
-then the configuration file, then the default of :class:`EngineOptions`.
+then the configuration file, then the protocol's own default, then that of :class:`EngineOptions`.
+
+An option that has names, but none in a protocol, does not exist there and stays at its default.
 """
 
 from __future__ import annotations
@@ -13,11 +15,11 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from ..engine.errors import OptionError
+from ..engine.errors import OptionError, UnknownOptionError
 from ..engine.params import EngineOptions, SearchParams
 from .lines import one_line
 
@@ -25,6 +27,10 @@ Value = bool | int | float | str
 Kind = Literal["check", "spin", "number", "combo", "string", "button"]
 
 ELO_RANGE = (800, 2200)  # what limited strength can be asked for; roughly calibrated
+_GTP = frozenset(  # the options of GTP
+    """weights_file hash threads batch_size provider move_overhead nodes_limit puct c_puct fpu_strategy fpu_value
+    policy_temperature temperature move_time resign resign_moves log_file""".split()
+)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _TRUTH = {"true": True, "false": False}
 
@@ -37,18 +43,39 @@ class Option:
     kind: Kind
     default: Value
     help: str
-    names: Mapping[str, str]  # protocol -> the name it shows there; absent = not offered there
+    names: Mapping[str, str]  # protocol -> the name it shows there
     low: float = 0  # of a spin (whole) or number
     high: float = 0
     choices: tuple[str, ...] = ()  # of a combo
     aliases: tuple[str, ...] = ()  # other engines' names for it, understood but not shown
+    defaults: Mapping[str, Value] = field(default_factory=dict)  # protocol -> its default there, where it has another
+    settings: Mapping[Value, Value | None] = field(default_factory=dict)  # value -> the field's, where that is another
     field: str = ""  # of EngineOptions, or of its SearchParams as "search.<field>"; "" = not the engine's
+    fixed: str = ""  # why it cannot be changed; "" = it can
+    flags: tuple[str, ...] = ()  # protocols that have no names for options: there flags and the file set it
+
+    def offered(self, protocol: str) -> bool:
+        """Whether it exists in a protocol."""
+        return protocol in (*self.names, *self.flags) or not (self.names or self.flags)
+
+    def setting(self, value: Value) -> Value | None:
+        """What the engine's field becomes."""
+        return self.settings.get(value, value)
+
+    def value(self, setting: Value | None) -> Value:
+        """The value with this setting."""
+        found = next((value for value, known in self.settings.items() if known == setting), setting)
+        if found is None:
+            raise TypeError(f"{self.key} has no value for None")
+        return found
 
     def parse(self, text: str) -> Value:
         """The value that ``text`` means. Errors: OptionError, ending where "; it stays at ..." can follow."""
         if self.kind == "check":
             if text not in _TRUTH:
                 raise OptionError(f"must be true or false, not {_quote(text)}")
+            if self.fixed and _TRUTH[text] != self.default:
+                raise OptionError(f"cannot be changed: {self.fixed}")
             return _TRUTH[text]
         if self.kind == "combo":
             found = next((c for c in self.choices if c.lower() == text.lower()), None)
@@ -106,11 +133,8 @@ def _quote(text: str) -> str:
     return "'" + one_line(text, 60) + "'"
 
 
-def _engine_default(field: str) -> Value:
-    options = EngineOptions()
-    value = getattr(options.search, field[7:]) if field.startswith("search.") else getattr(options, field)
-    if not isinstance(value, (bool, int, float, str)):
-        raise TypeError(f"{field} has no plain default")
+def _field_of(options: EngineOptions, name: str) -> Value | None:
+    value: Value | None = getattr(options.search, name[7:]) if name.startswith("search.") else getattr(options, name)
     return value
 
 
@@ -120,15 +144,22 @@ def _option(
     help: str,  # noqa: A002  the word argparse uses too
     *,
     uci: str = "",
+    usi: str = "",
     field: str = "",
     default: Value = "",
     span: tuple[float, float] = (0, 0),
     choices: tuple[str, ...] = (),
     aliases: tuple[str, ...] = (),
+    defaults: Mapping[str, Value] | None = None,
+    settings: Mapping[Value, Value | None] | None = None,
+    fixed: str = "",
 ) -> Option:
-    names = {"uci": uci} if uci else {}
-    value = _engine_default(field) if field else default
-    return Option(key, kind, value, help, names, *span, choices, aliases, field)
+    names = {protocol: name for protocol, name in (("uci", uci), ("usi", usi)) if name}
+    flags = ("gtp",) if key in _GTP else ()
+    option = Option(
+        key, kind, default, help, names, *span, choices, aliases, defaults or {}, settings or {}, field, fixed, flags
+    )
+    return replace(option, default=option.value(_field_of(EngineOptions(), field))) if field else option
 
 
 OPTIONS: tuple[Option, ...] = (
@@ -137,6 +168,7 @@ OPTIONS: tuple[Option, ...] = (
         "string",
         'The net: path of an ONNX file; empty = the net inside the package; "uniform" = no net (for tests).',
         uci="WeightsFile",
+        usi="DNN_Model",
         field="weights_file",
     ),
     _option(
@@ -144,38 +176,117 @@ OPTIONS: tuple[Option, ...] = (
         "spin",
         "Memory for the search tree and the position cache together, in MiB.",
         uci="Hash",
+        usi="USI_Hash",
         field="hash_mb",
         span=(1, 131072),
     ),
-    _option("clear_hash", "button", "Forget the search tree and the position cache.", uci="Clear Hash", default=False),
-    _option("threads", "spin", "Search workers.", uci="Threads", field="threads", span=(1, 128)),
+    _option(
+        "clear_hash",
+        "button",
+        "Forget the search tree and the position cache.",
+        uci="Clear Hash",
+        usi="ClearHash",
+        default=False,
+    ),
+    _option("threads", "spin", "Search workers.", uci="Threads", usi="Threads", field="threads", span=(1, 128)),
     _option(
         "batch_size",
         "spin",
         "Positions per call of the net; 0 = chosen from the measured speed.",
         uci="BatchSize",
+        usi="DNN_Batch_Size",
         field="batch_size",
         span=(0, 1024),
-        aliases=("MinibatchSize",),
+        aliases=("MinibatchSize", "DNN_Batch_Size1"),
     ),
     _option(
         "provider",
         "combo",
         "What runs the net.",
         uci="Provider",
+        usi="Provider",
         field="provider",
         choices=("auto", "cpu", "cuda", "tensorrt", "openvino", "dml"),
     ),
-    _option("multipv", "spin", "Principal variations reported.", uci="MultiPV", field="multipv", span=(1, 500)),
-    _option("ponder", "check", "The GUI may let it think on the opponent's time.", uci="Ponder", field="ponder"),
+    _option(
+        "multipv",
+        "spin",
+        "Principal variations reported.",
+        uci="MultiPV",
+        usi="MultiPV",
+        field="multipv",
+        span=(1, 500),
+    ),
+    _option(
+        "ponder",
+        "check",
+        "The GUI may let it think on the opponent's time.",
+        uci="Ponder",
+        usi="USI_Ponder",
+        field="ponder",
+    ),
     _option(
         "move_overhead",
         "spin",
         "Time kept back of every move for the GUI and the wire, in ms.",
         uci="Move Overhead",
+        usi="NetworkDelay",
         field="move_overhead_ms",
         span=(0, 10000),
         aliases=("MoveOverheadMs",),
+        defaults={"usi": 120},
+    ),
+    _option(
+        "last_overhead",
+        "spin",
+        "The longest that a move may take to the GUI, in ms: so much is kept of the last moments of the clock.",
+        usi="NetworkDelay2",
+        field="last_overhead_ms",
+        span=(0, 10000),
+        defaults={"usi": 1120},
+        settings={0: None},
+    ),
+    _option(
+        "minimum_time",
+        "spin",
+        "Time spent at least on a move when the clock affords it, in ms.",
+        usi="MinimumThinkingTime",
+        field="minimum_ms",
+        span=(0, 100000),
+    ),
+    _option(
+        "max_plies",
+        "spin",
+        "The game is drawn when it is so many plies long; 0 = never.",
+        usi="MaxMovesToDraw",
+        field="max_plies",
+        span=(0, 100000),
+    ),
+    _option(
+        "entering_king_rule",
+        "combo",
+        "Points with which a king that has entered the enemy's camp may be declared the winner.",
+        usi="EnteringKingRule",
+        field="declaration",
+        choices=("CSARule27", "CSARule24", "NoEnteringKing"),
+        settings={"CSARule27": "27", "CSARule24": "24", "NoEnteringKing": "none"},
+    ),
+    _option(
+        "resign_value",
+        "spin",
+        "Resign when the best line is this many centipawns behind, or more; 99999 = never.",
+        usi="ResignValue",
+        field="resign_cp",
+        span=(0, 99999),
+        settings={99999: None},
+    ),
+    _option(
+        "all_moves",
+        "check",
+        "Search every legal move, pointless non-promotions included.",
+        usi="GenerateAllLegalMoves",
+        default=True,
+        fixed="every legal move is always searched",
     ),
     _option("chess960", "check", "Write castling as king takes rook.", uci="UCI_Chess960", field="chess960"),
     _option(
@@ -183,9 +294,17 @@ OPTIONS: tuple[Option, ...] = (
         "check",
         "Analysis instead of a game: search to the full limit, never at limited strength.",
         uci="UCI_AnalyseMode",
+        usi="ConsiderationMode",
         default=False,
     ),
-    _option("show_wdl", "check", "Report chances of win, draw and loss in 1/1000.", uci="UCI_ShowWDL", default=False),
+    _option(
+        "show_wdl",
+        "check",
+        "Report chances of win, draw and loss in 1/1000.",
+        uci="UCI_ShowWDL",
+        usi="ShowWDL",
+        default=False,
+    ),
     _option("limit_strength", "check", "Play at about the rating of UCI_Elo.", uci="UCI_LimitStrength", default=False),
     _option(
         "elo",
@@ -200,6 +319,7 @@ OPTIONS: tuple[Option, ...] = (
         "spin",
         "Visits after which every search with a limit of its own stops; 0 = none.",
         uci="NodesLimit",
+        usi="NodesLimit",
         field="nodes_limit",
         span=(0, 2_000_000_000),
     ),
@@ -208,6 +328,7 @@ OPTIONS: tuple[Option, ...] = (
         "combo",
         "Selection formula: az = AlphaZero's, c grows with the visits; agz = AlphaGo Zero's constant c.",
         uci="Puct",
+        usi="Puct",
         field="search.puct",
         choices=("az", "agz"),
     ),
@@ -216,6 +337,7 @@ OPTIONS: tuple[Option, ...] = (
         "number",
         "Exploration: c_init of AlphaZero, or the constant of AlphaGo Zero.",
         uci="CPuct",
+        usi="CPuct",
         field="search.c_puct",
         span=(0, 100),
     ),
@@ -224,6 +346,7 @@ OPTIONS: tuple[Option, ...] = (
         "combo",
         "Value of an unvisited move: zero, the parent's less a reduction, or a loss.",
         uci="FpuStrategy",
+        usi="FpuStrategy",
         field="search.fpu",
         choices=("zero", "reduction", "loss"),
     ),
@@ -232,6 +355,7 @@ OPTIONS: tuple[Option, ...] = (
         "number",
         "The reduction: this times the root of the prior visited so far.",
         uci="FpuValue",
+        usi="FpuValue",
         field="search.fpu_value",
         span=(0, 10),
     ),
@@ -240,6 +364,7 @@ OPTIONS: tuple[Option, ...] = (
         "number",
         "Softmax temperature of the net's policy; greater = wider search.",
         uci="PolicyTemperature",
+        usi="PolicyTemperature",
         field="search.policy_temperature",
         span=(0.1, 10),
     ),
@@ -248,6 +373,7 @@ OPTIONS: tuple[Option, ...] = (
         "number",
         "Variety of play: 0 = always the most visited move, 1 = in proportion to the visits.",
         uci="Temperature",
+        usi="Temperature",
         field="search.temperature",
         span=(0, 10),
     ),
@@ -257,6 +383,7 @@ OPTIONS: tuple[Option, ...] = (
         "check",
         "Report visits, prior and value of every root move at the end of a search, as Lc0 does.",
         uci="VerboseMoveStats",
+        usi="VerboseMoveStats",
         field="move_stats",
     ),
     _option(
@@ -264,9 +391,31 @@ OPTIONS: tuple[Option, ...] = (
         "check",
         "With VerboseMoveStats: during the search too.",
         uci="LogLiveStats",
+        usi="LogLiveStats",
         default=False,
     ),
-    _option("log_file", "string", "Append everything read and written, with times, to this file.", uci="LogFile"),
+    _option(
+        "move_time",
+        "number",
+        "Time for a move when the program sets no clock, in seconds.",
+        default=5.0,
+        span=(0, 3600),
+    ),
+    _option(
+        "resign",
+        "number",
+        "Resign when the chance to win stays below this, in per cent; 0 = never.",
+        default=5.0,
+        span=(0, 50),
+    ),
+    _option("resign_moves", "spin", "Moves running that must look lost before it resigns.", default=3, span=(1, 100)),
+    _option(
+        "log_file",
+        "string",
+        "Append everything read and written, with times, to this file.",
+        uci="LogFile",
+        usi="LogFile",
+    ),
 )
 
 BY_KEY: Mapping[str, Option] = {option.key: option for option in OPTIONS}
@@ -278,10 +427,13 @@ class OptionValues:
     def __init__(self, protocol: str, start: Mapping[str, Value] | None = None) -> None:
         """``start``: values by key that replace the defaults (command line and configuration file, parsed)."""
         self.protocol = protocol
-        self._start = {option.key: option.default for option in OPTIONS} | dict(start or {})
+        self._start = {option.key: option.default for option in OPTIONS}
+        for option in OPTIONS:
+            if option.offered(protocol):
+                self._start[option.key] = (start or {}).get(option.key, option.defaults.get(protocol, option.default))
         self._values = dict(self._start)
         offered = [option for option in OPTIONS if protocol in option.names]
-        self._named = {name.lower(): o for o in offered for name in (o.names[protocol], *o.aliases)}
+        self._named = {name.lower(): o for o in offered for name in (*o.names.values(), *o.aliases)}
 
     def __getitem__(self, key: str) -> Value:
         """Current value."""
@@ -295,11 +447,11 @@ class OptionValues:
     def read(self, name: str, text: str | None) -> tuple[Option, Value]:
         """The option and value that a ``setoption`` means; changes nothing.
 
-        Errors: OptionError, a whole sentence, also saying at what value the option stays.
+        Errors: UnknownOptionError; OptionError, a whole sentence, also saying at what value the option stays.
         """
         option = self._named.get(" ".join(name.split()).lower())
         if option is None:
-            raise OptionError(f"no such option: {one_line(name, 60)}")
+            raise UnknownOptionError(f"no such option: {one_line(name, 60)}")
         if option.kind == "button":
             return option, True
         try:
@@ -314,19 +466,19 @@ class OptionValues:
 
     def restore(self, good: EngineOptions, keys: Iterable[str]) -> None:
         """Set the options ``keys`` back to what they are in ``good``."""
-        for key in keys:
-            field = BY_KEY[key].field
-            self._values[key] = getattr(good.search, field[7:]) if field.startswith("search.") else getattr(good, field)
+        for option in map(BY_KEY.__getitem__, keys):
+            self._values[option.key] = option.value(_field_of(good, option.field))
 
     def engine_options(self) -> EngineOptions:
         """The engine's settings that the current values amount to."""
-        plain: dict[str, Value] = {}
-        search: dict[str, Value] = {}
+        plain: dict[str, Value | None] = {}
+        search: dict[str, Value | None] = {}
         for option in OPTIONS:
+            setting = option.setting(self._values[option.key])
             if option.field.startswith("search."):
-                search[option.field[7:]] = self._values[option.key]
+                search[option.field[7:]] = setting
             elif option.field:
-                plain[option.field] = self._values[option.key]
+                plain[option.field] = setting
         limited = bool(self._values["limit_strength"]) and not self._values["analyse_mode"]
         params = replace(SearchParams(), **search, smart_pruning=not self._values["analyse_mode"])  # type: ignore[arg-type]
         elo = int(self._values["elo"]) if limited else None
@@ -339,8 +491,8 @@ def _given(text: str | None) -> str:
     return text
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Declare ``--config`` and one flag for every option."""
+def add_flags(parser: argparse.ArgumentParser, protocol: str) -> None:
+    """Declare ``--config`` and one flag for every option that the protocol has."""
     parser.add_argument(
         "--config",
         metavar="FILE",
@@ -349,8 +501,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     group = parser.add_argument_group("options", "values to start with; the protocol's setoption overrides them")
     for option in OPTIONS:
+        if not option.offered(protocol) or option.fixed:
+            continue
         flag = "--" + option.key.replace("_", "-")
-        text = option.help.replace("%", "%%") + f" ({option.range}; default {show(option.default) or 'empty'})"
+        default = show(option.defaults.get(protocol, option.default)) or "empty"
+        text = option.help.replace("%", "%%") + f" ({option.range}; default {default})"
         if option.kind == "check":
             group.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=text)
         elif option.kind != "button":
@@ -432,11 +587,15 @@ def read_config(path: Path) -> tuple[dict[str, Value], list[str]]:
 
 
 def markdown_table(protocol: str = "uci") -> str:
-    """All options as a Markdown table, for the documentation."""
+    """All options of a protocol as a Markdown table, for the documentation."""
     rows = ["| option | flag, configuration key | values | default | meaning |", "|---|---|---|---|---|"]
     for option in OPTIONS:
+        if not option.offered(protocol):
+            continue
         name = f"`{option.names[protocol]}`" if protocol in option.names else ""
-        flag = "" if option.kind == "button" else f"`--{option.key.replace('_', '-')}`, `{option.key}`"
-        default = "" if option.kind == "button" else f"`{show(option.default)}`" if show(option.default) else "empty"
+        settable = option.kind != "button" and not option.fixed
+        flag = f"`--{option.key.replace('_', '-')}`, `{option.key}`" if settable else ""
+        shown = show(option.defaults.get(protocol, option.default))
+        default = "" if option.kind == "button" else f"`{shown}`" if shown else "empty"
         rows.append(f"| {name} | {flag} | {option.range} | {default} | {option.help} |")
     return "\n".join(rows)

@@ -17,11 +17,11 @@ import traceback
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from ..engine.clock import Stopwatch
-from ..engine.errors import AzError, OptionError, PositionError
+from ..engine.errors import AzError, OptionError, PositionError, UnknownOptionError
 from ..engine.info import BestMove, ThinkingInfo
 from ..engine.limits import Limits
 from ..engine.params import EngineOptions
@@ -94,8 +94,12 @@ class Session(ABC):
         """The lines of one report; ``info`` has at least one principal variation."""
 
     @abstractmethod
-    def answer(self, best: BestMove) -> list[str]:
-        """The lines that answer a ``go``, ending the search."""
+    def answer(self, best: BestMove, limits: Limits) -> list[str]:
+        """The lines that answer a ``go`` with these limits, ending the search."""
+
+    def unknown_option(self, reason: str) -> None:
+        """The user set an option that does not exist."""
+        self.say(reason)
 
     # ------------------------------------------------------------------ the loop
 
@@ -242,7 +246,7 @@ class Session(ABC):
         if isinstance(error, AzError):
             self.say(str(error))
         if step is not None and step.go is not None:
-            self.send(*self.answer(BestMove(None)))
+            self.send(*self.answer(BestMove(None), step.go.limits))
         elif step is not None and step.ping and step.then is not None:
             step.then()
         if not isinstance(error, AzError):
@@ -262,7 +266,8 @@ class Session(ABC):
             self._loader.prepare()
             return then
 
-        if self._search is not None or (self._idle and self._loader.up_to_date):
+        playing = self._search is not None and not any(go.game_over for go in self._outstanding())
+        if playing or (self._idle and self._loader.up_to_date):
             then()
         else:
             self.enqueue(Step(work, then, ping=True))
@@ -275,6 +280,9 @@ class Session(ABC):
         """Check a value at once, and let it hold from the next step on."""
         try:
             option, value = self.values.read(name, text)
+        except UnknownOptionError as error:
+            self.unknown_option(str(error))
+            return
         except OptionError as error:
             self.say(str(error))
             return
@@ -360,15 +368,30 @@ class Session(ABC):
         for go in self._outstanding():
             self._stop(go)
 
-    def ponderhit(self) -> None:
-        """The clocks of the ``go ponder`` count from now on; ignored when nobody ponders."""
+    def game_over(self) -> None:
+        """End all searches as :meth:`stop` does; their answers come before those to anything asked from now on."""
+        for go in self._outstanding():
+            go.game_over = True
+            self._stop(go)
+
+    def ponderhit(self, clocks: Limits | None = None) -> None:
+        """The clocks of the ``go ponder`` count from now on; ignored when nobody ponders.
+
+        ``clocks`` stand in for those of a ``go ponder`` that had no limit at all: its search goes on as a new one.
+        """
         for go in self._outstanding():
             if go.limits.ponder and not go.hit:
+                running = self._loader.engine if go is self._search else None
                 go.hit = True
                 go.waited.restart()
                 go.quiet_until = 0.0
-                if go is self._search and self._loader.engine is not None:
-                    self._loader.engine.ponderhit()
+                if clocks is not None and not go.limits.bounded:
+                    go.limits = replace(clocks, searchmoves=go.limits.searchmoves)
+                    go.again = running is not None
+                    if running is not None:
+                        running.stop()
+                elif running is not None:
+                    running.ponderhit()
 
     def quit(self, patience: float = QUIT_PATIENCE_S) -> None:
         """Finish what was asked if that takes no longer than ``patience`` seconds, then end; read no more."""
@@ -391,17 +414,19 @@ class Session(ABC):
         engine = self._loader.engine
         if reason is not None or engine is None:
             self.say(f"no move: {reason}")
-            self.send(*self.answer(BestMove(None)))
+            self.send(*self.answer(BestMove(None), go.limits))
             return
         self._search = go
         try:
             engine.go(go.limits_left(), partial(self._on_info, go), partial(self._on_done, go))
         except BaseException:
             self._search = None
-            self.send(*self.answer(BestMove(None)))
+            self.send(*self.answer(BestMove(None), go.limits))
             raise
         if go.stopped:
             engine.stop()
+        if any(other.game_over for other in self._outstanding()):
+            return
         pings = [step.then for step in self._backlog if step.ping and step.then is not None]
         self._backlog = deque(step for step in self._backlog if not step.ping)
         for pong in pings:
@@ -438,6 +463,10 @@ class Session(ABC):
             self._blame("the engine ended a search that was not running; ignored")
             return
         self._search = None
+        if go.again and best.error is None:
+            go.again = False
+            self._start(go, None)
+            return
         for text in best.messages:
             self.say(text)
         if isinstance(best.error, AzError):
@@ -446,7 +475,7 @@ class Session(ABC):
             info = go.final_report(best, best.move)
             if info is not go.printed or self.values["verbose_move_stats"]:
                 self.send(*self.report(info, final=True))
-        self.send(*self.answer(best))
+        self.send(*self.answer(best, go.limits))
         if best.error is not None and not isinstance(best.error, AzError):
             raise best.error
         self._advance()
@@ -483,7 +512,7 @@ class Session(ABC):
         """End now; what is still outstanding gets the best answer at hand."""
         for go in self._outstanding():
             known = go.latest.lines[0].pv[:1] if go.latest is not None else ()
-            self.send(*self.answer(BestMove(known[0] if known else None)))
+            self.send(*self.answer(BestMove(known[0] if known else None), go.limits))
         self._search = None
         self._backlog.clear()
         self._status = self._fault

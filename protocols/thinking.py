@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..engine.info import Line, MoveStats, ThinkingInfo
 
 _SCORE_LIMIT = 32000  # centipawns; far beyond what a value in [-1, 1] maps to
 
 
-def info_lines(info: ThinkingInfo, *, show_wdl: bool) -> list[str]:
-    """One line for each principal variation, the best first."""
+def info_lines(info: ThinkingInfo, *, show_wdl: bool, mate: Callable[[int], str] = str) -> list[str]:
+    """One line for each principal variation, the best first; ``mate`` writes a distance to mate from full moves."""
     head = f"info depth {max(info.depth, 1)} seldepth {max(info.seldepth, info.depth, 1)}"
     middle = f"nodes {info.nodes} nps {info.nps} hashfull {min(max(info.hashfull, 0), 1000)} time {info.time_ms}"
     return [
-        f"{head} multipv {rank} {score(line, show_wdl=show_wdl)} {middle}" + "".join(f" {w}" for w in ("pv", *line.pv))
+        " ".join((head, f"multipv {rank}", score(line, show_wdl=show_wdl, mate=mate), middle, "pv", *line.pv))
         for rank, line in enumerate(info.lines, start=1)
     ]
 
 
-def score(line: Line, *, show_wdl: bool = False) -> str:
+def score(line: Line, *, show_wdl: bool = False, mate: Callable[[int], str] = str) -> str:
     """``score cp x`` or ``score mate y`` from the side to move's view, with the chances if asked for."""
     if line.mate is not None:
-        text = f"score mate {line.mate}"
+        text = f"score mate {mate(line.mate)}"
     else:
         text = f"score cp {min(max(line.cp, -_SCORE_LIMIT), _SCORE_LIMIT)}"
     return text + " wdl {} {} {}".format(*line.wdl.permille()) if show_wdl else text
 
 
-def game_over_line(lines: tuple[Line, ...]) -> str:
-    """What is said of a position without legal moves."""
-    return f"info depth 0 {score(lines[0]) if lines else 'score cp 0'}"
+def game_over_line(lines: tuple[Line, ...], *, mate: Callable[[int], str] = str) -> str:
+    """What is said of a position in which nothing is left to search."""
+    return f"info depth 0 {score(lines[0], mate=mate) if lines else 'score cp 0'}"
 
 
 def stats_lines(info: ThinkingInfo) -> list[str]:

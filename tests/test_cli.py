@@ -27,10 +27,10 @@ sys.exit(main(sys.argv[1:]))
 """
 
 HEAVY = ("numpy", "numba", "llvmlite", "onnxruntime", "torch", "rich", "chess", "importlib.metadata")
-WHAT_UCI_IMPORTS = f"""\
+WHAT_IS_IMPORTED = f"""\
 import sys
 from az_engine.cli import parse
-parse("uci", [])
+parse(sys.argv[1], [])
 print([name for name in {HEAVY!r} if name in sys.modules])
 """
 
@@ -41,7 +41,7 @@ def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("command", sorted(set(cli.COMMANDS) - {"train"}))  # whose arguments are the network's own
+@pytest.mark.parametrize("command", sorted(cli.COMMANDS))
 def test_every_command_explains_itself_without_torch(command: str) -> None:
     done = run(WITHOUT_TORCH, command, "--help")
     assert (done.returncode, done.stderr) == (0, "")
@@ -65,7 +65,7 @@ def test_an_unknown_command_is_one_sentence(capsys: pytest.CaptureFixture[str]) 
     assert cli.main(["chekc"]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.startswith("az-engine: there is no command 'chekc': choose among uci, check, ")
+    assert said.err.startswith("az-engine: there is no command 'chekc': choose among uci, usi, gtp, check, ")
     assert said.err.count("\n") == 1
 
 
@@ -77,19 +77,25 @@ def test_missing_training_packages_are_one_sentence_with_the_command() -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_uci_imports_nothing_heavy_before_it_greets() -> None:
-    done = run(WHAT_UCI_IMPORTS)
+@pytest.mark.parametrize("protocol", ["uci", "usi"])
+def test_nothing_heavy_is_imported_before_the_greeting(protocol: str) -> None:
+    done = run(WHAT_IS_IMPORTED, protocol)
     assert done.stdout == "[]\n", done.stderr
 
 
-def test_a_uci_greeting_takes_less_than_a_quarter_of_a_second() -> None:
+@pytest.mark.parametrize("protocol", ["uci", "usi"])
+def test_a_greeting_takes_less_than_a_quarter_of_a_second(protocol: str) -> None:
     """From process start to `uciok` and the end, in CPU time: the wall clock depends on what else the machine does."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
-        [sys.executable, "-m", "az_engine", "uci"], input="uci\nquit\n", capture_output=True, text=True, check=True
+        [sys.executable, "-m", "az_engine", protocol],
+        input=f"{protocol}\nquit\n",
+        capture_output=True,
+        text=True,
+        check=True,
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    assert "uciok" in done.stdout.splitlines()
+    assert f"{protocol}ok" in done.stdout.splitlines()
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.25
 
 
@@ -161,8 +167,9 @@ def test_documented_commands_parse(document: str, line: str) -> None:
     words = [word for word in shlex.split(line, comments=True) if not re.match(r"[A-Z_]+=", word)]
     words = words[: words.index("|")] if "|" in words else words
     program, *arguments = words
-    if program.endswith("az-engine-uci"):
-        arguments.insert(0, "uci")
+    command = program.rpartition("/")[2].removeprefix("az-engine").removeprefix("-")
+    if command:
+        arguments.insert(0, command)
     if arguments[:1] in (["version"], ["--help"]):
         return
     cli.parse(arguments[0], arguments[1:])

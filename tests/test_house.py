@@ -17,6 +17,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("engine", "protocols", "models", "bench")
+PROTOCOLS = ("uci", "usi", "gtp")  # that have an argument-free command
 UNSAFE = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 SOURCES = sorted(
     path
@@ -88,13 +89,15 @@ def test_the_wheel_says_its_licence_and_commands(distributions: tuple[Path, Path
     assert "License-Expression: GPL-3.0-or-later\n" in metadata
     assert "GNU GENERAL PUBLIC LICENSE" in licence
     assert "az-engine = az_engine.cli:main\n" in commands
-    assert "az-engine-uci = az_engine.cli:uci\n" in commands
+    for protocol in PROTOCOLS:
+        assert f"az-engine-{protocol} = az_engine.cli:{protocol}\n" in commands
 
 
 def test_the_rooms_are_relative_links() -> None:
     for room in ROOMS:
         assert (ROOT / "src" / "az_engine" / room).readlink() == Path("../..") / room
-    assert (ROOT / "az-engine-uci").readlink() == Path("az-engine")
+    for protocol in PROTOCOLS:
+        assert (ROOT / f"az-engine-{protocol}").readlink() == Path("az-engine")
 
 
 def test_imports_run_one_way() -> None:

@@ -7,13 +7,15 @@ kernels over B rows. A *line* is State[n]: the game from its first known positio
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import OptionError
+from ..info import Verdict
+from ..record import RecordFormat
 from .outcome import DRAW
 
 State = NDArray[np.void]
@@ -22,6 +24,21 @@ State = NDArray[np.void]
 def line_of(line: State) -> State:
     """A line State[n]; one State[] alone stands for a line of which nothing else is known."""
     return line if line.ndim else line.reshape(1)
+
+
+class MateSearch(ABC):
+    """A search for a forced mate by the side to move at the end of a line, done in slices."""
+
+    moves: list[int]  # of the mate, both sides', once it is found
+
+    @property
+    @abstractmethod
+    def nodes(self) -> int:
+        """Positions made so far."""
+
+    @abstractmethod
+    def advance(self, nodes: int) -> Verdict | None:
+        """Search about ``nodes`` more; None while it is not done. Blocks that long, without the GIL."""
 
 
 class Game(ABC):
@@ -36,7 +53,11 @@ class Game(ABC):
     state_dtype: np.dtype[Any]
     planes_version: int
     moves_version: int
+    branching: float = 32.0  # legal moves of a typical position, rather too few: memory is shared out by it
     noise_alpha: float  # Dirichlet alpha of self-play, about 10 / typical number of legal moves
+    typical_moves: float  # median length of a game, in moves of one player
+    longest_game: int = 512  # plies after which the papers cut a game of self-play off, see adjudicate
+    az_schedule: str = "az"  # name of AlphaZero's learning rates for the game
     plane_scale: NDArray[np.float32]  # f4[C], what a network multiplies each plane by
 
     # kernels, see the chess folder for their arrays
@@ -93,6 +114,14 @@ class Game(ABC):
     def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
         """The move as the protocol writes it."""
 
+    def format_moves(self, state: State, moves: Sequence[int], *, chess960: bool = False) -> tuple[str, ...]:
+        """Moves that follow one another from one State[] on, as the protocol writes them."""
+        words, line = [], state.reshape(1)
+        for move in moves:
+            words.append(self.format_move(line[-1], move, chess960=chess960))
+            line = self.play(line[-1:], move)
+        return tuple(words)
+
     @abstractmethod
     def play(self, line: State, move: int) -> State:
         """The line after a legal move, State[n + 1], repetitions counted."""
@@ -129,9 +158,18 @@ class Game(ABC):
     def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
         """Count repetitions within games laid end to end, in place; first i8[N] = start of each state's game."""
 
+    @property
+    def record_formats(self) -> tuple[RecordFormat, ...]:
+        """How people write games of it down, the usual form first."""
+        return ()
+
     def sized(self, size: int) -> Game:
         """The same game on a board of another size. Errors: OptionError where there is but one."""
         raise OptionError(f"{self.name} has one size of board; leave the size out")
+
+    def lead(self, state: State, points: float) -> float:
+        """The lead of the side to move in one State[] that leads by ``points`` on the board: what the rules add."""
+        return points
 
     @property
     def action_images(self) -> NDArray[np.int32]:
@@ -148,6 +186,23 @@ class Game(ABC):
         Errors: OptionError where the game's rules are measured by perft instead.
         """
         raise OptionError(f"the rules of {self.name} are measured by az-engine bench perft")
+
+    def set_rules(  # noqa: B027 - most games have none
+        self, line: State, *, declaration: str = "27", max_plies: int = 0
+    ) -> None:
+        """Set the rules that no position's text states for every position of a line, in place.
+
+        declaration: the entering-king rule, "27", "24" or "none"; max_plies: the ply at which the game is drawn, 0 =
+        never.
+        """
+
+    def can_declare(self, line: State) -> bool:
+        """Whether the side to move may win by a declaration instead of moving; most games know none."""
+        return False
+
+    def mate_search(self, line: State, memory: int) -> MateSearch | None:
+        """A search for a forced mate with a table of ``memory`` bytes; None in a game that has no such search."""
+        return None
 
     def side_to_move(self, state: State) -> int:
         """0 when the first player is to move, else 1."""

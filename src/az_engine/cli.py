@@ -18,11 +18,14 @@ from .engine.errors import AzError
 
 COMMANDS = {
     "uci": ("az_engine.protocols.uci", "play chess in any UCI program (also the argument-free command az-engine-uci)"),
+    "usi": ("az_engine.protocols.usi", "play shogi in any USI program (also the argument-free command az-engine-usi)"),
+    "gtp": ("az_engine.protocols.gtp", "play Go in any GTP program (also the argument-free command az-engine-gtp)"),
     "check": ("az_engine.bench.check", "see that everything works, and how to enter az-engine in each program"),
     "nets": ("az_engine.bench.nets", "list the nets inside the package"),
     "bench": ("az_engine.bench.command", "measure speed: perft, tree, eval, search, startup, memory"),
     "match": ("az_engine.bench.match", "let two engines play each other, with the Elo difference"),
-    "label": ("az_engine.models.label", "make training data with any UCI engine"),
+    "convert": ("az_engine.bench.convert", "game records from one format to another: PGN, CSA, KIF, position lines"),
+    "label": ("az_engine.models.label", "make training data with any UCI or USI engine"),
     "train": ("az_engine.models.train", "train a net: from games against itself, or on labelled positions"),
     "selfplay": ("az_engine.models.worker", "play games for a training run, beside the processes that train starts"),
     "plot": ("az_engine.models.plot", "draw the curves of a training run"),
@@ -105,6 +108,16 @@ def uci() -> int:
     return main(["uci", *sys.argv[1:]])
 
 
+def usi() -> int:
+    """The command ``az-engine-usi``, likewise."""
+    return main(["usi", *sys.argv[1:]])
+
+
+def gtp() -> int:
+    """The command ``az-engine-gtp``, likewise."""
+    return main(["gtp", *sys.argv[1:]])
+
+
 def _help() -> str:
     width = max(map(len, (*COMMANDS, "version"))) + 2
     commands = "\n".join(f"  {name:{width}}{line}" for name, (_, line) in COMMANDS.items())
@@ -119,4 +132,5 @@ usage: az-engine COMMAND [arguments]     az-engine COMMAND --help says more
 first steps:
   az-engine check                  does everything work here?
   az-engine uci                    what a chess program starts; type `uci`, `go nodes 400`, `quit` to see it talk
+  az-engine usi                    what a shogi program starts
   az-engine bench search           positions a second with the net inside the package"""

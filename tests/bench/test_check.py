@@ -172,12 +172,23 @@ def test_a_checkout_with_its_own_venv_names_the_launcher(tmp_path: Path) -> None
 
 def test_a_wheel_names_its_scripts(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
-    for name in ("az-engine", "az-engine-uci"):
+    for name in ("az-engine", "az-engine-uci", "az-engine-usi"):
         (tmp_path / "bin" / name).touch()
     where = Installation(None, tmp_path)
     assert where.command == str(tmp_path / "bin" / "az-engine")
     assert where.add("gpu").endswith("-m pip install 'az-engine[gpu]'")
     assert str(tmp_path / "bin" / "az-engine-uci") in dict(recipes("uci", where))["Arena"]
+    of_shogi = dict(recipes("usi", where))
+    assert f'engine_path: "{tmp_path / "bin" / "az-engine-usi"}"' in of_shogi["shogiarena"]
+    assert of_shogi["a terminal"] == f"{where.command} usi"
+
+
+def test_go_programs_are_told_the_gtp_command(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "az-engine-gtp").touch()
+    pasted = dict(recipes("gtp", Installation(None, tmp_path)))
+    assert {"Sabaki", "GoGui", "q5Go", "Lizzie", "a terminal"} <= set(pasted)
+    assert shlex.split(pasted["gogui-twogtp"])[2] == str(tmp_path / "bin" / "az-engine-gtp")
 
 
 def test_a_package_that_is_not_installed_still_has_a_command(tmp_path: Path) -> None:

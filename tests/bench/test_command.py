@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,16 @@ def test_perft_of_shogi(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "perft", "--game", "shogi", "--suite", str(SHOGI_COUNTS), "--max-nodes", "1000"]) == 0
     counts = [n for line in SHOGI_COUNTS.read_text().splitlines() for n in json.loads(line)["perft"] if n <= 1000]
     assert capsys.readouterr().out == f"{len(counts)} counts, 0 wrong\n"
+
+
+FAIRY = shutil.which("fairy-stockfish", path=os.defpath + ":/usr/games")
+
+
+@pytest.mark.skipif(FAIRY is None, reason="Fairy-Stockfish is not installed")
+def test_perft_beside_a_usi_engine(capsys: pytest.CaptureFixture[str]) -> None:
+    (figure,) = run_json(capsys, "perft", "--game", "shogi", "--depth", "3", "--peer", str(FAIRY))
+    assert "25,470 leaves" in figure["note"]
+    assert figure["peer"].startswith("fairy-stockfish")
 
 
 def test_a_peer_that_counts_otherwise(capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,19 +115,24 @@ def test_search(capsys: pytest.CaptureFixture[str]) -> None:
     figures = run_json(capsys, "search", "--rounds", "1", "--seconds", "0.1", "--batch", "4")
     assert [figure["what"].split(",")[1] for figure in figures] == [" workers 1"] * 2 + [" workers 2"] * 2
     for figure in figures:
-        assert figure["ratio"] == pytest.approx(figure["value"] / figure["peer_value"], rel=0.01)
+        assert figure["ratio"] == pytest.approx(figure["value"] / figure["peer_value"], rel=0.01, abs=1e-4)
 
 
-def test_startup(capsys: pytest.CaptureFixture[str]) -> None:
-    figures = {f["what"]: f["value"] for f in run_json(capsys, "startup", "--rounds", "1", "--stops", "3", "--no-cold")}
-    assert figures["uciok"] < figures["readyok, warm"] < figures["first move, warm"]
-    assert figures["stop to bestmove, median"] <= figures["stop to bestmove, worst"]
+@pytest.mark.parametrize(("game", "greeting"), [("chess", "uciok"), ("shogi", "usiok")])
+def test_startup(game: str, greeting: str, capsys: pytest.CaptureFixture[str]) -> None:
+    small = ("--game", game, "--net", "uniform", "--rounds", "1", "--stops", "3", "--no-cold")
+    figures = {f["what"]: f["value"] for f in run_json(capsys, "startup", *small)}
+    assert 0 < figures[greeting] < figures["readyok, warm"] < figures["first move, warm"]
+    assert 0 < figures["stop to bestmove, median"] <= figures["stop to bestmove, worst"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="Linux only")
 def test_memory(capsys: pytest.CaptureFixture[str]) -> None:
-    figures = run_json(capsys, "memory", "--minutes", "0.03", "--hash", "16")
-    assert [figure["unit"] for figure in figures] == ["MiB"] * 4
+    for game in ("chess", "shogi"):
+        small = ("--game", game, "--net", "uniform", "--minutes", "0.03", "--hash", "16", "--option", "Threads=1")
+        figures = run_json(capsys, "memory", *small)
+        assert [figure["unit"] for figure in figures] == ["MiB"] * 4
+        assert "16 MiB allowed" in figures[0]["note"]
 
 
 @pytest.mark.parametrize(
@@ -127,6 +144,7 @@ def test_memory(capsys: pytest.CaptureFixture[str]) -> None:
         ["search", "--net", "uniform"],
         ["eval", "--net", "/no/such.onnx"],
         ["startup", "--stops", "0"],
+        ["startup", "--game", "go"],
     ],
 )
 def test_faults_are_one_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,14 +13,16 @@ import chess
 import chess.pgn
 import pytest
 
+from az_engine.bench.arbiter import ARBITERS, new_arbiter
+from az_engine.bench.books import BOOKS
 from az_engine.bench.match import Match
-from az_engine.bench.openings import BOOKS, choose_openings
+from az_engine.bench.openings import choose_openings
 from az_engine.bench.players import MoveLimit, PlayerSpec
 from az_engine.cli import main
 from az_engine.engine.errors import DataError, OptionError
 from az_engine.protocols import client
 
-from .test_players import FAKE, fake
+from .test_players import FAKE, fake, scripted
 
 
 def play(a: PlayerSpec, b: PlayerSpec, games: int = 4, **more: Any) -> Match:
@@ -41,10 +43,11 @@ def test_a_match_and_its_records(tmp_path: Path) -> None:
         assert record.errors == []
         assert [move.uci() for move in record.mainline_moves()] == list(game.moves)
         assert list(game.moves[: len(game.opening.moves)]) == list(game.opening.moves)
-        assert record.headers["Result"] == game.ending.result
+        assert record.headers["Result"] == {1: "1-0", 0: "1/2-1/2", -1: "0-1"}[game.ending.result]
         outcome = record.end().board().outcome(claim_draw=False)
         if outcome is not None and outcome.winner is not None:
-            assert outcome.result() == game.ending.result
+            assert outcome.result() == record.headers["Result"]
+        assert "+0 cp, depth 1" in next(iter(record.mainline())).comment or game.opening.moves
     assert chess.pgn.read_game(file) is None
 
 
@@ -65,7 +68,7 @@ def test_faults_lose_and_are_told_apart(fault: str, kind: str, monkeypatch: pyte
     assert dict(match.faults(1)) == {kind: 4}
     assert not match.faults(0)
     assert match.score().wins == 4
-    assert {game.ending.result for game in match.finished} == {"1-0", "0-1"}
+    assert {game.ending.result for game in match.finished} == {1, -1}
     match = play(bad, fake(nodes=1), 2)
     assert dict(match.faults(0)) == {kind: 2}
     assert match.score().losses == 2
@@ -95,20 +98,10 @@ def test_a_player_without_a_clock_against_one_with(tmp_path: Path) -> None:
 
 def test_draws_by_rule_end_games() -> None:
     """Two engines that shuffle a knight: the arbiter does not wait for a claim."""
-    script = (
-        "import sys\n"
-        "for line in sys.stdin:\n"
-        "    w = line.split()\n"
-        "    if w[0] == 'uci': print('uciok', flush=True)\n"
-        "    elif w[0] == 'isready': print('readyok', flush=True)\n"
-        "    elif w[0] == 'position': n = len(w) - 3 if 'moves' in w else 0\n"
-        "    elif w[0] == 'go': print('bestmove', ['g1f3', 'g8f6', 'f3g1', 'f6g8'][n % 4], flush=True)\n"
-        "    elif w[0] == 'quit': break\n"
-    )
-    shuffler = PlayerSpec("shuffler", (sys.executable, "-c", script), {}, MoveLimit(nodes=1))
+    shuffler = scripted("uci", "g1f3", "g8f6", "f3g1", "f6g8")
     match = Match("chess", (shuffler, shuffler), choose_openings("none", "chess", 1, 0), 2)
     match.run(concurrency=2)
-    assert [game.ending.reason for game in match.finished] == ["threefold repetition"] * 2
+    assert [game.ending.words for game in match.finished] == ["threefold repetition"] * 2
     assert [len(game.moves) for game in match.finished] == [8, 8]
     assert match.score().draws == 2
 
@@ -129,17 +122,21 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "'/no/such/engine' cannot be started" in capsys.readouterr().err
     assert main(["match", "-A", "default", "-B", engine]) == 2
     assert "has no limit" in capsys.readouterr().err
+    assert main(["match", "-A", f"{engine} byoyomi=100", "-B", engine]) == 2
+    assert "chess has no byoyomi" in capsys.readouterr().err
 
 
-def test_the_book() -> None:
+@pytest.mark.parametrize("game", sorted(ARBITERS))
+def test_the_book(game: str) -> None:
     seen = set()
-    for name, moves in BOOKS["chess"]:
-        board = chess.Board()
-        for text in moves.split():
-            board.push_uci(text)
-        assert board.turn == chess.WHITE, name
-        seen.add(board.epd())
-    assert len(seen) == len(BOOKS["chess"]) >= 50
+    for name, moves in BOOKS[game]:
+        arbiter = new_arbiter(game)
+        for move in moves.split():
+            arbiter.push(move)
+        assert arbiter.turn == 0, name
+        assert arbiter.ending() is None
+        seen.add(tuple(sorted(moves.split())))
+    assert len(seen) == len(BOOKS[game]) >= 35
 
 
 def test_openings_from_a_file(tmp_path: Path) -> None:

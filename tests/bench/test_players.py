@@ -12,22 +12,33 @@ from az_engine.bench.players import MoveLimit, PlayerSpec, parse_clock, parse_sp
 from az_engine.engine.errors import OptionError
 
 FAKE = Path(__file__).with_name("fake_engine.py")
+SCRIPTED = Path(__file__).with_name("scripted_engine.py")
 OURS = (sys.executable, "-P", "-m", "az_engine", "uci")
+UNIFORM = ("--weights-file", "uniform")
 
 
 def fake(fault: str = "", at: int = 1, **limits: int) -> PlayerSpec:
     return PlayerSpec(f"fake {fault}".strip(), (sys.executable, str(FAKE), fault, str(at)), {}, MoveLimit(**limits))
 
 
+def scripted(protocol: str, *moves: str, options: dict[str, str] | None = None, **limits: int) -> PlayerSpec:
+    """A player that answers moves[ply % len(moves)]."""
+    command = (sys.executable, str(SCRIPTED), protocol, *moves)
+    return PlayerSpec("scripted", command, options or {}, MoveLimit(**limits) if limits else MoveLimit(nodes=1))
+
+
 @pytest.mark.parametrize(
     ("text", "spec"),
     [
         ("default", PlayerSpec("az-engine default", OURS)),
-        ("uniform nodes=7", PlayerSpec("az-engine uniform", OURS, {"WeightsFile": "uniform"}, MoveLimit(nodes=7))),
+        ("uniform nodes=7", PlayerSpec("az-engine uniform", (*OURS, *UNIFORM), {}, MoveLimit(nodes=7))),
         (
             "net=/a/b/net.onnx tc=1+0.05 option.Threads=1",
             PlayerSpec(
-                "net", OURS, {"WeightsFile": "/a/b/net.onnx", "Threads": "1"}, MoveLimit(base_ms=1000, increment_ms=50)
+                "net",
+                (*OURS, "--weights-file", "/a/b/net.onnx"),
+                {"Threads": "1"},
+                MoveLimit(base_ms=1000, increment_ms=50),
             ),
         ),
         (
@@ -37,10 +48,12 @@ def fake(fault: str = "", at: int = 1, **limits: int) -> PlayerSpec:
             ),
         ),
         ("cmd=/usr/bin/engine", PlayerSpec("engine", ("/usr/bin/engine",))),
+        ("cmd=e byoyomi=500", PlayerSpec("e", ("e",), {}, MoveLimit(base_ms=0, byoyomi_ms=500))),
+        ("cmd=e tc=9 byoyomi=500", PlayerSpec("e", ("e",), {}, MoveLimit(base_ms=9000, byoyomi_ms=500))),
     ],
 )
 def test_specs(text: str, spec: PlayerSpec) -> None:
-    assert parse_spec(text) == spec
+    assert parse_spec(text, "uci") == spec
 
 
 @pytest.mark.parametrize(
@@ -55,11 +68,13 @@ def test_specs(text: str, spec: PlayerSpec) -> None:
         "default tc=abc",
         "default 'x",
         "default foo=1",
+        "default byoyomi=0",
+        "default byoyomi=5 tc=1+1",
     ],
 )
 def test_bad_specs(text: str) -> None:
     with pytest.raises(OptionError):
-        parse_spec(text)
+        parse_spec(text, "uci")
 
 
 def test_clocks() -> None:
@@ -70,6 +85,15 @@ def test_clocks() -> None:
             parse_clock(text)
 
 
+def test_our_engine_speaks_the_protocol_of_the_game() -> None:
+    assert parse_spec("uniform", "usi") == PlayerSpec("az-engine uniform", (*OURS[:-1], "usi", *UNIFORM))
+
+
+def test_limits_in_words() -> None:
+    assert str(MoveLimit(nodes=5, base_ms=1000, increment_ms=50)) == "5 nodes, 1+0.05 s"
+    assert str(MoveLimit(byoyomi_ms=500)) == "0 s and 500 ms byoyomi"
+
+
 def test_quotes_survive() -> None:
     command = (sys.executable, str(FAKE))
-    assert parse_spec(f"cmd={shlex.quote(shlex.join(command))}").command == command
+    assert parse_spec(f"cmd={shlex.quote(shlex.join(command))}", "uci").command == command

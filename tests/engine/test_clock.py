@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +13,9 @@ from az_engine.engine.limits import Limits
 
 JITTER_MS = 10.0  # by which a search overruns its budget
 MS = st.integers(-(10**6), 10**8)
+
+
+TYPICAL = 45.0  # moves a side, as in chess
 
 
 def clock_limits(left: float, increment: int = 0, movestogo: int | None = None, byoyomi: int = 0) -> Limits:
@@ -40,7 +45,7 @@ def game(
         if session and move and move % session == 0:
             left += main
         limits = clock_limits(left, increment, session and session - move % session)
-        spent.append(spend(budget(limits, 0, 2 * move, overhead_ms=overhead), instability))
+        spent.append(spend(budget(limits, 0, 2 * move, typical_moves=TYPICAL, overhead_ms=overhead), instability))
         left -= spent[-1] + lag
         assert left > 0, f"flag fell at move {move + 1}: {spent[-5:]}"
         left += increment
@@ -54,6 +59,8 @@ def game(
     byoyomi=st.integers(-5, 10**6),
     movetime=st.none() | MS,
     overhead=st.integers(0, 10_000),
+    last=st.none() | st.integers(0, 10_000),
+    minimum=st.integers(0, 10_000),
     ply=st.integers(0, 12_000),
     ponder=st.booleans(),
     instability=st.floats(0, 1),
@@ -67,6 +74,8 @@ def test_no_move_ever_exceeds_its_clock(
     byoyomi: int,
     movetime: int | None,
     overhead: int,
+    last: int | None,
+    minimum: int,
     ply: int,
     ponder: bool,
     instability: float,
@@ -75,12 +84,16 @@ def test_no_move_ever_exceeds_its_clock(
     limits = Limits(
         time=(left, None), increment=(increment, 0), movestogo=movestogo, byoyomi=byoyomi, movetime=movetime
     )
-    found = budget(limits, 0, ply, overhead_ms=overhead, ponder=ponder, typical_moves=typical)
+    found = budget(
+        limits, 0, ply, overhead_ms=overhead, last_overhead_ms=last, minimum_ms=minimum, ponder=ponder,
+        typical_moves=typical,
+    )  # fmt: skip
     assert found is not None
-    assert 0.0 <= found.optimum <= found.maximum
+    assert 0.0 <= found.minimum <= found.optimum <= found.maximum
     used = spend(found, instability)
-    available = max(left, 0) + max(byoyomi, 0)
-    assert used == 0.0 or used + overhead + JITTER_MS <= available
+    main, byoyomi = max(left, 0), max(byoyomi, 0)
+    kept = max(overhead, last or 0)
+    assert used == 0.0 or used + min(kept, main + byoyomi / 2 if byoyomi else kept) + JITTER_MS <= main + byoyomi
     if movetime is not None:
         assert used <= max(movetime, 0)
 
@@ -125,12 +138,12 @@ def test_an_increment_is_used() -> None:
 
 def test_time_controls_are_used_up() -> None:
     assert sum(game(60_000, 0, 30, 40, session=40)) > 0.85 * 60_000
-    last = spend(budget(clock_limits(10_000, movestogo=1), 0, 78))
+    last = spend(budget(clock_limits(10_000, movestogo=1), 0, 78, typical_moves=TYPICAL))
     assert 9_000 < last < 9_800
 
 
 def test_an_unstable_choice_gets_more_but_never_the_whole_clock() -> None:
-    found = budget(clock_limits(60_000), 0, 20)
+    found = budget(clock_limits(60_000), 0, 20, typical_moves=TYPICAL)
     assert found is not None
     assert found.allowed(0.0) == found.optimum
     assert found.allowed(7.0) == found.maximum == 3 * found.optimum
@@ -140,7 +153,7 @@ def test_an_unstable_choice_gets_more_but_never_the_whole_clock() -> None:
 
 
 def test_pondering_is_bolder() -> None:
-    plain, ponder = (budget(clock_limits(60_000), 0, 20, ponder=p) for p in (False, True))
+    plain, ponder = (budget(clock_limits(60_000), 0, 20, typical_moves=TYPICAL, ponder=p) for p in (False, True))
     assert plain is not None
     assert ponder is not None
     assert ponder.optimum == pytest.approx(1.25 * plain.optimum)
@@ -164,7 +177,7 @@ def test_pondering_is_bolder() -> None:
     ],
 )
 def test_plain_cases(limits: Limits, seconds: float) -> None:
-    found = budget(limits, 0, 0)
+    found = budget(limits, 0, 0, typical_moves=TYPICAL)
     assert found is not None
     assert found.maximum == pytest.approx(seconds)
     assert found.optimum == pytest.approx(seconds)
@@ -172,21 +185,21 @@ def test_plain_cases(limits: Limits, seconds: float) -> None:
 
 def test_no_time_means_no_budget() -> None:
     for limits in (Limits(), Limits(nodes=5), Limits(infinite=True, movetime=5), Limits(increment=(5, 5))):
-        assert budget(limits, 0, 0) is None
+        assert budget(limits, 0, 0, typical_moves=TYPICAL) is None
 
 
 def test_the_tighter_of_two_times_holds() -> None:
-    found = budget(Limits(movetime=100, time=(3_600_000, 0)), 0, 0)
+    found = budget(Limits(movetime=100, time=(3_600_000, 0)), 0, 0, typical_moves=TYPICAL)
     assert found is not None
     assert found.maximum == pytest.approx(0.07)
-    found = budget(Limits(movetime=10_000, time=(1000, 0)), 0, 0)
+    found = budget(Limits(movetime=10_000, time=(1000, 0)), 0, 0, typical_moves=TYPICAL)
     assert found is not None
     assert found.maximum < 0.5
 
 
 def test_each_side_has_its_own_clock() -> None:
     limits = Limits(time=(600_000, 6_000), increment=(0, 0))
-    white, black = budget(limits, 0, 0), budget(limits, 1, 0)
+    white, black = budget(limits, 0, 0, typical_moves=TYPICAL), budget(limits, 1, 0, typical_moves=TYPICAL)
     assert white is not None
     assert black is not None
     assert 90 < white.optimum / black.optimum < 150
@@ -195,12 +208,71 @@ def test_each_side_has_its_own_clock() -> None:
 def test_main_time_and_byoyomi_are_spent_together_until_only_byoyomi_is_left() -> None:
     left, spent = 600_000.0, []
     for move in range(90):
-        used = spend(budget(clock_limits(left, byoyomi=10_000), 0, 2 * move))
+        used = spend(budget(clock_limits(left, byoyomi=10_000), 0, 2 * move, typical_moves=TYPICAL))
         assert used + 30 + JITTER_MS <= left + 10_000
         spent.append(used)
         left = max(left - used, 0.0)
     assert spent[0] > 20_000
     assert spent[-1] == pytest.approx(9_955, abs=60)
+
+
+@pytest.mark.parametrize(
+    ("byoyomi", "last", "expected"),
+    [
+        (10_000, 1_120, 8_865.0),
+        (1_000, 400, 585.0),
+        (1_000, 1_120, 485.0),  # half of a byoyomi is used, however large the delays are said to be
+        (1_000, 60_000, 485.0),
+    ],
+)
+def test_byoyomi_and_the_worst_delay(byoyomi: int, last: int, expected: float) -> None:
+    for left in (0, -300):
+        limits = Limits(time=(left, 0), byoyomi=byoyomi)
+        found = budget(limits, 0, 100, typical_moves=60.0, overhead_ms=120, last_overhead_ms=last, minimum_ms=2_000)
+        assert spend(found, 1.0) == pytest.approx(expected)
+        assert spend(found, 0.0) == pytest.approx(expected)
+
+
+@given(
+    left=st.integers(2_000, 600_000),
+    increment=st.integers(0, 30_000),
+    byoyomi=st.sampled_from([0, 0, 1_000, 3_000, 10_000]),
+    seed=st.integers(0, 10**9),
+    instability=st.floats(0, 1),
+    minimum=st.sampled_from([0, 1_000, 2_000]),
+)
+@settings(max_examples=150, deadline=None)
+def test_no_shogi_game_is_lost_on_time(
+    left: int, increment: int, byoyomi: int, seed: int, instability: float, minimum: int
+) -> None:
+    """Every delay up to the worst that was announced; the increment comes before the move (USI)."""
+    announced, worst, stalled, chance = 120, 500, 0, random.Random(seed)
+    paid = byoyomi or increment >= worst  # else a long game's delays alone use up its clock
+    left = left if paid else 10 * left
+    for move in range(200 if paid else 60):
+        delay = chance.randint(0, worst - 20 if paid else announced)
+        limits = Limits(time=(left + increment, 0), increment=(increment, 0), byoyomi=byoyomi)
+        found = budget(limits, 0, 2 * move, typical_moves=60.0, overhead_ms=announced, last_overhead_ms=worst,
+                       minimum_ms=minimum)  # fmt: skip
+        used = spend(found, instability)
+        stalled += used == 0.0
+        left += increment - int(used + delay + JITTER_MS)
+        assert left + byoyomi >= 0, f"flag fell at move {move + 1}"
+        left = max(left, 0)
+    assert stalled == 0 or not byoyomi
+
+
+def test_a_clock_that_affords_it_gives_the_minimum() -> None:
+    for left, expected in ((3_600_000, 2_000.0), (60_000, 2_000.0)):
+        found = budget(clock_limits(left), 0, 0, typical_moves=60.0, minimum_ms=2_000)
+        assert found is not None
+        assert 1000 * found.minimum == expected
+    found = budget(clock_limits(5_000), 0, 0, typical_moves=60.0, minimum_ms=2_000)
+    assert found is not None
+    assert found.minimum == found.optimum == found.maximum < 0.3
+    found = budget(Limits(movetime=500), 0, 0, typical_moves=60.0, minimum_ms=2_000)
+    assert found is not None
+    assert found.maximum < 0.5
 
 
 def test_moves_to_go_is_the_median_of_what_is_left() -> None:

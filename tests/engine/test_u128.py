@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from az_engine.engine.jit import assign, byte_swap, kernel, low_word, lowest_bit, popcount, u128
+from az_engine.engine.bits import byte_swap, low_word, lowest_bit, popcount, u128
+from az_engine.engine.jit import assign, kernel
 
 ALL = (1 << 128) - 1
 RECORD = np.dtype([("sets", "u8", (3, 2)), ("board", "u1", (9,)), ("turn", "u1")], align=True)

@@ -10,13 +10,19 @@ import numpy as np
 import torch
 
 from az_engine.engine.games import get_game
+from az_engine.models import labelled_go
 from az_engine.models.dataset import Positions
 from az_engine.models.labelled import read_folder, read_shard
-from az_engine.models.network import NetConfig
+from az_engine.models.settings import NetConfig
 from az_engine.models.shards import Records, TargetOptions
 
 CHESS = get_game("chess")
-SAMPLE = Path(__file__).parents[1] / "data" / "chess_train_sample.npz"  # 15 games, two of them held out by their number
+GO = get_game("go")
+GO19 = get_game("go19")
+DATA = Path(__file__).parents[1] / "data"
+SAMPLE = DATA / "chess_train_sample.npz"  # 15 games, two of them held out by their number
+GO9_SAMPLE = DATA / "go9_train_sample.npz"  # 8 games, one of them held out
+GO19_SAMPLE = DATA / "go19_train_sample.npz"  # the first 40 positions of 4 games, one of them held out
 
 torch.set_num_threads(1)
 
@@ -42,3 +48,27 @@ def tiny(**changes: Any) -> NetConfig:
     """A net of one block and eight filters."""
     settings: dict[str, Any] = {"blocks": 1, "filters": 8, "value_hidden": 16, **changes}
     return NetConfig(CHESS.planes, CHESS.num_actions, **settings)
+
+
+def tiny_go(**changes: Any) -> NetConfig:
+    """A net of one block and eight filters for every size of board, with all outputs."""
+    settings: dict[str, Any] = {
+        "blocks": 1,
+        "filters": 8,
+        "policy_head": "pooled",
+        "policy_filters": 6,
+        "value_filters": 4,
+        "value_hidden": 8,
+        "history": 2,
+        "ownership": True,
+        "score": True,
+        **changes,
+    }
+    return NetConfig(GO.planes, GO.num_actions, **settings)
+
+
+@cache
+def go_positions(size: int) -> tuple[Positions, Positions]:
+    """Training and held-out positions of the samples of 9x9 and 19x19."""
+    game, sample = {9: (GO, GO9_SAMPLE), 19: (GO19, GO19_SAMPLE)}[size]
+    return labelled_go.read_folder(game, [sample], TargetOptions())

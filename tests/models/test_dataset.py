@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from az_engine.engine.errors import DataError
-from az_engine.models import labelled, pgn
-from az_engine.models.dataset import batch_indices, epoch_order, games_begin
+from az_engine.models import labelled, labelled_go, records
+from az_engine.models.dataset import Mixture, batch_indices, epoch_order, games_begin
 from az_engine.models.labelled import RECORD, read_folder, read_shard, to_positions, write_shard
 from az_engine.models.shards import Records, TargetOptions
 
 from . import reference
-from .samples import CHESS, SAMPLE, rows, sample_positions, sample_records
+from .samples import CHESS, GO, GO9_SAMPLE, SAMPLE, go_positions, rows, sample_positions, sample_records
 
 
 @pytest.mark.parametrize("history", [8, 1])
@@ -252,7 +252,7 @@ def pgn_text(games: int) -> str:
 def test_pgn_games_become_positions(tmp_path: Path) -> None:
     (tmp_path / "x.pgn").write_text(pgn_text(11) + '\n[Result "1-0"]\n\n1. e4 e5 2. Ke3 1-0\n')
     problems: list[str] = []
-    train, heldout = pgn.read_files(CHESS, [tmp_path / "x.pgn"], problems.append)
+    train, heldout = records.read_files(CHESS, [tmp_path / "x.pgn"], problems.append)
     assert len(train) == 9 * 20 + 2  # ten finished games, one held out, and two moves of the broken one
     assert len(heldout) == 20
     assert len(problems) == 1
@@ -281,11 +281,70 @@ def test_pgn_games_become_positions(tmp_path: Path) -> None:
 def test_too_few_games_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x.pgn").write_text(pgn_text(3))
     with pytest.raises(DataError, match="too few"):
-        pgn.read_files(CHESS, [tmp_path / "x.pgn"], print)
+        records.read_files(CHESS, [tmp_path / "x.pgn"], print)
     with pytest.raises(DataError, match="cannot be read"):
-        pgn.read_files(CHESS, [tmp_path / "none.pgn"], print)
+        records.read_files(CHESS, [tmp_path / "none.pgn"], print)
 
 
 def test_batches_of_a_data_set_without_a_mask_have_no_legal_moves() -> None:
     train, _ = sample_positions(TargetOptions(mask=False))
     assert train.batch(rows(4, train)).legal is None
+
+
+def test_boards_of_two_sizes_take_turns() -> None:
+    parts = tuple(go_positions(size)[0] for size in (9, 19))
+    mixture = Mixture(parts, (0.75, 0.25))
+    assert len(mixture) == len(parts[0]) + len(parts[1])
+    assert "9x9: " in mixture.description
+    assert "25% of the steps" in mixture.description
+    drawn: list[list[np.ndarray]] = [[], []]
+    for step in range(120):
+        batch = mixture.draw(4, 7, step)
+        part = int(batch.planes.shape[2] == 19)
+        expected = parts[part].draw(4, 7, len(drawn[part]))  # each part goes through its own positions in order
+        assert np.array_equal(batch.planes, expected.planes)
+        assert np.array_equal(batch.actions, expected.actions)
+        assert abs(len(drawn[1]) - 0.25 * step) <= 1
+        drawn[part].append(batch.planes)
+    assert [len(d) for d in drawn] == [90, 30]
+
+
+def test_owners_and_leads_reach_the_batches() -> None:
+    data = go_positions(9)[0]
+    indices = np.arange(0, len(data), 5)
+    plain = data.batch(indices)
+    assert plain.ownership is not None
+    assert plain.score is not None
+    d, g = labelled_go.read_shard(GO9_SAMPLE, 81)
+    rows_of = {bytes(r["stones"]) + bytes([r["turn"]]): r for r in d}
+    for row in range(len(indices)):
+        mine, theirs = plain.planes[row, 0].ravel(), plain.planes[row, 1].ravel()
+        black_to_move = bool(plain.planes[row, 16, 0, 0])
+        stones = np.where(mine, 1 if black_to_move else 2, np.where(theirs, 2 if black_to_move else 1, 0))
+        record = rows_of[bytes(stones.astype(np.uint8)) + bytes([1 if black_to_move else 2])]
+        assert plain.ownership[row].ravel() == pytest.approx(record["own"] / 20, abs=1e-6)
+        komi = float(g["komi"][g["game"] == record["game"]][0])
+        assert plain.score[row] == pytest.approx(record["lead"] / 100 + (komi if black_to_move else -komi), abs=1e-3)
+
+
+def test_owners_turn_with_the_board() -> None:
+    data = labelled_go.to_positions(GO, *labelled_go.read_shard(GO9_SAMPLE, 81), TargetOptions(), "")
+    plain = data.batch(np.arange(200))
+    data.symmetries = True
+    turned = data.batch(np.arange(200))
+    assert plain.ownership is not None
+    assert turned.ownership is not None
+    points = np.arange(81, dtype=np.uint8).reshape(1, 1, 9, 9)
+    seen = set()
+    for row in range(200):
+        fits = []
+        for k in range(8):
+            source = GO.transform(points, np.array([k]))[0, 0].ravel()  # [image] = point
+            same_board = np.array_equal(
+                plain.planes[row].reshape(17, 81)[:, source], turned.planes[row].reshape(17, 81)
+            )
+            if same_board and np.array_equal(plain.ownership[row].ravel()[source], turned.ownership[row].ravel()):
+                fits.append(k)
+        assert fits
+        seen.add(fits[0])
+    assert len(seen) == 8

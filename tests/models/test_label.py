@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import chess
-import chess.engine
 import numpy as np
 import pytest
 
@@ -17,6 +16,8 @@ from az_engine.engine.errors import DataError, EngineProcessError, OptionError
 from az_engine.models import label
 from az_engine.models.labelled import chances_of_score, read_folder, read_shard, to_positions
 from az_engine.models.shards import Records, TargetOptions
+from az_engine.models.teacher import centipawns
+from az_engine.protocols.client import PvInfo
 
 from . import reference
 from .fake_engine import score
@@ -125,9 +126,9 @@ def test_impossible_arguments_are_refused(tmp_path: Path) -> None:
 
 
 def test_scores_of_mates_and_large_ones() -> None:
-    assert label.centipawns(chess.engine.Mate(3)) == 31997
-    assert label.centipawns(chess.engine.Mate(-2)) == -31998
-    assert label.centipawns(chess.engine.Cp(-40000)) == -20000
+    assert centipawns(PvInfo(mate=3)) == 31997
+    assert centipawns(PvInfo(mate=-2)) == -31998
+    assert centipawns(PvInfo(cp=-40000)) == -20000
 
 
 def test_stockfish_labels_what_a_net_can_learn_from(tmp_path: Path) -> None:

@@ -18,17 +18,15 @@ import numpy as np
 import pytest
 import torch
 
+from az_engine.engine import files
 from az_engine.engine.errors import DataError, OptionError
-from az_engine.models import checkpoint, files
+from az_engine.models import checkpoint
 from az_engine.models.checkpoint import Checkpoint
-from az_engine.models.dataset import batch_indices
+from az_engine.models.dataset import Mixture, batch_indices
 from az_engine.models.files import RunLock
 from az_engine.models.learner import (
     Hooks,
-    Intervals,
     Learner,
-    LearnerConfig,
-    Length,
     TorchBatch,
     learning_rate,
     policy_loss,
@@ -36,9 +34,9 @@ from az_engine.models.learner import (
     value_loss,
 )
 from az_engine.models.log import Log, read_log
-from az_engine.models.network import NetConfig
+from az_engine.models.settings import Intervals, LearnerConfig, Length, NetConfig
 
-from .samples import CHESS, rows, sample_positions, tiny
+from .samples import CHESS, GO, go_positions, rows, sample_positions, tiny, tiny_go
 
 CONFIG = LearnerConfig(batch=16, warmup=4, precision="fp32", rate=0.005, seed=3)
 RARE = Intervals(measure_minutes=1e9, checkpoint_minutes=1e9)
@@ -110,6 +108,81 @@ def test_measuring_counts_what_it_says() -> None:
     assert measured.positions == len(heldout)
     assert measured.top1 == pytest.approx(right / len(heldout))
     assert measured.result_error == pytest.approx(errors, rel=1e-5)
+
+
+def go_learner(config: LearnerConfig = CONFIG, **changes: object) -> Learner:
+    return Learner(GO, tiny_go(**changes), config)
+
+
+def test_ownership_and_score_are_learned() -> None:
+    data = go_positions(9)[0]
+    batch = data.batch(rows(16, data))
+    learner = go_learner()
+    losses = [learner.train_step(batch) for _ in range(60)]
+    for name in ("policy", "value", "ownership", "score"):
+        assert losses[-1][name] < 0.9 * losses[0][name], name
+    assert losses[0]["loss"] == pytest.approx(
+        losses[0]["policy"] + losses[0]["value"] + losses[0]["ownership"] + 0.2 * losses[0]["score"], rel=1e-5
+    )
+    heldout = go_positions(9)[1]
+    whole = heldout.batch(np.arange(len(heldout)))
+    assert whole.ownership is not None
+    assert whole.score is not None
+    with torch.no_grad():
+        said = dict(zip(learner.net_config.outputs, learner.averaged(torch.from_numpy(whole.planes)), strict=True))
+    measured = learner.measure(heldout)
+    assert measured.board == "9x9"
+    assert measured.ownership == pytest.approx(
+        ((said["ownership"].numpy() - whole.ownership) ** 2).mean() / 4, rel=1e-4
+    )
+    assert measured.score == pytest.approx(np.abs(said["score"][:, 0].numpy() - whole.score).mean(), rel=1e-4)
+
+
+def test_what_the_data_do_not_say_cannot_be_learned() -> None:
+    data = go_positions(9)[0]
+    batch = replace(data.batch(rows(16, data)), ownership=None)
+    with pytest.raises(DataError, match="no ownership; train without --ownership"):
+        go_learner().train_step(batch)
+    plain = go_learner(ownership=False, score=False)
+    assert set(plain.train_step(batch)) == {"loss", "policy", "value", "rate", "gradient"}
+    assert (plain.measure(go_positions(9)[1]).ownership, plain.measure(go_positions(9)[1]).score) == (None, None)
+
+
+def test_frozen_normalisation_is_that_of_play(tmp_path: Path) -> None:
+    parts = [go_positions(size) for size in (9, 19)]
+    train, heldout = (Mixture(pair, (0.5, 0.5)) for pair in zip(*parts, strict=True))
+    kept: list[torch.Tensor] = []
+
+    def look(learner: Learner, _: dict[str, float]) -> None:
+        mine, averaged = learner.network.value.block.norm, learner.averaged.value.block.norm
+        assert mine.training == (learner.step <= 4)  # of eight
+        assert mine.running_mean is not None
+        if not mine.training:
+            assert averaged.running_mean is not None
+            kept.append(mine.running_mean.clone())
+            assert torch.equal(mine.running_mean, averaged.running_mean)
+
+    learner = go_learner(replace(CONFIG, freeze=0.5, ema=0.9))
+    run(learner, train, heldout, tmp_path, Length(steps=8), RARE, Hooks(on_step=look))
+    assert len(kept) == 4
+    assert all(torch.equal(kept[0], one) for one in kept)
+    log = read_log(tmp_path / "log.jsonl")
+    assert [row[name]["board"] for row in log for name in ("heldout", "heldout 19x19") if name in row] == [
+        "9x9",
+        "19x19",
+    ]
+
+
+def test_a_checkpoint_from_before_a_setting_existed_goes_on() -> None:
+    learner = learner_of()
+    made = learner.to_checkpoint()
+    saved = replace(made, state=json.loads(json.dumps(made.state)))
+    for name, fields in (("net", ("ownership", "score")), ("learner", ("ownership_weight", "score_weight", "freeze"))):
+        for field in fields:
+            del saved.state[name][field]
+    learner_of().restore(saved)
+    with pytest.raises(DataError, match="another freeze"):
+        learner_of(replace(CONFIG, freeze=0.5)).restore(saved)
 
 
 def test_learning_rates() -> None:
@@ -213,7 +286,8 @@ import sys
 from pathlib import Path
 from tests.models.test_learner import CONFIG, RARE, learner_of, sample_positions
 from az_engine.models.files import RunLock
-from az_engine.models.learner import Hooks, Intervals, Length, run
+from az_engine.models.learner import Hooks, run
+from az_engine.models.settings import Length
 from dataclasses import replace
 train, heldout = sample_positions()
 with RunLock(Path(sys.argv[1])):
@@ -349,11 +423,12 @@ def test_the_log_holds_what_the_run_did(tmp_path: Path) -> None:
 def test_a_fault_of_the_data_ends_the_run_with_its_sentence(tmp_path: Path) -> None:
     class Broken:
         description = "broken"
+        parts = (range(100),)
 
         def __len__(self) -> int:
             return 100
 
-        def batch(self, indices: object) -> object:
+        def draw(self, size: int, seed: int, step: int) -> object:
             raise DataError("record 7 is broken")
 
     with pytest.raises(DataError, match="record 7"):

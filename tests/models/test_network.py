@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,17 @@ import torch
 from torch import nn
 
 from az_engine.engine.errors import NetError, OptionError
+from az_engine.engine.games import get_game
 from az_engine.engine.netinfo import NetInfo
 from az_engine.models import export
-from az_engine.models.network import NetConfig, Network, ResidualBlock, paper
+from az_engine.models.network import Network, ResidualBlock
+from az_engine.models.settings import NetConfig, paper
 
-from .samples import CHESS, rows, sample_positions, tiny
+from .samples import CHESS, rows, sample_positions, tiny, tiny_go
 
 INFO = NetInfo("chess", CHESS.planes, CHESS.num_actions, CHESS.planes_version, CHESS.moves_version, "wdl", name="test")
+GO = get_game("go")
+GO_INFO = NetInfo("go", GO.planes, GO.num_actions, GO.planes_version, GO.moves_version, "wdl", name="test")
 FAMILY = [
     {"kind": "dual-res", "blocks": 2},
     {"kind": "dual-res", "blocks": 2, "squeeze": 4, "value_filters": 3, "policy_filters": 12},
@@ -31,7 +36,7 @@ FAMILY = [
 def lively(config: NetConfig) -> Network:
     """A net whose normalisations and outputs are far from their first values, as after training."""
     torch.manual_seed(1)
-    network = Network(config, CHESS.plane_scale)
+    network = Network(config, np.ones(config.planes[0], np.float32) if config.any_size else CHESS.plane_scale)
     for module in network.modules():
         if isinstance(module, nn.BatchNorm2d):
             for tensor, low, high in ((module.weight, 0.3, 1.5), (module.bias, -0.3, 0.3)):
@@ -41,7 +46,7 @@ def lively(config: NetConfig) -> Network:
             nn.init.uniform_(module.running_mean, -0.5, 0.5)
             nn.init.uniform_(module.running_var, 0.3, 2.0)
     nn.init.constant_(network.value.block.norm.bias, 0.7)  # a single filter must not be dead behind its rectifier
-    for layer in (network.policy.out, network.value.out):
+    for layer in network.last_layers():
         nn.init.normal_(layer.weight, std=0.5)
     return network.eval()
 
@@ -65,6 +70,52 @@ def test_onnx_says_what_torch_says(changes: dict[str, Any]) -> None:
     np.testing.assert_allclose(got[1], value, atol=1e-4)
     assert [o.name for o in model.graph.output] == ["policy", config.value_head]
     assert {n.op_type for n in model.graph.node} <= export.OPERATORS
+
+
+@pytest.mark.parametrize("changes", [{}, {"kind": "sep-res", "value_head": "value"}, {"score": False}], ids=str)
+def test_one_network_for_every_size_of_board(changes: dict[str, Any]) -> None:
+    network = lively(tiny_go(squeeze=4, **changes))
+    info = replace(GO_INFO, value_head=network.config.value_head, boards=(9, 13, 19))
+    model = export.to_onnx(network, info)
+    assert [o.name for o in model.graph.output] == list(network.config.outputs)
+    rng = np.random.default_rng(3)
+    for lines in (2, 9, 13, 19):
+        planes = rng.integers(0, 2, (70, 17, lines, lines), dtype=np.uint8)
+        assert export.parity(network, model, planes) < 2e-3
+        with torch.no_grad():
+            outputs = dict(zip(network.config.outputs, network(torch.from_numpy(planes)), strict=True))
+        assert outputs["policy"].shape == (70, lines * lines + 1)
+        assert outputs["ownership"].shape == (70, lines, lines)
+        assert outputs["ownership"].abs().max() <= 1
+        assert outputs["ownership"].std() > 0.01
+        assert outputs["policy"].std() > 0.05
+        if network.config.score:
+            assert outputs["score"].shape == (70, 1)
+            assert outputs["score"].std() > 0.01
+
+
+def test_the_pool_tells_boards_of_different_size_apart() -> None:
+    network = lively(tiny_go())
+    assert network.value.pool is not None
+    values = []
+    for lines in (9, 10):  # all points alike and no edge in sight of the pooled mean: only the size differs
+        features = torch.ones(1, 8, lines, lines)
+        with torch.no_grad():
+            values.append(network.value.pool(network.value.block(features)))
+    means = values[0].shape[1] // 3
+    assert torch.allclose(values[0][:, :means], values[1][:, :means])
+    assert torch.allclose(values[0][:, 2 * means :], values[1][:, 2 * means :])
+    ratio = values[0][:, means : 2 * means] / values[1][:, means : 2 * means]
+    assert torch.allclose(ratio[ratio.isfinite()], torch.tensor(5 / 4))
+
+
+def test_heads_that_the_actions_do_not_fit() -> None:
+    with pytest.raises(OptionError, match="points of the board and a pass"):
+        tiny(policy_head="pooled")
+    assert not tiny().any_size
+    assert tiny_go().any_size
+    assert tiny().outputs == ("policy", "wdl")
+    assert (paper(get_game("go")).outputs, paper(get_game("go")).policy_head) == (("policy", "value"), "flat")
 
 
 def test_parity_notices_a_changed_weight() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from az_engine.models.replay import GameRecord
 from az_engine.models.resign import ResignControl
-from az_engine.models.settings import ResignConfig
+from az_engine.models.runconfig import ResignConfig
 
 
 def game(outlooks: list[float], result: int, *, played_on: bool = True, reason: str = "rules") -> GameRecord:

@@ -14,14 +14,17 @@ import pytest
 import torch
 
 from az_engine.engine.errors import DataError, NetError, OptionError
+from az_engine.engine.evaluator import OnnxEvaluator
+from az_engine.engine.netfile import read_outline
 from az_engine.engine.netinfo import NetInfo
 from az_engine.models import export, plot, quantise, train
 from az_engine.models.dataset import Batch
-from az_engine.models.learner import Learner, LearnerConfig
+from az_engine.models.learner import Learner
 from az_engine.models.log import read_log
 from az_engine.models.network import ResidualBlock
+from az_engine.models.settings import LearnerConfig
 
-from .samples import CHESS, SAMPLE, rows, sample_positions, tiny
+from .samples import CHESS, GO, GO9_SAMPLE, GO19, GO19_SAMPLE, SAMPLE, go_positions, rows, sample_positions, tiny
 
 NET = ["--blocks", "1", "--filters", "8", "--squeeze", "4", "--history", "1", "--value-hidden", "16"]
 LEARN = ["--batch", "32", "--warmup", "5", "--rate", "0.01", "--precision", "fp32"]
@@ -124,7 +127,7 @@ def test_a_net_that_says_nothing_cannot_be_quantised() -> None:
     info = NetInfo("chess", CHESS.planes, CHESS.num_actions, 1, 1, "wdl")
     data = sample_positions()[0]
     with pytest.raises(NetError, match="constant"):
-        quantise.quantise(export.to_onnx(learner.averaged, info), data.batch(rows(32, data)).planes)
+        quantise.quantise(export.to_onnx(learner.averaged, info), [data.batch(rows(32, data)).planes])
 
 
 def test_a_finished_run_can_be_exported_again(finished: Path, tmp_path: Path) -> None:
@@ -194,3 +197,60 @@ def test_what_cannot_be_trained_is_refused(tmp_path: Path) -> None:
 def test_the_papers_network_is_a_preset() -> None:
     net = train.net_config(arguments(Path("x"), "--paper", "40"), CHESS)
     assert (net.blocks, net.filters, net.value_head, net.squeeze, net.history) == (39, 256, "value", 0, 8)
+
+
+def test_one_net_for_two_sizes_of_board(tmp_path: Path) -> None:
+    parser = argparse.ArgumentParser()
+    train.add_arguments(parser)
+    out = tmp_path / "run"
+    words = ["--game", "go", "--size", "9,19", "--shares", "3,1", "--freeze", "0.5", "--symmetries", "--history", "2"]
+    words += ["--policy-head", "pooled", "--ownership", "--score", "--steps", "12", "--also-plays", "13"]
+    data = ["--supervised", str(GO9_SAMPLE), str(GO19_SAMPLE)]
+    assert train.main(parser.parse_args([*data, "--out", str(out), *NET[:6], *LEARN, *words])) == 0
+    for kind in ("fp32", "int8"):
+        outline, _ = read_outline(out / f"net_{kind}.onnx")
+        assert NetInfo.from_metadata(outline.metadata).sizes == (9, 13, 19)
+        assert outline.inputs[0].shape == (-1, 17, -1, -1)
+        for game in (GO, GO19):
+            evaluator = OnnxEvaluator(out / f"net_{kind}.onnx", game, batch_size=2)
+            policy, wdl = evaluator.evaluate(np.zeros((3, *game.planes), np.uint8))
+            assert (policy.shape, wdl.shape) == ((3, game.num_actions), (3, 3))
+            ownership, score = evaluator.estimate(np.zeros((3, *game.planes), np.uint8))
+            assert ownership is not None
+            assert score is not None
+            assert (ownership.shape, score.shape) == ((3, *game.planes[1:]), (3,))
+        with pytest.raises(NetError, match="plays on 9x9, 13x13, 19x19, not on 5x5"):
+            OnnxEvaluator(out / f"net_{kind}.onnx", GO.sized(5))
+    fp32, int8 = (onnx.load(out / f"net_{kind}.onnx") for kind in ("fp32", "int8"))
+    for size in (9, 19):
+        heldout = go_positions(size)[1]
+        agreement = quantise.compare(fp32, int8, heldout.batch(np.arange(len(heldout))))
+        assert agreement.kl < 0.01
+        assert agreement.value < 0.05
+    card = (out / "card.md").read_text()
+    for text in (
+        "held-out positions on 9x9 boards",
+        "on 19x19 boards",
+        "| 19x19, evaluations",
+        "mean error of the lead",
+    ):
+        assert text in card
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--size", "9,19", "--policy-head", "pooled"], "2 sizes need 2 DATA"),
+        (["--size", "9,9", "--policy-head", "flat"], "only --policy-head pooled"),
+        (["--size", "9", "--policy-head", "flat", "--also-plays", "13"], "fit every board"),
+        (["--size", "9,9", "--policy-head", "pooled", "--shares", "1,1,1"], "needs 2 numbers"),
+    ],
+)
+def test_impossible_mixtures_are_refused(tmp_path: Path, words: list[str], text: str) -> None:
+    parser = argparse.ArgumentParser()
+    train.add_arguments(parser)
+    data = [str(GO9_SAMPLE)] * (2 if "9,9" in words else 1)
+    with pytest.raises(OptionError, match=text):
+        train.main(
+            parser.parse_args(["--game", "go", "--supervised", *data, "--out", str(tmp_path), "--steps", "1", *words])
+        )

@@ -1,4 +1,7 @@
-"""A UCI engine that goes wrong in the way its first argument names; see test_client.py. Standard library only."""
+"""An engine that goes wrong in the way its first argument names, over UCI or the protocol that its second names.
+
+See test_client.py. Standard library only.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,16 @@ import sys
 import time
 
 HOW = sys.argv[1]
+PROTOCOL = sys.argv[2] if len(sys.argv) > 2 else "uci"
+MOVE, REPLY = {"uci": ("e2e4", "e7e5"), "usi": ("7g7f", "3c3d")}[PROTOCOL]
 ANSWERS = {
     "illegal": "bestmove e2e5",
     "nonsense": "bestmove Nf3",
     "empty": "bestmove",
     "none": "bestmove (none)",
-    "twice": "bestmove e2e4\nbestmove e2e4",
+    "resign": "bestmove resign",
+    "win": "bestmove win",
+    "twice": f"bestmove {MOVE}\nbestmove {MOVE}",
 }
 COMPLAINTS = {"babble": "e" * 200_000 + "\n", "complain": "first\nno table base found\n", "exit": "cannot go on\n"}
 
@@ -30,10 +37,10 @@ def hang_if(how: str) -> None:
 
 
 def greet() -> None:
-    """Answer `uci`."""
+    """Answer `uci` or `usi`."""
     hang_if("mute")
     say("banner", "id name Bad  One", "id author nobody", "option name Move Overhead type spin default 1 min 0 max 9")
-    say("option name Ponder type check default false", "uciok")
+    say("option name Ponder type check default false", f"{PROTOCOL}ok")
 
 
 def think(words: list[str]) -> None:
@@ -55,18 +62,18 @@ def think(words: list[str]) -> None:
         time.sleep(60)
     if not {"infinite", "ponder"} & set(words):
         time.sleep(0.05)
-        say(ANSWERS.get(HOW, "bestmove e2e4 ponder e7e5"))
+        say(ANSWERS.get(HOW, f"bestmove {MOVE} ponder {REPLY}"))
 
 
 def main() -> None:
-    """Talk UCI, more or less."""
+    """Talk, more or less."""
     sys.stderr.write(COMPLAINTS.get(HOW, ""))
     sys.stderr.flush()
     if HOW == "no start":
         sys.exit(3)
     for line in sys.stdin:
         words = line.split()
-        if words[:1] == ["uci"]:
+        if words[:1] == [PROTOCOL]:
             greet()
         elif words[:1] == ["isready"]:
             hang_if("never ready")
@@ -76,7 +83,7 @@ def main() -> None:
         elif words[:1] == ["go"]:
             think(words)
         elif words[:1] in (["stop"], ["ponderhit"]):
-            say("bestmove e2e4")
+            say(f"bestmove {MOVE}")
         elif words[:1] == ["quit"]:
             hang_if("will not quit")
             return

@@ -1,7 +1,7 @@
 """A small engine with the real one's interface, for transcripts that must not depend on nets and kernels.
 
 It "searches" by counting up, always prefers the alphabetically first legal move, and can be told to be slow, to hang or
-to fail in any method. Rules by python-chess.
+to fail in any method. Chess by python-chess; shogi by our own rules.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import chess
 
 from az_engine.engine.clock import Stopwatch, budget
 from az_engine.engine.errors import IllegalMoveError, NetError, PositionError
-from az_engine.engine.info import BestMove, Line, MoveStats, ThinkingInfo, Wdl
+from az_engine.engine.games import get_game
+from az_engine.engine.info import BestMove, Checkmate, Line, MoveStats, ThinkingInfo, Wdl
 from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
 
@@ -31,7 +33,7 @@ class FakeEngine:
         self.description = ""
         self.notes: list[str] = []
         self.calls: list[str] = []
-        self._board: chess.Board | None = None
+        self._board: Any = None
         self._stop = threading.Event()
         self._hit = threading.Event()
         self._thread: threading.Thread | None = None
@@ -45,6 +47,9 @@ class FakeEngine:
     silent = False  # no infos
     deaf = False  # never ends a search
     twice = False  # answers twice
+    resigns = False
+    verdict: BestMove | None = None  # its answer
+    proof: Checkmate | None = None  # its answer to a search for a mate
 
     def configure(self, **changes: object) -> None:
         """Keep the options."""
@@ -76,6 +81,24 @@ class FakeEngine:
         """Set up with python-chess's idea of validity."""
         self._note("set_position", f"{root or 'start'} {' '.join(moves)}".strip())
         self._board = None
+        self._board, notes = self.set_up(root, moves)
+        return notes
+
+    def perft(self, depth: int) -> dict[str, int]:
+        """Counted slowly."""
+        self._note("perft", str(depth))
+
+        def leaves(board: Any, depth: int) -> int:
+            if depth == 0:
+                return 1
+            return sum(leaves(self.after(board, move), depth - 1) for move in self.legal(board))
+
+        return {move: leaves(self.after(self._board, move), depth - 1) for move in self.legal(self._board)}
+
+    # the game
+
+    def set_up(self, root: str | None, moves: Sequence[str]) -> tuple[Any, list[str]]:
+        """A position and what was mended in it."""
         try:
             board = chess.Board(root or chess.STARTING_FEN, chess960=self.options.chess960)
         except ValueError as error:
@@ -89,31 +112,25 @@ class FakeEngine:
                 board.push_uci(text)
             except ValueError as error:
                 raise IllegalMoveError(f"move {i + 1}, {text[:20]}, is illegal") from error
-        self._board = board
-        return ["castling right K dropped"] if lost else []
+        return board, ["castling right K dropped"] if lost else []
 
-    def perft(self, depth: int) -> dict[str, int]:
-        """Counted slowly."""
-        self._note("perft", str(depth))
-        board = self._board
-        assert board is not None
+    def legal(self, board: Any) -> list[str]:
+        """Legal moves, the one it prefers first."""
+        return sorted(move.uci() for move in board.legal_moves)
 
-        def leaves(depth: int) -> int:
-            if depth == 0:
-                return 1
-            count = 0
-            for move in board.legal_moves:
-                board.push(move)
-                count += leaves(depth - 1)
-                board.pop()
-            return count
+    def after(self, board: Any, move: str) -> Any:
+        """The position after a move."""
+        after = board.copy(stack=False)
+        after.push_uci(move)
+        return after
 
-        counts = {}
-        for move in list(board.legal_moves):
-            board.push(move)
-            counts[move.uci()] = leaves(depth - 1)
-            board.pop()
-        return counts
+    def lost(self, board: Any) -> bool:
+        """Whether a side without moves has lost."""
+        return bool(board.is_checkmate())
+
+    def side(self, board: Any) -> int:
+        """Whose clock runs: 0 the first player's."""
+        return 0 if board.turn else 1
 
     def go(self, limits: Limits, on_info: Callable[[ThinkingInfo], None], on_done: Callable[[BestMove], None]) -> None:
         """Start the thread."""
@@ -147,19 +164,19 @@ class FakeEngine:
 
     def _think(
         self,
-        board: chess.Board | None,
+        board: Any,
         limits: Limits,
         on_info: Callable[[ThinkingInfo], None],
         on_done: Callable[[BestMove], None],
     ) -> None:
         watch, own = Stopwatch(), Stopwatch()
         nodes, waiting = 0, limits.ponder
-        legal = sorted(move.uci() for move in board.legal_moves) if board is not None else []
+        legal = self.legal(board) if board is not None else []
         wanted = sorted(move for move in limits.searchmoves if move in legal)
         if limits.searchmoves and not wanted:
             on_info(ThinkingInfo(1, 1, 0, 0, 0, 0, (), message="no legal searchmoves: all moves are searched"))
         moves = wanted or legal
-        share = budget(limits, 0 if board is None or board.turn else 1, 0)
+        share = budget(limits, 0 if board is None else self.side(board), 0, typical_moves=45.0)
         error = self.faults.get("think")
         over = False
         while not (over or error):
@@ -175,14 +192,21 @@ class FakeEngine:
             over = self._stop.is_set() or (not (waiting or limits.infinite) and (spent or deep or not legal))
             if self.deaf:
                 over = False
-        mated = board is not None and board.is_checkmate()
-        if not moves:
+        mated = board is not None and not legal and self.lost(board)
+        if limits.solve:
+            best = BestMove(None, checkmate=self.proof)
+        elif self.verdict is not None:
+            best = self.verdict
+        elif not moves:
             best = BestMove(
                 None, lines=(Line(0, 0 if mated else None, Wdl(0, 0, 1) if mated else Wdl(0, 1, 0), 0, 0, ()),)
             )
         else:
             lines = self._info(nodes, watch, moves).lines
-            best = BestMove(moves[0], _reply(board, moves[0]), lines, nodes, watch.milliseconds, error=error)
+            reply = min(self.legal(self.after(board, moves[0])), default=None)
+            best = BestMove(
+                moves[0], reply, lines=lines, nodes=nodes, time_ms=watch.milliseconds, error=error, resign=self.resigns
+            )
         on_done(best)
         if self.twice:
             on_done(best)
@@ -200,17 +224,39 @@ class FakeEngine:
         return ThinkingInfo(2, 5, nodes, 1000 * nodes // ms, ms, 12, lines, shown)
 
 
-def _reply(board: chess.Board | None, move: str) -> str | None:
-    if board is None:
-        return None
-    after = board.copy(stack=False)
-    after.push_uci(move)
-    return min((reply.uci() for reply in after.legal_moves), default=None)
+class FakeShogiEngine(FakeEngine):
+    """The same for shogi."""
+
+    def set_up(self, root: str | None, moves: Sequence[str]) -> tuple[Any, list[str]]:
+        """The game so far."""
+        game = get_game("shogi")
+        line = game.initial() if root is None else game.parse_position(root)[0]
+        for text in moves:
+            line = game.play(line, game.parse_move(line, text))
+        return line, []
+
+    def legal(self, board: Any) -> list[str]:
+        """Legal moves, the one it prefers first."""
+        game = get_game("shogi")
+        return sorted(game.format_move(board[-1], int(move)) for move in game.legal_moves(board))
+
+    def after(self, board: Any, move: str) -> Any:
+        """The game with one move more."""
+        game = get_game("shogi")
+        return game.play(board, game.parse_move(board, move))
+
+    def lost(self, board: Any) -> bool:
+        """Whoever cannot move has lost."""
+        return True
+
+    def side(self, board: Any) -> int:
+        """Whose clock runs."""
+        return get_game("shogi").side_to_move(board[-1])
 
 
-def faulty(**faults: object) -> Callable[[EngineOptions], FakeEngine]:
+def faulty(engine_type: type[FakeEngine] = FakeEngine, **faults: object) -> Callable[[EngineOptions], FakeEngine]:
     """A maker of engines with these class attributes."""
-    kind = type("FaultyEngine", (FakeEngine,), faults)
+    kind = type("FaultyEngine", (engine_type,), faults)
 
     def make(options: EngineOptions) -> FakeEngine:
         engine = kind(options)

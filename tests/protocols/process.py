@@ -1,4 +1,4 @@
-"""The real command, ``az-engine uci``, as a GUI sees it: a process with pipes."""
+"""The real commands, ``az-engine uci`` and ``az-engine usi``, as a GUI sees them: processes with pipes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ import time
 from collections.abc import Sequence
 from typing import Self
 
-COMMAND = [sys.executable, "-m", "az_engine", "uci"]
+COMMAND = [sys.executable, "-m", "az_engine"]
 
 
 class EngineProcess:
     """One engine process. Context manager: kills what is left."""
 
+    protocol = "uci"
+
     def __init__(self, *flags: str, env: dict[str, str] | None = None) -> None:
         self.started = time.monotonic()
         self.process = subprocess.Popen(
-            [*COMMAND, *flags],
+            [*COMMAND, self.protocol, *flags],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -100,3 +102,9 @@ class EngineProcess:
         while (line := self.line()) is not None:
             rest.append(line)
         return code, rest, took
+
+
+class UsiProcess(EngineProcess):
+    """The same in USI."""
+
+    protocol = "usi"

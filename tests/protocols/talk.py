@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from az_engine.engine.params import EngineOptions
+from az_engine.protocols.commands import CommandSession
 from az_engine.protocols.lines import LineWriter
 from az_engine.protocols.loader import EngineSeam
 from az_engine.protocols.options import OptionValues, Value
@@ -33,7 +34,10 @@ PATIENCE_S = 10.0  # for any one line; only a failing test waits as long
 
 
 class Talk:
-    """One UCI session in this process, its ends held by the test; the ``with`` block ends it and checks the end."""
+    """One session in this process, its ends held by the test; the ``with`` block ends it and checks the end."""
+
+    kind: type[CommandSession] = UciSession
+    protocol = "uci"
 
     def __init__(
         self,
@@ -46,7 +50,8 @@ class Talk:
         self._status = status
         self._session_in, self._ours_out = os.pipe()
         self._ours_in, self._session_out = os.pipe()
-        self.session = UciSession(make_engine, OptionValues("uci", start), LineWriter(self._session_out), notes)
+        values = OptionValues(self.protocol, start)
+        self.session = self.kind(make_engine, values, LineWriter(self._session_out), notes)
         self._result: list[int] = []
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._back: list[str | None] = []

@@ -12,26 +12,20 @@ from pathlib import Path
 import chess
 import pytest
 
-from az_engine.engine.errors import EngineProcessError
+from az_engine.engine.errors import EngineProcessError, OptionError
 from az_engine.engine.limits import Limits
 from az_engine.protocols import client as client_module
-from az_engine.protocols.client import (
-    EngineDied,
-    EngineMisbehaved,
-    EngineStalled,
-    PvInfo,
-    UciClient,
-    go_command,
-    parse_info,
-)
+from az_engine.protocols.client import LONG_MATE, PvInfo, UciClient, UsiClient, client_of, parse_info
+from az_engine.protocols.pipes import EngineDied, EngineMisbehaved, EngineStalled
 
 BAD = str(Path(__file__).with_name("bad_engine.py"))
 QUICK = Limits(movetime=10)
+START = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
 
 
-def bad(how: str, **settings: float) -> UciClient:
+def bad(how: str, protocol: str = "uci", **settings: float) -> UciClient:
     """An engine that goes wrong that way."""
-    return UciClient([sys.executable, BAD, how], **settings)  # type: ignore[arg-type]
+    return client_of(protocol)([sys.executable, BAD, how, protocol], **settings)  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)
@@ -156,6 +150,62 @@ def test_a_full_stderr_does_not_block_the_engine_and_its_last_line_is_kept() -> 
             engine.ready()
 
 
+def test_a_game_of_shogi() -> None:
+    with bad("good", "usi") as engine:
+        engine.set_option("USI_Hash", 16)  # never offered: GUIs send it all the same
+        engine.new_game()
+        for answer in (engine.play(None, ["2g2f"], QUICK), engine.play(START, [], Limits(time=(0, 0), byoyomi=9))):
+            assert (answer.move, answer.ponder, answer.resign, answer.win) == ("7g7f", "3c3d", False, False)
+            assert answer.lines[1].mate == -2
+        engine.game_over("win")
+        engine.new_game()
+        assert engine.play(None, [], QUICK).move == "7g7f"
+
+
+@pytest.mark.parametrize("how", ["resign", "win", "none"])
+def test_answers_without_a_move(how: str) -> None:
+    with bad(how, "usi") as engine:
+        answer = engine.play(None, [], QUICK)
+        assert (answer.move, answer.resign, answer.win) == (None, how == "resign", how == "win")
+        assert len(answer.lines) == 2
+
+
+@pytest.mark.parametrize("how", ["resign", "win"])
+def test_only_shogi_players_resign_and_declare(how: str) -> None:
+    with pytest.raises(EngineMisbehaved, match=f"illegal move: bestmove {how}"), bad(how) as engine:
+        engine.play(None, [], QUICK)
+
+
+def test_a_second_answer_of_a_shogi_engine_is_not_taken_for_the_next_one() -> None:
+    with bad("twice", "usi") as engine:
+        engine.play(None, [], QUICK)
+        time.sleep(0.1)
+        with pytest.raises(EngineMisbehaved, match="nobody asked for"):
+            engine.play(None, [], QUICK)
+    assert gone(engine.pid)
+
+
+@pytest.mark.parametrize(
+    ("text", "good"),
+    [
+        ("7g7f+", True),
+        ("P*5e", True),
+        ("1a9i", True),
+        ("p*5e", False),
+        ("K*5e", False),
+        ("7g7f=", False),
+        ("0a1a", False),
+    ],
+)
+def test_the_form_of_shogi_moves(text: str, good: bool) -> None:
+    assert (UsiClient.move.fullmatch(text) is not None) == good
+
+
+def test_a_protocol_without_a_client() -> None:
+    with pytest.raises(OptionError, match="uci and usi, not over xboard"):
+        client_of("xboard")
+
+
 def test_unknown_options_and_programs() -> None:
     with pytest.raises(EngineProcessError, match="has no option 'Contempt'; it offers Move Overhead, Ponder"):
         UciClient([sys.executable, BAD, "good"], {"Contempt": 3})
@@ -166,13 +216,21 @@ def test_unknown_options_and_programs() -> None:
 
 
 def test_go_lines() -> None:
-    assert go_command(Limits(time=(1, -2), increment=(0, 3), movestogo=4)) == "go wtime 1 btime -2 binc 3 movestogo 4"
-    assert go_command(Limits(ponder=True, movetime=5)) == "go ponder movetime 5"
-    assert (
-        go_command(Limits(nodes=6, depth=7, mate=8, searchmoves=("e2e4",)))
-        == "go nodes 6 depth 7 mate 8 searchmoves e2e4"
-    )
-    assert go_command(Limits()) == "go infinite"
+    line = UciClient.go_line
+    assert line(Limits(time=(1, -2), increment=(0, 3), movestogo=4)) == "go wtime 1 btime -2 binc 3 movestogo 4"
+    assert line(Limits(ponder=True, movetime=5)) == "go ponder movetime 5"
+    assert line(Limits(nodes=6, depth=7, mate=8, searchmoves=("e2e4",))) == "go nodes 6 depth 7 mate 8 searchmoves e2e4"
+    assert line(Limits()) == "go infinite"
+
+
+def test_go_lines_of_shogi() -> None:
+    line = UsiClient.go_line
+    assert line(Limits(time=(60_000, 50_000), byoyomi=1000)) == "go btime 60000 wtime 50000 byoyomi 1000"
+    assert line(Limits(byoyomi=1000)) == "go btime 0 wtime 0 byoyomi 1000"
+    assert line(Limits(time=(9, 18), increment=(0, 7))) == "go btime 9 wtime 11 binc 0 winc 7"
+    assert line(Limits(time=(9, 8))) == "go btime 9 wtime 8 byoyomi 0"
+    assert line(Limits(ponder=True, nodes=6)) == "go ponder nodes 6"
+    assert line(Limits(infinite=True)) == "go infinite"
 
 
 def test_malformed_infos_are_passed_over() -> None:
@@ -188,6 +246,8 @@ def test_malformed_infos_are_passed_over() -> None:
     ):
         assert parse_info(line) is None
     assert parse_info("info score mate 3 lowerbound currmove e2e4") == PvInfo(mate=3, bound="lowerbound")
+    assert parse_info("info score mate - nodes 5") == PvInfo(mate=-LONG_MATE, nodes=5)
+    assert parse_info("info score mate + pv 7g7f") == PvInfo(mate=LONG_MATE, pv=("7g7f",))
 
 
 @pytest.mark.skipif(
@@ -203,3 +263,19 @@ def test_stockfish_plays() -> None:
         assert len(answer.lines) == 3
         assert answer.lines[0].wdl is not None
         assert sum(answer.lines[0].wdl) == 1000
+
+
+@pytest.mark.skipif(
+    shutil.which("fairy-stockfish", path=os.defpath + ":/usr/games") is None, reason="Fairy-Stockfish is not installed"
+)
+def test_fairy_stockfish_plays_shogi() -> None:
+    path = shutil.which("fairy-stockfish", path=os.defpath + ":/usr/games")
+    assert path is not None
+    with UsiClient([path], {"Threads": 1, "Hash": 1, "MultiPV": 2}) as engine:
+        engine.new_game()
+        answer = engine.play(START, ["7g7f"], Limits(nodes=500))
+        assert answer.move is not None
+        assert len(answer.lines) == 2
+        engine.game_over("draw")
+        mated = engine.play("4k4/4G4/4P4/9/9/9/9/9/4K4 w - 1", [], Limits(nodes=500))
+        assert mated.resign

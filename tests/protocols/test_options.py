@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
-from az_engine.engine.errors import OptionError
+from az_engine.engine.errors import OptionError, UnknownOptionError
 from az_engine.engine.params import EngineOptions, SearchParams
 from az_engine.protocols.options import (
     BY_KEY,
@@ -24,10 +24,10 @@ from az_engine.protocols.options import (
 )
 
 
-def parsed(*flags: str) -> argparse.Namespace:
+def parsed(*flags: str, protocol: str = "uci") -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser()
-    add_flags(parser)
+    add_flags(parser, protocol)
     return parser.parse_args(flags)
 
 
@@ -40,7 +40,7 @@ def test_every_engine_setting_has_an_option_and_the_defaults_agree() -> None:
 
 
 def test_names_and_keys_are_unique_and_defaults_are_in_range() -> None:
-    names = [name.lower() for o in OPTIONS for name in (*o.names.values(), *o.aliases)]
+    names = [name.lower() for o in OPTIONS for name in (*set(o.names.values()), *o.aliases)]
     assert len(names) == len(set(names))
     assert len(BY_KEY) == len(OPTIONS)
     for option in OPTIONS:
@@ -145,23 +145,78 @@ def test_strength_is_limited_only_on_request_and_not_in_analysis() -> None:
 
 def test_a_protocol_offers_only_what_has_a_name_there() -> None:
     assert OptionValues("gtp").declarations() == []
-    with pytest.raises(OptionError, match="no such option: Hash"):
+    with pytest.raises(UnknownOptionError, match="no such option: Hash"):
         OptionValues("gtp").read("Hash", "3")
+    with pytest.raises(UnknownOptionError, match="no such option: ResignValue"):
+        OptionValues("uci").read("ResignValue", "3")
+    with pytest.raises(UnknownOptionError, match="no such option: UCI_Elo"):
+        OptionValues("usi").read("UCI_Elo", "1500")
     assert not any(" Seed " in line for line in OptionValues("uci").declarations())
-
-
-def test_the_table_for_the_documentation_has_a_row_for_every_option() -> None:
-    rows = markdown_table().split("\n")
-    assert len(rows) == len(OPTIONS) + 2
-    assert all(row.count(" | ") == 4 for row in rows[:1] + rows[2:])
-    assert "| `Move Overhead` | `--move-overhead`, `move_overhead` | 0 to 10000 | `30` |" in markdown_table()
-
-
-def test_help_teaches_every_flag(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        parsed("--help")
+        parsed("--resign-value", "500")
+    assert parsed("--resign-value", "500", protocol="usi").resign_value == 500
+
+
+def test_go_has_options_of_its_own_and_lacks_those_of_chess() -> None:
+    assert parsed("--move-time", "2.5", "--seed", "3", protocol="gtp").move_time == 2.5
+    for flag, protocol in (("--move-time", "uci"), ("--multipv", "gtp"), ("--chess960", "gtp")):
+        with pytest.raises(SystemExit):
+            parsed(flag, "3", protocol=protocol)
+    assert OptionValues("gtp", {"hash": 32}).engine_options().hash_mb == 32
+
+
+def test_what_another_protocol_has_in_the_file_does_not_matter() -> None:
+    values = OptionValues("uci", {"last_overhead": 5000, "resign_value": 100, "hash": 32, "seed": 7})
+    assert values.engine_options() == replace(EngineOptions(), hash_mb=32, search=SearchParams(seed=7))
+
+
+def test_values_and_what_the_engine_is_told() -> None:
+    values = OptionValues("usi")
+    options = values.engine_options()
+    assert (options.move_overhead_ms, options.last_overhead_ms, options.resign_cp) == (120, 1120, None)
+    assert (options.declaration, options.max_plies, options.minimum_ms) == ("27", 0, 0)
+    for name, text in (
+        ("NetworkDelay2", "0"),
+        ("ResignValue", "3000"),
+        ("EnteringKingRule", "noenteringking"),
+        ("MaxMovesToDraw", "256"),
+        ("MinimumThinkingTime", "2000"),
+        ("WeightsFile", "uniform"),
+        ("Move Overhead", "10"),
+    ):
+        values.set(*values.read(name, text))
+    told = values.engine_options()
+    assert (told.last_overhead_ms, told.resign_cp, told.declaration) == (None, 3000, "none")
+    assert (told.max_plies, told.minimum_ms, told.weights_file, told.move_overhead_ms) == (256, 2000, "uniform", 10)
+    values.restore(options, [option.key for option in OPTIONS if option.field])
+    assert values.engine_options() == options
+    assert values["entering_king_rule"] == "CSARule27"
+
+
+def test_what_is_fixed_says_why() -> None:
+    values = OptionValues("usi")
+    values.set(*values.read("GenerateAllLegalMoves", "true"))
+    with pytest.raises(OptionError, match=r"^GenerateAllLegalMoves cannot be changed: every .*; it stays at true$"):
+        values.read("GenerateAllLegalMoves", "false")
+
+
+@pytest.mark.parametrize("protocol", ["uci", "usi"])
+def test_the_table_for_the_documentation_has_a_row_for_every_option(protocol: str) -> None:
+    rows = markdown_table(protocol).split("\n")
+    assert len(rows) == sum(option.offered(protocol) for option in OPTIONS) + 2
+    assert all(row.count(" | ") == 4 for row in rows[:1] + rows[2:])
+    name, default = {"uci": ("Move Overhead", 30), "usi": ("NetworkDelay", 120)}[protocol]
+    assert any(
+        row.startswith(f"| `{name}` | `--move-overhead`, `move_overhead` | 0 to 10000 | `{default}` |") for row in rows
+    )
+
+
+@pytest.mark.parametrize("protocol", ["uci", "usi"])
+def test_help_teaches_every_flag(protocol: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parsed("--help", protocol=protocol)
     text = " ".join(capsys.readouterr().out.split())
     for option in OPTIONS:
-        if option.kind != "button":
+        if option.kind != "button" and option.offered(protocol) and not option.fixed:
             assert "--" + option.key.replace("_", "-") in text
             assert " ".join(option.help.split()) in text

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from az_engine.protocols import session as session_module
-from az_engine.protocols.uci import read_setoption
+from az_engine.protocols.commands import read_setoption
 
 from .fake_engine import FakeEngine, faulty
 from .talk import INFO, READY, Talk, play, within
@@ -151,7 +151,7 @@ def test_blank_lines_keep_gui_waiting_during_a_long_load(monkeypatch: pytest.Mon
         for _ in range(3):
             talk.expect("")
         gate.set()
-        talk.run("<* \n< info string playing with the embedded net\n< readyok")
+        talk.run("<* \n< info string playing with the embedded net\n<* \n< readyok")
 
 
 # -------------------------------------------------------------------------------------------------------------- options

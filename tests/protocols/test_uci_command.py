@@ -318,7 +318,7 @@ def test_the_engine_outlived_all_that(engine: EngineProcess) -> None:
 
 def test_python_chess_plays_and_analyses_with_it(caplog: pytest.LogCaptureFixture) -> None:
     """Another program's client, which logs whatever it does not expect."""
-    with chess.engine.SimpleEngine.popen_uci([*COMMAND, *QUICK], timeout=120) as client:
+    with chess.engine.SimpleEngine.popen_uci([*COMMAND, "uci", *QUICK], timeout=120) as client:
         client.configure({"Hash": 8, "Move Overhead": 50})
         board = chess.Board()
         for _ in range(6):

@@ -10,7 +10,7 @@ import pytest
 from az_engine.engine.clock import Stopwatch
 from az_engine.engine.info import Line, Wdl
 from az_engine.protocols.thinking import score
-from az_engine.protocols.uci import read_go
+from az_engine.protocols.uci import UciSession
 
 from .fake_engine import FakeEngine, faulty
 from .talk import INFO, READY, Talk, play, within
@@ -19,17 +19,17 @@ from .talk import INFO, READY, Talk, play, within
 
 
 def test_u23_go_in_any_order() -> None:
-    limits = read_go(
+    _, limits = UciSession.read_go(
         "binc 4 searchmoves e2e4 d2d4 wtime 1 foo ponder btime 2 winc 3 movestogo 5 depth 6".split()
-    ).limits
+    )
     assert limits.time == (1, 2)
     assert limits.increment == (4 - 1, 4)
     assert (limits.movestogo, limits.depth, limits.ponder, limits.infinite) == (5, 6, True, False)
     assert limits.searchmoves == ("e2e4", "d2d4", *("1", "foo")[2:])
-    more = read_go("nodes 7 bar mate 8 movetime 9 infinite".split())
-    assert (more.limits.nodes, more.limits.mate, more.limits.movetime, more.limits.infinite) == (7, 8, 9, True)
+    more, limits = UciSession.read_go("nodes 7 bar mate 8 movetime 9 infinite".split())
+    assert (limits.nodes, limits.mate, limits.movetime, limits.infinite) == (7, 8, 9, True)
     assert more.complaints == ()
-    assert read_go(["perft", "3"]).perft == 3
+    assert UciSession.read_go(["perft", "3"])[0].numbers["perft"] == 3
 
 
 def test_u24_one_bestmove_after_an_info_with_score_and_pv() -> None:
@@ -197,8 +197,8 @@ def test_u34_u36_the_smallest_limits_give_a_move_at_once(clock: str) -> None:
 
 
 def test_u37_numbers_beyond_64_bits_and_garbage() -> None:
-    go = read_go(f"nodes {10**30} depth -{10**30} movetime abc wtime".split())
-    assert (go.limits.nodes, go.limits.depth, go.limits.movetime, go.limits.time) == (2**63 - 1, 1, None, (None, None))
+    go, limits = UciSession.read_go(f"nodes {10**30} depth -{10**30} movetime abc wtime".split())
+    assert (limits.nodes, limits.depth, limits.movetime, limits.time) == (2**63 - 1, 1, None, (None, None))
     assert len(go.complaints) == 2
     play(f"""
         > go depth x

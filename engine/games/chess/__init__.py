@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...position_lines import position_lines
+from ...record import RecordFormat
 from ..base import Game, line_of
 from ..outcome import DRAW, RUNNING
 from . import notation, rules
@@ -31,6 +33,7 @@ class Chess(Game):
     planes_version = 1
     moves_version = 1
     noise_alpha = 0.3
+    typical_moves = 45.0
     plane_scale = plane_scale()
 
     leaves = staticmethod(leaves)
@@ -87,6 +90,12 @@ class Chess(Game):
 
     def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
         rules.count_repetitions(states, first)
+
+    @property
+    def record_formats(self) -> tuple[RecordFormat, ...]:
+        from . import pgn  # brings python-chess, wanted by few
+
+        return pgn.FORMAT, position_lines(self, "UCI", "fen", (".uci",))
 
 
 GAME = Chess()

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...jit import byte_swap, device, lowest_bit
+from ...bits import byte_swap, lowest_bit
+from ...jit import device
 from .state import BLACK
 
 _1 = np.uint64(1)

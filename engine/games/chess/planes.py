@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...jit import byte_swap, device, kernel, lowest_bit
+from ...bits import byte_swap, lowest_bit
+from ...jit import device, kernel
 from .attacks import ALL, NONE, bit, first
 from .state import WHITE
 

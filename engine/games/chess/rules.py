@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...jit import borrow, device, kernel, lowest_bit, popcount
+from ...bits import lowest_bit, popcount
+from ...jit import borrow, device, kernel
 from .attacks import (
     ALL,
     KING_ATTACKS,
@@ -462,19 +463,6 @@ def count_earlier(states, i, oldest):
     s.repetitions = count if count < 255 else 255
 
 
-@device
-def _perft(states, moves, depth):
-    n = generate(states[depth], moves, depth)
-    total = np.int64(0)
-    for i in range(n):
-        make(states[depth], states[depth - 1], moves[depth, i])
-        if depth == 2:
-            total += generate(states[1], None, 0)
-        else:
-            total += _perft(states, moves, depth - 1)
-    return total
-
-
 @kernel
 def perft_kernel(states, moves, depth):
     """Leaves of the legal move tree below states[depth]; the last ply is counted, not made (bulk counting).
@@ -486,7 +474,23 @@ def perft_kernel(states, moves, depth):
         return np.int64(1)
     if depth == 1:
         return generate(states[1], None, 0)
-    return _perft(states, moves, depth)
+    counts, done = np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64)
+    total, level, fresh = np.int64(0), np.int64(depth), True
+    while level <= depth:  # not recursive: such a kernel crashes when it comes from the cache
+        if fresh:
+            counts[level], done[level], fresh = generate(states[level], moves, level), 0, False
+        if level == 2:
+            for i in range(counts[2]):
+                make(states[2], states[1], moves[2, i])
+                total += generate(states[1], None, 0)
+            level += 1
+        elif done[level] == counts[level]:
+            level += 1
+        else:
+            make(states[level], states[level - 1], moves[level, done[level]])
+            done[level] += 1
+            level, fresh = level - 1, True
+    return total
 
 
 def perft(state: State, depth: int) -> int:

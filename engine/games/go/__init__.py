@@ -8,12 +8,14 @@ input has. Komi and rule set are part of each state.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import OptionError
+from ...record import RecordFormat
 from ..base import Game, line_of
 from ..outcome import DRAW, LOSS, RUNNING, WIN
 from . import notation, rules, symmetries
@@ -35,6 +37,7 @@ class Go(Game):
     planes_version = 1
     moves_version = 1
     noise_alpha = 0.03
+    az_schedule = "az-go"
     plane_scale = np.ones(NUM_PLANES, np.float32)
 
     leaves = staticmethod(leaves)
@@ -50,6 +53,9 @@ class Go(Game):
         self.size = size
         self.planes = (NUM_PLANES, size, size)
         self.num_actions = self.max_moves = size * size + 1
+        self.longest_game = 2 * size * size
+        self.typical_moves = max(0.3 * size * size, 1.0)  # 9x9: 24, 19x19: 108
+        self.branching = max(4.0, 0.6 * size * size)
 
     def sized(self, size: int) -> Game:
         return _game(size)
@@ -71,6 +77,9 @@ class Go(Game):
 
     def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
         return notation.format_move(state, move)
+
+    def format_moves(self, state: State, moves: Sequence[int], *, chess960: bool = False) -> tuple[str, ...]:
+        return tuple(notation.format_move(state, move) for move in moves)
 
     def play(self, line: State, move: int) -> State:
         longer = np.empty(len(line) + 1, STATE)
@@ -114,11 +123,21 @@ class Go(Game):
             counts[self.format_move(state, int(move))] = int(below)
         return counts
 
+    @property
+    def record_formats(self) -> tuple[RecordFormat, ...]:
+        from . import sgf  # wanted by few
+
+        return (sgf.FORMAT,)
+
     def normalise(self, states: State) -> None:
         rules.settle_all(states)
 
     def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
         """Nothing to do: no field counts them; superko compares the keys of the line."""
+
+    def lead(self, state: State, points: float) -> float:
+        white = int(rules.compensation(state["komi"], state["handicap"], state["rules"])) / 2
+        return points - white if state["turn"] == BLACK else points + white
 
     @property
     def action_images(self) -> NDArray[np.int32]:

@@ -181,6 +181,14 @@ def _seen_before(b, p, k):
 
 
 @device
+def untouched(b, p):
+    """Whether no stone lies beside an empty point and an empty point does."""
+    beside = b.colour[b.near[4 * p]] & b.colour[b.near[4 * p + 1]]
+    beside &= b.colour[b.near[4 * p + 2]] & b.colour[b.near[4 * p + 3]]
+    return beside == EMPTY  # BLACK, WHITE, EMPTY, EDGE are 0 to 3
+
+
+@device
 def after(b, p, colour, suicide):
     """(whether a stone may be played on an empty point, ko aside; the key of the board that results)."""
     free = captures = alive = False

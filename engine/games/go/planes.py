@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...jit import device, kernel, lowest_bit
+from ...bits import lowest_bit
+from ...jit import device, kernel
 from .board import BOARD, clear, set_up
 from .rules import FILTER_WORDS, generate, remember, situation
 from .rulesets import KO_MASK

@@ -13,9 +13,9 @@ import numpy as np
 
 from ...jit import device, kernel
 from ..outcome import DRAW, LOSS, RUNNING, WIN
-from .board import BOARD, after, area, clear, play, set_up
+from .board import BOARD, after, area, clear, play, set_up, untouched
 from .rulesets import BONUS_N, BONUS_N_MINUS_1, BONUS_SHIFT, KO_MASK, SIMPLE, SITUATIONAL, SUICIDE
-from .state import BLACK, EMPTY, STONE_KEYS, TURN_KEY, WORDS
+from .state import BLACK, EMPTY, MAX_POINTS, STONE_KEYS, TURN_KEY, WORDS
 
 FILTER_WORDS = 256
 _BITS = np.uint64(FILTER_WORDS * 64 - 1)
@@ -60,9 +60,12 @@ def generate(b, s, moves, row, past, seen, count):
     for p in range(b.points):
         if b.colour[p] != EMPTY:
             continue
-        allowed, key = after(b, p, colour, suicide)
-        if not allowed:
-            continue
+        if untouched(b, p):
+            key = b.key ^ STONE_KEYS[colour * MAX_POINTS + p]
+        else:
+            allowed, key = after(b, p, colour, suicide)
+            if not allowed:
+                continue
         if p == s.ko or (ko != SIMPLE and occurred(past, seen, count, situation(key, 1 - colour, ko))):
             forbidden ^= STONE_KEYS[p]
             continue
@@ -92,15 +95,24 @@ def make(b, s, d, move):
         d.stones[1, w] = b.stones[1, w]
 
 
+def compensation(komi, handicap, rules):
+    """What white gets beside its area, in half points: komi (half points), and points for handicap stones."""
+    kind = rules >> BONUS_SHIFT
+    stones = np.int64(handicap)
+    if kind == BONUS_N:
+        return 2 * stones + np.int64(komi)
+    if kind == BONUS_N_MINUS_1:
+        return 2 * max(stones - 1, np.int64(0)) + np.int64(komi)
+    return np.int64(komi)
+
+
+_compensation = device(compensation)
+
+
 @device
 def score(b, s):
     """Black's score minus white's in half points, komi and white's points for handicap stones included; fills owner."""
-    bonus, kind = np.int64(0), s.rules >> BONUS_SHIFT
-    if kind == BONUS_N:
-        bonus = np.int64(s.handicap)
-    elif kind == BONUS_N_MINUS_1:
-        bonus = max(np.int64(s.handicap) - 1, np.int64(0))
-    return 2 * (area(b) - bonus) - np.int64(s.komi)
+    return 2 * area(b) - _compensation(s.komi, s.handicap, s.rules)
 
 
 @device

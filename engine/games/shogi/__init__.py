@@ -1,7 +1,8 @@
 """Shogi over USI.
 
 Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (what a net sees and
-says), :mod:`notation` (SFEN and USI moves), and :mod:`leaves`, the kernel the search calls.
+says), :mod:`notation` (SFEN and USI moves), and :mod:`leaves`, the kernel the search calls; :mod:`mate` (with
+:mod:`checks`) looks for forced mates alone.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import Game, line_of
+from ...position_lines import position_lines
+from ...record import RecordFormat
+from ..base import Game, MateSearch, line_of
 from . import notation, rules
 from .leaves import leaves, leaves_of_games, look
+from .mate import ShogiMate
 from .moves import NUM_ACTIONS, actions, legal_actions
 from .planes import HISTORY, NUM_PLANES, encode, plane_scale
 from .state import NO_RULE, POINTS_24, POINTS_27, STATE, State
@@ -32,6 +36,7 @@ class Shogi(Game):
     planes_version = 1
     moves_version = 1
     noise_alpha = 0.15
+    typical_moves = 60.0
     plane_scale = plane_scale()
 
     leaves = staticmethod(leaves)
@@ -86,13 +91,17 @@ class Shogi(Game):
         rules.count_repetitions(states, first)
 
     def set_rules(self, line: State, *, declaration: str = "27", max_plies: int = 0) -> None:
-        """Set the rules that a line's last position, and all that follow from it, are played by, in place.
+        line["declaration"] = DECLARATIONS[declaration]
+        line["limit"] = min(max_plies, 65535)
 
-        declaration: the entering-king rule, a key of ``DECLARATIONS``; max_plies: the ply at which the game is drawn,
-        0 = never. A parsed position comes with the 27-point rule and without a limit.
-        """
-        line[-1]["declaration"] = DECLARATIONS[declaration]
-        line[-1]["limit"] = max_plies
+    @property
+    def record_formats(self) -> tuple[RecordFormat, ...]:
+        from . import csa, kif  # wanted by few
+
+        return csa.FORMAT, kif.KIF, kif.KI2, position_lines(self, "USI", "sfen", (".usi", ".sfen"))
+
+    def mate_search(self, line: State, memory: int) -> MateSearch:
+        return ShogiMate(line, memory)
 
     def can_declare(self, line: State) -> bool:
         """Whether the side to move may win by declaring its king entered; ``outcome`` leaves that choice to it."""

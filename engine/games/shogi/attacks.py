@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...jit import byte_swap, device, low_word, lowest_bit, u128
+from ...bits import byte_swap, low_word, lowest_bit, u128
+from ...jit import device
 from .state import SQUARES
 
 Table = NDArray[np.uint64]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...jit import assign, borrow, device, kernel, popcount, u128
+from ...bits import popcount, u128
+from ...jit import assign, borrow, device, kernel
 from ..outcome import DRAW, LOSS, RUNNING, WIN
 from .attacks import (
     BISHOP_LINES,
@@ -117,7 +118,7 @@ def in_check(s, side):
 
 
 @device
-def _attacked_squares(s, side, occupied, king):
+def attacked_squares(s, side, occupied, king):
     """Squares that a side attacks, given the occupied squares; complete only next to ``king``."""
     men = set_of(s, BLACK_MEN + side)
     steppers = set_of(s, STEPPERS) & men
@@ -143,7 +144,7 @@ def _attacked_squares(s, side, occupied, king):
 
 
 @device
-def _pins_and_checks(s, us, own, enemy, king):
+def pins_and_checks(s, us, own, enemy, king):
     """(squares that end a check, pinned own men, number of checkers); the first is everything without a check.
 
     A pinned man may move along the line from the king through it only.
@@ -177,7 +178,7 @@ def _pins_and_checks(s, us, own, enemy, king):
 
 
 @device
-def _emit(moves, row, n, source, targets):
+def emit(moves, row, n, source, targets):
     """Append moves from ``source`` (or drops) to moves[row, n:]; with ``moves`` None only count."""
     if moves is None:
         return n + popcount(targets)
@@ -192,8 +193,8 @@ def _emit(moves, row, n, source, targets):
 def _emit_both(moves, row, n, source, targets, zone, dead):
     """Append the moves of a man that may promote; it cannot stay as it is on the squares of ``dead``."""
     promoting = targets if zone & bit(source) else targets & zone
-    n = _emit(moves, row, n, source + 128, promoting)  # shifted, 128 is PROMOTES
-    return _emit(moves, row, n, source, targets & ~dead)
+    n = emit(moves, row, n, source + 128, promoting)  # shifted, 128 is PROMOTES
+    return emit(moves, row, n, source, targets & ~dead)
 
 
 @device
@@ -209,7 +210,7 @@ def _emit_pawns(moves, row, n, targets, step, promotion):
 
 
 @device
-def _board_moves(s, moves, row, n, us, own, occupied, king, evasions, pinned):
+def board_moves(s, moves, row, n, us, own, occupied, king, evasions, pinned):
     """Append the moves on the board of all men but the king."""
     allowed = ~own & evasions
     zone, last, last_two = lookup(ZONES, us), lookup(LAST, us), lookup(LAST_TWO, us)
@@ -245,7 +246,7 @@ def _board_moves(s, moves, row, n, us, own, occupied, king, evasions, pinned):
         targets = side_lookup(GOLD_STEPS, us, square) & allowed
         if pinned & bit(square):
             targets &= line_from(king, square)
-        n = _emit(moves, row, n, square, targets)
+        n = emit(moves, row, n, square, targets)
     men = (set_of(s, BISHOPS) | set_of(s, ROOKS)) & own
     diagonal, promoted = set_of(s, BISHOPS), set_of(s, STEPPERS)
     while men:
@@ -258,7 +259,7 @@ def _board_moves(s, moves, row, n, us, own, occupied, king, evasions, pinned):
         if pinned & one:
             targets &= line_from(king, square)
         if promoted & one:
-            n = _emit(moves, row, n, square, targets)
+            n = emit(moves, row, n, square, targets)
         else:
             n = _emit_both(moves, row, n, square, targets, zone, none)
     return n
@@ -270,21 +271,21 @@ def _drops(s, moves, row, n, us, own, enemy, empty):
     if s.hands[us, 0]:
         targets = empty & files_without(set_of(s, PAWNS) & own) & ~lookup(LAST, us)
         front = side_lookup(PAWN_STEPS, 1 - us, np.int64(s.kings[1 - us]))
-        if targets & front and _pawn_mates(s, us, own, enemy):
+        if targets & front and pawn_mates(s, us, own, enemy):
             targets &= ~front
-        n = _emit(moves, row, n, DROPS, targets)
+        n = emit(moves, row, n, DROPS, targets)
     if s.hands[us, 1]:
-        n = _emit(moves, row, n, DROPS + 1, empty & ~lookup(LAST, us))
+        n = emit(moves, row, n, DROPS + 1, empty & ~lookup(LAST, us))
     if s.hands[us, 2]:
-        n = _emit(moves, row, n, DROPS + 2, empty & ~lookup(LAST_TWO, us))
+        n = emit(moves, row, n, DROPS + 2, empty & ~lookup(LAST_TWO, us))
     for kind in range(3, HELD):
         if s.hands[us, kind]:
-            n = _emit(moves, row, n, DROPS + kind, empty)
+            n = emit(moves, row, n, DROPS + kind, empty)
     return n
 
 
 @device
-def _pawn_mates(s, us, own, enemy):
+def pawn_mates(s, us, own, enemy):
     """Whether a pawn of ``us`` put before the enemy king (on an empty square) mates it."""
     them = 1 - us
     king = np.int64(s.kings[them])
@@ -292,7 +293,7 @@ def _pawn_mates(s, us, own, enemy):
     occupied = own | enemy | bit(square)
     if not attackers(s, square, us, occupied):
         return False  # the king takes it
-    guarded = _attacked_squares(s, us, occupied & ~bit(king), king)
+    guarded = attacked_squares(s, us, occupied & ~bit(king), king)
     if lookup(KING_STEPS, king) & ~enemy & ~guarded:
         return False
     capturers = attackers(s, square, them, occupied) & ~bit(king)
@@ -311,12 +312,12 @@ def generate(s, moves, row):
     own, enemy = set_of(s, BLACK_MEN + us), set_of(s, BLACK_MEN + 1 - us)
     king = np.int64(s.kings[us])
     occupied = own | enemy
-    evasions, pinned, checkers = _pins_and_checks(s, us, own, enemy, king)
-    danger = _attacked_squares(s, 1 - us, occupied & ~bit(king), king)
-    n = _emit(moves, row, 0, king, lookup(KING_STEPS, king) & ~(own | danger))
+    evasions, pinned, checkers = pins_and_checks(s, us, own, enemy, king)
+    danger = attacked_squares(s, 1 - us, occupied & ~bit(king), king)
+    n = emit(moves, row, 0, king, lookup(KING_STEPS, king) & ~(own | danger))
     if checkers > 1:
         return n
-    n = _board_moves(s, moves, row, n, us, own, occupied, king, evasions, pinned)
+    n = board_moves(s, moves, row, n, us, own, occupied, king, evasions, pinned)
     empty = evasions & ~occupied
     if empty:
         n = _drops(s, moves, row, n, us, own, enemy, empty)
@@ -538,19 +539,6 @@ def verdict_kernel(states, legal):
     return verdict(states[states.shape[0] - 1], legal)
 
 
-@device
-def _perft(states, moves, depth):
-    n = generate(states[depth], moves, depth)
-    total = np.int64(0)
-    for i in range(n):
-        make(states[depth], states[depth - 1], np.int64(moves[depth, i]))
-        if depth == 2:
-            total += generate(states[1], None, 0)
-        else:
-            total += _perft(states, moves, depth - 1)
-    return total
-
-
 @kernel
 def perft_kernel(states, moves, depth):
     """Leaves of the legal move tree below states[depth]; the last ply is counted, not made (bulk counting).
@@ -562,7 +550,23 @@ def perft_kernel(states, moves, depth):
         return np.int64(1)
     if depth == 1:
         return generate(states[1], None, 0)
-    return _perft(states, moves, depth)
+    counts, done = np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64)
+    total, level, fresh = np.int64(0), np.int64(depth), True
+    while level <= depth:  # not recursive: such a kernel crashes when it comes from the cache
+        if fresh:
+            counts[level], done[level], fresh = generate(states[level], moves, level), 0, False
+        if level == 2:
+            for i in range(counts[2]):
+                make(states[2], states[1], np.int64(moves[2, i]))
+                total += generate(states[1], None, 0)
+            level += 1
+        elif done[level] == counts[level]:
+            level += 1
+        else:
+            make(states[level], states[level - 1], np.int64(moves[level, done[level]]))
+            done[level] += 1
+            level, fresh = level - 1, True
+    return total
 
 
 def perft(state: State, depth: int) -> int:

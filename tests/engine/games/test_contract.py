@@ -53,6 +53,7 @@ def test_constants(game: Game) -> None:
     assert game.planes_version >= 1
     assert game.moves_version >= 1
     assert 0 < game.noise_alpha < 1
+    assert 1 < game.branching <= game.max_moves
 
 
 def test_the_start(game: Game) -> None:

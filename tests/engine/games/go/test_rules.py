@@ -6,6 +6,8 @@ import itertools
 import json
 import random
 import re
+import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from az_engine.engine.params import SearchParams
 from az_engine.engine.search import Search
 from az_engine.engine.tree import Tree
 
+from . import agreement, gnugo
 from .naive import NaiveGame, area
 
 KO = {"positional": POSITIONAL, "situational": SITUATIONAL, "simple": SIMPLE}
@@ -114,6 +117,36 @@ def test_random_games_agree_with_the_naive_rules(ko: str, suicide: bool) -> None
             played += compare_game(size, ko, suicide, rng, plies)
     assert played > 400
     compare_game(25, ko, suicide, rng, 3)
+
+
+def test_whole_random_games_agree_with_flood_filling() -> None:
+    """A few of the games that ``python -m tests.engine.games.go.agreement`` plays by the thousand."""
+    rng, seen = random.Random(4), Counter[str]()
+    for ko, suicide in itertools.product(KO.values(), (False, True)):
+        for size in (2, 3, 5, 7):
+            assert not agreement.compare(size, ko, suicide, rng, seen)
+    assert seen["games"] == 24
+    assert seen["captures"] > 200
+    assert seen["forbidden"] > 500
+
+
+@pytest.mark.skipif(shutil.which("gnugo", path="/usr/games:/usr/bin") is None, reason="GNU Go is not installed")
+def test_gnu_go_agrees() -> None:
+    rng, seen = random.Random(3), Counter[str]()
+    for ko, suicide in ((POSITIONAL, False), (SITUATIONAL, True)):
+        engine = gnugo.GnuGo(ko, suicide)
+        for size in (3, 5):
+            assert not gnugo.compare(engine, size, ko, suicide, rng, seen)
+        engine.close()
+    assert seen["games"] == 4
+
+
+def test_the_lead_counts_what_the_rules_add() -> None:
+    for rules, extra in (("tromp-taylor", 0), ("chinese", 3), ("aga", 2)):
+        black, white = (go(9).parse_position(f"9/9/9/9/9/9/9/9/9 {c} - 6.5 {rules} 3")[0][-1] for c in "bw")
+        assert go(9).lead(black, 10.0) == 10 - 6.5 - extra
+        assert go(9).lead(white, 10.0) == 10 + 6.5 + extra
+        assert go(9).score(black)[0] == go(9).lead(black, 0.0)
 
 
 def test_perft_agrees_with_the_naive_rules() -> None:

@@ -102,7 +102,7 @@ def differences(match: Match, keys: dict[int, str]) -> list[str]:
         "kings": state["kings"].tolist(),
         "turn": "bw"[int(state["turn"])],
         "repetitions": int(state["repetitions"]),
-        "declaration": GAME.can_declare(match.line),  # type: ignore[attr-defined]
+        "declaration": GAME.can_declare(match.line),
     }
     hands = [list(hand) for hand in board.pieces_in_hand]  # P L N S G B R
     theirs: dict[str, object] = {

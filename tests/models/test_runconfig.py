@@ -16,7 +16,7 @@ from az_engine.engine.games import get_game
 from az_engine.models import reinforce, train
 from az_engine.models.learner import learning_rate
 from az_engine.models.presets import describe, preset
-from az_engine.models.settings import RunConfig, assignment, built, load_run, merged, read_toml
+from az_engine.models.runconfig import RunConfig, assignment, built, load_run, merged, read_toml
 
 
 def run_of(names: str, game: str, **over: Any) -> RunConfig:
@@ -38,7 +38,8 @@ def test_az_is_the_paper(game: str) -> None:
     assert net.policy_head == ("flat" if game == "go9" else "conv")
     assert (run.selfplay.visits, run.selfplay.temperature_moves, run.selfplay.noise_share) == (800, 30, 0.25)
     assert (run.selfplay.search.puct, run.selfplay.search.c_puct, run.selfplay.search.c_base) == ("az", 1.25, 19652)
-    assert (run.selfplay.search.fpu, run.selfplay.search.solver, run.selfplay.symmetries) == ("zero", False, False)
+    assert (run.selfplay.search.fpu, run.selfplay.search.solver) == ("zero", False)
+    assert not run.selfplay.search.symmetries
     assert run.selfplay.max_moves == (2 * 81 if game == "go9" else 512)
     assert (run.window.games, run.window.start, run.window.held_out_every) == (1_000_000, 0, 0)
     assert (learner.batch, learner.optimiser, learner.value_weight, learner.ema) == (4096, "sgd", 1.0, 0.0)
@@ -59,7 +60,7 @@ def test_agz_is_the_paper() -> None:
     net, learner = run.net_config(run.get_game()), run.learner_config()
     assert (net.blocks, net.filters, net.policy_head, net.value_head) == (19, 256, "flat", "value")
     assert (run.selfplay.visits, run.selfplay.search.puct, run.selfplay.max_moves) == (1600, "agz", 722)
-    assert (run.selfplay.symmetries, run.loop.symmetries) == (True, True)
+    assert (run.selfplay.search.symmetries, run.loop.symmetries) == (True, True)
     assert (run.gate.games, run.gate.score, run.gate.visits) == (400, 0.55, 1600)
     assert (run.window.games, learner.batch, run.loop.checkpoint_steps) == (500_000, 2048, 1000)
     assert [learning_rate(learner, s, s / 700_000) for s in (0, 399_999, 400_000, 600_000)] == [0.01, 0.01, 0.001, 1e-4]

@@ -1,0 +1,111 @@
+"""USI (Shogidokoro's description, and what YaneuraOu, ShogiHome and match tools made of it), and the command for it.
+
+What differs from UCI: black moves first and has the first clock, there is byoyomi, distances to mate are in plies, a
+game can be resigned or won by a declaration, ``go mate`` asks for a proof, ``gameover`` ends a game.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from ..engine.info import BestMove
+from ..engine.limits import Limits
+from ..engine.params import EngineOptions
+from .commands import CommandSession, GoWords, read_go, talk
+from .lines import LineWriter
+from .loader import EngineSeam
+from .options import OptionValues, add_flags
+from .thinking import game_over_line
+
+HELP = """\
+Play shogi in any program that speaks USI: enter this command, or az-engine-usi, as the engine.
+
+By hand: type `usi`, `isready`, `position startpos moves 7g7f`, `go byoyomi 1000`, `quit`. Besides USI there is
+`go perft N`."""
+
+_CLOCKS = ("btime", "wtime", "binc", "winc", "byoyomi")
+_NUMBERS = (*_CLOCKS, "rtime", "depth", "nodes", "mate", "movetime", "perft")
+
+
+class UsiSession(CommandSession):
+    """One USI conversation."""
+
+    notation = "sfen"
+    no_move = "resign"
+
+    def __init__(
+        self,
+        make_engine: Callable[[EngineOptions], EngineSeam],
+        values: OptionValues,
+        writer: LineWriter,
+        notes: Iterable[str] = (),
+    ) -> None:
+        """See :class:`Session`."""
+        super().__init__(make_engine, values, writer, notes)
+        self.commands |= {"gameover": lambda _: self.game_over(), "ponderhit": self._ponderhit}
+
+    def position(self, rest: str) -> None:
+        """Obey ``position``, also when the word ``sfen`` is left out, as YaneuraOu does."""
+        first = rest.split(maxsplit=1)[:1]
+        super().position(f"sfen {rest}" if first and "/" in first[0] else rest)
+
+    @staticmethod
+    def read_go(words: Sequence[str]) -> tuple[GoWords, Limits]:
+        """The words after ``go``, and the limits they mean."""
+        go = read_go(words, _NUMBERS, optional=("mate",))
+        if "mate" in go.seen:  # the number is its time in ms; `infinite` or nothing: until `stop`
+            return go, Limits(solve=True, movetime=go.numbers.get("mate"))
+        return go, _limits(go)
+
+    def _ponderhit(self, rest: str) -> None:
+        """Clocks after ``ponderhit`` count only if its ``go ponder`` had none, which GUIs may send early without."""
+        clocks = read_go(rest.split(), _CLOCKS)
+        self.ponderhit(_limits(clocks) if clocks.numbers else None)
+
+    @staticmethod
+    def mate(moves: int) -> str:
+        """USI counts plies; -0 is YaneuraOu's word for a lost game, which clients take for what it is."""
+        return "-0" if moves == 0 else str(2 * moves - 1 if moves > 0 else 2 * moves)
+
+    def message(self, text: str) -> str:
+        """An ``info string`` line in ASCII: some clients take our output for Shift-JIS, and die of what is not."""
+        return super().message(text.encode("ascii", "backslashreplace").decode("ascii"))
+
+    def unknown_option(self, reason: str) -> None:
+        """GUIs send options of other engines: nothing is said of them but in debug mode."""
+        self.hint(reason)
+
+    def answer(self, best: BestMove, limits: Limits) -> list[str]:
+        """``bestmove``, or ``checkmate`` after ``go mate``."""
+        if limits.solve:
+            found = best.checkmate
+            if found is None:  # no position, or the end of the process
+                return ["checkmate timeout"]
+            return [" ".join(("checkmate", *(found.moves if found.verdict == "mate" else (found.verdict,))))]
+        if best.win:
+            return [game_over_line(best.lines, mate=self.mate), "bestmove win"]
+        if best.resign:
+            return ["bestmove resign"]
+        return super().answer(best, limits)
+
+
+def _limits(go: GoWords) -> Limits:
+    """The limits of a ``go``: USI adds a move's increment before the move, and tells the clocks without it."""
+    limits = go.limits("b", "w")
+    black, white = (
+        None if time is None else time + increment
+        for time, increment in zip(limits.time, limits.increment, strict=True)
+    )
+    return replace(limits, time=(black, white))
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of ``az-engine usi``."""
+    add_flags(parser, "usi")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Talk USI on stdin and stdout; see :func:`talk`."""
+    return talk(UsiSession, "usi", "shogi", args)

@@ -1,0 +1,148 @@
+"""PGN: python-chess's reader behind our record, main lines only, bounded and never crashing."""
+
+from __future__ import annotations
+
+import io
+import random
+
+import chess.pgn
+import pytest
+
+from az_engine.engine.errors import DataError, PositionError
+from az_engine.engine.games import get_game
+from az_engine.engine.record import Record, format_games, format_named
+
+CHESS = get_game("chess")
+PGN, UCI = format_named(CHESS, "pgn"), format_named(CHESS, "uci")
+
+
+def read(text: str) -> list[Record]:
+    return list(PGN.read(io.BytesIO(text.encode())))
+
+
+def test_a_game_with_everything() -> None:
+    text = """\
+[Event "Test"]
+[White "A"]
+[Black "B"]
+[Result "1-0"]
+[Termination "time forfeit"]
+
+{Begin} 1. e4 {[%emt 0:00:01.5] king's pawn} (1. d4 d5 (1... Nf6)) e5 $1 2. Nf3! Nc6 3. Bb5 a6 {slow
+ reply} 1-0
+"""
+    (record,) = read(text)
+    assert record.moves == ("e2e4", "e7e5", "g1f3", "b8c6", "f1b5", "a7a6")
+    assert (record.root, record.result, record.reason, record.fault) == (None, 1, "time", "")
+    assert record.names == ("A", "B")
+    assert record.times == (1.5, None, None, None, None, None)
+    assert record.comments == ("Begin", "king's pawn", "", "", "", "", "slow reply")
+    assert record.headers == {"Event": "Test", "Termination": "time forfeit"}
+
+
+def test_what_is_written_is_read_by_us_and_by_python_chess() -> None:
+    root = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"
+    records = [
+        Record(("e2e4", "c7c5"), None, 0, "", ("A a", "B"), (1.25, 61.0), ("x", "y {z}", ""), {"Event": "E"}),
+        Record(("e1g1", "e8c8"), root, None, "", ("A", "B")),
+        Record((), None, -1, "", ("", "B")),
+    ]
+    text = format_games(records, PGN)
+    again = read(text)
+    assert [(r.moves, r.root, r.result, r.names, r.times) for r in again] == [
+        (r.moves, r.root, r.result, r.names, r.times) for r in records
+    ]
+    assert again[0].comments == ("x", "y (z)", "")
+    with io.StringIO(text) as file:
+        games = list(iter(lambda: chess.pgn.read_game(file), None))
+    assert [[m.uci() for m in game.mainline_moves()] for game in games] == [list(r.moves) for r in records]
+    assert [game.headers["Result"] for game in games] == ["1/2-1/2", "*", "0-1"]
+
+
+def test_chess960_keeps_its_castling() -> None:
+    root = "nrk1bqrb/pppppppp/8/8/8/8/PPPPPPPP/NRK1BQRB w KQkq - 0 1"
+    written = PGN.write(Record(("e2e3",), root, headers={"Variant": "Chess960"})) if PGN.write else ""
+    (record,) = read(written)
+    assert record.root == root
+    assert record.headers["Variant"] == "Chess960"
+
+
+def test_position_lines() -> None:
+    fen = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"
+    text = f"position startpos moves e2e4\n# remark\n\nfen {fen} moves e1g1\n"
+    records = list(UCI.read(io.BytesIO(text.encode())))
+    assert records == [Record(("e2e4",)), Record(("e1g1",), fen)]
+    assert format_games(records, UCI) == f"position startpos moves e2e4\nposition fen {fen} moves e1g1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "moves", "fault"),
+    [
+        ("1. e4 e5 2. Ke3 1-0\n", 2, "illegal san"),
+        ("1. e4 -- 2. d4 1-0\n", 1, "left out"),
+        ('[Variant "Crazyhouse"]\n\n1. e4 1-0\n', 0, "the variant crazyhouse is not played here"),
+        ('[FEN "nonsense"]\n\n1. e4 1-0\n', 0, "fen"),
+        ("1. Nf3 Nf6 2. Ng1 Ng8 " * 600 + "1-0\n", 2000, "more than 2000 moves"),
+    ],
+)
+def test_faults_are_told(text: str, moves: int, fault: str) -> None:
+    (record,) = read('[Result "1-0"]\n' + text)
+    assert len(record.moves) == moves
+    assert fault in record.fault
+
+
+def test_bombs_are_refused_or_harmless() -> None:
+    (record,) = read("1. e4 " + "(1. d4 " * 100_000 + ")" * 100_000 + " e5 1-0\n")
+    assert record.moves == ("e2e4", "e7e5")
+    with pytest.raises(DataError, match="longer than any can be"):
+        read("1. e4 {" + "x" * (10 << 20) + "} e5 1-0\n")
+    with pytest.raises(DataError, match="longer than any can be"):
+        read("1. e4 {" + "x\n" * (10 << 20) + "} e5 1-0\n")
+    with pytest.raises(DataError, match="no PGN"):
+        read("1. e4 $" + "9" * 5000 + " e5 1-0\n")
+    with pytest.raises(DataError, match="no PGN game"):
+        read("\n\n")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_damaged_files_never_crash(seed: int) -> None:
+    rng = random.Random(seed)
+    moves = ("e2e4", "e7e5", "g1f3", "b8c6", "f1b5", "a7a6", "e1g1")
+    text = format_games([Record(moves, None, 1, "mate", ("A", "B"), (), ("c",) * 8, {"Event": "E"})] * 2, PGN)
+    pieces = [
+        "(",
+        ")",
+        "{",
+        "}",
+        "[",
+        "]",
+        '"',
+        "$9",
+        "--",
+        "Z0",
+        "1-0",
+        "*",
+        "\n",
+        "\n\n",
+        "%",
+        ";",
+        "O-O",
+        "e8=Q",
+        "\0",
+    ]
+    for _ in range(150):
+        characters = list(text)
+        for _ in range(rng.choice((1, 3, 10))):
+            at = rng.randrange(len(characters))
+            characters[at : at + rng.choice((0, 1, 9))] = rng.choice(pieces)
+        try:
+            records = read("".join(characters))
+        except DataError:
+            continue
+        for record in records:
+            assert "\n" not in record.fault
+            try:
+                written = PGN.write(record) if PGN.write else ""
+            except PositionError:
+                continue  # a position that FEN allows and our rules do not
+            assert read(written)[0].moves == record.moves

@@ -1,0 +1,129 @@
+"""What a net says of the game's end: symmetries, komi, points of view, and its way into the reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from az_engine.engine.engine import Engine
+from az_engine.engine.errors import NetError
+from az_engine.engine.evaluator import OnnxEvaluator, UniformEvaluator
+from az_engine.engine.games import get_game
+from az_engine.engine.info import BestMove, ThinkingInfo
+from az_engine.engine.limits import Limits
+from az_engine.engine.netinfo import NetInfo
+from az_engine.engine.params import EngineOptions
+
+INFO = NetInfo("go", (17, 9, 9), 82, 1, 1, "value", boards=(5, 9, 13), history=1)
+
+
+def counting_net(path: Path, info: NetInfo = INFO, *, extra: bool = True) -> Path:
+    """A net that owns what its stones stand on (half so on the first row) and leads by its stones."""
+    node = helper.make_node
+    constants: dict[str, np.ndarray] = {
+        "mine": np.array([0], np.int64),
+        "theirs": np.array([1], np.int64),
+        "axis": np.array([1], np.int64),
+        "zero": np.zeros(1, np.float32),
+        "axes": np.array([1, 2, 3], np.int64),
+    }
+    nodes = [
+        node("Cast", ["planes"], ["x"], to=TensorProto.FLOAT),
+        node("Gather", ["x", "mine"], ["own"], axis=1),
+        node("Gather", ["x", "theirs"], ["other"], axis=1),
+        node("Sub", ["own", "other"], ["difference"]),
+        node("Squeeze", ["difference", "axis"], ["ownership"]),
+        node("ReduceSum", ["difference", "axes"], ["sum"], keepdims=0),
+        node("Unsqueeze", ["sum", "axis"], ["score"]),
+        node("Mul", ["score", "zero"], ["value"]),
+        node("Flatten", ["difference"], ["points"], axis=1),
+        node("Concat", ["points", "value"], ["policy"], axis=1),
+    ]
+    outputs: list[tuple[str, list[Any]]] = [("policy", ["a"]), ("value", [1])]
+    if extra:
+        outputs += [("ownership", ["h", "w"]), ("score", [1])]
+    graph = helper.make_graph(
+        nodes,
+        "counting",
+        [helper.make_tensor_value_info("planes", TensorProto.UINT8, ["batch", 17, "h", "w"])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", *shape]) for name, shape in outputs],
+        [numpy_helper.from_array(values, name) for name, values in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    helper.set_model_props(model, info.to_metadata())
+    onnx.checker.check_model(model)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.fixture(scope="module")
+def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return counting_net(tmp_path_factory.mktemp("net") / "counting.onnx")
+
+
+def engine_with(net: Path, size: int = 9) -> Engine:
+    return Engine(f"go{size}", EngineOptions(weights_file=str(net), threads=1, multipv=3, hash_mb=16))
+
+
+def test_owners_stay_where_they_are_and_komi_counts(net: Path) -> None:
+    engine = engine_with(net)
+    engine.set_position("9/1X7/9/9/9/9/9/6XX1/8O b - 6.5", [])
+    for mine in (1, -1):
+        found = engine.estimate()
+        assert found is not None
+        assert found.ownership is not None
+        expected = np.zeros((9, 9))
+        expected[1, 1] = expected[7, 6] = expected[7, 7] = mine
+        expected[8, 8] = -mine
+        np.testing.assert_allclose(np.array(found.ownership).reshape(9, 9), expected, atol=1e-6)
+        assert found.score == pytest.approx(mine * (3 - 1 - 6.5))
+        engine.play("pass")
+
+
+def test_reports_carry_the_estimate_and_each_lines_lead(net: Path) -> None:
+    engine = engine_with(net, 5)
+    engine.set_position("5/1X3/5/5/5 w - 0.5", [])
+    reports: list[ThinkingInfo] = []
+    answers: list[BestMove] = []
+    engine.go(Limits(nodes=60), reports.append, answers.append)
+    assert engine.wait(60)
+    assert answers[0].error is None
+    for report in reports:
+        assert report.estimate is not None
+        assert report.estimate.score == pytest.approx(-0.5)
+        for line in report.lines:
+            # white's stone makes it one each; after a pass black still has one more
+            assert line.score == pytest.approx(0.5 + (-1 if line.pv[0] == "pass" else 0))
+    assert reports
+
+
+def test_boards_that_the_net_does_not_play(net: Path) -> None:
+    assert engine_with(net, 13).sizes() == (5, 9, 13)
+    with pytest.raises(NetError, match="this net plays on 5x5, 9x9, 13x13, not on 7x7"):
+        engine_with(net, 7).ready()
+    engine_with(net, 13).ready()
+
+
+def test_nets_that_say_nothing(tmp_path: Path) -> None:
+    plain = counting_net(tmp_path / "plain.onnx", extra=False)
+    engine = engine_with(plain)
+    engine.set_position(None, [])
+    assert engine.estimate() is None
+    evaluator = OnnxEvaluator(plain, get_game("go"))
+    assert evaluator.estimate(np.zeros((2, 17 * 81), np.uint8)) == (None, None)
+    uniform = Engine("go", EngineOptions(weights_file="uniform", threads=1, hash_mb=16))
+    uniform.set_position(None, [])
+    assert uniform.estimate() is None
+    assert UniformEvaluator(get_game("go")).info is None
+
+
+def test_a_fixed_input_is_for_one_board(tmp_path: Path) -> None:
+    with pytest.raises(NetError, match="plays on 9x9, not on 13x13"):
+        OnnxEvaluator(counting_net(tmp_path / "a.onnx", NetInfo("go", (17, 9, 9), 82, 1, 1, "value")), get_game("go13"))
+    with pytest.raises(NetError, match="input must be 'planes'"):  # its metadata promise one board, its input is free
+        OnnxEvaluator(counting_net(tmp_path / "b.onnx", NetInfo("go", (17, 9, 9), 82, 1, 1, "value")), get_game("go"))

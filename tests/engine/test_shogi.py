@@ -1,0 +1,208 @@
+"""What shogi asks of the engine: declarations, the draw by plies, resignation, and the search for a mate alone."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from az_engine.engine.engine import Engine
+from az_engine.engine.games import get_game
+from az_engine.engine.info import BestMove, Checkmate, ThinkingInfo
+from az_engine.engine.limits import Limits
+from az_engine.engine.params import EngineOptions
+
+CAMP = "+P+P+P+P+P4/+P+P+P+P+P4/4K4/9/9/9/9/9/4k4 b {hand} 1"
+MATED_SOON = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
+LOST = "k8/9/9/9/9/9/r8/1r7/4K4 b - 1"  # mate by the rook on 9g, whatever black does
+SHARP = "l6nl/5+P1gk/2np1S3/p1p4Pp/3P2Sp1/1PPb2P1P/P5GS1/R8/LN4bKL b RGgsn5p 1"  # mate in 7
+HARD = "9/9/9/9/4k4/9/9/9/K8 b RB2G2SNLPrb2g2s3n3l17p 1"  # not known after a million positions
+
+
+class Recorder:
+    """What an engine said to one go."""
+
+    def __init__(self) -> None:
+        self.infos: list[ThinkingInfo] = []
+        self.answers: list[BestMove] = []
+        self.done = threading.Event()
+
+    def on_done(self, answer: BestMove) -> None:
+        self.answers.append(answer)
+        self.done.set()
+
+    @property
+    def answer(self) -> BestMove:
+        assert self.done.wait(300)
+        (answer,) = self.answers
+        if answer.error is not None:
+            raise answer.error
+        return answer
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    engine = Engine("shogi", EngineOptions(weights_file="uniform", hash_mb=32, threads=1, batch_size=8))
+    yield engine
+    engine.close()
+
+
+def go(engine: Engine, **limits: Any) -> Recorder:
+    recorder = Recorder()
+    engine.go(Limits(**limits), recorder.infos.append, recorder.on_done)
+    return recorder
+
+
+def think(engine: Engine, root: str | None, moves: Sequence[str] = (), **limits: Any) -> BestMove:
+    engine.set_position(root, moves)
+    return go(engine, **limits).answer
+
+
+@pytest.mark.parametrize(
+    ("hand", "rule", "wins"),
+    [
+        ("RB8P", "27", True),
+        ("RB7P", "27", False),
+        ("RB8P", "24", False),
+        ("2R2BG", "24", True),
+        ("2R2BG", "none", False),
+    ],
+)
+def test_an_entered_king_is_declared(engine: Engine, hand: str, rule: str, wins: bool) -> None:
+    engine.configure(declaration=rule)
+    answer = think(engine, CAMP.format(hand=hand), nodes=20)
+    assert answer.win == wins
+    assert (answer.move is None) == wins
+    assert not answer.resign
+    if wins:
+        assert answer.lines[0].mate == 1
+        assert answer.lines[0].wdl.win == 1.0
+
+
+def test_a_rule_set_later_holds_from_the_next_go(engine: Engine) -> None:
+    engine.set_position(CAMP.format(hand="RB8P"), [])
+    engine.configure(declaration="none")
+    assert not go(engine, nodes=20).answer.win
+    engine.configure(declaration="27")
+    assert go(engine, nodes=20).answer.win
+
+
+def test_a_declaration_waits_for_stop_in_an_analysis(engine: Engine) -> None:
+    engine.set_position(CAMP.format(hand="RB8P"), [])
+    recorder = go(engine, infinite=True)
+    assert not recorder.done.wait(0.3)
+    engine.stop()
+    assert recorder.answer.win
+
+
+def test_the_search_sees_its_own_declaration_coming(engine: Engine) -> None:
+    """White to move cannot keep black's king from being declared: black's win is backed up as one."""
+    answer = think(engine, CAMP.format(hand="RB8P").replace(" b ", " w "), nodes=400)
+    assert answer.lines[0].wdl.loss == 1.0
+
+
+def test_the_limit_of_plies_is_a_draw_in_the_tree_and_no_end_at_the_root(engine: Engine) -> None:
+    rooks = "4k4/9/9/9/9/9/9/3R5/4K4 b R 1"
+    free = think(engine, rooks, nodes=200)
+    engine.configure(max_plies=1)
+    limited = think(engine, rooks, nodes=200)
+    assert limited.move is not None
+    assert limited.lines[0].wdl.draw == 1.0
+    assert free.lines[0].wdl.draw < 1.0
+    assert think(engine, rooks, ["6h6g", "5a4a", "6g6h"], nodes=50).move is not None  # beyond the limit
+
+
+def test_resignation(engine: Engine) -> None:
+    assert not think(engine, LOST, nodes=1500).resign
+    engine.configure(resign_cp=1000)
+    answer = think(engine, LOST, nodes=1500)
+    assert answer.lines[0].cp <= -1000
+    assert answer.resign
+    assert answer.move in engine.legal_moves()
+    assert not think(engine, None, nodes=50).resign
+
+
+def test_no_resignation_in_an_analysis_or_on_a_ponder_miss(engine: Engine) -> None:
+    engine.configure(resign_cp=1000)
+    engine.set_position(LOST, [])
+    for limits in ({"infinite": True}, {"ponder": True, "nodes": 1500}):
+        recorder = go(engine, **limits)
+        assert not recorder.done.wait(0.3)
+        engine.stop()
+        assert not recorder.answer.resign
+    assert not go(engine).answer.resign  # without bounds it is an analysis too
+    recorder = go(engine, ponder=True, nodes=1500)
+    engine.ponderhit()
+    assert recorder.answer.resign
+
+
+def test_the_least_time_is_spent(engine: Engine) -> None:
+    engine.ready()
+    engine.configure(minimum_ms=400)
+    forced = "k8/9/9/9/9/9/9/4+r4/4K4 b - 1"  # one legal move
+    begin = time.monotonic()
+    assert think(engine, forced, time=(60_000, 60_000)).move == "5i5h"
+    spent = time.monotonic() - begin
+    assert 0.38 <= spent < 2.0
+
+
+def test_mate(engine: Engine) -> None:
+    answer = think(engine, MATED_SOON, solve=True)
+    assert answer.checkmate == Checkmate("mate", ("G*5b",))
+    assert answer.move is None
+    assert answer.nodes > 0
+    answer = think(engine, SHARP, solve=True, movetime=20_000)
+    assert answer.checkmate is not None
+    assert answer.checkmate.verdict == "mate"
+    assert answer.checkmate.moves[0] == "G*2c"
+    engine.set_position(SHARP, answer.checkmate.moves)
+    assert engine.legal_moves() == []
+
+
+def test_no_mate(engine: Engine) -> None:
+    for root in (None, "4k4/9/9/9/9/9/9/9/4K4 b G 1", LOST.replace(" b ", " b P ").replace("P -", "P")):
+        assert think(engine, root, solve=True).checkmate == Checkmate("nomate")
+    engine.set_position("4k4/4G4/4P4/9/9/9/9/9/4K4 w - 1", [])  # the side to move is mated itself
+    assert go(engine, solve=True).answer.checkmate == Checkmate("nomate")
+
+
+def test_mate_without_a_position(engine: Engine) -> None:
+    assert go(engine, solve=True).answer.checkmate == Checkmate("timeout")
+
+
+def test_a_mate_search_keeps_to_its_time_and_to_stop(engine: Engine) -> None:
+    think(engine, MATED_SOON, solve=True)  # the kernel is loaded
+    engine.set_position(HARD, [])
+    begin = time.monotonic()
+    answer = go(engine, solve=True, movetime=300).answer
+    assert answer.checkmate == Checkmate("timeout")
+    assert time.monotonic() - begin < 1.0
+    recorder = go(engine, solve=True)
+    assert not recorder.done.wait(0.2)
+    begin = time.monotonic()
+    engine.stop()
+    assert recorder.answer.checkmate == Checkmate("timeout")
+    assert time.monotonic() - begin < 0.5  # 20 ms on an idle machine
+    assert go(engine, solve=True, nodes=10_000).answer.nodes < 30_000
+    assert go(engine, solve=True, movetime=0).answer.checkmate == Checkmate("timeout")
+
+
+def test_games_without_a_mate_search() -> None:
+    engine = Engine("chess", EngineOptions(weights_file="uniform", hash_mb=16))
+    engine.set_position(None, [])
+    assert go(engine, solve=True).answer.checkmate == Checkmate("notimplemented")
+
+
+def test_every_game_takes_rules_and_knows_its_length() -> None:
+    for name in ("chess", "go", "shogi"):
+        game = get_game(name)
+        line = game.initial()
+        before = line.copy()
+        game.set_rules(line, declaration="27", max_plies=0)
+        assert np.array_equal(line, before)
+        assert not game.can_declare(line)
+        assert 10 < game.typical_moves < 200

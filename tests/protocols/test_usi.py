@@ -1,0 +1,354 @@
+"""The USI checklist (S1, S2, ... in the names; U1 ... is UCI's), first part: start, options, positions; fake engine."""
+
+from __future__ import annotations
+
+import re
+import threading
+
+import pytest
+
+from az_engine.protocols import session as session_module
+
+from .fake_engine import FakeEngine
+from .talk import READY, within
+from .usi_talk import BEST, INFO, REPLY, UsiTalk, broken, play
+
+# ---------------------------------------------------------------------------------------------------- start, identity
+
+
+def test_s1_the_greeting_loads_nothing_and_can_be_repeated() -> None:
+    with UsiTalk() as talk:
+        talk.silence(0.1)
+        before = threading.active_count()
+        talk.send("usi")
+        first = talk.until("usiok")
+        assert threading.active_count() == before
+        talk.send("usi")
+        assert talk.until("usiok") == first
+    assert first[0].startswith("id name az-engine")
+    assert first[1].startswith("id author ")
+    assert {line.split()[0] for line in first[2:-1]} == {"option"}
+
+
+def test_s1_every_option_line_is_well_formed_and_its_name_is_one_word() -> None:
+    patterns = {
+        "check": r"default (true|false)",
+        "spin": r"default -?\d+ min -?\d+ max -?\d+",
+        "combo": r"default \S+( var \S+)+",
+        "button": r"",
+        "string": r"default \S.*",
+    }
+    with UsiTalk() as talk:
+        talk.send("usi")
+        options = talk.until("usiok")[2:-1]
+    for line in options:
+        match = re.fullmatch(r"option name (\S+) type (check|spin|combo|button|string)(?: (.*))?", line)
+        assert match, line
+        assert re.fullmatch(patterns[match[2]], match[3] or ""), line
+        if match[2] == "spin":
+            default, low, high = (int(n) for n in re.findall(r"-?\d+", match[3]))
+            assert low <= default <= high
+
+
+def test_s1_s11_the_names_that_programs_expect() -> None:
+    names = (
+        "USI_Hash, USI_Ponder, MultiPV, Threads, NetworkDelay, NetworkDelay2, MinimumThinkingTime, MaxMovesToDraw, "
+        "EnteringKingRule, ResignValue, NodesLimit, DNN_Model, DNN_Batch_Size, GenerateAllLegalMoves, Provider, "
+        "CPuct, FpuStrategy, FpuValue, PolicyTemperature, Temperature, ConsiderationMode, VerboseMoveStats, LogFile"
+    )
+    with UsiTalk() as talk:
+        talk.send("usi")
+        offered = {line.split()[2] for line in talk.until("usiok") if line.startswith("option")}
+    assert set(names.split(", ")) <= offered
+
+
+def test_s1_blank_lines_keep_the_gui_waiting_during_a_long_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session_module, "KEEP_ALIVE_S", 0.05)
+    gate = threading.Event()
+    with UsiTalk(broken(gate=gate, progress=("compiling the rules",))) as talk:
+        talk.run("> isready\n< info string compiling the rules")
+        for _ in range(3):
+            talk.expect("")
+        gate.set()
+        talk.run("<* \n< info string playing with the embedded net\n<* \n< readyok")
+
+
+def test_u3_quit_right_after_the_greeting() -> None:
+    with UsiTalk() as talk:
+        talk.send("usi", "quit")
+        within(1.0, talk.rest)
+
+
+# -------------------------------------------------------------------------------------------------------- synchronising
+
+
+def test_s2_isready_and_usinewgame_before_every_game() -> None:
+    with UsiTalk() as talk:
+        talk.run(READY)
+        for result in ("", " win", " lose", " draw", " whatever"):
+            talk.run(f"""
+                > isready
+                < readyok
+                > usinewgame
+                > position startpos
+                > go nodes 10
+                <* {INFO}
+                < {BEST}
+                > gameover{result}
+            """)
+        assert FakeEngine.made.calls.count("new_game") == 5
+
+
+def test_u6_isready_before_usi_when_the_net_fails_and_during_a_search() -> None:
+    play(
+        f"""
+        > setoption name DNN_Model value missing.onnx
+        > isready
+        < info string missing.onnx: there is no such file
+        < info string going on with the embedded net
+        < readyok
+        > go infinite
+        > isready
+        <* {INFO}
+        < readyok
+        > stop
+        <* {INFO}
+        < {BEST}
+        """,
+        ready=False,
+    )
+
+
+def test_u8_a_thousand_isready() -> None:
+    with UsiTalk() as talk:
+        talk.send(*["isready"] * 1000)
+        talk.expect("info string playing with .*")
+        for _ in range(1000):
+            talk.expect("readyok")
+
+
+# -------------------------------------------------------------------------------------------------------------- options
+
+
+def test_s11_options_that_guis_send_without_being_asked() -> None:
+    with UsiTalk() as talk:
+        talk.run("""
+            > setoption name USI_Hash value 64
+            > setoption name USI_Ponder value true
+            > setoption name BookFile value standard_book.db
+            > setoption name Stochastic_Ponder value false
+            > setoption name USI_OwnBook
+            . 0.05
+        """)
+        talk.run(READY)
+        options = FakeEngine.made.options
+        assert (options.hash_mb, options.ponder) == (64, True)
+
+
+def test_unknown_options_are_told_in_debug_mode_only() -> None:
+    play("> debug on\n> setoption name Foo value 3\n< info string no such option: Foo\n> debug off")
+
+
+def test_u11_bad_values_leave_the_option_as_it_is() -> None:
+    play("""
+        > setoption name USI_Hash value abc
+        < info string USI_Hash must be a whole number from 1 to 131072, not 'abc'; it stays at 256
+        > setoption name EnteringKingRule value TryRule
+        < info string EnteringKingRule must be one of CSARule27, CSARule24, NoEnteringKing, not 'TryRule'; it stays .*
+        > setoption name USI_Ponder
+        < info string USI_Ponder needs a value: setoption name <option> value <value>; it stays at false
+        > setoption name GenerateAllLegalMoves value false
+        < info string GenerateAllLegalMoves cannot be changed: every legal move is always searched; it stays at true
+        > setoption
+        < info string setoption needs a name: .*
+        > isready
+        < readyok
+    """)
+
+
+def test_engine_settings_follow_the_options() -> None:
+    with UsiTalk() as talk:
+        for name, value in (
+            ("NetworkDelay", "111"),
+            ("networkdelay2", "999"),
+            ("MinimumThinkingTime", "1000"),
+            ("MaxMovesToDraw", "256"),
+            ("EnteringKingRule", "CSARule24"),
+            ("ResignValue", "3000"),
+            ("NodesLimit", "800"),
+            ("DNN_Batch_Size", "16"),
+            ("MultiPV", "3"),
+            ("Threads", "1"),
+            ("GenerateAllLegalMoves", "true"),
+        ):
+            talk.send(f"setoption name {name} value {value}")
+        talk.run(READY)
+        options = FakeEngine.made.options
+        assert (options.move_overhead_ms, options.last_overhead_ms, options.minimum_ms) == (111, 999, 1000)
+        assert (options.max_plies, options.declaration, options.resign_cp) == (256, "24", 3000)
+        assert (options.nodes_limit, options.batch_size, options.multipv, options.threads) == (800, 16, 3, 1)
+        talk.run("> setoption name ResignValue value 99999\n> isready\n< readyok")
+        assert FakeEngine.made.options.resign_cp is None
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "shift_jis", "euc_jp"])
+def test_japanese_paths_keep_their_bytes_and_answers_are_ascii(encoding: str) -> None:
+    path = "/開発/将棋　ソフト/表示/good.onnx".encode(encoding)
+    with UsiTalk() as talk:
+        talk.raw(b"setoption name DNN_Model value " + path + b"\r\nisready\r\n")
+        said = talk.expect("info string playing with .+/good.onnx")
+        assert said.isascii()
+        talk.expect("readyok")
+        assert FakeEngine.made.options.weights_file.encode("utf-8", "surrogateescape") == path
+
+
+# ------------------------------------------------------------------------------------------------------------- position
+
+
+@pytest.mark.parametrize(
+    ("command", "call"),
+    [
+        ("position startpos", "start"),
+        ("position\tstartpos   moves  7g7f\t3c3d ", "start 7g7f 3c3d"),
+        ("position startpos moves", "start"),
+        ("position sfen 4k4/9/9/9/9/9/9/9/4K4 b 18P 1 moves P*5e", "4k4/9/9/9/9/9/9/9/4K4 b 18P 1 P*5e"),
+        ("position sfen 4k4/9/9/9/9/9/9/9/4K4 w  -", "4k4/9/9/9/9/9/9/9/4K4 w -"),
+        ("position sfen 4k4/9/9/9/9/9/9/9/4K4 b Pr2bG - moves", None),
+        ("position 4k4/9/9/9/9/9/9/9/4K4 b 2PBr 7 moves 5i5h", "4k4/9/9/9/9/9/9/9/4K4 b 2PBr 7 5i5h"),
+        ("position sfen 4k4/9/9/9/9/9/9/9/4K4 b P2rbG", "4k4/9/9/9/9/9/9/9/4K4 b P2rbG"),
+    ],
+)
+def test_s3_position_forms(command: str, call: str | None) -> None:
+    with UsiTalk() as talk:
+        talk.run(READY)
+        talk.run(f"> {command}\n> isready\n{'< info string .*' if call is None else ''}\n< readyok")
+        if call is not None:
+            assert FakeEngine.made.calls[-1] == f"set_position {call}"
+
+
+@pytest.mark.parametrize("hands", ["RB2Gp2l", "2lpB2GR", "2G2lRpB", "10P2l"])
+def test_s3_hands_come_in_any_order_and_with_two_digits(hands: str) -> None:
+    play(f"""
+        > position sfen 4k4/9/9/9/9/9/9/9/4K4 b {hands} 1 moves 5i5h L*9a
+        > go nodes 10
+        <* {INFO}
+        < bestmove .*
+    """)
+
+
+def test_s4_drops_keep_their_capital_letter_for_both_sides_and_in_searchmoves() -> None:
+    play(f"""
+        > position sfen 4k4/9/9/9/9/9/9/9/4K4 w Pp 1 moves P*5e P*5f
+        > go nodes 10 searchmoves 5a5b
+        <* {INFO}
+        < bestmove 5a5b ponder 5f5e
+        > position sfen 4k4/9/9/9/9/9/9/9/4K4 w p 1
+        > go searchmoves P*5e p*1b nodes 10
+        <* {INFO}
+        < bestmove P\\*5e ponder .*
+        > position startpos moves p*5e
+        < info string .*p\\*5e.*
+        > go nodes 10
+        < info string no move: .*
+        < info depth 0 score cp 0
+        < bestmove resign
+    """)
+
+
+def test_s14_handicap_positions_begin_with_white() -> None:
+    play(f"""
+        > position sfen lnsgkgsnl/1r7/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL w - 1 moves 3c3d
+        > go nodes 10
+        <* {INFO}
+        < bestmove 1g1f ponder .*
+    """)
+
+
+# ----------------------------------------------------------------------------------------- refused positions and moves
+
+LEGAL = "position sfen 4k4/9/9/9/9/9/9/9/4K4 b - 1"
+BAD_SFENS = {
+    "no white king": "9/9/9/9/9/9/9/9/4K4 b - 1",
+    "two black kings": "4k4/9/9/9/9/9/9/9/3KK4 b - 1",
+    "19 pawns": "4k4/9/9/9/9/9/9/9/4K4 b 19P 1",
+    "19 pawns on both sides": "4k4/9/9/9/9/9/9/9/4K4 b 10P9p 1",
+    "three rooks": "4k4/9/9/9/9/9/9/9/4K4 b 2Rr 1",
+    "three rooks with a promoted one": "4k4/9/9/9/+R8/9/9/9/4K4 b Rr 1",
+    "three bishops": "4k4/9/9/9/9/9/9/9/4K4 b 3B 1",
+    "five golds": "4k4/9/9/9/9/9/9/9/4K4 b 5G 1",
+    "two pawns on a file": "4k4/9/9/4P4/9/4P4/9/9/4K4 b - 1",
+    "two white pawns on a file": "4k4/9/9/4p4/9/4p4/9/9/4K4 b - 1",
+    "pawn on the last rank": "P3k4/9/9/9/9/9/9/9/4K4 b - 1",
+    "white pawn on its last rank": "4k4/9/9/9/9/9/9/9/p3K4 b - 1",
+    "lance on the last rank": "L3k4/9/9/9/9/9/9/9/4K4 b - 1",
+    "knight on the last but one": "4k4/N8/9/9/9/9/9/9/4K4 b - 1",
+    "side not to move in check": "4k4/9/9/9/4R4/9/9/9/4K4 b - 1",
+    "promoted king": "4k4/9/9/9/9/9/9/9/4+K4 b - 1",
+    "promoted gold": "4k4/9/9/4+G4/9/9/9/9/4K4 b - 1",
+    "promoted piece in hand": "4k4/9/9/9/9/9/9/9/4K4 b +P 1",
+    "king in hand": "4k4/9/9/9/9/9/9/9/4K4 b K 1",
+    "eight ranks": "4k4/9/9/9/9/9/9/4K4 b - 1",
+    "ten ranks": "4k4/9/9/9/9/9/9/9/9/4K4 b - 1",
+    "ten files": "4k5/9/9/9/9/9/9/9/4K4 b - 1",
+    "eight files": "4k3/9/9/9/9/9/9/9/4K4 b - 1",
+    "unknown letter": "4k4/9/9/4x4/9/9/9/9/4K4 b - 1",
+    "unknown side": "4k4/9/9/9/9/9/9/9/4K4 x - 1",
+    "no hand": "4k4/9/9/9/9/9/9/9/4K4 b",
+    "zero count": "4k4/9/9/9/9/9/9/9/4K4 b 0P 1",
+    "count without a letter": "4k4/9/9/9/9/9/9/9/4K4 b 2 1",
+    "too many fields": "4k4/9/9/9/9/9/9/9/4K4 b - 1 1",
+    "nothing": "",
+}
+BAD_MOVES = {
+    "two pawns on a file": "position sfen 4k4/9/9/9/9/9/4P4/9/4K4 b P 1 moves P*5e",
+    "mate by a dropped pawn": "position sfen 7lk/8p/7N1/9/9/9/9/9/4K3R b P 1 moves P*1c",
+    "the same, its only capturer pinned": "position sfen 7lk/7g1/8G/9/9/9/9/1B7/4K4 b P 1 moves P*1b",
+    "drop of a pawn on the last rank": "position sfen 4k4/9/9/9/9/9/9/9/4K4 b P 1 moves P*9a",
+    "drop of a knight on the last but one": "position sfen 4k4/9/9/9/9/9/9/9/4K4 b N 1 moves N*9b",
+    "drop without the piece in hand": "position startpos moves P*5e",
+    "drop on an occupied square": "position sfen 4k4/9/9/9/9/9/9/9/4K4 b G 1 moves G*5a",
+    "unforced leave of a pinned piece": "position sfen 4k4/4r4/9/9/9/9/9/4G4/4K4 b - 1 moves 5h4h",
+    "check left standing": "position sfen 4k4/4r4/9/9/9/9/9/9/4K4 b G 1 moves G*9e",
+    "unpromoted pawn on the last rank": "position sfen 4k4/P8/9/9/9/9/9/9/4K4 b - 1 moves 9b9a",
+    "promotion outside the camp": "position startpos moves 7g7f+",
+    "promotion of a gold": "position sfen 4k4/9/9/G8/9/9/9/9/4K4 b - 1 moves 9d9c+",
+    "second move of the same side": "position startpos moves 7g7f 2g2f",
+    "null move": "position startpos moves 0000",
+    "UCI's squares": "position startpos moves e2e4",
+    "two moves without a blank": "position startpos moves 7g7f3c3d",
+    "not the word moves": "position startpos 7g7f",
+    "not a position": "position blah",
+}
+
+
+def refused(command: str) -> None:
+    play(f"""
+        > {LEGAL}
+        > {command}
+        < info string .+
+        > go infinite
+        < info string no move: .+
+        < info depth 0 score cp 0
+        < bestmove resign
+        > go mate infinite
+        < info string no move: .+
+        < checkmate timeout
+        > position startpos moves 7g7f
+        > go nodes 10
+        <* {INFO}
+        < {REPLY}
+    """)
+
+
+@pytest.mark.parametrize("sfen", BAD_SFENS.values(), ids=BAD_SFENS)
+def test_s12_impossible_positions_are_refused_and_the_next_one_recovers(sfen: str) -> None:
+    refused(f"position sfen {sfen}")
+
+
+@pytest.mark.parametrize("command", BAD_MOVES.values(), ids=BAD_MOVES)
+def test_s13_illegal_moves_are_refused_and_the_next_position_recovers(command: str) -> None:
+    refused(command)
+
+
+def test_s12_the_full_set_is_accepted() -> None:
+    play(f"> position sfen 4k4/9/9/9/9/9/9/9/4K4 b 2R2B4G4S4N4L18P 1\n> go nodes 10\n<* {INFO}\n< bestmove .*")

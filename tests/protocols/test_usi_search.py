@@ -1,0 +1,400 @@
+"""The USI checklist, second part: searching, what is said of it, games that end, odd input; against a fake engine."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from az_engine.engine.engine import Engine
+from az_engine.engine.info import BestMove, Checkmate, Line, Wdl
+from az_engine.protocols.go import Go
+from az_engine.protocols.lines import clean
+from az_engine.protocols.loader import EngineSeam
+from az_engine.protocols.thinking import score
+from az_engine.protocols.usi import UsiSession
+
+from .fake_engine import FakeEngine, FakeShogiEngine
+from .talk import READY, within
+from .usi_talk import BEST, INFO, REPLY, UsiTalk, broken, play
+
+MATED = "4k4/4G4/4P4/9/9/9/9/9/4K4 w - 1"
+NO_MOVE = "+R+N+SGKG+S+N+R/+B+N+SG+LG+S+N+B/P+LPP+LPP+LP/1P2P2P1/9/9/9/9/4k4 b 9P 200"  # and no check
+
+# --------------------------------------------------------------------------------------------------------------- search
+
+
+def test_s5_go_in_any_order_with_blacks_clock_first() -> None:
+    go, limits = UsiSession.read_go("binc 3 wtime 2 foo ponder byoyomi 5 btime 1 rtime 100 winc 4 depth 6".split())
+    assert (limits.time, limits.increment, limits.byoyomi) == ((1 + 3, 2 + 4), (3, 4), 5)  # increments come first
+    assert (limits.depth, limits.ponder, limits.infinite, limits.solve) == (6, True, False, False)
+    assert go.complaints == ()
+    _, limits = UsiSession.read_go("nodes 7 movetime 9 infinite searchmoves P*5e 7g7f".split())
+    assert (limits.nodes, limits.movetime, limits.infinite, limits.searchmoves) == (7, 9, True, ("P*5e", "7g7f"))
+    assert UsiSession.read_go(["byoyomi", "0"])[1].bounded
+    assert UsiSession.read_go(["byoyomi", "-5"])[1].bounded
+    assert not UsiSession.read_go([])[1].bounded
+
+
+@pytest.mark.parametrize(("moves", "ours"), [("", "btime"), ("moves 7g7f", "wtime")])
+def test_s5_the_clock_of_the_side_to_move_counts(moves: str, ours: str) -> None:
+    other = {"btime": "wtime", "wtime": "btime"}[ours]
+    with UsiTalk() as talk:
+        talk.run(READY)
+        talk.send(f"position startpos {moves}", f"go {other} 3600000 {ours} 0 byoyomi 0")
+        within(1.0, lambda: talk.until("bestmove .*"))
+
+
+def test_s5_byoyomi_and_both_delays_reach_the_engine() -> None:
+    with UsiTalk() as talk:
+        talk.run(READY)
+        talk.send("setoption name NetworkDelay2 value 400", "go btime 0 wtime 0 byoyomi 1000")
+        began = time.monotonic()
+        talk.until("bestmove .*")
+        assert time.monotonic() - began > 0.4
+        assert FakeEngine.made.options.last_overhead_ms == 400
+        go = next(call for call in FakeEngine.made.calls if call.startswith("go"))
+        left = int(go.partition("byoyomi=")[2].partition(",")[0])  # less what it waited on a busy machine
+        assert 500 < left <= 1000
+
+
+def test_s5_waiting_beyond_the_clock_is_taken_from_the_byoyomi() -> None:
+    go = Go(UsiSession.read_go("btime 100 wtime 50000 byoyomi 1000".split())[1])
+    time.sleep(0.2)
+    left = go.limits_left()
+    assert left.time[0] is not None
+    assert left.time[0] <= -100
+    assert 700 <= left.byoyomi <= 900
+    go = Go(UsiSession.read_go("btime 5000 wtime 5000 byoyomi 1000".split())[1])
+    time.sleep(0.01)
+    assert go.limits_left().byoyomi == 1000
+
+
+@pytest.mark.parametrize(
+    "clock",
+    [
+        "movetime 0",
+        "movetime -5",
+        "btime 0 wtime 0",
+        "btime 0 wtime 0 byoyomi 0",
+        "btime -100 wtime 1000",
+        "btime 0 wtime 0 binc 0 winc 0",
+        "wtime 60000",
+        "byoyomi 1",
+        "byoyomi -1",
+        "nodes 0",
+        "depth 0",
+        "depth -3",
+        "nodes 1",
+    ],
+)
+def test_u34_u36_the_smallest_limits_give_a_move_at_once(clock: str) -> None:
+    with UsiTalk() as talk:
+        talk.run(READY)
+        talk.send("go " + clock)
+        within(0.5, lambda: talk.until(BEST))
+
+
+def test_u24_one_bestmove_after_an_info_with_score_and_pv() -> None:
+    for make in (FakeShogiEngine, broken(silent=True)):
+        with UsiTalk(make) as talk:
+            talk.run(READY)
+            talk.send("go nodes 120")
+            *infos, best = talk.until("bestmove.*")
+            assert re.fullmatch(INFO, infos[-1])
+            assert infos[-1].split(" pv ")[1].split()[0] == best.split()[1]
+
+
+@pytest.mark.parametrize("sfen", [MATED, NO_MOVE], ids=["mated", "no move"])
+def test_s6_s10_who_cannot_move_has_lost(sfen: str) -> None:
+    play(f"""
+        > position sfen {sfen}
+        > go btime 1000 wtime 1000
+        < info depth 0 score mate -0
+        < bestmove resign
+        > go infinite
+        . 0.1
+        > stop
+        < info depth 0 score mate -0
+        < bestmove resign
+    """)
+
+
+def test_s6_resignation_and_declaration() -> None:
+    play(f"> go nodes 10\n<* {INFO}\n< bestmove resign", broken(resigns=True))
+    won = BestMove(None, win=True, lines=(Line(12800, 1, Wdl(1.0, 0.0, 0.0), 0, 0.0, ()),))
+    play(f"> go nodes 10\n<* {INFO}\n< info depth 0 score mate 1\n< bestmove win", broken(verdict=won))
+
+
+@pytest.mark.parametrize(
+    ("proof", "said"),
+    [
+        (Checkmate("mate", ("P*5c", "5a4a", "G*4b")), r"checkmate P\*5c 5a4a G\*4b"),
+        (Checkmate("nomate"), "checkmate nomate"),
+        (Checkmate("timeout"), "checkmate timeout"),
+        (Checkmate("notimplemented"), "checkmate notimplemented"),
+        (None, "checkmate timeout"),
+    ],
+    ids=["mate", "nomate", "timeout", "notimplemented", "nothing"],
+)
+def test_s7_go_mate_gets_one_checkmate_line_and_no_bestmove(proof: Checkmate | None, said: str) -> None:
+    for how in ("100", "-1", "0", "infinite", "", "abc"):
+        stop = "" if how.lstrip("-").isdigit() else "> stop"
+        play(
+            f"""
+            > go mate {how}
+            {"< info string go: mate needs a whole number, not 'abc'; left out" if how == "abc" else ""}
+            {stop}
+            <* {INFO}
+            < {said}
+            > stop
+            > isready
+            < readyok
+            """,
+            broken(proof=proof),
+        )
+    limits = UsiSession.read_go(["mate", "5000"])[1]
+    assert (limits.solve, limits.movetime, limits.infinite) == (True, 5000, False)
+    assert UsiSession.read_go(["mate", "infinite"])[1].movetime is None
+
+
+def test_s7_quit_during_go_mate() -> None:
+    with UsiTalk(broken(proof=Checkmate("timeout"))) as talk:
+        talk.run(READY)
+        talk.send("go mate infinite", "quit")
+        assert [line for line in talk.rest() if not line.startswith("info")] == ["checkmate timeout"]
+
+
+@pytest.mark.parametrize("search", ["infinite", "ponder btime 60000 wtime 60000 byoyomi 0", "btime 60000 wtime 60000"])
+@pytest.mark.parametrize("end", ["gameover lose", "stop\ngameover", "gameover\nstop", "gameover win\ngameover win"])
+def test_s8_gameover_ends_the_search_before_the_next_game_begins(search: str, end: str) -> None:
+    """ShogiHome skips one bestmove after a game that ended in a search; Shogidokoro sends no stop."""
+    with UsiTalk() as talk:
+        talk.run(READY)
+        talk.send("position startpos moves 7g7f", f"go {search}")
+        talk.until(INFO)
+        talk.send(*end.split("\n"), "isready", "usinewgame", "position startpos", "go nodes 10")
+        assert [line for line in talk.until(BEST) if not line.startswith("info")] == [REPLY, "readyok", BEST]
+
+
+def test_s8_gameover_while_idle_or_still_loading() -> None:
+    gate = threading.Event()
+    with UsiTalk(broken(gate=gate)) as talk:
+        talk.send("gameover", "gameover draw", "go infinite", "gameover lose", "isready")
+        gate.set()
+        assert [line for line in talk.until("readyok") if not line.startswith("info")] == [BEST, "readyok"]
+
+
+def test_s9_ponderhit_ignores_what_follows_it() -> None:
+    with UsiTalk() as talk:
+        talk.run(READY)
+        talk.run("> ponderhit btime 100 wtime 100\n. 0.05\n> go ponder movetime 200")
+        time.sleep(0.3)
+        start = time.monotonic()
+        talk.send("ponderhit btime 99999999 wtime 99999999 byoyomi 99999 foo", "ponderhit")
+        talk.until(BEST)
+        assert 0.05 < time.monotonic() - start < 0.4
+        assert FakeEngine.made.calls.count("ponderhit") == 1
+
+
+def test_s9_clocks_after_ponderhit_count_when_there_were_none() -> None:
+    """An early `go ponder`, sent before the opponent's clock is known."""
+    with UsiTalk() as talk:
+        talk.run(READY)
+        for clock in ("btime 0 wtime 0 byoyomi 300", "movetime 1 btime 0 wtime 0"):
+            talk.send("go ponder")
+            talk.until(INFO)
+            start = time.monotonic()
+            talk.send(f"ponderhit {clock}")
+            talk.until(BEST)
+            assert time.monotonic() - start < 1.0
+        talk.send("go ponder", "ponderhit btime 99999999 wtime 0", "stop")
+        talk.until(BEST)
+
+
+def test_u25_ponder_waits_even_when_mated() -> None:
+    play(f"""
+        > position sfen {MATED}
+        > go ponder btime 1 wtime 1
+        . 0.15
+        > ponderhit
+        < info depth 0 score mate -0
+        < bestmove resign
+    """)
+
+
+def test_u26_stop_when_idle_twice_and_late() -> None:
+    play(f"""
+        > stop
+        . 0.05
+        > go infinite
+        > stop
+        > stop
+        <* {INFO}
+        < {BEST}
+        > stop
+        . 0.05
+    """)
+
+
+def test_u30_u31_a_second_go_and_what_comes_during_a_search() -> None:
+    play(f"""
+        > go infinite
+        > usinewgame
+        > position startpos moves 7g7f
+        > setoption name MultiPV value 1
+        > isready
+        <* {INFO}
+        < readyok
+        > go nodes 10
+        <* {INFO}
+        < {BEST}
+        <* {INFO}
+        < {REPLY}
+        > go nodes 100
+        > go nodes 200
+        <* {INFO}
+        < {REPLY}
+        <* {INFO}
+        < {REPLY}
+    """)
+
+
+def test_u37_numbers_beyond_64_bits_and_garbage() -> None:
+    go, limits = UsiSession.read_go(f"nodes {10**30} depth -{10**30} byoyomi abc btime".split())
+    assert (limits.nodes, limits.depth, limits.byoyomi, limits.time) == (2**63 - 1, 1, 0, (None, None))
+    assert len(go.complaints) == 2
+
+
+def test_perft() -> None:
+    play("""
+        > go perft 1
+        <* \\w\\w\\w\\w: 1
+        <
+        < Nodes searched: 30
+    """)
+
+
+# ----------------------------------------------------------------------------------------------------------------- info
+
+
+def test_s6_mates_are_counted_in_plies() -> None:
+    wdl = Wdl(1.0, 0.0, 0.0)
+    said = {moves: score(Line(0, moves, wdl, 1, 0.1, ()), mate=UsiSession.mate) for moves in (1, 2, 3, -1, -2, 0)}
+    assert said == {
+        1: "score mate 1",
+        2: "score mate 3",
+        3: "score mate 5",
+        -1: "score mate -2",
+        -2: "score mate -4",
+        0: "score mate -0",
+    }
+
+
+def test_chances_only_when_asked_for() -> None:
+    with UsiTalk() as talk:
+        talk.run(READY)
+        talk.send("go nodes 10")
+        assert not any("wdl" in line for line in talk.until("bestmove.*"))
+        talk.send("setoption name ShowWDL value true", "go nodes 10")
+        assert " wdl " in talk.until("bestmove.*")[0]
+
+
+def test_u41_multipv_blocks_stay_together() -> None:
+    with UsiTalk() as talk:
+        talk.run(READY)
+        talk.send("setoption name MultiPV value 500", "go nodes 1000")
+        lines = talk.until("bestmove.*")[:-1]
+        assert [int(line.split()[6]) for line in lines] == [*range(1, 31)] * (len(lines) // 30)
+        assert all(re.fullmatch(INFO, line) for line in lines)
+
+
+# ----------------------------------------------------------------------------------------------------------- robustness
+
+
+def test_u45_u46_unknown_words_line_ends_blanks_comments_bytes() -> None:
+    with UsiTalk() as talk:
+        talk.run(READY)
+        talk.raw(b"\xef\xbb\xbfisready\r\n\r\n\n   \t \n# isready\n  isready \t\r\n")
+        talk.raw(b"\xff\xfe\x80 isready\nis\x00re\x07ady\n\x1b[31m\nUSI\nfoo bar\n")
+        talk.run("< readyok\n< readyok\n< readyok\n< readyok\n. 0.05")
+
+
+_WORDS = st.sampled_from(
+    "usi isready setoption position go stop ponderhit usinewgame gameover debug name value USI_Hash startpos sfen "
+    "moves ponder btime wtime byoyomi nodes depth mate movetime infinite searchmoves 0 1 -1 50 1000 7g7f P*5e 3c3d "
+    "lose quit 4k4/9/9/9/9/9/9/9/4K4 b w - 18P #".split()
+)
+_LINES = st.one_of(
+    st.lists(_WORDS, max_size=8).map(" ".join),
+    st.lists(_WORDS, max_size=5).map(lambda words: " ".join(["go", *words])),
+    st.text(max_size=20).filter(lambda text: "perft" not in text),
+)
+
+
+@settings(max_examples=50)
+@given(st.lists(_LINES, max_size=12))
+def test_whatever_comes_there_is_one_answer_to_each_go(lines: list[str]) -> None:
+    wanted: list[str] = []
+    with UsiTalk() as talk:
+        talk.raw("".join(line + "\n" for line in lines).encode("utf-8", "surrogatepass"))
+        talk.close_input()
+        said = talk.rest()
+        commands = talk.session.commands
+    for line in "\n".join(lines).split("\n"):
+        words = clean(line.encode("utf-8", "surrogatepass")).split()
+        first = next((i for i, word in enumerate(words) if word in commands), None)
+        if first is None or words[0].startswith("#"):
+            continue
+        if words[first] == "quit":
+            break
+        if words[first] == "go":
+            wanted.append("checkmate" if UsiSession.read_go(words[first + 1 :])[1].solve else "bestmove")
+    assert [line.split()[0] for line in said if line.startswith(("bestmove ", "checkmate "))] == wanted
+
+
+def test_s15_u47_the_end_of_input_and_quit_during_an_endless_search() -> None:
+    for end in ("quit", ""):
+        with UsiTalk() as talk:
+            talk.run(READY)
+            talk.send("go infinite")
+            talk.until(INFO)
+            start = time.monotonic()
+            if end:
+                talk.send(end)
+            else:
+                talk.close_input()
+            assert talk.rest()[-1] == BEST
+            assert talk.status() == 0
+            assert time.monotonic() - start < 1.0
+
+
+def test_without_any_net_there_is_no_move_but_always_an_answer() -> None:
+    play(
+        f"""
+        > isready
+        < info string the net inside the package is damaged: install az-engine again
+        < readyok
+        > position startpos
+        > go btime 1000 wtime 1000
+        < info string no move: the net inside the package is damaged: install az-engine again
+        < info depth 0 score cp 0
+        < bestmove resign
+        > setoption name WeightsFile value good.onnx
+        > go nodes 10
+        < info string playing with good.onnx
+        <* {INFO}
+        < {BEST}
+        """,
+        broken(embedded_is_broken=True),
+        ready=False,
+    )
+
+
+def test_the_real_engine_fits_the_seam() -> None:
+    seam: EngineSeam = Engine("shogi")
+    seam.close()
