@@ -7,19 +7,22 @@ Opponents whose result is known beforehand are left out, so that the games go wh
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import time
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..bench.rating import PairScore, Rating, rate
 from ..engine.contest import Player, play_pairs, random_openings
 from ..engine.errors import DataError
 from ..engine.evaluator import Evaluator, OnnxEvaluator, UniformEvaluator
+from ..engine.files import write_atomically
 from ..engine.games.base import Game
 from .log import read_log
+from .patience import Patience
 from .runconfig import RunConfig
 from .rundir import RunFolder
 
@@ -56,8 +59,8 @@ def plain(visits: int) -> str:
 class Ladder:
     """The matches of a run: what has been played, what is to be played, and the ratings."""
 
-    def __init__(self, folder: RunFolder, run: RunConfig, game: Game, say: Callable[[str], None]) -> None:
-        self.folder, self.run, self.game, self.say = folder, run, game, say
+    def __init__(self, folder: RunFolder, run: RunConfig, game: Game, patiently: Patience) -> None:
+        self.folder, self.run, self.game, self.patiently = folder, run, game, patiently
         self.config = run.ladder
         self.waiting: list[Match] = []
         self.seconds = 0.0  # spent on it, over all starts
@@ -70,7 +73,8 @@ class Ladder:
         kept = [r for r in self.rows if int(r["step"]) <= step]
         if len(kept) < len(self.rows):
             self.rows = kept
-            self.folder.ladder.write_text("".join(json.dumps(r) + "\n" for r in kept))
+            text = "".join(json.dumps(r) + "\n" for r in kept)
+            self.patiently(lambda: write_atomically(self.folder.ladder, text.encode()), "the rating")
 
     # ---- what to play
 
@@ -154,9 +158,19 @@ class Ladder:
             "seconds": round(seconds, 3),
         }
         self.rows.append(row)
-        with self.folder.ladder.open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        self.patiently(lambda: self._append(json.dumps(row) + "\n"), "a result of the rating")
         return score
+
+    def _append(self, text: str) -> None:
+        """Append to ``ladder.jsonl``, all of it or nothing."""
+        with self.folder.ladder.open("ab", buffering=0) as file:
+            size = file.tell()
+            try:
+                if file.write(text.encode()) < len(text):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except OSError:
+                file.truncate(size)
+                raise
 
     def player(self, name: str) -> Player:
         """The player of that name. Errors: DataError, NetError."""

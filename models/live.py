@@ -15,7 +15,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from .loop import Status
+from .status import Status
 
 LINE_SECONDS = 60.0
 REFRESH_SECONDS = 0.5

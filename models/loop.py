@@ -9,80 +9,40 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-import errno
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
 
-from ..engine.contest import Player
 from ..engine.errors import AzError, DataError, NetError
-from ..engine.evaluator import OnnxEvaluator
-from . import checkpoint, gate
+from . import checkpoint
 from .checkpoint import Checkpoint
-from .dataset import Batch
-from .frames import DiskFull
-from .ladder import Ladder, hash_of, raw, searching
+from .dataset import Batch, Positions
+from .ladder import Ladder, raw, searching
 from .learner import Learner
 from .log import Log
-from .publish import publish
+from .patience import Patience
+from .promotion import Promotion
 from .replay import WORKER_SHIFT, GameRecord, ReplayFolder, title
 from .resign import ResignControl
 from .runconfig import RunConfig
-from .rundir import Beat, Current, RunFolder
-from .supervisor import Supervisor, worker_command
+from .rundir import Beat, RunFolder
+from .status import Hooks, Status
+from .supervisor import Supervisor
 from .window import HELD_OUT_GAMES, Window, window_games
 from .worker import Worker
 
 BURST = 50  # training steps between looks at the games
 WAIT_SECONDS = 0.2  # when there is nothing to do
-RETRY_SECONDS = 5.0  # after a full disk
 RECENT = 500  # games that the figures of a run are taken from
-REFUSALS = 3  # nets in a row that may not be published before the run gives up
-KEPT_NETS = 4  # newest nets that stay; rated ones stay, too
+FEWEST_CANARIES = 64  # held-out positions; the window while there are fewer
 MEASURED = 2048  # held-out positions judged at each checkpoint
-
-Result = TypeVar("Result")
-
-
-@dataclass(slots=True)
-class Hooks:
-    """What a run tells its caller."""
-
-    on_status: Callable[[Status], None] = lambda status: None  # several times a second
-    on_event: Callable[[str], None] = lambda text: None  # a sentence
-    on_row: Callable[[dict[str, Any]], None] = lambda row: None  # what is logged
-    stop: Callable[[], bool] = lambda: False
-    worker_command: Callable[[Path, int], Sequence[str]] = worker_command
-
-
-@dataclass(slots=True)
-class Status:
-    """Where a run stands, for people."""
-
-    step: int = 0
-    progress: float = 0.0
-    seconds: float = 0.0  # over all starts
-    games: int = 0
-    positions: int = 0  # with a policy target, of all games
-    window_games: int = 0
-    window_positions: int = 0
-    reuse: float = 0.0  # positions trained on for each new one so far
-    losses: dict[str, float] = field(default_factory=dict)
-    held_out: dict[str, float] = field(default_factory=dict)
-    beats: list[Beat] = field(default_factory=list)
-    net: int = 0  # step of the net that plays
-    length: float = 0.0  # mean plies of recent games
-    resign: float | None = None
-    elo: dict[str, tuple[float, float, float]] = field(default_factory=dict)  # newest rated net: (elo, low, high)
-    doing: str = ""
-    rating_share: float = 0.0
 
 
 class Loop:
@@ -99,14 +59,19 @@ class Loop:
         self.held_out.history = self.net.history
         self.replay = ReplayFolder(self.folder.games, title(self.game, str(run.seed)))
         self.resign = ResignControl(run.resign)
-        self.ladder = Ladder(self.folder, run, self.game, hooks.on_event)
+        self._patiently = Patience(
+            folder, hooks.on_event, stopping=self._stopping, waiting=lambda: self._say("disk full")
+        )
+        self.ladder = Ladder(self.folder, run, self.game, self._patiently)
+        self.promotion = Promotion(
+            self.folder, run, self.game, self.learner, hooks, self._patiently, say=self._say, log=self._log_row
+        )
         self.recent: deque[GameRecord] = deque(maxlen=RECENT)
         self.status = Status()
         self.games = self.positions = 0  # taken in, over all starts; positions that may be trained on
         self.own_games = 0  # of them, those played in the learner's process
         self.worker: Worker | None = None
         self.supervisor: Supervisor | None = None
-        self._refused = 0
         self._begun = time.monotonic()
         self._before = 0.0  # seconds of earlier starts
         self._progress_before = 0.0
@@ -122,22 +87,24 @@ class Loop:
         state = self._resume()
         self._log = Log(self.folder.log, self.learner.step)
         try:
-            self._first_net()
+            if self.promotion.first(self.resign.threshold()):
+                self.ladder.enqueue(self.learner.step)
             self._start_playing(state)
-            if self._checkpoint_undecided():
+            if self.promotion.undecided:
                 self._consider()
             while not self._finished():
-                if self.hooks.stop():
+                if self._stopping():
                     self._save()
                     return False
                 self._turn()
             self._save()
             try:
-                self.export_last()
+                if not self.folder.net(self.learner.step).exists():
+                    self.promotion.export(self._canaries(), self.games)
             except (NetError, DataError) as error:
                 self.hooks.on_event(f"the last weights are not fit to play: {error}")
             self._rate(last=True)
-            self.folder.finished = True
+            self._patiently(lambda: setattr(self.folder, "finished", True), "that the run is over")
             return True
         finally:
             if self.supervisor is not None:
@@ -162,6 +129,9 @@ class Loop:
             self.supervisor.check()
             self._pace()
         self._show()
+
+    def _stopping(self) -> bool:
+        return self.hooks.stop()
 
     def _finished(self) -> bool:
         loop = self.run.loop
@@ -232,7 +202,7 @@ class Loop:
             self._losses.append({**losses, "seconds": time.monotonic() - begun})
             if self.learner.step % self.run.loop.log_steps == 0:
                 self._log_losses()
-            if self.hooks.stop() or self._finished():
+            if self._stopping() or self._finished():
                 break
         if self.learner.step % every == 0:
             self._measure()
@@ -309,7 +279,8 @@ class Loop:
         state["loop"] = {"own_games": self.own_games, "rating_seconds": self.ladder.seconds}
         if self.worker is not None:
             tensors["selfplay.state"] = torch.frombuffer(bytearray(self.worker.state()), dtype=torch.uint8)
-        self._patiently(lambda: checkpoint.save(self.folder.checkpoints, Checkpoint(saved.step, tensors, state)))
+        full = Checkpoint(saved.step, tensors, state)
+        self._patiently(lambda: checkpoint.save(self.folder.checkpoints, full), f"step {saved.step:,}")
 
     def _resume(self) -> Checkpoint | None:
         """Take over the newest checkpoint and the games up to it. Errors: DataError."""
@@ -333,113 +304,22 @@ class Loop:
             self.hooks.on_event(f"{self.replay.damaged} damaged places in the game records were skipped")
         return saved
 
-    def _first_net(self) -> None:
-        """Publish the net that begins, so that there is one to play with."""
-        current = self.folder.current
-        if current is not None and self.folder.nets.joinpath(current.net).exists():
-            if current.considered > self.learner.step:  # of checkpoints that were lost
-                self.folder.current = Current(current.net, current.step, self.learner.step, current.resign)
-            return
-        self._publish(self.learner.step, self.resign.threshold())
-        self.ladder.enqueue(self.learner.step)
-
-    def _checkpoint_undecided(self) -> bool:
-        """Whether the run ended between writing a checkpoint and publishing it."""
-        step, current = self.learner.step, self.folder.current
-        return current is not None and step % self.run.loop.checkpoint_steps == 0 and step > current.considered
-
     def _consider(self) -> None:
-        """Publish the newest checkpoint: at once, or through the gate. A net that fails the checks is not used."""
-        step, current = self.learner.step, self.folder.current
-        assert current is not None
-        threshold = self.resign.threshold()
-        try:
-            if self.run.gate.games:
-                self._through_the_gate(step, current, threshold)
-            else:
-                self._publish(step, threshold)
-            self._refused = 0
-        except (NetError, DataError) as error:
-            self._refused += 1
-            self.folder.current = Current(current.net, current.step, step, threshold)
-            self.hooks.on_event(f"not published: {error}")
-            if self._refused >= REFUSALS:
-                raise DataError(
-                    f"{REFUSALS} nets in a row were unfit to play, the last one because: {error}; "
-                    "lower learner.rate and start a new run"
-                ) from error
+        """Let the newest checkpoint generate games if it may."""
+        fit = self.promotion.consider(self.resign.threshold(), self._canaries(), self.games)
+        if not fit:
             return
+        step = self.learner.step
         if step // self.run.loop.checkpoint_steps % self.run.ladder.every == 0:
             self.ladder.enqueue(step)
-        self._prune()
+        self.promotion.prune({*self.ladder.rated, *(match.step for match in self.ladder.waiting)})
         if self.worker is not None:
             self.worker.follow()
 
-    def _export(self, step: int) -> Path:
-        """The net of the weights as they are. Errors: NetError, DataError."""
-        self._say("publishing")
-        canaries = self.held_out if len(self.held_out) >= 64 else self.window
-        return self._patiently(
-            lambda: publish(
-                self.learner,
-                self.game,
-                canaries if len(canaries) else None,
-                self.folder.net(step),
-                trained_on=f"{self.games:,} games against itself",
-                int8=self.run.machine.int8,
-                say=self.hooks.on_event,
-            )
-        )
-
-    def export_last(self) -> Path:
-        """The net of the newest weights, whether or not it generates games. Errors: NetError, DataError."""
-        step = self.learner.step
-        path = self.folder.net(step)
-        return path if path.exists() else self._export(step)
-
-    def _publish(self, step: int, threshold: float | None) -> None:
-        path = self._export(step)
-        self._patiently(lambda: setattr(self.folder, "current", Current(path.name, step, step, threshold)))
-
-    def _through_the_gate(self, step: int, current: Current, threshold: float | None) -> None:
-        path = self._export(step)
-        self._say("gate")
-        config, search = self.run.gate, self.run.selfplay.search
-        provider, size = self.run.machine.provider, gate.CHUNK
-        nets = [OnnxEvaluator(p, self.game, provider=provider, batch_size=size) for p in
-                (path, self.folder.nets / current.net)]  # fmt: skip
-        candidate, best = (
-            Player(name, net, config.visits, search) for name, net in zip(("candidate", "best"), nets, strict=True)
-        )
-        verdict = gate.contest(
-            self.game,
-            candidate,
-            best,
-            config,
-            seed=hash_of(f"{self.run.seed} gate {step}"),
-            max_moves=self.run.selfplay.max_moves,
-            stopping=self.hooks.stop,
-        )
-        if verdict is None:
-            return  # stopped: the next start judges this checkpoint
-        row = {**asdict(verdict), "score": verdict.score, "best": current.step}
-        self._log_row({"gate": row})
-        self.hooks.on_event(
-            f"gate: step {step:,} against {current.step:,} +{verdict.wins} ={verdict.draws} -{verdict.losses}, "
-            + ("promoted" if verdict.promoted else "not promoted")
-        )
-        new = (path.name, step) if verdict.promoted else (current.net, current.step)
-        self.folder.current = Current(*new, step, threshold)
-
-    def _prune(self) -> None:
-        """Remove nets that neither play nor are rated nor are among the newest."""
-        current = self.folder.current
-        kept = {0, *self.folder.net_steps[-KEPT_NETS:], *self.ladder.rated, *(m.step for m in self.ladder.waiting)}
-        if current is not None:
-            kept.add(current.step)
-        for step in self.folder.net_steps:
-            if step not in kept:
-                self.folder.net(step).unlink(missing_ok=True)
+    def _canaries(self) -> Positions | None:
+        """Positions that a net is judged on before it is published."""
+        canaries = self.held_out if len(self.held_out) >= FEWEST_CANARIES else self.window
+        return canaries if len(canaries) else None
 
     # ---- playing and rating
 
@@ -455,7 +335,7 @@ class Loop:
             self.supervisor.start()
             return
         self.worker = Worker(self.folder, self.run, 0, self.hooks.on_event, first_id=0)
-        self.worker.stopping = self.hooks.stop
+        self.worker.stopping = self._stopping
         state = None if saved is None else saved.tensors.get("selfplay.state")
         if state is not None:
             self.worker.restore(state.numpy().tobytes())
@@ -466,7 +346,7 @@ class Loop:
             return
         if last:
             self.ladder.enqueue(self.folder.net_steps[-1], last=True)
-        processes = 1 + min(self.run.machine.workers, (os.cpu_count() or 2) - 1)
+        processes = min(1 + self.run.machine.workers, os.cpu_count() or 1)
         if self.ladder.waiting:
             self._say("rating")
         played = self.ladder.play_waiting(processes * self.learner.seconds, last=last)
@@ -535,26 +415,6 @@ class Loop:
                 self.hooks.on_event(str(error))
                 raise _LogFull from error
         self.hooks.on_row(full)
-
-    def _patiently(self, action: Callable[[], Result]) -> Result:
-        """The result of ``action``, tried again and again while the disk is full. Errors: DataError when stopped."""
-        told = False
-        while True:
-            try:
-                return action()
-            except DiskFull as error:
-                reason = str(error)
-            except OSError as error:
-                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                    raise DataError(f"{self.folder.folder} cannot be written ({error.strerror})") from error
-                reason = f"{self.folder.folder} is full; make room and the run goes on"
-            if not told:
-                self.hooks.on_event(reason)
-                told = True
-            if self.hooks.stop():
-                raise DataError(f"stopped while the disk was full: step {self.learner.step} was not saved")
-            self._say("disk full")
-            time.sleep(RETRY_SECONDS)
 
 
 class _LogFull(AzError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import signal
 import sys
@@ -26,7 +27,8 @@ from .settings import LearnerConfig, NetConfig
 from .supervisor import worker_command
 
 if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does without
-    from .loop import Loop, Status
+    from .loop import Loop
+    from .status import Status
 
 FIXED = ("game", "seed", "net", "learner")  # what may not change while a run goes on
 # flags of az-engine train that set something of the run: name of the flag -> name of the setting
@@ -62,7 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="any setting, as in --set selfplay.visits=100; the run's config.json shows all of them; may be repeated",
     )
-    add("--workers", type=int, default=1, help="self-play processes; 0 = play in this process, in turns (repeatable)")
+    add(
+        "--workers",
+        type=int,
+        default=cores(),
+        help="self-play processes; 0 = play in this process, in turns with learning (a repeatable run)",
+    )
     add("--tensorboard", action="store_true", help="write TensorBoard event files into RUN/tensorboard, too")
 
 
@@ -80,6 +87,11 @@ def remember_given(parser: argparse.ArgumentParser) -> None:
     for name in (None, "store", "store_true", "append"):
         parser.register("action", name, noting(parser._registry_get("action", name)))  # noqa: SLF001
     parser.set_defaults(given=frozenset())
+
+
+def cores() -> int:
+    """Processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def overrides(args: argparse.Namespace) -> Values:
@@ -123,7 +135,7 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
     if not path.exists():
         name = game_name(args)
         names = args.preset or ("az,gpu" if args.device != "cpu" else "az,small")
-        values = merged(preset(names, get_game(name)), wanted)
+        values = merged(merged({"machine": {"workers": cores()}}, preset(names, get_game(name))), wanted)
         return RunConfig.from_values({**values, "game": name, "preset": names}), []
     earlier: Values = read_config(path).get("run", {})
     if not earlier:
@@ -166,7 +178,8 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
     import torch
 
     from .live import LiveView
-    from .loop import Hooks, Loop
+    from .loop import Loop
+    from .status import Hooks
     from .tensorboard import EventWriter
 
     folder: Path = args.out or default_out(game_name(args))

@@ -87,7 +87,7 @@ class LadderConfig:
 class MachineConfig:
     """What the run may use; may change at every start."""
 
-    workers: int = 1  # self-play processes that train starts; 0 = play in the learner's process, in turns
+    workers: int = 1  # self-play processes that train starts, by default one a core; 0 = play in the learner's process
     threads: int = 1  # of the training steps
     device: str = "cpu"  # of the training steps: cpu or cuda
     provider: str = "auto"  # what runs the nets in self-play, as the engine's option Provider

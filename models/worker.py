@@ -23,7 +23,7 @@ from ..engine.errors import DataError
 from ..engine.evaluator import Evaluator, OnnxEvaluator
 from ..engine.games.base import Game
 from ..engine.selfplay import PlayedGame, SelfPlay
-from .frames import DiskFull
+from .patience import Patience
 from .replay import WORKER_SHIFT, GameRecord, GameWriter, title
 from .runconfig import RunConfig, load_run
 from .rundir import Beat, Current, RunFolder, WorkerSlot
@@ -31,7 +31,6 @@ from .rundir import Beat, Current, RunFolder, WorkerSlot
 HELP = "play games for a training run, beside the processes that train starts"
 BEAT_SECONDS = 2.0
 POLL_SECONDS = 1.0  # between looks for a newer net
-RETRY_SECONDS = 5.0  # after a full disk
 
 
 def record_of(played: PlayedGame, *, played_on: bool) -> GameRecord:
@@ -72,6 +71,12 @@ class Worker:
         self.game: Game = run.get_game()
         self.writer = GameWriter(folder.games, number, title(self.game, str(run.seed)))
         self.stopping: Callable[[], bool] = lambda: False
+        self._patiently = Patience(
+            folder.folder,
+            say,
+            stopping=self._stops,
+            waiting=lambda: self.tell("disk full", at_once=True),
+        )
         folder.workers.mkdir(parents=True, exist_ok=True)
         self.beat = Beat(number, os.getpid(), socket.gethostname())
         self._stamp = (0, 0)
@@ -129,20 +134,11 @@ class Worker:
         self.beat.positions = self.play.positions
         return records
 
+    def _stops(self) -> bool:
+        return self.stopping()
+
     def _store(self, record: GameRecord) -> None:
-        told = False
-        while True:
-            try:
-                self.writer.write(record)
-                return
-            except DiskFull as error:
-                if not told:
-                    self.say(str(error))
-                    told = True
-                self.tell("disk full", at_once=True)
-                if self.stopping():
-                    raise DataError("stopped while the disk was full: a finished game was not stored") from error
-                time.sleep(RETRY_SECONDS)
+        self._patiently(lambda: self.writer.write(record), "a finished game")
 
     def tell(self, state: str, *, at_once: bool = False) -> None:
         """Say that this worker is alive, at most every BEAT_SECONDS; a full disk does not matter here."""

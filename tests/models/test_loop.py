@@ -22,16 +22,17 @@ from az_engine.engine.errors import DataError, OptionError
 from az_engine.engine.evaluator import OnnxEvaluator
 from az_engine.engine.games import get_game, register_path
 from az_engine.engine.params import paper_params
-from az_engine.models import checkpoint, gate, loop, plot
+from az_engine.models import checkpoint, gate, patience, plot
 from az_engine.models.files import RunLock
 from az_engine.models.frames import FrameReader
 from az_engine.models.log import read_log
-from az_engine.models.loop import Hooks, Loop
+from az_engine.models.loop import Loop
 from az_engine.models.presets import preset
 from az_engine.models.reinforce import described
 from az_engine.models.replay import GameRecord
 from az_engine.models.runconfig import RunConfig, Values, merged
 from az_engine.models.rundir import Current, RunFolder
+from az_engine.models.status import Hooks
 
 from .perfect import Perfect, never_loses
 
@@ -256,9 +257,9 @@ def test_workers_and_learner_killed_every_finished_game_is_there_once(tmp_path: 
         wait_for(lambda: not any(alive(beat(n)["pid"]) for n in (1, 2)))  # workers do not outlive their learner
         before = look()
         wait_for(lambda: look() > before)  # but the one started by hand plays on
+        before, first = look(), beat(1)["pid"]
         learner = subprocess.Popen(command(folder), env=environment(), stderr=subprocess.DEVNULL)
-        before = look()
-        wait_for(lambda: look() > before + 30)
+        wait_for(lambda: look() > before + 30 and beat(1)["pid"] != first)
         by_hand.kill()
         by_hand.wait()
         learner.send_signal(signal.SIGTERM)
@@ -311,7 +312,7 @@ def test_a_full_disk_pauses_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return real(folder, saved)
 
     monkeypatch.setattr(checkpoint, "save", full)
-    monkeypatch.setattr(loop, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(patience, "RETRY_SECONDS", 0.01)
     train(tmp_path, config(loop={"steps": 20}), Hooks(on_event=said.append))
     assert failures == [0]
     assert [text for text in said if "make room" in text] == [f"{tmp_path} is full; make room and the run goes on"]
