@@ -82,6 +82,8 @@ def best_edge(nodes, edges, node, params):
         child = nodes[edges[k].child]
         lost = loss_weight * np.float64(child.in_flight)
         n = np.float64(child.n) + lost
+        if n == 0.0:  # its evaluation failed: it is still to be visited
+            return k
         if solver and child.bound != RUNNING:
             q = _OUT_OF_QUESTION if child.bound == WIN else -np.float64(child.bound)
         else:

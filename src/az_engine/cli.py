@@ -26,7 +26,8 @@ COMMANDS = {
     "match": ("az_engine.bench.match", "let two engines play each other, with the Elo difference"),
     "convert": ("az_engine.bench.convert", "game records from one format to another: PGN, CSA, KIF, position lines"),
     "label": ("az_engine.models.label", "make training data with any UCI or USI engine"),
-    "train": ("az_engine.models.train", "train a net"),
+    "train": ("az_engine.models.train", "train a net: from games against itself, or on labelled positions"),
+    "selfplay": ("az_engine.models.worker", "play games for a training run, beside the processes that train starts"),
     "plot": ("az_engine.models.plot", "draw the curves of a training run"),
 }
 

@@ -75,6 +75,19 @@ def leaves(states, root, paths, lengths, count, history, planes, moves, actions,
             encode_row(states, at, 0, history, planes, row)
 
 
+@kernel
+def leaves_of_games(
+    states, roots, slots, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys
+):
+    """One leaf each of several games: see Game.leaves_of_games."""
+    for b in range(count):
+        one, slot = slice(b, b + 1), slots[b]
+        leaves(
+            states[slot], np.int64(roots[slot]), paths[one], lengths[one], np.int64(1), history,
+            planes[one], moves[one], actions[one], counts[one], outcomes[one], keys[one],
+        )  # fmt: skip
+
+
 def look(line: State) -> NDArray[np.uint16]:
     """Legal moves u2[n] of the last position of a line, by the search's own kernel."""
     size = int(line[-1]["size"])
