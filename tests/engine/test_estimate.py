@@ -142,15 +142,18 @@ def test_the_net_is_asked_in_slices_and_about_nothing_twice(net: Path) -> None:
     assert evaluator.asked == [3]
     assert outlook.after("C3") is None
     partly = outlook.root()
-    outlook.ask(["C3", "D3", "A1", "pass"], lambda: len(evaluator.asked) == 4)
-    assert evaluator.asked == [3, 3, 2, 3]
+    outlook.ask(["C3", "D3", "A1", "pass"], lambda: len(evaluator.asked) == 2)
+    assert evaluator.asked == [3, 3]
+    assert outlook.after("pass") is None
+    outlook.ask(["C3", "D3", "A1", "pass"], lambda: False)
+    assert evaluator.asked == [3, 3, 1, 3, 2]
     whole = outlook.root()
     assert partly is not None
     assert whole is not None
     assert partly.ownership == pytest.approx(whole.ownership)
     assert partly.score == whole.score == pytest.approx(-0.5)
     outlook.ask(["pass", "A1"], lambda: False)
-    assert evaluator.asked == [3, 3, 2, 3, 1]
+    assert evaluator.asked == [3, 3, 1, 3, 2]
     passed = outlook.after("pass")
     assert passed is not None
     assert passed.score == pytest.approx(-0.5)
