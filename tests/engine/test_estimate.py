@@ -160,6 +160,27 @@ def test_the_net_is_asked_in_slices_and_about_nothing_twice(net: Path) -> None:
     assert estimate(game, evaluator, line) == whole
 
 
+def test_stop_waits_for_one_slice_at_most(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = engine_with(net, 5)
+    engine.configure(batch_size=1)
+    engine.set_position(None, [])
+    asked: list[int] = []
+    ask = OnnxEvaluator.estimate
+
+    def stopping(evaluator: OnnxEvaluator, planes: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+        asked.append(len(planes))
+        if len(asked) == 3:
+            engine.stop()
+        return ask(evaluator, planes)
+
+    monkeypatch.setattr(OnnxEvaluator, "estimate", stopping)
+    reports: list[ThinkingInfo] = []
+    engine.go(Limits(infinite=True, report_ms=100_000), reports.append, lambda _: None)
+    assert engine.wait(60)
+    assert asked == [1, 1, 1]
+    assert all(report.estimate is not None for report in reports)
+
+
 def test_spread_of_independent_points() -> None:
     assert Estimate(3.0).score_stdev is None
     assert Estimate(None, (1.0, -1.0)).score_stdev == 0.0
