@@ -106,6 +106,8 @@ def test_reports_carry_the_estimate_and_each_lines_lead(net: Path) -> None:
             assert line.estimate.ownership[6] == -1, "black's stone, seen by white"
     assert reports
     assert any(report.lines[0].estimate is not None for report in reports)
+    (best,) = (line for line in reports[-1].lines if line.pv[0] == answers[0].move)
+    assert answers[0].lines == (best,)
 
 
 def test_nobody_asks_unless_reports_come_at_an_interval(net: Path) -> None:
