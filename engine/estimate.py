@@ -40,23 +40,26 @@ class Outlook:
         return self._after.get(move)
 
     def ask(self, moves: Sequence[str], enough: Callable[[], bool]) -> None:
-        """Ask about the root and then the positions after moves, a batch at a time until ``enough()``.
+        """Ask about the root, the positions after moves and the root's other symmetries, a batch at a time.
 
-        Blocks. Errors: NetError.
+        It ends when all is known or when it is ``enough()``. Blocks. Errors: NetError.
         """
-        if self._net is None:
+        net = self._net
+        if net is None:
             return
-        symmetries, size = len(self._game.action_images), self._net.batch_size
-        while self._seen < symmetries and not enough():
-            self._ask_root(self._net, np.arange(self._seen, min(self._seen + size, symmetries)))
+        if not self._seen and not enough():
+            self._ask_root(net)
         new = [move for move in moves if move not in self._after]
-        for start in range(0, len(new), size):
+        for start in range(0, len(new), net.batch_size):
             if enough():
                 return
-            self._ask_after(self._net, new[start : start + size])
+            self._ask_after(net, new[start : start + net.batch_size])
+        while self._seen < len(self._game.action_images) and not enough():
+            self._ask_root(net)
 
-    def _ask_root(self, net: OnnxEvaluator, which: NDArray[np.int64]) -> None:
+    def _ask_root(self, net: OnnxEvaluator) -> None:
         game = self._game
+        which = np.arange(self._seen, min(self._seen + net.batch_size, len(game.action_images)))
         if self._planes is None:
             self._planes = _planes(game, [self._line], net.history)
         ownership, score = net.estimate(game.transform(np.repeat(self._planes, len(which), axis=0), which))

@@ -221,10 +221,7 @@ class Thinking:
             nodes = int(search.tree.nodes[search.tree.root]["n"])
         if not lines:
             return
-        outlook = self._outlook
-        if outlook is not None:
-            self._ask(outlook, lines)
-            lines = tuple(replace(line, estimate=outlook.after(line.pv[0])) for line in lines)
+        self._ask(lines)
         elapsed = max(self._watch.seconds, 1e-3)
         depth = self._depth()
         self._on_info(
@@ -235,13 +232,13 @@ class Thinking:
                 int(search.simulations / elapsed),
                 int(1000 * elapsed),
                 min(1000, int(1000 * used)),
-                lines,
+                self._estimated(lines),
                 stats,
-                estimate=outlook.root() if outlook is not None else None,
+                estimate=self._outlook.root() if self._outlook is not None else None,
             )
         )
 
-    def _ask(self, outlook: Outlook, lines: tuple[Line, ...]) -> None:
+    def _ask(self, lines: tuple[Line, ...]) -> None:
         """Ask about the moves searched, best first, within a share of the time between reports; never at the end."""
         search, interval, watch = self._search, self._interval, Stopwatch()
         assert search is not None
@@ -249,7 +246,13 @@ class Thinking:
         def enough() -> bool:
             return search.stopping or self._stopped.is_set() or watch.seconds >= _ESTIMATE_SHARE * interval
 
-        outlook.ask([line.pv[0] for line in lines if line.visits], enough)
+        if self._outlook is not None:
+            self._outlook.ask([line.pv[0] for line in lines if line.visits], enough)
+
+    def _estimated(self, lines: tuple[Line, ...]) -> tuple[Line, ...]:
+        """The lines with what is known of the end after their first moves."""
+        outlook = self._outlook
+        return lines if outlook is None else tuple(replace(each, estimate=outlook.after(each.pv[0])) for each in lines)
 
     def _best_move(self, task: Task) -> BestMove:
         search = self._search
@@ -264,7 +267,7 @@ class Thinking:
             line.pv[0],
             line.pv[1] if len(line.pv) > 1 else None,
             resign=self._hopeless(line),
-            lines=(line,),
+            lines=self._estimated((line,)),
             nodes=search.simulations,
             time_ms=self._watch.milliseconds,
             messages=tuple(self._messages),

@@ -106,6 +106,8 @@ def test_reports_carry_the_estimate_and_each_lines_lead(net: Path) -> None:
             assert line.estimate.ownership[6] == -1, "black's stone, seen by white"
     assert reports
     assert any(report.lines[0].estimate is not None for report in reports)
+    (best,) = (line for line in reports[-1].lines if line.pv[0] == answers[0].move)
+    assert answers[0].lines == (best,)
 
 
 def test_nobody_asks_unless_reports_come_at_an_interval(net: Path) -> None:
@@ -142,19 +144,43 @@ def test_the_net_is_asked_in_slices_and_about_nothing_twice(net: Path) -> None:
     assert evaluator.asked == [3]
     assert outlook.after("C3") is None
     partly = outlook.root()
-    outlook.ask(["C3", "D3", "A1", "pass"], lambda: len(evaluator.asked) == 4)
-    assert evaluator.asked == [3, 3, 2, 3]
+    outlook.ask(["C3", "D3", "A1", "pass"], lambda: len(evaluator.asked) == 2)
+    assert evaluator.asked == [3, 3]
+    assert outlook.after("pass") is None
+    outlook.ask(["C3", "D3", "A1", "pass"], lambda: False)
+    assert evaluator.asked == [3, 3, 1, 3, 2]
     whole = outlook.root()
     assert partly is not None
     assert whole is not None
     assert partly.ownership == pytest.approx(whole.ownership)
     assert partly.score == whole.score == pytest.approx(-0.5)
     outlook.ask(["pass", "A1"], lambda: False)
-    assert evaluator.asked == [3, 3, 2, 3, 1]
+    assert evaluator.asked == [3, 3, 1, 3, 2]
     passed = outlook.after("pass")
     assert passed is not None
     assert passed.score == pytest.approx(-0.5)
     assert estimate(game, evaluator, line) == whole
+
+
+def test_stop_waits_for_one_slice_at_most(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = engine_with(net, 5)
+    engine.configure(batch_size=1)
+    engine.set_position(None, [])
+    asked: list[int] = []
+    ask = OnnxEvaluator.estimate
+
+    def stopping(evaluator: OnnxEvaluator, planes: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+        asked.append(len(planes))
+        if len(asked) == 3:
+            engine.stop()
+        return ask(evaluator, planes)
+
+    monkeypatch.setattr(OnnxEvaluator, "estimate", stopping)
+    reports: list[ThinkingInfo] = []
+    engine.go(Limits(infinite=True, report_ms=100_000), reports.append, lambda _: None)
+    assert engine.wait(60)
+    assert asked == [1, 1, 1]
+    assert all(report.estimate is not None for report in reports)
 
 
 def test_spread_of_independent_points() -> None:

@@ -7,12 +7,11 @@ from numpy.typing import NDArray
 
 from ...jit import borrow, device, kernel
 from ..outcome import LOSS, RUNNING, WIN
+from ..zobrist import chain
 from .moves import action_of
 from .planes import NUM_PLANES, encode_row
 from .rules import MAX_MOVES, can_declare, follow, generate, verdict
 from .state import SQUARES, STATE, State
-
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @device
@@ -44,9 +43,8 @@ def _cache_key(states, newest, oldest, history):
     for t in range(history):
         if newest - t < oldest:
             break
-        key = (key ^ (key >> np.uint64(29))) * _MIX
-        key ^= states[newest - t].key + np.uint64(states[newest - t].repetitions)
-    return key * _MIX
+        key = chain(key, states[newest - t].key + np.uint64(states[newest - t].repetitions))
+    return chain(key, np.uint64(0))
 
 
 @kernel

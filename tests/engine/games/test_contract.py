@@ -153,46 +153,47 @@ def test_actions_are_distinct_and_planes_are_written_whole(game: Game) -> None:
 def test_leaves_agree_with_playing_move_by_move(game: Game) -> None:
     """The search's kernel says of a batch of paths what the slow way says of each."""
     rng = random.Random(5)
-    for line in list(random_games(game, 6, count=3, plies=60))[::7]:
-        compare_leaves(game, line, *random_paths(game, line, rng, 6))
+    lines = list(random_games(game, 6, count=3, plies=60))[::7]
+    compare_leaves(game, [(line, *random_paths(game, line, rng, 6)) for line in lines])
 
 
-def compare_leaves(game: Game, line: State, paths: list[list[int]], ends: list[State]) -> None:
-    """The leaves of paths from the end of a line, and the lines that they lead to."""
-    window = game.window(line)
-    batch = len(paths)
-    states = np.zeros(len(window) + 20, game.state_dtype)
-    states[: len(window)] = window
-    moves = np.zeros((batch, 16), np.uint16)
-    for row, path in enumerate(paths):
-        moves[row, : len(path)] = path
-    lengths = np.array([len(path) for path in paths], np.int32)
-    planes = np.full((batch, game.width), 99, np.uint8)
-    legal = np.zeros((batch, game.max_moves), np.uint16)
-    actions = np.zeros((batch, game.max_moves), np.uint16)
-    counts, outcomes, keys = np.zeros(batch, np.int32), np.zeros(batch, np.int8), np.zeros(batch, np.uint64)
-    root = len(window) - 1
-    game.leaves(
-        states, root, moves, lengths, batch, game.history, planes, legal, actions, counts, outcomes, keys
-    )  # fmt: skip
-    seen: dict[int, Any] = {}
-    for row, end in enumerate(ends):
-        expected = game.legal_moves(end)
-        outcome = game.outcome(end)
-        if lengths[row] == 0 and len(expected):
-            outcome = RUNNING  # at the root no draw is called
-        assert outcomes[row] == outcome
-        if outcome != RUNNING:
-            continue
-        assert legal[row, : counts[row]].tolist() == expected.tolist()
-        here, first = np.array([len(end) - 1]), np.zeros(1, np.int64)
-        wanted = np.empty((1, len(expected)), np.int32)
-        game.actions(end, here, expected[None], wanted)
-        assert actions[row, : counts[row]].tolist() == wanted[0].tolist()
-        shown = np.full((1, game.width), 99, np.uint8)
-        game.encode(end, here, first, shown)
-        assert (planes[row] == shown[0]).all()
-        assert seen.setdefault(int(keys[row]), shown.tobytes()) == shown.tobytes()
+def compare_leaves(game: Game, cases: list[tuple[State, list[list[int]], list[State]]]) -> None:
+    """``cases``: lines, paths from their ends, and the lines that these lead to."""
+    for line, paths, ends in cases:
+        window = game.window(line)
+        batch = len(paths)
+        states = np.zeros(len(window) + 20, game.state_dtype)
+        states[: len(window)] = window
+        moves = np.zeros((batch, 16), np.uint16)
+        for row, path in enumerate(paths):
+            moves[row, : len(path)] = path
+        lengths = np.array([len(path) for path in paths], np.int32)
+        planes = np.full((batch, game.width), 99, np.uint8)
+        legal = np.zeros((batch, game.max_moves), np.uint16)
+        actions = np.zeros((batch, game.max_moves), np.uint16)
+        counts, outcomes, keys = np.zeros(batch, np.int32), np.zeros(batch, np.int8), np.zeros(batch, np.uint64)
+        root = len(window) - 1
+        game.leaves(
+            states, root, moves, lengths, batch, game.history, planes, legal, actions, counts, outcomes, keys
+        )  # fmt: skip
+        seen: dict[int, Any] = {}
+        for row, end in enumerate(ends):
+            expected = game.legal_moves(end)
+            outcome = game.outcome(end)
+            if lengths[row] == 0 and len(expected):
+                outcome = RUNNING  # at the root no draw is called
+            assert outcomes[row] == outcome
+            if outcome != RUNNING:
+                continue
+            assert legal[row, : counts[row]].tolist() == expected.tolist()
+            here, first = np.array([len(end) - 1]), np.zeros(1, np.int64)
+            wanted = np.empty((1, len(expected)), np.int32)
+            game.actions(end, here, expected[None], wanted)
+            assert actions[row, : counts[row]].tolist() == wanted[0].tolist()
+            shown = np.full((1, game.width), 99, np.uint8)
+            game.encode(end, here, first, shown)
+            assert (planes[row] == shown[0]).all()
+            assert seen.setdefault(int(keys[row]), shown.tobytes()) == shown.tobytes()
 
 
 def random_paths(game: Game, line: State, rng: random.Random, count: int) -> tuple[list[list[int]], list[State]]:

@@ -132,7 +132,7 @@ def test_the_search_knows_what_the_game_forbids_below_its_root(ko: str, suicide:
                 legal = game.legal_moves(line)
                 line = game.play(line, int(rng.choice((legal[:-1] if len(legal) > 1 else legal).tolist())))
             if game.outcome(line) == RUNNING:
-                compare_leaves(game, line, *random_paths(game, line, rng, 12))
+                compare_leaves(game, [(line, *random_paths(game, line, rng, 12))])
 
 
 def test_whole_random_games_agree_with_flood_filling() -> None:
