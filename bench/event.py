@@ -175,8 +175,11 @@ class Event:
         concurrency: int = 1,
         on_game: Callable[[Game], None] = lambda game: None,
         decided: Callable[[], bool] = lambda: False,
+        seats: Seats | None = None,
     ) -> None:
-        """Play what is missing, ``concurrency`` games at a time, until ``decided`` after a pair of games. BLOCKS.
+        """Play what is missing, ``concurrency`` games at a time, until ``decided``. BLOCKS.
+
+        seats: players that are running already, for the first worker.
 
         Errors: AzError when a player does not start; a KeyboardInterrupt leaves the finished games.
         """
@@ -186,8 +189,10 @@ class Event:
         lock, stop = threading.Lock(), threading.Event()
         errors: list[BaseException] = []
 
+        ready = [] if seats is None else [seats]
+
         def work() -> None:
-            seats = Seats(self.terms)
+            seats = ready.pop() if ready else Seats(self.terms)
             try:
                 while not stop.is_set():
                     game = play_game(waiting.get_nowait(), self.terms, seats, stop)
