@@ -20,7 +20,9 @@ _ONE_VISIT = MoveLimit(nodes=1)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """How many games."""
-    parser.add_argument("--games", type=int, default=20, metavar="N", help="of 100 plies at most (default: %(default)s)")
+    parser.add_argument(
+        "--games", type=int, default=20, metavar="N", help="of 100 plies at most (default: %(default)s)"
+    )
 
 
 def main(args: argparse.Namespace) -> int:
@@ -33,7 +35,7 @@ def main(args: argparse.Namespace) -> int:
 
 def _overhead(game: str, games: int) -> Iterator[Measurement]:
     protocol = get_game(game).protocol
-    command = (sys.executable, "-P", "-m", "az_engine", protocol, "--weights-file", "uniform")
+    command: tuple[str, ...] = (sys.executable, "-P", "-m", "az_engine", protocol, "--weights-file", "uniform")
     external = {"Threads": "1"} if protocol != "gtp" else {}
     if protocol != "gtp":
         yield _of("in this process", PlayerSpec("own", limit=_ONE_VISIT, net="uniform", options=external), game, games)
