@@ -11,8 +11,10 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import chess
+import chess.syzygy
 
 from ..engine.errors import AzError, IllegalMoveError, OptionError, PositionError
 from ..engine.games import get_game
@@ -66,6 +68,10 @@ class Arbiter(ABC):
     def at_limit(self, plies: int) -> Ending:
         """The ending of a game that is stopped after so many plies."""
         return Ending(0, f"stopped after {plies} plies", "maximum moves")
+
+    def known_result(self, tablebase: str) -> Ending | None:
+        """The ending of a position whose result a tablebase in that folder knows. Errors: OptionError."""
+        raise OptionError(f"there are no tablebases of this game; leave {tablebase!r} out")
 
     def agreed(self, counts: Sequence[float | None]) -> Ending | None:
         """The ending of a counted game by what both players count, first player's points less the second's.
@@ -125,6 +131,31 @@ class ChessArbiter(Arbiter):
         if board.is_fifty_moves():
             return Ending(0, "fifty moves")
         return None
+
+    def known_result(self, tablebase: str) -> Ending | None:
+        """See Arbiter. Syzygy files; a win that the fifty moves spoil is a draw."""
+        board = self._board
+        tables = _syzygy(tablebase)
+        if board.castling_rights or board.halfmove_clock or chess.popcount(board.occupied) > chess.syzygy.TBPIECES:
+            return None
+        wdl = tables.get_wdl(board)
+        if wdl is None:
+            return None
+        if abs(wdl) < 2:
+            return Ending(0, "tablebase")
+        return self.won_by(self.turn if wdl > 0 else 1 - self.turn, "tablebase")
+
+
+@cache
+def _syzygy(folder: str) -> chess.syzygy.Tablebase:
+    """The tablebases of a folder. Errors: OptionError when it holds none."""
+    try:
+        tables = chess.syzygy.open_tablebase(folder, load_dtz=False)
+    except OSError as error:
+        raise OptionError(f"the tablebase folder {folder!r} cannot be read: {error.strerror}") from None
+    if not tables.wdl:
+        raise OptionError(f"{folder!r} holds no Syzygy tablebases (.rtbw files)")
+    return tables
 
 
 class ShogiArbiter(Arbiter):

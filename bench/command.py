@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..engine.games import game_names
-from . import latency, perft, rules, selfplay, speed
+from . import latency, overhead, perft, rules, selfplay, speed
 
 HELP = """\
 Measure this engine on this machine. Each figure is shown beside the limit or peer to compare it with, measured in the
@@ -32,6 +32,7 @@ _BENCHES = {
         latency.add_startup_arguments,
         latency.startup,
     ),
+    "match": ("what a match takes for a move beside the players", overhead.add_arguments, overhead.main),
     "memory": ("resident memory in minutes of go infinite", latency.add_memory_arguments, latency.memory),
 }
 

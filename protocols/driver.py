@@ -62,6 +62,7 @@ class EngineClient(ABC):
 
     has_byoyomi = False
     counts_nodes = True  # every engine can be told how many
+    lines_by_option = True  # the option MultiPV says how many lines it shows
     increment_first = False  # a move's increment is added before the move, not after it
 
     def __init__(
@@ -164,6 +165,13 @@ class EngineClient(ABC):
 
         Errors: EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved.
         """
+
+    def judge(self, root: str | None, moves: Sequence[str], limits: Limits, lines: int) -> Answer:
+        """What it thinks of a position, its ``lines`` best moves if it is told how many here. BLOCKS.
+
+        Errors: as :meth:`wait`.
+        """
+        return self.play(root, moves, limits)
 
     def game_over(self, result: str) -> None:  # noqa: B027 - most protocols have none
         """Tell it how the game ended for it, "win", "lose" or "draw", where the protocol has it. Returns at once."""

@@ -82,6 +82,7 @@ class GtpClient(EngineClient):
 
     has_byoyomi = True
     counts_nodes = False
+    lines_by_option = False
 
     _number = 0  # of the last command
     _held: tuple[str, list[str]] | None = None  # the position and the moves that its board shows
@@ -206,6 +207,19 @@ class GtpClient(EngineClient):
         self._held = root, []
 
     # ------------------------------------------------------------------ analysis
+
+    def judge(self, root: str | None, moves: Sequence[str], limits: Limits, lines: int) -> Answer:
+        """See EngineClient; it analyses until the moves it shows have that many visits, so the last report has more."""
+        self._check_idle()
+        root = root or EMPTY_BOARD
+        mover = (root.split()[1] == "w") ^ (len(moves) % 2)
+        self._colour = "bw"[mover]
+        self._show(root, moves)
+        words = f"{_OFTEN} maxmoves {lines} ownership true" if "kata-analyze" in self.offered else f"{_OFTEN}"
+        began = self._pipes.seconds
+        report = self._last_report(self._analyse(limits.nodes or 1, words, self._allowed(limits, mover)))
+        best = report.lines[0].pv[0] if report.lines else None
+        return Answer(best, None, report.lines, self._pipes.seconds - began, ownership=report.ownership)
 
     def _analyse(self, visits: int, words: str, seconds: float) -> list[str]:
         """The lines of an analysis of its board that goes on to so many visits. BLOCKS.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,6 @@ import pytest
 from az_engine.bench.arbiter import GoArbiter, go_start, new_arbiter
 from az_engine.bench.books import BOOKS
 from az_engine.bench.books_go import KOMI
-from az_engine.bench.match import Match
 from az_engine.bench.openings import Opening, choose_openings
 from az_engine.bench.players import PlayerSpec
 from az_engine.cli import main
@@ -21,6 +19,7 @@ from az_engine.engine.errors import IllegalMoveError, PositionError
 from az_engine.engine.games import get_game
 from az_engine.engine.record import read_games
 
+from .events import Match
 from .test_players import SCRIPTED, scripted
 
 START = go_start(5, 2.5)
@@ -28,11 +27,7 @@ WALL = ("C1", "D1", "C2", "D2", "C3", "D3", "C4", "D4", "C5", "D5")  # black has
 
 
 def play(a: PlayerSpec, b: PlayerSpec, root: str = START, games: int = 1, directory: Path | None = None) -> Match:
-    match = Match(
-        "go5", (replace(a, name="a"), replace(b, name="b")), [Opening("test", root)] * games, games, directory=directory
-    )
-    match.run()
-    return match
+    return Match("go5", (a, b), [Opening("test", root)] * games, games, directory)
 
 
 def player(*more: str) -> PlayerSpec:
@@ -82,7 +77,6 @@ def test_suicide_and_superko_are_illegal_here() -> None:
 
 def test_a_game_that_is_too_long_is_counted() -> None:
     match = Match("go5", (player(), player()), [Opening("test", START)], 1, max_plies=4)
-    match.run()
     ending = match.finished[0].ending
     assert (ending.result, ending.margin, ending.reason) == (-1, -2.5, "maximum moves")
 
