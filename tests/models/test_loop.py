@@ -71,7 +71,7 @@ def train(folder: Path, run: RunConfig, hooks: Hooks | None = None) -> Loop:
 
 def stored(folder: Path) -> list[GameRecord]:
     """Every game record in the run's shards, as often as it is there."""
-    payloads = [p for path in sorted((folder / "games").iterdir()) for p in FrameReader(path).read()]
+    payloads = [p for path in sorted((folder / "games").glob("*.games")) for p in FrameReader(path).read()]
     return [GameRecord.from_bytes(p) for p in payloads if p[:1] == b"\x01"]
 
 
