@@ -24,6 +24,7 @@ from ..engine.errors import AzError, DataError, NetError
 from . import checkpoint
 from .checkpoint import Checkpoint
 from .dataset import Batch, Positions
+from .examples import write_examples
 from .ladder import Ladder, raw, searching
 from .learner import Learner
 from .log import Log
@@ -239,6 +240,9 @@ class Loop:
             self.status.held_out = asdict(measured)
             self._log_row({"heldout": asdict(measured)})
         self._log_row({"selfplay": self._figures()})
+        self._patiently(
+            lambda: write_examples(self.game, self.recent, self.folder.examples, self.learner.step), "games to look at"
+        )
 
     def _figures(self) -> dict[str, Any]:
         """What the newest games say."""

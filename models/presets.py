@@ -82,7 +82,12 @@ def small(game: Game) -> Values:
             "ema": 0.99,
             "precision": "fp32",
         },
-        "selfplay": {"visits": 64, "games": 32, "temperature_moves": max(4, min(30, points // 4))},
+        "selfplay": {
+            "visits": 64,
+            "games": 32,
+            "temperature_moves": max(4, min(30, points // 4)),
+            "noise_alpha": round(10 / game.branching, 2),  # as the papers' alphas, for small boards, too
+        },
         "window": {"games": 50_000, "start": 1000, "memory_mib": 1024, "held_out_every": 50},
         "loop": {"steps": 10_000, "checkpoint_steps": 200, "reuse": 4.0, "first_positions": 4000},
         "gate": {"visits": 64},

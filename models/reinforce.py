@@ -210,8 +210,13 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
                     view.show(status)
 
             def on_row(row: dict[str, Any]) -> None:
+                nonlocal events
                 if events is not None:
-                    events.write_row(row)
+                    try:
+                        events.write_row(row)
+                    except OSError as error:
+                        view.say(f"{events.path} cannot be written ({error.strerror}): no more is written there")
+                        events = None
 
             hooks = Hooks(on_status, view.say, on_row, lambda: bool(stopped), command)
             loop = Loop(folder, run, hooks)
@@ -236,6 +241,10 @@ def finish(loop: Loop, console: Console) -> None:
     console.print(
         f"the last net: {folder.net(folder.net_steps[-1])} (WeightsFile of any engine command)", soft_wrap=True
     )
+    if folder.net_steps[-1] not in loop.ladder.rated:
+        console.print(
+            f"it is not rated: its games would take more than ladder.share = {loop.run.ladder.share:.0%} of the run"
+        )
     for name, (elo, low, high) in loop.status.elo.items():
         console.print(f"{name}: {elo:+.0f} Elo above random moves, 95 % [{low:+.0f}, {high:+.0f}]")
     console.print(f"az-engine plot {folder.folder} draws the curves")

@@ -5,6 +5,7 @@ lock                     held by the one learner
 checkpoints/             tensors, optimiser, random state (see checkpoint)
 nets/net_00001000.onnx   published nets; current.json says which one generates the games
 games/0001-00000.games   the games of worker 1 (see replay)
+examples/                some of the newest games at each checkpoint, for people
 workers/0001.json        what worker 1 is doing; 0001.lock is held by it, 0001.log is what it said
 log.jsonl, ladder.jsonl  metrics; games of the rating
 pause                    while it is young: workers wait for the learner
@@ -46,6 +47,7 @@ class RunFolder:
         self.nets = folder / "nets"
         self.workers = folder / "workers"
         self.checkpoints = folder / "checkpoints"
+        self.examples = folder / "examples"
         self.log = folder / "log.jsonl"
         self.ladder = folder / "ladder.jsonl"
         self._current = self.nets / "current.json"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..engine.errors import DataError
+from .patience import RETRY_SECONDS
 from .rundir import Beat, RunFolder
 
 CHECK_SECONDS = 1.0
@@ -26,7 +27,7 @@ class _Child:
     number: int
     process: subprocess.Popen[bytes] | None = None
     started: float = 0.0
-    beats: int = -1  # count of its newest message
+    beat: tuple[int, int] = (-1, 0)  # count of its newest message, and when the file was touched
     seen: float = 0.0  # when that came
     failures: int = 0
     wait_until: float = 0.0
@@ -113,7 +114,7 @@ class Supervisor:
                 start_new_session=True,  # Ctrl-C reaches the learner, which then ends its workers
             )
         child.started = child.seen = time.monotonic()
-        child.beats = -1
+        child.beat = (-1, 0)
         child.pids.append(child.process.pid)
 
     def _watch(self) -> None:
@@ -125,15 +126,22 @@ class Supervisor:
         now = time.monotonic()
         if child.process is None:
             if now >= child.wait_until and not self._stopping.is_set():
-                self._start(child)
+                try:
+                    self._start(child)
+                except OSError as error:
+                    child.wait_until = now + RETRY_SECONDS
+                    self.say(f"worker {child.number} cannot be started ({error.strerror})")
             return
         status = child.process.poll()
         if status is not None:
             self._ended(child, status, now)
             return
-        beat = Beat.read(self.folder.workers / f"{child.number:04d}.json")
-        if beat is not None and beat.pid == child.process.pid and beat.count != child.beats:
-            child.beats, child.seen = beat.count, now
+        path = self.folder.workers / f"{child.number:04d}.json"
+        beat = Beat.read(path)
+        if beat is not None and (seen := (beat.count, path.stat().st_mtime_ns)) != child.beat:
+            child.beat = seen
+            if beat.pid == child.process.pid:
+                child.seen = now
         if now - child.seen > self.hang_seconds:
             self.say(f"worker {child.number} has shown no progress for {now - child.seen:.0f} s: killed, started again")
             child.process.send_signal(signal.SIGKILL)  # works on a stopped process, too

@@ -51,7 +51,8 @@ class EventWriter:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{os.getpid()}"
-        self._file = (folder / name).open("ab")
+        self.path = folder / name
+        self._file = self.path.open("ab")
         self._write(struct.pack("<Bd", 1 << 3 | 1, time.time()) + _field(3, b"brain.Event:2"))
 
     def write_row(self, row: dict[str, Any]) -> None:

@@ -141,7 +141,7 @@ class Worker:
         self._patiently(lambda: self.writer.write(record), "a finished game")
 
     def tell(self, state: str, *, at_once: bool = False) -> None:
-        """Say that this worker is alive, at most every BEAT_SECONDS; a full disk does not matter here."""
+        """Say that this worker is alive, at most every BEAT_SECONDS."""
         now = time.monotonic()
         if not at_once and now - self._beaten < BEAT_SECONDS and state == self.beat.state:
             return
@@ -150,10 +150,11 @@ class Worker:
         beat.state, beat.net, beat.count = state, self.current.step, beat.count + 1
         beat.simulations, beat.evaluations = self.play.simulations, self.play.evaluations
         beat.batches, beat.rows = self.play.batches, self.play.batches * self.run.selfplay.games
+        path = self.folder.workers / f"{self.number:04d}.json"
         try:
-            beat.write(self.folder.workers / f"{self.number:04d}.json")
-        except OSError as error:
-            self.say(f"the message of worker {self.number} cannot be written ({error.strerror})")
+            beat.write(path)
+        except OSError:  # a full disk: at least the old message is fresh
+            path.touch()
 
     def work(self) -> None:
         """Play until :attr:`stopping` or the run has finished."""

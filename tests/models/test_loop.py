@@ -18,11 +18,13 @@ import pytest
 
 import az_engine
 from az_engine.engine.contest import Player
-from az_engine.engine.errors import DataError, OptionError
-from az_engine.engine.evaluator import OnnxEvaluator
+from az_engine.engine.errors import DataError, NetError, OptionError
+from az_engine.engine.evaluator import OnnxEvaluator, load_evaluator
 from az_engine.engine.games import get_game, register_path
 from az_engine.engine.params import paper_params
+from az_engine.engine.record import read_games
 from az_engine.models import checkpoint, gate, patience, plot
+from az_engine.models.examples import write_examples
 from az_engine.models.files import RunLock
 from az_engine.models.frames import FrameReader
 from az_engine.models.log import read_log
@@ -34,6 +36,7 @@ from az_engine.models.runconfig import RunConfig, Values, merged
 from az_engine.models.rundir import Current, RunFolder
 from az_engine.models.status import Hooks
 
+from .games import random_game
 from .perfect import Perfect, never_loses
 
 GAMES = Path(__file__).parents[1] / "games"
@@ -71,7 +74,7 @@ def train(folder: Path, run: RunConfig, hooks: Hooks | None = None) -> Loop:
 
 def stored(folder: Path) -> list[GameRecord]:
     """Every game record in the run's shards, as often as it is there."""
-    payloads = [p for path in sorted((folder / "games").iterdir()) for p in FrameReader(path).read()]
+    payloads = [p for path in sorted((folder / "games").glob("*.games")) for p in FrameReader(path).read()]
     return [GameRecord.from_bytes(p) for p in payloads if p[:1] == b"\x01"]
 
 
@@ -122,6 +125,28 @@ def test_a_run_leaves_what_it_says(whole: Path) -> None:
     played = [r["selfplay"] for r in rows if "selfplay" in r]
     assert 5 <= played[-1]["length"] <= 9
     assert played[-1]["damaged_records"] == played[-1]["repeated_games"] == 0
+
+
+def test_the_folder_of_a_run_is_a_net(whole: Path, tmp_path: Path) -> None:
+    evaluator = load_evaluator(str(whole), GAME)
+    assert evaluator.info is not None
+    assert evaluator.info.step == 60
+    with pytest.raises(NetError, match="no folder of a self-play run"):
+        load_evaluator(str(tmp_path), GAME)
+
+
+@pytest.mark.parametrize("name", ["go5", "chess", "shogi"])
+def test_games_to_look_at(name: str, tmp_path: Path) -> None:
+    game = get_game(name)
+    played = [random_game(game, number, plies=40) for number in range(10)]
+    path = write_examples(game, played, tmp_path, 7)
+    assert path is not None
+    read = list(read_games(game, path))
+    assert [record.moves for record in read] == [
+        game.format_moves(game.initial()[0], record.moves.tolist()) for record in played[-8:]
+    ]
+    assert not any(record.fault for record in read)
+    assert write_examples(GAME, played, tmp_path, 7) is None
 
 
 def test_reuse_is_kept(whole: Path) -> None:
