@@ -28,6 +28,7 @@ COMMANDS = {
     "convert": ("az_engine.bench.convert", "game records from one format to another: PGN, CSA, KIF, position lines"),
     "label": ("az_engine.models.label", "make training data with any UCI or USI engine"),
     "train": ("az_engine.models.train", "train a net"),
+    "report": ("az_engine.models.report", "figures of the papers: search, scaling with time, architectures"),
     "plot": ("az_engine.models.plot", "draw the curves of a training run"),
 }
 
