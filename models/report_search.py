@@ -142,9 +142,9 @@ def _draw_tree(chart: Axes, snapshot: Snapshot) -> None:
         if state.parent >= 0:
             above = spots[state.parent]
             chart.plot([above[0], x], [above[1], y], color="0.7", linewidth=1, zorder=1)
-            chart.text(
-                (above[0] + x) / 2, (above[1] + y) / 2, state.move, fontsize=7, ha="center", va="center", zorder=4
-            )
+            middle = (above[0] + x) / 2, (above[1] + y) / 2
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
+            chart.text(*middle, state.move, fontsize=7, ha="center", va="center", zorder=4, bbox=box)
         border = max(_THICKEST * state.share, 0.4)
         colour = _COLOURS[state.depth % 2]
         chart.scatter([x], [y], s=520, facecolor="white", edgecolor=colour, linewidth=border, zorder=2)
