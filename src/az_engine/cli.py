@@ -29,6 +29,7 @@ COMMANDS = {
     "label": ("az_engine.models.label", "make training data with any UCI or USI engine"),
     "train": ("az_engine.models.train", "train a net: from games against itself, or on labelled positions"),
     "selfplay": ("az_engine.models.worker", "play games for a training run, beside the processes that train starts"),
+    "report": ("az_engine.models.report", "figures of the papers: search, scaling with time, architectures"),
     "plot": ("az_engine.models.plot", "draw the curves of a training run"),
 }
 
