@@ -147,7 +147,8 @@ class Loop:
             self._take(self.worker.advance())
             self.worker.tell("playing")
         else:
-            self._take(self.replay.read())
+            for records in self.replay.read():
+                self._take(records)
         self._tick()
 
     def _take(self, records: list[GameRecord]) -> None:
@@ -299,11 +300,11 @@ class Loop:
             self.hooks.on_event(f"going on from step {saved.step:,}")
         self.ladder.forget_after(self.learner.step)
         self._before, self._progress_before = self.learner.seconds, self.learner.progress
-        records = self.replay.read()
-        if self.run.machine.workers == 0:  # this process plays its games after the checkpoint again, and the same
-            own = [r for r in records if r.id >> WORKER_SHIFT == 0]
-            records = [*(r for r in records if r.id >> WORKER_SHIFT), *own[:own_games]]
-        self._take(records)
+        for records in self.replay.read():
+            if self.run.machine.workers == 0:  # this process plays its games after the checkpoint again, and the same
+                own = [r for r in records if r.id >> WORKER_SHIFT == 0]
+                records = [*(r for r in records if r.id >> WORKER_SHIFT), *own[: own_games - self.own_games]]  # noqa: PLW2901
+            self._take(records)
         if self.replay.damaged:
             self.hooks.on_event(f"{self.replay.damaged} damaged places in the game records were skipped")
         return saved

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -215,15 +217,21 @@ class ReplayFolder:
         """Games handed out so far."""
         return len(self._seen)
 
-    def read(self) -> list[GameRecord]:
-        """The games that are new since the last call, those of older nets first. Errors: DataError."""
-        records = []
-        for path in sorted(self.folder.glob("????-?????.games")):
-            reader = self._readers.setdefault(path, GameReader(path, self._title))
-            for record in reader.read():
-                if record.id in self._seen:
-                    self.repeated += 1
-                else:
-                    self._seen.add(record.id)
-                    records.append(record)
-        return sorted(records, key=lambda r: r.nets[1])
+    def read(self) -> Iterator[list[GameRecord]]:
+        """The games that are new since the last call, in parts: no more at a time than a shard of each worker holds.
+
+        Older shards come first, and in a part the games of older nets. Errors: DataError.
+        """
+        paths = sorted(self.folder.glob("????-?????.games"), key=lambda path: (path.stem[5:], path.stem))
+        for _, together in groupby(paths, key=lambda path: path.stem[5:]):
+            records = []
+            for path in together:
+                reader = self._readers.setdefault(path, GameReader(path, self._title))
+                for record in reader.read():
+                    if record.id in self._seen:
+                        self.repeated += 1
+                    else:
+                        self._seen.add(record.id)
+                        records.append(record)
+            if records:
+                yield sorted(records, key=lambda r: r.nets[1])

@@ -25,6 +25,7 @@ from az_engine.models.status import Hooks
 
 from .test_loop import alive, begin, command, config, environment, games_of, stored, tensors, train
 
+STEPS = 2000  # of the run alone
 LEARNER_SHARE = 0.4  # of the kills among several processes
 
 
@@ -37,14 +38,17 @@ def start(words: list[str]) -> subprocess.Popen[bytes]:
 
 
 def alone(folder: Path, kills: int, rng: random.Random) -> None:
-    """One process, killed ``kills`` times, against one that was not; most kills come before anything new is saved."""
-    run = config(loop={"steps": 400})
+    """One process, killed ``kills`` times, against one that was not."""
+    run = config(loop={"steps": STEPS})
     train(folder / "whole", run)
     begin(folder / "killed", run)
     for kill in range(kills):
-        process = start(command(folder / "killed"))
+        process, begun = start(command(folder / "killed")), time.time()
+        message = folder / "killed/workers/0000.json"
+        while process.poll() is None and not (message.exists() and message.stat().st_mtime > begun):
+            time.sleep(0.05)  # until it plays
         try:
-            process.wait(rng.uniform(0.5, 14.0))
+            process.wait(rng.uniform(0.0, 4.0))
             break
         except subprocess.TimeoutExpired:
             process.kill()
@@ -53,7 +57,7 @@ def alone(folder: Path, kills: int, rng: random.Random) -> None:
             report(f"alone, kill {kill + 1}: checkpoints {steps}, {len(stored(folder / 'killed'))} games")
     if process.returncode != 0 and start(command(folder / "killed")).wait() != 0:
         raise SystemExit("the killed run does not end")
-    for name, of in (("weights", lambda f: tensors(f, 400)), ("games", games_of)):
+    for name, of in (("weights", lambda f: tensors(f, STEPS)), ("games", games_of)):
         if of(folder / "whole") != of(folder / "killed"):
             raise SystemExit(f"{name} differ")
     report("alone: the same bytes")
@@ -61,7 +65,7 @@ def alone(folder: Path, kills: int, rng: random.Random) -> None:
 
 def together(folder: Path, kills: int, rng: random.Random) -> None:
     """A learner with two workers and one started separately."""
-    begin(folder, config(machine={"workers": 2}, loop={"steps": 1_000_000}))
+    begin(folder, config(machine={"workers": 2}, loop={"steps": 1_000_000, "least_reuse": 4.0}))
     journal: dict[int, bytes] = {}
     by_hand = [sys.executable, "-m", "az_engine", "selfplay", str(folder), "--number", "9"]
     learner, worker = start(command(folder)), start(by_hand)
@@ -107,7 +111,7 @@ def together(folder: Path, kills: int, rng: random.Random) -> None:
                 process.wait()
     rows = read_log(folder / "log.jsonl")
     again = Loop(folder, config(machine={"workers": 2}), Hooks())
-    read = [record.id for record in again.replay.read()]
+    read = [record.id for part in again.replay.read() for record in part]
     if sorted(read) != sorted({*read, *journal}):
         raise SystemExit("the learner does not read every game")
     report(
