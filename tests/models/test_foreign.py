@@ -6,10 +6,12 @@ import gzip
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from az_engine.cli import main
@@ -33,7 +35,7 @@ CHESS, SHOGI = get_game("chess"), get_game("shogi")
 def dlshogi_net(constants: int = 57) -> onnx.ModelProto:
     """A net of dlshogi's shape: a matrix each on the means of the planes."""
     rng = np.random.default_rng(2)
-    weights = {
+    weights: dict[str, NDArray[Any]] = {
         "axes": np.array([2, 3], np.int64),
         "policy_weight": rng.standard_normal((62 + constants, 2187)).astype(np.float32),
         "value_weight": rng.standard_normal((62 + constants, 1)).astype(np.float32),

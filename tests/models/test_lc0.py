@@ -263,7 +263,8 @@ needs_nets = pytest.mark.skipif(
 def vector_planes() -> NDArray[np.uint8]:
     """Planes u1[N, 112, 8, 8] as Lc0 made them."""
     squares = (VECTORS["mask"][:, :, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
-    return (squares * VECTORS["val"][:, :, None]).astype(np.uint8).reshape(-1, 112, 8, 8)
+    planes: NDArray[np.uint8] = (squares * VECTORS["val"][:, :, None]).astype(np.uint8)
+    return planes.reshape(-1, 112, 8, 8)
 
 
 def probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:
