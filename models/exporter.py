@@ -16,7 +16,6 @@ from .dlshogi import to_dlshogi
 from .foreign import Converted, convert_file
 from .importer import own_games
 from .lc0_export import to_lc0
-from .quantise import expected_value
 
 HELP = """\
 Hand a net to another program. It must have been trained with that program's planes and be the fp32 file:
@@ -58,6 +57,8 @@ def main(args: argparse.Namespace) -> int:
 
 def compared(content: bytes, info: NetInfo, again: Converted) -> str:
     """One line: how far the file, read back, is from the net."""
+    from .quantise import expected_value  # brings onnx
+
     game = get_game(info.game).using(info.encoder)
     ours, theirs = raw_session(content), raw_session(again.model)
     planes = own_games(game, ours, info, _POSITIONS, 0).planes
