@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from .clock import Stopwatch
 from .errors import NetError, OptionError
+from .foreign import native_net
 from .games.base import OWN_ENCODER, Game
 from .netfile import Outline, read_outline
 from .netinfo import NetInfo
@@ -324,9 +325,10 @@ def embedded_net(game: str) -> Path | None:
 def net_path(weights: str, game: Game) -> Path | None:
     """The file that a ``WeightsFile`` setting names: "" the embedded net, "uniform" none, else a path.
 
-    The path may be the folder of a self-play run, which stands for the net that plays there.
+    The path may be the folder of a self-play run, which stands for the net that plays there. A net of another program
+    is converted first, see :func:`foreign.native_net`; that blocks.
 
-    Errors: NetError when there is no embedded net.
+    Errors: NetError, also when there is no embedded net.
     """
     if weights == "uniform":
         return None
@@ -334,7 +336,7 @@ def net_path(weights: str, game: Game) -> Path | None:
         path = Path(weights)
         with contextlib.suppress(RuntimeError):  # "~" of an unknown user
             path = path.expanduser()
-        return net_of_run(path) if path.is_dir() else path
+        return net_of_run(path) if path.is_dir() else native_net(path)
     embedded = embedded_net(game.name)
     if embedded is None:
         raise NetError(f"there is no net for {game.name} inside this package; set WeightsFile to a net or to 'uniform'")

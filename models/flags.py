@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from ..engine.games import game_names
+from ..engine.games.base import OWN_ENCODER
 from . import reinforce
 from .settings import Intervals, Kind, LearnerConfig, PolicyHead, Schedule, ValueHead
 from .shards import TargetOptions
@@ -31,6 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(.pgn, .csa, .kif ...)",
     )
     add("--game", default="chess", choices=game_names(), help="the game")
+    add(
+        "--planes",
+        default=OWN_ENCODER,
+        metavar="NAME",
+        help="whose planes and actions the net knows: lc0 (chess), dlshogi or dlshogi-119 (shogi), so that az-engine "
+        "export can hand it to those programs; with --supervised",
+    )
     add(
         "--size",
         type=_sizes,

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from ..engine.errors import DataError, NetError, OptionError
 from ..engine.files import write_atomically
 from ..engine.games import get_game
-from ..engine.games.base import Game
+from ..engine.games.base import OWN_ENCODER, Game
 from ..engine.record import is_record
 from . import flags, reinforce
 from .dataset import Dataset, Mixture, Positions
@@ -26,7 +26,7 @@ from .files import RunLock
 from .formats import shards_of
 from .log import read_config
 from .records import read_files
-from .settings import Intervals, LearnerConfig, Length, NetConfig, paper
+from .settings import HISTORY, Intervals, LearnerConfig, Length, NetConfig, paper
 from .shards import TargetOptions
 
 if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does without
@@ -62,7 +62,7 @@ def main(args: argparse.Namespace) -> int:
     torch.set_num_threads(args.threads)
     console = Console(stderr=True)
     game = get_game(args.game)
-    games = [game.sized(size) for size in args.size] or [game]
+    games = [each.using(args.planes) for each in [game.sized(size) for size in args.size] or [game]]
     game = games[0]
     config = LearnerConfig(**{f.name: getattr(args, f.name) for f in fields(LearnerConfig)})
     net = net_config(args, game)
@@ -99,6 +99,8 @@ def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
         return paper(game, args.paper - 1)
     if args.also_plays and args.policy_head != "pooled":
         raise OptionError("--also-plays is for nets that fit every board (--policy-head pooled)")
+    if game.encoder != OWN_ENCODER and args.history != HISTORY:
+        raise OptionError(f"the planes of {game.encoder} are taken whole; leave --history out")
     names = {f.name for f in fields(NetConfig)} - {"planes", "actions"}
     return NetConfig(game.planes, game.num_actions, **{name: getattr(args, name) for name in names})
 
