@@ -99,8 +99,11 @@ def test_clocks(tmp_path: Path) -> None:
     match = play(quick, slow)
     assert dict(match.faults(1)) == {"time loss": 1}
     heard = log.read_text().splitlines()
-    assert "time_settings 60 1 1" in heard
     assert heard[heard.index("time_settings 60 1 1") + 1] == "time_left b 60 0"
+    log.unlink()
+    play(scripted("gtp", *WALL, "pass", options={"Log": str(log)}, movetime_ms=5000), slow)
+    assert "time_settings 0 5 1" in log.read_text().splitlines()
+    assert "3600" not in log.read_text()  # the hour of a player without a clock is for the other protocols
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
