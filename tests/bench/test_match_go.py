@@ -88,6 +88,7 @@ def test_records_are_read_again(tmp_path: Path) -> None:
     assert [record.result for record in records] == [1, 1]
     text = (tmp_path / "games.sgf").read_text()
     assert text.count("RE[B+2.5]") == 2
+    assert text.count(" s]") >= 20  # times
     assert "SZ[5]" in text
     assert "KM[2.5]" in text
 
