@@ -23,7 +23,7 @@ from ..engine.errors import DataError, OptionError
 from ..engine.files import write_atomically
 from ..engine.games import get_game
 from ..engine.record import format_games
-from .game import Abandoned, FaultKind, Game, Pairing, Seats, Terms, play_game
+from .game import Abandoned, Game, Pairing, Seats, Terms, play_game
 from .openings import Opening
 
 JOURNAL, SETTINGS = "games.jsonl", "event.json"
@@ -111,13 +111,20 @@ class Journal:
             write_atomically(self._folder / self._single.name.lower() / name, self._single.encode(text, name))
 
     def add(self, game: Game) -> None:
-        """Keep one game more; it is on the disk afterwards."""
-        self._file.write(json.dumps(game.to_json(), ensure_ascii=False).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        with self._records.open("a", encoding="utf-8") as file:
-            file.write((self._form.between or "") * bool(self.games) + format_games([game.record], self._form))
-        self._write_single(game)
+        """Keep one game more; it is on the disk afterwards. Errors: DataError when the disk is full or gone."""
+        line = json.dumps(game.to_json(), ensure_ascii=False).encode() + b"\n"
+        text = (self._form.between or "") * bool(self.games) + format_games([game.record], self._form)
+        try:
+            self._file.write(line)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            with self._records.open("a", encoding="utf-8") as file:
+                file.write(text)
+            self._write_single(game)
+        except OSError as error:
+            raise DataError(
+                f"a game cannot be kept in {self._folder} ({error.strerror}); make room and give the command again"
+            ) from error
         self.games.append(game)
 
     def close(self) -> None:
@@ -179,16 +186,14 @@ class Event:
     ) -> None:
         """Play what is missing, ``concurrency`` games at a time, until ``decided``. BLOCKS.
 
-        seats: players that are running already, for the first worker.
-
-        Errors: AzError when a player does not start; a KeyboardInterrupt leaves the finished games.
+        seats: players that are running already, for the first worker. Errors: AzError when a player does not start; a
+        KeyboardInterrupt leaves the finished games.
         """
         waiting: queue.SimpleQueue[Pairing] = queue.SimpleQueue()
         for pairing in self.missing:
             waiting.put(pairing)
         lock, stop = threading.Lock(), threading.Event()
         errors: list[BaseException] = []
-
         ready = [] if seats is None else [seats]
 
         def work() -> None:
@@ -225,10 +230,6 @@ class Event:
             raise
         if errors:
             raise errors[0]
-
-    def faults(self, player: int) -> Counter[FaultKind]:
-        """How often a player lost by itself, by kind."""
-        return Counter(game.fault for game in self.finished if game.fault is not None and game.at_fault == player)
 
 
 def repeated(games: Iterable[Game]) -> int:

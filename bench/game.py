@@ -194,6 +194,7 @@ class Clocks:
     limits: tuple[MoveLimit, MoveLimit]
     margin_ms: float
     increment_first: bool
+    both_told: bool = True  # a player hears the other's clock, too
     left: list[float] = field(default_factory=list)  # ms
     worst_overstep_ms: float = 0.0
 
@@ -202,9 +203,9 @@ class Clocks:
         self.left = [float(limit.base_ms or 0) + ms for limit, ms in zip(self.limits, early, strict=True)]
 
     def wanted(self, mover: int, nodes: int | None) -> Limits:
-        """What the player to move is told: its own limit, and both clocks when one of the players has one."""
+        """What the player to move is told: its own limit, and, where both are told, the clocks if there is one."""
         own = self.limits[mover]
-        if all(limit.base_ms is None for limit in self.limits):
+        if own.base_ms is None and (self.limits[1 - mover].base_ms is None or not self.both_told):
             return Limits(nodes=nodes, depth=own.depth, movetime=own.movetime_ms)
         clocks = zip(self.left, self.limits, strict=True)
         first, second = (round(ms) if limit.base_ms is not None else _HOUR_MS for ms, limit in clocks)
@@ -253,7 +254,7 @@ class _Table:
         self._comments = [""] * (len(self._moves) + 1)
         client = client_of(terms.protocol)
         limits = (self._specs[0].limit, self._specs[1].limit)
-        self._clocks = Clocks(limits, terms.margin_ms, client.increment_first)
+        self._clocks = Clocks(limits, terms.margin_ms, client.increment_first, client.tells_both_clocks)
         self._counts_nodes = client.counts_nodes
         self._referee = Referee(terms.adjudication)
         self._longest = terms.max_plies or self._arbiter.max_plies

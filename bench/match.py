@@ -63,7 +63,8 @@ examples:
   az-engine match -A new.onnx -B old.onnx -C raw:new.onnx --visits 100 --games 200 --out runs/three
   az-engine match -A new.onnx -B default --visits 100 --games 4000 --sprt 0,20 --concurrency 2
   az-engine match --game shogi -A default -B "cmd=fairy-stockfish" --games 20 --byoyomi 1000 --out runs/shogi
-  az-engine match --game go -A "default movetime=1000" -B "cmd='gnugo --mode gtp --chinese-rules'" --games 40"""
+  az-engine match --game go -A "default movetime=1000" --games 40 \\
+      -B "cmd='gnugo --mode gtp --chinese-rules --positional-superko'\""""
 
 _LETTERS = "ABCDEFGH"
 
@@ -75,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-A", metavar="SPEC", default="default", help="the first player (default: %(default)s)")
     add("-B", metavar="SPEC", required=True, help="the second player")
     for letter in _LETTERS[2:]:
-        add(f"-{letter}", metavar="SPEC", help="one player more" if letter == "C" else argparse.SUPPRESS)
+        add(f"-{letter}", metavar="SPEC", help="one more; so do -D to -H" if letter == "C" else argparse.SUPPRESS)
     add("--gauntlet", action="store_true", help="A against each of the others; else all against all")
     add("--games", type=int, default=100, metavar="N", help="games of each pair of players (default: %(default)s)")
     limits = parser.add_argument_group("limits of a move, for each player that has none in its SPEC")
@@ -133,6 +134,8 @@ def main(args: argparse.Namespace) -> int:
         write_atomically(args.out / "result.json", (json.dumps(summary, indent=2) + "\n").encode())
     if summary["duplicates"]:
         print(f"{summary['duplicates']} games repeat others move for move; take more openings", file=sys.stderr)
+    if interrupted and args.out is not None:
+        print("stopped; give the same command to go on", file=sys.stderr)
     if args.json:
         print(json.dumps(summary))
     else:

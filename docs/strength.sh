@@ -10,7 +10,7 @@ GAMES=${GAMES:-100}
 OUT=${OUT:-runs/strength}
 STOCKFISH=${STOCKFISH:-stockfish}
 FAIRY=${FAIRY:-fairy-stockfish}
-GNUGO=${GNUGO:-gnugo --mode gtp --chinese-rules --level 10}
+GNUGO=${GNUGO:-gnugo --mode gtp --chinese-rules --positional-superko --level 10}
 OURS="option.Threads=1"
 
 match() { # NAME ARGUMENTS...

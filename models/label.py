@@ -115,6 +115,8 @@ def main(args: argparse.Namespace) -> int:
     form = labels_of(game)
     if not 0 <= args.multipv <= form.lines:
         raise OptionError(f"--multipv is {args.multipv}; a record holds 1 to {form.lines} moves")
+    if max(args.openings) > form.longest_opening:
+        raise OptionError(f"--openings: a record holds an opening of {form.longest_opening} moves at most")
     if min(args.nodes, args.games, args.processes, args.shard_positions) < 1:
         raise OptionError("--nodes, --games, --processes and --shard-positions must be at least 1")
     recipe = Recipe(

@@ -27,6 +27,7 @@ SCALE = 500.0  # of win chances as centipawns, where moves are drawn
 _DECIDED = 1950  # centipawns: a win chance of 98 %
 _REASONS: dict[Ended, int] = {"rules": 1, "adjudicated": ADJUDICATED, "max plies": 3}
 _ONE = 65535
+_OPENING = 16  # moves
 
 
 def _dtype(points: int, *, owners: bool) -> np.dtype[np.void]:
@@ -50,7 +51,7 @@ def _dtype(points: int, *, owners: bool) -> np.dtype[np.void]:
             ("dead", "u1"),
             ("game", "<u4"),
             ("nopen", "u1"),
-            ("open", move, (16,)),
+            ("open", move, (_OPENING,)),
             ("komi", "<f4"),
             ("reason", "u1"),
             ("tt", "<f4"),
@@ -141,6 +142,7 @@ def labels(size: int) -> LabelFormat:
         record_of,
         code_of,
         start=go_start(size, rules=RULES),
+        longest_opening=_OPENING,
         never_blind=("pass",),
         finish=finish,
     )

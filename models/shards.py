@@ -222,6 +222,7 @@ class LabelFormat:
     record: Callable[[Game, State, Teaching], Records]  # Record[1] of a line's last position; played, z, game unset
     code: Callable[[State, int], int]  # a move in State[] as records write it
     start: str | None = None  # the position that games begin from; None: the game's own
+    longest_opening: int = 1000  # moves that a record can hold before the first one
     never_blind: tuple[str, ...] = ()  # moves that are not drawn blindly
     # the records of a game: its line, the moves before the first record, the records, how it ended; z is set by then
     finish: Callable[[Game, State, tuple[int, ...], Records, Ended], Records] = _as_they_are

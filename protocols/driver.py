@@ -62,6 +62,7 @@ class EngineClient(ABC):
 
     has_byoyomi = False
     counts_nodes = True  # every engine can be told how many
+    tells_both_clocks = True  # it hears the opponent's clock, too
     lines_by_option = True  # the option MultiPV says how many lines it shows
     increment_first = False  # a move's increment is added before the move, not after it
 

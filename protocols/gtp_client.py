@@ -82,6 +82,7 @@ class GtpClient(EngineClient):
 
     has_byoyomi = True
     counts_nodes = False
+    tells_both_clocks = False
     lines_by_option = False
 
     _number = 0  # of the last command

@@ -52,7 +52,7 @@ class EnginePipes:
         self.name = words[0] if words else ""
         self._epoch = Stopwatch()
         self._written = 0  # lines so far ...
-        self._answered = 0  # ... up to the last question
+        self._before = 0  # ... up to the last question
         self._flooded = False
         self._lines: queue.SimpleQueue[tuple[str | None, float]] = queue.SimpleQueue()  # line, when it came
         self._complaints: deque[str] = deque(maxlen=5)  # the end of stderr
@@ -90,7 +90,7 @@ class EnginePipes:
     def send(self, line: str) -> None:
         """Write a line. Errors: EngineDied."""
         stream = self._process.stdin
-        self._answered = self._written
+        self._before = self._written
         try:
             if stream is None or stream.closed:
                 raise BrokenPipeError
@@ -160,15 +160,13 @@ class EnginePipes:
 
     def _stalled(self, wanted: str) -> EngineStalled | EngineFlooded:
         self.kill()
-        if self._written - self._answered > FLOOD:
+        if self._written - self._before > FLOOD:
             return self._flood()
         return EngineStalled(f"{self.name} did not answer in time (waiting for {wanted}); it was killed")
 
     def _flood(self) -> EngineFlooded:
         self.kill()
-        return EngineFlooded(
-            f"{self.name} writes without end ({self._written - self._answered:,} lines); it was killed"
-        )
+        return EngineFlooded(f"{self.name} writes without end ({self._written - self._before:,} lines); it was killed")
 
     def _died(self) -> EngineDied | EngineFlooded:
         if self._flooded:

@@ -10,10 +10,10 @@ from typing import Any
 
 from az_engine.bench.elo import MatchScore
 from az_engine.bench.event import Event, Journal, pairs_of, schedule
-from az_engine.bench.game import FaultKind, Game, Terms
+from az_engine.bench.game import Game, Terms
 from az_engine.bench.openings import Opening
 from az_engine.bench.players import PlayerSpec
-from az_engine.bench.standings import score_between
+from az_engine.bench.standings import faults_of, score_between
 
 
 class Match:
@@ -45,5 +45,5 @@ class Match:
     def score(self) -> MatchScore:
         return score_between(self.finished, 0, 1)
 
-    def faults(self, player: int) -> Counter[FaultKind]:
-        return self.event.faults(player)
+    def faults(self, player: int) -> Counter[str]:
+        return faults_of(self.finished, player)

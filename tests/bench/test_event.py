@@ -123,6 +123,23 @@ def test_going_on_after_kills(tmp_path: Path) -> None:
     assert sum(json.loads(done.stdout)[key] for key in ("wins", "draws", "losses")) == games
 
 
+def test_an_interruption_is_no_loss(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "az_engine", "match", "-A", f"{ENGINE} name=X", "-B", f"{ENGINE} name=Y"]
+    command += ["--games", "1000", "--openings", "random:2", "--max-plies", "30", "--out", str(tmp_path), "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / JOURNAL).exists() or (tmp_path / JOURNAL).read_bytes().count(b"\n") < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    said, complaints = process.communicate(timeout=60)
+    assert process.returncode == 130
+    result = json.loads(said)
+    games = (tmp_path / JOURNAL).read_bytes().count(b"\n")
+    assert 2 <= result["wins"] + result["draws"] + result["losses"] == games < 1000
+    assert "give the same command to go on" in complaints
+
+
 def test_an_event_is_made_longer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["match", "-A", f"{ENGINE} name=X", "-B", f"{ENGINE} name=Y", "--openings", "random:4", "--json"]
     command += ["--max-plies", "10", "--out", str(tmp_path)]

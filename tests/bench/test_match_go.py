@@ -88,6 +88,7 @@ def test_records_are_read_again(tmp_path: Path) -> None:
     assert [record.result for record in records] == [1, 1]
     text = (tmp_path / "games.sgf").read_text()
     assert text.count("RE[B+2.5]") == 2
+    assert text.count(" s]") >= 20  # times
     assert "SZ[5]" in text
     assert "KM[2.5]" in text
 
@@ -99,8 +100,11 @@ def test_clocks(tmp_path: Path) -> None:
     match = play(quick, slow)
     assert dict(match.faults(1)) == {"time loss": 1}
     heard = log.read_text().splitlines()
-    assert "time_settings 60 1 1" in heard
     assert heard[heard.index("time_settings 60 1 1") + 1] == "time_left b 60 0"
+    log.unlink()
+    play(scripted("gtp", *WALL, "pass", options={"Log": str(log)}, movetime_ms=5000), slow)
+    assert "time_settings 0 5 1" in log.read_text().splitlines()
+    assert "3600" not in log.read_text()  # the hour of a player without a clock is for the other protocols
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -112,5 +112,7 @@ def test_engines_that_do_not_analyse(tmp_path: Path) -> None:
     command = [sys.executable, str(Path(__file__).parents[1] / "bench" / "scripted_engine.py"), "gtp", "pass"]
     with pytest.raises(EngineProcessError, match="does not analyse"):
         make(tmp_path, engine=command, games=1)
+    with pytest.raises(OptionError, match="16 moves at most"):
+        make(tmp_path, "--openings", "17", engine=FAKE)
     with pytest.raises(OptionError, match="2 to 19 lines"):
         make(tmp_path, engine=FAKE, size=25)

@@ -246,9 +246,11 @@ def _write_start(root: Any, start: State) -> None:
 def _write_moves(game: Any, root: Any, record: Record, turn: int) -> None:
     size = root.get_size()
     comments = record.comments or [""] * (len(record.moves) + 1)
+    times = record.times or [None] * len(record.moves)
     if comments[0]:
         root.set("C", comments[0])
-    for word, comment in zip(record.moves, comments[1:], strict=True):
+    for word, said, seconds in zip(record.moves, comments[1:], times, strict=True):
+        comment = ", ".join(filter(None, ("" if seconds is None else f"{seconds:.3f} s", said)))
         if word != SKIP:
             node = game.extend_main_sequence()
             try:
