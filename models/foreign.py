@@ -29,6 +29,9 @@ class Converted:
     model: bytes  # ONNX, with ``info`` as its metadata
     info: NetInfo
     facts: tuple[str, ...]  # what it is, a line each, for people
+    keep_fp32: tuple[
+        str, ...
+    ] = ()  # nodes that an int8 version leaves alone, by name or, ending in a dot, its beginning
 
 
 class Family(Protocol):

@@ -31,8 +31,8 @@ _GAMES, _PLIES = 16, 160  # that a net plays with itself at a time, and their le
 _CHECKED, _CALIBRATED, _COMPARED = 128, 512, 512  # positions ...
 _EVERY = 17  # ... of those to check, the slow way, this many apart
 _SIZES = (19, 13, 9)  # boards to calibrate on, for nets that play on many
-# What stays fp32: as for our own nets the first layer, which sees counts, and all of the value head.
-_KEEP_FP32 = ("planes.", "input", "value.", "policy.planes", "wdl", "value", "ownership", "score", "board.")
+# What stays fp32 in every family, as in our own nets: the planes, which hold counts, and what is said of the result.
+_KEEP_FP32 = ("planes.", "value.", "wdl", "value", "ownership", "score", "board.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def quantised(converted: Converted) -> tuple[bytes, str]:
     info, fp32 = converted.info, onnx.load_model_from_string(converted.model)
     running = export.session(fp32)
     sets = [own_games(game, running, info, _CALIBRATED, 1).planes for game in boards(info)]
-    int8 = quantise.quantise(fp32, sets, keep=_KEEP_FP32)
+    int8 = quantise.quantise(fp32, sets, keep=(*_KEEP_FP32, *converted.keep_fp32))
     agreements = []
     for game in boards(info):
         positions = own_games(game, running, info, _COMPARED, 2)
