@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .clock import Stopwatch
-from .errors import NetError
-from .games.base import Game
+from .errors import NetError, OptionError
+from .games.base import OWN_ENCODER, Game
 from .netfile import Outline, read_outline
 from .netinfo import NetInfo
 from .trial import try_net
@@ -51,10 +51,11 @@ class Evaluator(Protocol):
     info: NetInfo | None  # None for an evaluator without a net
     batch_size: int  # leaves a call that suit it best
     history: int  # positions that its planes show
+    encoder: str  # whose planes it takes and whose actions it gives, see Game.using
     description: str  # one line: the net and what runs it
 
     def evaluate(self, planes: Planes, slot: int = 0) -> Output:
-        """planes u1[B, C * H * W] -> (logits f4[B, A], values f4[B, 3] WDL logits or f4[B, 1] in [-1, 1]).
+        """planes u1[B, Game.width] -> (logits f4[B, A], values f4[B, 3] WDL logits or f4[B, 1] in [-1, 1]).
 
         Errors: NetError when the net cannot be run.
         """
@@ -67,6 +68,7 @@ class UniformEvaluator:
         self.info: NetInfo | None = None
         self.batch_size = batch_size
         self.history = 1
+        self.encoder = game.encoder
         self.description = "uniform (no net)"
         self._logits = np.zeros((1024, game.num_actions), np.float32)
         self._values = np.zeros((1024, 1), np.float32)
@@ -82,6 +84,7 @@ class FunctionEvaluator:
         self.info: NetInfo | None = None
         self.batch_size = batch_size
         self.history = history
+        self.encoder = OWN_ENCODER
         self.description = "function"
         self._function = function
 
@@ -161,18 +164,17 @@ class OnnxEvaluator:
         self.info: NetInfo | None = check_net(outline, game)
         assert self.info is not None
         self.history = self.info.history
+        self.encoder = self.info.encoder
         self.sha256 = outline.sha256
         self._provider = provider
-        self._width = int(np.prod(game.planes))
-        self._shape = game.planes
-        self._actions = game.num_actions
+        self._game = game = game.using(self.encoder)
         self._outputs = ["policy", self.info.value_head]
         given = {output.name for output in outline.outputs}
         self.extra = tuple(name for name in EXTRA if name in given)  # what it says beside policy and value
         if self.path.parent != EMBEDDED:
             from .jit import cache_directory  # here: the trial's own process needs no numba
 
-            try_net(self._model, self.sha256, game.planes, cache_directory())
+            try_net(self._model, self.sha256, self.feed(np.zeros((2, game.width), np.uint8)), cache_directory())
         self._lock = threading.Lock()
         self._sessions: dict[int, Any] = {0: raw_session(self._model, 1, provider)}
         running = list(self._sessions[0].get_providers())
@@ -195,16 +197,27 @@ class OnnxEvaluator:
                 session = self._sessions.setdefault(slot, raw_session(self._model, 1, self._provider))
         return session
 
+    def feed(self, planes: Planes) -> dict[str, NDArray[Any]]:
+        """The session's inputs from planes u1[B, width] (or u1[B, C, H, W] for a net without globals)."""
+        game = self._game
+        if not game.globals:
+            return {"planes": planes.reshape(-1, *game.planes)}
+        count = int(np.prod(game.planes))
+        return {
+            "planes": np.ascontiguousarray(planes[:, :count]).reshape(-1, *game.planes),
+            "globals": np.ascontiguousarray(planes[:, game.globals_offset :]).view(np.float32),
+        }
+
     def evaluate(self, planes: Planes, slot: int = 0) -> Output:
         session = self._session(slot)
         try:
-            policy, value = session.run(self._outputs, {"planes": planes.reshape(-1, *self._shape)})
+            policy, value = session.run(self._outputs, self.feed(planes))
         except Exception as error:  # see raw_session
             raise NetError(f"onnxruntime failed while running the net: {_first_line(error)}") from error
         return policy, value
 
     def estimate(self, planes: Planes) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
-        """What the net says of planes u1[B, C * H * W] beside policy and value, None where it does not say it.
+        """What the net says of planes u1[B, width] beside policy and value, None where it does not say it.
 
         Ownership f4[B, H, W], from +1, surely the mover's, to -1; score f4[B], the mover's lead on the board in points,
         komi left out. Blocks. Errors: NetError.
@@ -212,7 +225,7 @@ class OnnxEvaluator:
         said: dict[str, NDArray[np.float32]] = {}
         if self.extra:
             try:
-                got = self._session(0).run(self.extra, {"planes": planes.reshape(-1, *self._shape)})
+                got = self._session(0).run(self.extra, self.feed(planes))
             except Exception as error:  # see raw_session
                 raise NetError(f"onnxruntime failed while running the net: {_first_line(error)}") from error
             said = dict(zip(self.extra, got, strict=True))
@@ -220,22 +233,22 @@ class OnnxEvaluator:
         return said.get("ownership"), None if score is None else score[:, 0]
 
     def _dry_run(self) -> None:
-        """Run one empty board under a deadline and look at what comes out."""
+        """Run the start position under a deadline and look at what comes out."""
         options = _onnxruntime().RunOptions()
         timer = threading.Timer(_DRY_RUN_SECONDS, lambda: setattr(options, "terminate", True))
         timer.daemon = True
         timer.start()
-        planes = np.zeros((2, *self._shape), np.uint8)
+        feed = self.feed(np.repeat(self._game.start_row(), 2, axis=0))
         try:
-            got = self._sessions[0].run([*self._outputs, *self.extra], {"planes": planes}, options)
+            got = self._sessions[0].run([*self._outputs, *self.extra], feed, options)
         except Exception as error:  # see raw_session
             raise NetError(f"the net {self.path.name!r} does not run: {_first_line(error)}") from error
         finally:
             timer.cancel()
         assert self.info is not None
         values = 3 if self.info.value_head == "wdl" else 1
-        shapes = {"ownership": (2, *self._shape[1:]), "score": (2, 1)}
-        wanted = [(2, self._actions), (2, values), *(shapes[name] for name in self.extra)]
+        shapes = {"ownership": (2, *self._game.planes[1:]), "score": (2, 1)}
+        wanted = [(2, self._game.num_actions), (2, values), *(shapes[name] for name in self.extra)]
         if [y.shape for y in got] != wanted:
             raise NetError(f"the net {self.path.name!r} gives shapes {[y.shape for y in got]} instead of {wanted}")
         if not all(np.isfinite(y).all() for y in got):
@@ -253,7 +266,7 @@ class OnnxEvaluator:
 
     def _seconds(self, size: int) -> float:
         """Shortest time of a few evaluations of ``size`` positions."""
-        planes = np.zeros((size, self._width), np.uint8)
+        planes = np.repeat(self._game.start_row(), size, axis=0)
         times = []
         for _ in range(6):
             watch = Stopwatch()
@@ -273,6 +286,10 @@ def read_info(outline: Outline, game: Game) -> NetInfo:
 def check_net(outline: Outline, game: Game) -> NetInfo:
     """The metadata of a net that fits the game. Errors: NetError naming what does not fit."""
     info = read_info(outline, game)
+    try:
+        game = game.using(info.encoder)
+    except OptionError as error:
+        raise NetError(f"{error}; update az-engine to use this net") from error
     size = game.planes[1]
     if size not in info.sizes and info.planes[0] == game.planes[0]:
         boards = ", ".join(f"{n}x{n}" for n in info.sizes[:20])
@@ -293,6 +310,9 @@ def check_net(outline: Outline, game: Game) -> NetInfo:
     planes = next((t for t in outline.inputs if t.name == "planes"), None)
     if planes is None or planes.element != _UINT8 or not _takes(planes.shape, game.planes, free=bool(info.boards)):
         raise NetError(f"the net's input must be 'planes', uint8 [batch, {', '.join(map(str, game.planes))}]")
+    wanted = [("globals", _FLOAT, (game.globals,))] if game.globals else []
+    if [(t.name, t.element, t.shape[1:]) for t in outline.inputs if t is not planes] != wanted:
+        raise NetError(f"the net's inputs must be {' and '.join(['planes', *(name for name, *_ in wanted)])} alone")
     for name, width in (("policy", game.num_actions), (info.value_head, 3 if info.value_head == "wdl" else 1)):
         output = next((t for t in outline.outputs if t.name == name), None)
         if output is None or output.element != _FLOAT or (output.shape and output.shape[-1] not in (-1, width)):

@@ -31,14 +31,14 @@ class Batch:
 
     def __init__(self, game: Game, size: int, window: State, seed: int = 0) -> None:
         """``window``: the game up to the root, as Game.window gives it; ``seed``: of the symmetries."""
-        moves, width = game.max_moves, int(np.prod(game.planes))
+        moves = game.max_moves
         self.states = np.zeros(len(window) + MAX_DEPTH + 1, game.state_dtype)
         self.states[: len(window)] = window
         self.paths = np.empty((size, MAX_DEPTH), np.uint16)
         self.lengths = np.empty(size, np.int32)
         self.leaf = np.empty(size, np.int32)
         self.row = np.empty(size, np.int32)
-        self.planes = np.empty((size, width), np.uint8)
+        self.planes = np.empty((size, game.width), np.uint8)
         self.moves = np.empty((size, moves), np.uint16)
         self.actions = np.empty((size, moves), np.uint16)
         self.priors = np.empty((size, moves), np.float32)
@@ -67,7 +67,8 @@ class Search:
         only: NDArray[np.uint16] | None = None,
     ) -> None:
         """``visits``: simulations after which it ends; ``only`` u2[K]: root moves to search, None = all."""
-        self.game, self.tree, self.evaluator, self.params = game, tree, evaluator, params
+        self.game = game.using(evaluator.encoder)
+        self.tree, self.evaluator, self.params = tree, evaluator, params
         self.workers = workers
         self.batch_size = batch_size or evaluator.batch_size
         self.visits = visits
@@ -80,7 +81,7 @@ class Search:
         self._window = window
         self._root_index = len(window) - 1
         self.puct = puct_params(params)
-        self._images = game.action_images if params.symmetries else game.action_images[:1]
+        self._images = self.game.action_images if params.symmetries else self.game.action_images[:1]
         self._temperature = np.float32(params.policy_temperature)
         self.lock = threading.Lock()  # of the tree
         self._grown = threading.Condition(self.lock)
@@ -167,8 +168,7 @@ class Search:
         if len(images) == 1:
             return self.evaluator.evaluate(planes, slot)
         which = batch.random.integers(len(images), size=count)
-        turned = self.game.transform(planes.reshape(count, *self.game.planes), which)
-        logits, values = self.evaluator.evaluate(turned.reshape(count, -1), slot)
+        logits, values = self.evaluator.evaluate(self.game.transform_rows(planes, which), slot)
         return np.take_along_axis(logits, images[which], axis=1), values
 
     @property

@@ -6,8 +6,11 @@ kernels over B rows. A *line* is State[n]: the game from its first known positio
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,11 +21,33 @@ from ..info import Verdict
 from ..record import RecordFormat
 
 State = NDArray[np.void]
+OWN_ENCODER = "alphazero"  # name of a game's own planes and actions
 
 
 def line_of(line: State) -> State:
     """A line State[n]; one State[] alone stands for a line of which nothing else is known."""
     return line if line.ndim else line.reshape(1)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Encoder:
+    """How a family of nets sees a game: its planes, its numbering of the moves, and the kernels that make both.
+
+    Every field is the attribute of :class:`Game` of the same name. A row of the evaluator's input is u1[width]: the
+    planes, then, where the net has a second input, G float32 numbers "globals" from the next multiple of four bytes on.
+    """
+
+    planes: tuple[int, int, int]
+    num_actions: int
+    history: int  # positions shown in the planes, the greatest that a net may ask for
+    leaves: Callable[..., None]
+    encode_kernel: Callable[..., None]
+    actions_kernel: Callable[..., None]
+    legal_actions_kernel: Callable[..., None]
+    plane_scale: NDArray[np.float32]
+    globals: int = 0  # G
+    planes_version: int = 1
+    moves_version: int = 1
 
 
 class MateSearch(ABC):
@@ -45,7 +70,9 @@ class Game(ABC):
 
     name: str
     protocol: str  # "uci", "usi" or "gtp"
+    encoder: str = OWN_ENCODER
     planes: tuple[int, int, int]  # C, H, W of the network's input
+    globals: int = 0  # float32 numbers beside the planes, see Encoder
     num_actions: int  # A, size of the policy
     max_moves: int  # M, greatest number of legal moves
     history: int  # positions shown in the planes
@@ -62,6 +89,30 @@ class Game(ABC):
     encode_kernel: Callable[..., None]
     actions_kernel: Callable[..., None]
     legal_actions_kernel: Callable[..., None]
+    _plain: Game | None = None  # of a game seen through another encoder: the game as it is
+
+    @property
+    def encoders(self) -> Mapping[str, Encoder]:
+        """By name, how other families of nets see this game."""
+        return {}
+
+    def using(self, encoder: str) -> Game:
+        """The same game as a net with that encoder sees it; one object a name. Errors: OptionError for an unknown one.
+
+        Rules, positions and moves stay; planes, actions and their kernels are the encoder's.
+        """
+        return self if encoder == self.encoder else _view(self._plain or self, encoder)
+
+    @property
+    def width(self) -> int:
+        """Bytes of one row of a net's input."""
+        return self.globals_offset + 4 * self.globals
+
+    @property
+    def globals_offset(self) -> int:
+        """Where the globals begin in a row, if there are any: behind the planes, at a multiple of four."""
+        planes = int(np.prod(self.planes))
+        return -(-planes // 4) * 4 if self.globals else planes
 
     @abstractmethod
     def initial(self) -> State:
@@ -114,6 +165,17 @@ class Game(ABC):
     def window(self, line: State) -> State:
         """The end of a line that matters from here on (history planes, repetitions): State[k], k <= n."""
 
+    def start_row(self) -> NDArray[np.uint8]:
+        """A net's input u1[1, width] for the start position, by the search's own kernel."""
+        states = np.zeros(2, self.state_dtype)
+        states[:1] = self.initial()
+        row = np.empty((1, self.width), np.uint8)
+        moves, actions = (np.empty((1, self.max_moves), np.uint16) for _ in range(2))
+        counts, outcomes, keys = np.empty(1, np.int32), np.empty(1, np.int8), np.empty(1, np.uint64)
+        paths, lengths = np.empty((1, 1), np.uint16), np.zeros(1, np.int32)
+        self.leaves(states, 0, paths, lengths, 1, self.history, row, moves, actions, counts, outcomes, keys)
+        return row
+
     @abstractmethod
     def perft(self, state: State, depth: int) -> dict[str, int]:
         """Leaves of the legal move tree below each legal move of one State[], ``depth`` >= 1 plies deep."""
@@ -147,6 +209,12 @@ class Game(ABC):
     def transform(self, planes: NDArray[np.uint8], which: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Planes u1[B, C, H, W] under the symmetries which i8[B], each 0 .. S - 1."""
         return planes
+
+    def transform_rows(self, rows: NDArray[np.uint8], which: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Rows of a net's input u1[B, width] under the symmetries which i8[B]; globals stay."""
+        count, planes = len(rows), int(np.prod(self.planes))
+        turned = self.transform(rows[:, :planes].reshape(count, *self.planes), which).reshape(count, -1)
+        return np.concatenate([turned, rows[:, planes:]], axis=1) if self.globals else turned
 
     def random_games(self, count: int, seed: int) -> int:
         """Play ``count`` games of random legal moves inside one kernel; returns the moves played. For benches.
@@ -184,7 +252,10 @@ class Game(ABC):
         out: NDArray[np.uint8],
         history: int = 0,
     ) -> None:
-        """Planes of states[index[b]] into out u1[B, C, H, W]; first i8[B] = start of that state's game."""
+        """Planes of states[index[b]] into out u1[B, C, H, W]; first i8[B] = start of that state's game.
+
+        Where there are globals, out is u1[B, width].
+        """
         flat = out.reshape(len(index), -1)
         self.encode_kernel(states, index, first, history or self.history, flat)
 
@@ -199,3 +270,15 @@ class Game(ABC):
     ) -> None:
         """Policy indices of the legal moves of states[index[b]] into out i4[B, M], their number into counts i4[B]."""
         self.legal_actions_kernel(states, index, out, counts)
+
+
+@cache
+def _view(game: Game, encoder: str) -> Game:
+    if encoder == game.encoder:
+        return game
+    if encoder not in game.encoders:
+        names = ", ".join((game.encoder, *game.encoders))
+        raise OptionError(f"{game.name} has no planes called {encoder[:40]!r}; there are {names}")
+    view, chosen = copy.copy(game), game.encoders[encoder]
+    view.__dict__.update({f.name: getattr(chosen, f.name) for f in fields(chosen)}, encoder=encoder, _plain=game)
+    return view
