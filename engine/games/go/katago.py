@@ -21,29 +21,22 @@ players pass in agreement, the planes show neither moves nor passes of the past.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...jit import borrow, device, kernel
+from ..base import Encoder
 from ..outcome import RUNNING
 from . import ladders
 from .board import BOARD, after, clear, set_up, untouched
 from .leaves import begin, list_moves, reach
 from .passalive import AREA, mark_area, tax_seki
+from .planes import actions, legal_actions
 from .rules import FILTER_WORDS, compensation, situation
-from .rulesets import (
-    ALL_TAX,
-    BUTTON,
-    FRIENDLY,
-    KO_MASK,
-    POSITIONAL,
-    SEKI_TAX,
-    SIMPLE,
-    SUICIDE,
-    TERRITORY,
-)
+from .rulesets import ALL_TAX, BUTTON, FRIENDLY, KO_MASK, POSITIONAL, SEKI_TAX, SIMPLE, SUICIDE, TERRITORY
 from .state import BLACK, EMPTY, WHITE
 
 HISTORY = 5  # moves shown
@@ -110,6 +103,7 @@ def _parity_wave(komi, points):
 
 @device
 def _fill(out, row, plane, points, value):
+    """Set a whole plane."""
     for i in range(plane * points, (plane + 1) * points):
         out[row, i] = value
 
@@ -136,11 +130,69 @@ def _mark_forbidden(states, newest, since, b, out, row, start):
 
 
 @device
-def encode_row(states, newest, oldest, history, suicidal, ko, b, l, w, out, row):
-    """Write the planes of states[newest] to out[row] (u1[C * H * W]); its game begins at states[oldest].
+def _write_moves(states, newest, oldest, history, points, out, row):
+    """The moves and passes that led here, as far back as colours alternate; how many."""
+    shown = 0
+    while shown < min(history, HISTORY) and newest - shown > oldest and states[newest - shown].last > 0:
+        move = np.int64(states[newest - shown].last) - 1
+        if move < points:
+            out[row, (_MOVES + shown) * points + move] = 1
+        else:
+            _fill(out, row, _PASSES + shown, points, 1)
+        shown += 1
+    return shown
 
-    b: the position as BOARD; l, w: working space, ``l`` prepared for its size; suicidal: stones may be captured by
-    suicide where areas are judged, whatever the rules; ko: False when ko is known to forbid nothing.
+
+@device
+def _write_ladders(states, newest, shown, points, ladder, out, row):
+    """The planes of liberties and ladders, older positions as far as their moves are shown."""
+    ladders.set_up(ladder, states[newest])
+    victim = 1 - np.int64(states[newest].turn)
+    ladders.survey(ladder, out, row, _CAUGHT * points, _LIBERTIES * points, _OPENINGS * points, victim)
+    for t in range(1, 3):
+        here = (_CAUGHT + t) * points
+        if shown >= t:
+            ladders.set_up(ladder, states[newest - t])
+            ladders.survey(ladder, out, row, here, -1, -1, 0)
+        else:
+            for i in range(here, here + points):
+                out[row, i] = out[row, i - points]
+
+
+@device
+def _write_area(b, rules, turn, suicidal, area, out, row):
+    """The planes of own and opponent's area."""
+    mark_area(b, area, suicidal or rules & SUICIDE != 0)
+    if rules & (SEKI_TAX | ALL_TAX):
+        tax_seki(b, area)
+    for p in range(b.points):
+        if area.owner[p] != EMPTY:
+            out[row, (_AREA if area.owner[p] == turn else _AREA + 1) * b.points + p] = 1
+
+
+@device
+def _write_rules(rules, komi, ends, button_left, points, out, row):
+    """Numbers 5 to 18; komi: own, in half points."""
+    _fill(out, row, _KOMI, points, (komi + _KOMI_OFFSET) >> 8)
+    _fill(out, row, _KOMI + 1, points, (komi + _KOMI_OFFSET) & 255)
+    ko = rules & KO_MASK
+    _fill(out, row, _RULES, points, ko != SIMPLE)
+    _fill(out, row, _RULES + 1, points, 1 if ko == SIMPLE else 2 if ko == POSITIONAL else 0)
+    _fill(out, row, _RULES + 2, points, rules & SUICIDE != 0)
+    _fill(out, row, _RULES + 3, points, rules & TERRITORY != 0)
+    _fill(out, row, _RULES + 4, points, rules & (SEKI_TAX | ALL_TAX) != 0)
+    _fill(out, row, _RULES + 5, points, rules & ALL_TAX != 0)
+    _fill(out, row, _RULES + 8, points, ends)
+    _fill(out, row, _RULES + 11, points, button_left)
+    _fill(out, row, _RULES + 12, points, 1 if rules & TERRITORY else _parity_wave(komi, points))
+
+
+@device
+def encode_row(states, newest, oldest, history, suicidal, ko, b, ladder, area, out, row):
+    """Write the planes of states[newest] to out[row] (u1[C * H * W]); how many moves of the past they show.
+
+    Its game begins at states[oldest]. suicidal: areas are judged as if suicide were legal; ko: False when ko is known
+    to forbid nothing; b: the position as BOARD; ladder, area: working space, ``ladder`` prepared for the board's size.
     """
     s = states[newest]
     points, turn, rules = b.points, np.int64(s.turn), np.int64(s.rules)
@@ -152,54 +204,21 @@ def encode_row(states, newest, oldest, history, suicidal, ko, b, l, w, out, row)
             out[row, (_OWN if b.colour[p] == turn else _OWN + 1) * points + p] = 1
 
     button = _button(states, oldest, newest, points) if rules & BUTTON else -1
-    counted = np.int64(s.passes)
-    if button >= 0 and newest - counted < button:
-        counted = newest - button
-    ends = counted > 0 and not (rules & BUTTON and button < 0)
-    hidden = ends and rules & FRIENDLY != 0
+    passes = np.int64(s.passes)
+    if button > newest - passes:  # the pass that took the button ends nothing
+        passes = newest - button
+    button_left = rules & BUTTON != 0 and button < 0
+    ends = passes > 0 and not button_left
     shown = 0
-    if not hidden:
-        while shown < min(history, HISTORY) and newest - shown > oldest and states[newest - shown].last > 0:
-            move = np.int64(states[newest - shown].last) - 1
-            if move < points:
-                out[row, (_MOVES + shown) * points + move] = 1
-            else:
-                _fill(out, row, _PASSES + shown, points, 1)
-            shown += 1
-
-    ladders.set_up(l, s)
-    ladders.survey(l, out, row, _CAUGHT * points, _LIBERTIES * points, _OPENINGS * points, 1 - turn)
-    for t in range(1, 3):
-        here = (_CAUGHT + t) * points
-        if shown >= t:
-            ladders.set_up(l, states[newest - t])
-            ladders.survey(l, out, row, here, -1, -1, 0)
-        else:
-            for i in range(here, here + points):
-                out[row, i] = out[row, i - points]
+    if not (ends and rules & FRIENDLY):
+        shown = _write_moves(states, newest, oldest, history, points, out, row)
+    _write_ladders(states, newest, shown, points, ladder, out, row)
     if ko:
         _mark_forbidden(states, newest, max(button, oldest), b, out, row, _KO * points)
     if not rules & TERRITORY:
-        mark_area(b, w, suicidal or rules & SUICIDE != 0)
-        if rules & (SEKI_TAX | ALL_TAX):
-            tax_seki(b, w)
-        for p in range(points):
-            if w.owner[p] != EMPTY:
-                out[row, (_AREA if w.owner[p] == turn else _AREA + 1) * points + p] = 1
-
+        _write_area(b, rules, turn, suicidal, area, out, row)
     komi = _own_komi(states, oldest, newest, button, points)
-    _fill(out, row, _KOMI, points, (komi + _KOMI_OFFSET) >> 8)
-    _fill(out, row, _KOMI + 1, points, (komi + _KOMI_OFFSET) & 255)
-    kind = rules & KO_MASK
-    _fill(out, row, _RULES, points, kind != SIMPLE)
-    _fill(out, row, _RULES + 1, points, 1 if kind == SIMPLE else 2 if kind == POSITIONAL else 0)
-    _fill(out, row, _RULES + 2, points, rules & SUICIDE != 0)
-    _fill(out, row, _RULES + 3, points, rules & TERRITORY != 0)
-    _fill(out, row, _RULES + 4, points, rules & (SEKI_TAX | ALL_TAX) != 0)
-    _fill(out, row, _RULES + 5, points, rules & ALL_TAX != 0)
-    _fill(out, row, _RULES + 8, points, ends and not hidden)
-    _fill(out, row, _RULES + 11, points, rules & BUTTON != 0 and button < 0)
-    _fill(out, row, _RULES + 12, points, 1 if rules & TERRITORY else _parity_wave(komi, points))
+    _write_rules(rules, komi, ends and not rules & FRIENDLY, button_left, points, out, row)
     return shown
 
 
@@ -223,18 +242,18 @@ def _cache_key(states, at, shown, forbidden, planes, row, points):
 def _leaves(suicidal, states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys):
     """See ``leaves.leaves``."""
     boards = np.empty(2, BOARD)
-    spaces, areas = np.empty(1, ladders.LADDER), np.empty(1, AREA)
+    ladder_space, area_space = np.empty(1, ladders.LADDER), np.empty(1, AREA)
     past = np.empty(states.shape[0], np.uint64)
     seen_before, seen_here = np.zeros(FILTER_WORDS, np.uint64), np.empty(FILTER_WORDS, np.uint64)
-    base, b, l, w = boards[0], boards[1], spaces[0], areas[0]
+    base, b, ladder, area = boards[0], boards[1], ladder_space[0], area_space[0]
     begin(states, root, base, b, past, seen_before)
-    ladders.prepare(l, np.int64(states[root].size))
+    ladders.prepare(ladder, np.int64(states[root].size))
     for row in range(count):
         at = reach(states, root, paths, row, lengths[row], base, b, past, seen_before, seen_here)
         forbidden = list_moves(states, root, at, b, past, seen_here, moves, actions, counts, outcomes, row)
         keys[row] = 0
         if outcomes[row] == RUNNING:
-            shown = encode_row(states, at, 0, history, suicidal, forbidden != 0, b, l, w, planes, row)
+            shown = encode_row(states, at, 0, history, suicidal, forbidden != 0, b, ladder, area, planes, row)
             keys[row] = _cache_key(states, at, shown, forbidden, planes, row, b.points)
 
 
@@ -256,14 +275,14 @@ def leaves_suicidal(states, root, paths, lengths, count, history, planes, moves,
 
 @device
 def _encode(suicidal, states, index, first_index, history, out):
-    boards, spaces, areas = np.empty(1, BOARD), np.empty(1, ladders.LADDER), np.empty(1, AREA)
-    b, l, w = boards[0], spaces[0], areas[0]
+    boards, ladder_space, area_space = np.empty(1, BOARD), np.empty(1, ladders.LADDER), np.empty(1, AREA)
+    b, ladder, area = boards[0], ladder_space[0], area_space[0]
     for i in range(index.shape[0]):
         s = states[index[i]]
         clear(b, np.int64(s.size))
         set_up(b, s)
-        ladders.prepare(l, np.int64(s.size))
-        encode_row(states, index[i], first_index[i], history, suicidal, True, b, l, w, out, i)
+        ladders.prepare(ladder, np.int64(s.size))
+        encode_row(states, index[i], first_index[i], history, suicidal, True, b, ladder, area, out, i)
 
 
 @kernel
@@ -276,3 +295,26 @@ def encode(states, index, first_index, history, out):
 def encode_suicidal(states, index, first_index, history, out):
     """The same as :func:`encode` for nets that see areas as if suicide were legal."""
     _encode(True, states, index, first_index, history, out)
+
+
+@cache
+def encoders(size: int) -> Mapping[str, Encoder]:
+    """KataGo's view of a board of N x N points: "katago-v7", and the same with areas as if suicide were legal."""
+    if size > MAX_LINES:
+        return {}
+    scale = np.ones(NUM_PLANES, np.float32)
+    scale[_KOMI + 1] = 1 / 255
+    kinds = {"katago-v7": (leaves, encode), "katago-v7-suicide": (leaves_suicidal, encode_suicidal)}
+    return {
+        name: Encoder(
+            planes=(NUM_PLANES, size, size),
+            num_actions=size * size + 1,
+            history=HISTORY,
+            leaves=leaves_kernel,
+            encode_kernel=encode_kernel,
+            actions_kernel=actions,
+            legal_actions_kernel=legal_actions,
+            plane_scale=scale,
+        )
+        for name, (leaves_kernel, encode_kernel) in kinds.items()
+    }

@@ -85,28 +85,31 @@ def _find_regions(b, w, colour, suicide):
 
 
 @device
+def _drop_once(b, w, count):
+    """Drop the chains with fewer than two vital regions that are not spoiled; whether there were any."""
+    for p in range(b.points):
+        w.vital_count[p] = 0
+    for r in range(count):
+        if not w.spoiled[r]:
+            for k in range(4):
+                if w.vital[r, k] >= 0:
+                    w.vital_count[w.vital[r, k]] += 1
+    dropped = False
+    for p in range(b.points):
+        if w.alive[p] and w.vital_count[p] < 2:
+            w.alive[p] = 0
+            dropped = True
+    return dropped
+
+
+@device
 def _drop_chains(b, w, colour, count):
     """Benson's iteration over ``count`` regions: what stays in ``alive`` is pass-alive."""
     for r in range(count):
         w.spoiled[r] = 0
     for p in range(b.points):
         w.alive[p] = b.colour[p] == colour and b.head[p] == p
-    changed = True
-    while changed:
-        for p in range(b.points):
-            w.vital_count[p] = 0
-        for r in range(count):
-            if not w.spoiled[r]:
-                for k in range(4):
-                    if w.vital[r, k] >= 0:
-                        w.vital_count[w.vital[r, k]] += 1
-        changed = False
-        for p in range(b.points):
-            if w.alive[p] and w.vital_count[p] < 2:
-                w.alive[p] = 0
-                changed = True
-        if not changed:
-            break
+    while _drop_once(b, w, count):
         for p in range(b.points):
             r = w.region[p]
             if r >= 0 and not w.spoiled[r]:
