@@ -201,10 +201,10 @@ class _Raw:
     def __init__(self, evaluator: OnnxEvaluator, planes: NDArray[np.uint8], sessions: int, provider: str) -> None:
         assert evaluator.info is not None
         self._outputs = ["policy", evaluator.info.value_head]
-        self._count, self._feed = len(planes), evaluator.feed(planes)
+        self._planes = planes
         self._sessions = [raw_session(str(evaluator.path), 1, provider) for _ in range(sessions)]
         for session in self._sessions:
-            session.run(self._outputs, self._feed)
+            session.run(self._outputs, {"planes": planes})
 
     def speed(self, seconds: float) -> float:
         """Positions a second."""
@@ -215,7 +215,7 @@ class _Raw:
         def work(i: int, session: Any) -> None:
             try:
                 while batches[i] == 0 or time.perf_counter() - start < seconds:
-                    session.run(self._outputs, self._feed)
+                    session.run(self._outputs, {"planes": self._planes})
                     batches[i] += 1
             except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
                 errors.append(error)
@@ -223,7 +223,7 @@ class _Raw:
         _run_all([lambda i=i, s=s: work(i, s) for i, s in enumerate(self._sessions)])  # type: ignore[misc]
         if errors:
             raise errors[0]
-        return sum(batches) * self._count / (time.perf_counter() - start)
+        return sum(batches) * len(self._planes) / (time.perf_counter() - start)
 
 
 def _run_all(tasks: list[Callable[[], None]]) -> None:
@@ -247,9 +247,9 @@ def random_line(game: Game, rng: random.Random, plies: int) -> State:
 
 
 def random_planes(game: Game, count: int, history: int) -> NDArray[np.uint8]:
-    """A net's input for positions from random games, u1[count, width]."""
+    """Planes of positions from random games, u1[count, C, H, W]."""
     rng = random.Random(1)
-    planes = np.empty((count, game.width), np.uint8)
+    planes = np.empty((count, *game.planes), np.uint8)
     for row in planes:
         line = random_line(game, rng, _PLIES)
         game.encode(line, np.array([len(line) - 1]), np.zeros(1, np.int64), row[None], history)

@@ -79,22 +79,23 @@ class Engine:
         had, if any.
         """
         with self._loading:
+            if on_progress is not None:
+                why = ["compiling for this machine, once, about ten seconds: "]
+                jit.on_compile(lambda name: on_progress((why.pop() if why else "compiling ") + name))
             game = get_game(self.game_name)
-            self._load_kernels(game, on_progress)
-            evaluator = self._load_net()
-            self._load_kernels(game.using(evaluator.encoder), on_progress)
+            try:
+                self._load_kernels(game, on_progress)
+                evaluator = self._load_net()
+                self._load_kernels(game.using(evaluator.encoder), on_progress)
+            finally:
+                jit.on_compile(None)
             self._make_tree()
 
     def _load_kernels(self, game: Game, on_progress: Callable[[str], None] | None) -> None:
+        """Those of the game with its encoder; a problem of the cache is told once."""
         if (game.name, game.encoder) in self._warm:
             return
-        if on_progress is not None:
-            why = ["compiling for this machine, once, about ten seconds: "]
-            jit.on_compile(lambda name: on_progress((why.pop() if why else "compiling ") + name))
-        try:
-            _warm_up(game)
-        finally:
-            jit.on_compile(None)
+        _warm_up(game)
         problem = jit.cache_problem() if not self._warm else None
         self._warm.add((game.name, game.encoder))
         if problem is not None:

@@ -24,8 +24,8 @@ def estimate(game: Game, evaluator: Evaluator, line: State) -> Estimate | None:
         return None
     game = game.using(evaluator.encoder)
     images = game.action_images
-    rows = np.repeat(_rows(game, [line], evaluator.history), len(images), axis=0)
-    ownership, score = evaluator.estimate(game.transform_rows(rows, np.arange(len(images))))
+    planes = np.repeat(_planes(game, [line], evaluator.history), len(images), axis=0)
+    ownership, score = evaluator.estimate(game.transform(planes, np.arange(len(images))))
     owners = None
     if ownership is not None:
         points = ownership[0].size
@@ -43,15 +43,15 @@ def leads(game: Game, evaluator: Evaluator, line: State, moves: list[int]) -> li
         return None
     game = game.using(evaluator.encoder)
     after = [game.play(line, move) for move in moves]
-    _, score = evaluator.estimate(_rows(game, after, evaluator.history))
+    _, score = evaluator.estimate(_planes(game, after, evaluator.history))
     assert score is not None
     return [-game.lead(longer[-1], points) for longer, points in zip(after, score.tolist(), strict=True)]
 
 
-def _rows(game: Game, lines: list[State], history: int) -> NDArray[np.uint8]:
-    """The net's input u1[B, width] for the last positions of B lines."""
-    rows = np.zeros((len(lines), game.width), np.uint8)
+def _planes(game: Game, lines: list[State], history: int) -> NDArray[np.uint8]:
+    """Planes u1[B, C, H, W] of the last positions of B lines."""
+    planes = np.zeros((len(lines), *game.planes), np.uint8)
     for row, line in enumerate(lines):
         newest = np.array([len(line) - 1], np.int64)
-        game.encode(line, newest, np.zeros(1, np.int64), rows[row : row + 1], history)
-    return rows
+        game.encode(line, newest, np.zeros(1, np.int64), planes[row : row + 1], history)
+    return planes

@@ -55,7 +55,7 @@ class Evaluator(Protocol):
     description: str  # one line: the net and what runs it
 
     def evaluate(self, planes: Planes, slot: int = 0) -> Output:
-        """planes u1[B, Game.width] -> (logits f4[B, A], values f4[B, 3] WDL logits or f4[B, 1] in [-1, 1]).
+        """planes u1[B, C * H * W] -> (logits f4[B, A], values f4[B, 3] WDL logits or f4[B, 1] in [-1, 1]).
 
         Errors: NetError when the net cannot be run.
         """
@@ -174,7 +174,7 @@ class OnnxEvaluator:
         if self.path.parent != EMBEDDED:
             from .jit import cache_directory  # here: the trial's own process needs no numba
 
-            try_net(self._model, self.sha256, self.feed(np.zeros((2, game.width), np.uint8)), cache_directory())
+            try_net(self._model, self.sha256, game.planes, cache_directory())
         self._lock = threading.Lock()
         self._sessions: dict[int, Any] = {0: raw_session(self._model, 1, provider)}
         running = list(self._sessions[0].get_providers())
@@ -197,27 +197,16 @@ class OnnxEvaluator:
                 session = self._sessions.setdefault(slot, raw_session(self._model, 1, self._provider))
         return session
 
-    def feed(self, planes: Planes) -> dict[str, NDArray[Any]]:
-        """The session's inputs from planes u1[B, width] (or u1[B, C, H, W] for a net without globals)."""
-        game = self._game
-        if not game.globals:
-            return {"planes": planes.reshape(-1, *game.planes)}
-        count = int(np.prod(game.planes))
-        return {
-            "planes": np.ascontiguousarray(planes[:, :count]).reshape(-1, *game.planes),
-            "globals": np.ascontiguousarray(planes[:, game.globals_offset :]).view(np.float32),
-        }
-
     def evaluate(self, planes: Planes, slot: int = 0) -> Output:
         session = self._session(slot)
         try:
-            policy, value = session.run(self._outputs, self.feed(planes))
+            policy, value = session.run(self._outputs, {"planes": planes.reshape(-1, *self._game.planes)})
         except Exception as error:  # see raw_session
             raise NetError(f"onnxruntime failed while running the net: {_first_line(error)}") from error
         return policy, value
 
     def estimate(self, planes: Planes) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
-        """What the net says of planes u1[B, width] beside policy and value, None where it does not say it.
+        """What the net says of planes u1[B, C * H * W] beside policy and value, None where it does not say it.
 
         Ownership f4[B, H, W], from +1, surely the mover's, to -1; score f4[B], the mover's lead on the board in points,
         komi left out. Blocks. Errors: NetError.
@@ -225,7 +214,7 @@ class OnnxEvaluator:
         said: dict[str, NDArray[np.float32]] = {}
         if self.extra:
             try:
-                got = self._session(0).run(self.extra, self.feed(planes))
+                got = self._session(0).run(self.extra, {"planes": planes.reshape(-1, *self._game.planes)})
             except Exception as error:  # see raw_session
                 raise NetError(f"onnxruntime failed while running the net: {_first_line(error)}") from error
             said = dict(zip(self.extra, got, strict=True))
@@ -234,13 +223,13 @@ class OnnxEvaluator:
 
     def _dry_run(self) -> None:
         """Run the start position under a deadline and look at what comes out."""
+        planes = np.repeat(self._game.start_planes(), 2, axis=0)
         options = _onnxruntime().RunOptions()
         timer = threading.Timer(_DRY_RUN_SECONDS, lambda: setattr(options, "terminate", True))
         timer.daemon = True
         timer.start()
-        feed = self.feed(np.repeat(self._game.start_row(), 2, axis=0))
         try:
-            got = self._sessions[0].run([*self._outputs, *self.extra], feed, options)
+            got = self._sessions[0].run([*self._outputs, *self.extra], {"planes": planes}, options)
         except Exception as error:  # see raw_session
             raise NetError(f"the net {self.path.name!r} does not run: {_first_line(error)}") from error
         finally:
@@ -266,7 +255,7 @@ class OnnxEvaluator:
 
     def _seconds(self, size: int) -> float:
         """Shortest time of a few evaluations of ``size`` positions."""
-        planes = np.repeat(self._game.start_row(), size, axis=0)
+        planes = np.repeat(self._game.start_planes(), size, axis=0)
         times = []
         for _ in range(6):
             watch = Stopwatch()
@@ -310,9 +299,6 @@ def check_net(outline: Outline, game: Game) -> NetInfo:
     planes = next((t for t in outline.inputs if t.name == "planes"), None)
     if planes is None or planes.element != _UINT8 or not _takes(planes.shape, game.planes, free=bool(info.boards)):
         raise NetError(f"the net's input must be 'planes', uint8 [batch, {', '.join(map(str, game.planes))}]")
-    wanted = [("globals", _FLOAT, (game.globals,))] if game.globals else []
-    if [(t.name, t.element, t.shape[1:]) for t in outline.inputs if t is not planes] != wanted:
-        raise NetError(f"the net's inputs must be {' and '.join(['planes', *(name for name, *_ in wanted)])} alone")
     for name, width in (("policy", game.num_actions), (info.value_head, 3 if info.value_head == "wdl" else 1)):
         output = next((t for t in outline.outputs if t.name == name), None)
         if output is None or output.element != _FLOAT or (output.shape and output.shape[-1] not in (-1, width)):

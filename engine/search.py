@@ -168,7 +168,8 @@ class Search:
         if len(images) == 1:
             return self.evaluator.evaluate(planes, slot)
         which = batch.random.integers(len(images), size=count)
-        logits, values = self.evaluator.evaluate(self.game.transform_rows(planes, which), slot)
+        turned = self.game.transform(planes.reshape(count, *self.game.planes), which)
+        logits, values = self.evaluator.evaluate(turned.reshape(count, -1), slot)
         return np.take_along_axis(logits, images[which], axis=1), values
 
     @property

@@ -12,30 +12,26 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .errors import NetError
 
 _SECONDS = 30
 _BYTES = 4 << 30  # address space of the child, beside the net itself
-_REMEMBERED = "tried-nets"  # file in the private cache directory: one SHA-256 and its inputs a line
+_REMEMBERED = "tried-nets"  # file in the private cache directory: one SHA-256 and shape a line
 
 
-def try_net(model: bytes, sha256: str, feed: dict[str, NDArray[Any]], cache: Path | None) -> None:
+def try_net(model: bytes, sha256: str, planes: tuple[int, int, int], cache: Path | None) -> None:
     """Run ``model`` once in a child process; returns at once for a net that has passed before. Blocks.
 
-    feed: arrays of the shapes and types of its inputs; the child fills them with zeros. cache: a directory that nobody
-    else can write to, or None. Errors: NetError.
+    planes: C, H, W; cache: a directory that nobody else can write to, or None. Errors: NetError.
     """
     remembered = cache / _REMEMBERED if cache is not None else None
-    inputs = [f"{name}:{array.dtype}:{'x'.join(map(str, array.shape))}" for name, array in feed.items()]
-    entry = "-".join((sha256, *inputs))
+    entry = "-".join((sha256, *map(str, planes)))
     if remembered is not None and remembered.is_file() and entry in remembered.read_text("ascii").split():
         return
-    command = [sys.executable, "-P", "-m", __name__, *inputs]  # -P: never a module of the current directory
+    command = [sys.executable, "-P", "-m", __name__, *map(str, planes)]  # -P: never a module of the current directory
     search_path = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]  # of this package, however found
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search_path))}
     try:
@@ -65,10 +61,7 @@ def _reason(child: subprocess.CompletedProcess[bytes]) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """The child: read a net from standard input, run it on zeros, report a fault as JSON; the exit code.
-
-    arguments: the inputs, name:type:shape, as "planes:uint8:2x119x8x8".
-    """
+    """The child: read a net from standard input, run two empty boards, report a fault as JSON; the exit code."""
     from .evaluator import raw_session
 
     model = sys.stdin.buffer.read()
@@ -77,8 +70,8 @@ def main(arguments: list[str]) -> int:
     resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
     try:
         session = raw_session(model)
-        inputs = (argument.split(":") for argument in arguments)
-        session.run(None, {name: np.zeros([int(n) for n in shape.split("x")], kind) for name, kind, shape in inputs})
+        boards = np.zeros((2, *map(int, arguments)), np.uint8)
+        session.run(None, {"planes": boards})
     except NetError as error:
         print(json.dumps({"error": str(error)}))
         return 1

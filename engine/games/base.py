@@ -33,8 +33,8 @@ def line_of(line: State) -> State:
 class Encoder:
     """How a family of nets sees a game: its planes, its numbering of the moves, and the kernels that make both.
 
-    Every field is the attribute of :class:`Game` of the same name. A row of the evaluator's input is u1[width]: the
-    planes, then, where the net has a second input, G float32 numbers "globals" from the next multiple of four bytes on.
+    Every field is the attribute of :class:`Game` of the same name. A family whose nets take several arrays has them
+    side by side in its planes; the converted net takes them apart.
     """
 
     planes: tuple[int, int, int]
@@ -45,7 +45,6 @@ class Encoder:
     actions_kernel: Callable[..., None]
     legal_actions_kernel: Callable[..., None]
     plane_scale: NDArray[np.float32]
-    globals: int = 0  # G
     planes_version: int = 1
     moves_version: int = 1
 
@@ -72,7 +71,6 @@ class Game(ABC):
     protocol: str  # "uci", "usi" or "gtp"
     encoder: str = OWN_ENCODER
     planes: tuple[int, int, int]  # C, H, W of the network's input
-    globals: int = 0  # float32 numbers beside the planes, see Encoder
     num_actions: int  # A, size of the policy
     max_moves: int  # M, greatest number of legal moves
     history: int  # positions shown in the planes
@@ -105,14 +103,8 @@ class Game(ABC):
 
     @property
     def width(self) -> int:
-        """Bytes of one row of a net's input."""
-        return self.globals_offset + 4 * self.globals
-
-    @property
-    def globals_offset(self) -> int:
-        """Where the globals begin in a row, if there are any: behind the planes, at a multiple of four."""
-        planes = int(np.prod(self.planes))
-        return -(-planes // 4) * 4 if self.globals else planes
+        """Bytes of one position's planes, C * H * W."""
+        return int(np.prod(self.planes))
 
     @abstractmethod
     def initial(self) -> State:
@@ -165,16 +157,16 @@ class Game(ABC):
     def window(self, line: State) -> State:
         """The end of a line that matters from here on (history planes, repetitions): State[k], k <= n."""
 
-    def start_row(self) -> NDArray[np.uint8]:
-        """A net's input u1[1, width] for the start position, by the search's own kernel."""
+    def start_planes(self) -> NDArray[np.uint8]:
+        """Planes u1[1, C, H, W] of the start position, by the search's own kernel."""
         states = np.zeros(2, self.state_dtype)
         states[:1] = self.initial()
-        row = np.empty((1, self.width), np.uint8)
+        planes = np.empty((1, self.width), np.uint8)
         moves, actions = (np.empty((1, self.max_moves), np.uint16) for _ in range(2))
         counts, outcomes, keys = np.empty(1, np.int32), np.empty(1, np.int8), np.empty(1, np.uint64)
         paths, lengths = np.empty((1, 1), np.uint16), np.zeros(1, np.int32)
-        self.leaves(states, 0, paths, lengths, 1, self.history, row, moves, actions, counts, outcomes, keys)
-        return row
+        self.leaves(states, 0, paths, lengths, 1, self.history, planes, moves, actions, counts, outcomes, keys)
+        return planes.reshape(1, *self.planes)
 
     @abstractmethod
     def perft(self, state: State, depth: int) -> dict[str, int]:
@@ -209,12 +201,6 @@ class Game(ABC):
     def transform(self, planes: NDArray[np.uint8], which: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Planes u1[B, C, H, W] under the symmetries which i8[B], each 0 .. S - 1."""
         return planes
-
-    def transform_rows(self, rows: NDArray[np.uint8], which: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Rows of a net's input u1[B, width] under the symmetries which i8[B]; globals stay."""
-        count, planes = len(rows), int(np.prod(self.planes))
-        turned = self.transform(rows[:, :planes].reshape(count, *self.planes), which).reshape(count, -1)
-        return np.concatenate([turned, rows[:, planes:]], axis=1) if self.globals else turned
 
     def random_games(self, count: int, seed: int) -> int:
         """Play ``count`` games of random legal moves inside one kernel; returns the moves played. For benches.
@@ -252,10 +238,7 @@ class Game(ABC):
         out: NDArray[np.uint8],
         history: int = 0,
     ) -> None:
-        """Planes of states[index[b]] into out u1[B, C, H, W]; first i8[B] = start of that state's game.
-
-        Where there are globals, out is u1[B, width].
-        """
+        """Planes of states[index[b]] into out u1[B, C, H, W]; first i8[B] = start of that state's game."""
         flat = out.reshape(len(index), -1)
         self.encode_kernel(states, index, first, history or self.history, flat)
 

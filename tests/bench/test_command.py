@@ -159,6 +159,6 @@ def test_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_random_planes() -> None:
     planes = random_planes(get_game("chess"), 5, 8)
-    assert planes.shape == (5, 119 * 64)
+    assert planes.shape == (5, 119, 8, 8)
     assert (planes[:, :6].sum(axis=(1, 2, 3)) >= 10).all()
     assert len({row.tobytes() for row in planes}) == 5

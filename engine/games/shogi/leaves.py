@@ -28,6 +28,16 @@ def judge(s, legal, at_root):
 
 
 @device
+def replay(states, past, root, paths, lengths, b):
+    """Play path ``b`` from states[root] on; returns where the leaf lies. past u8[N]: the states' keys, side by side."""
+    at = root
+    for k in range(lengths[b]):
+        follow(states, past, at, np.int64(paths[b, k]))
+        at += 1
+    return at
+
+
+@device
 def _cache_key(states, newest, oldest, history):
     """Everything the planes show, in 64 bits."""
     key = np.uint64(states[newest].ply)
@@ -57,10 +67,7 @@ def leaves(states, root, paths, lengths, count, history, planes, moves, actions,
     for i in range(root + 1):
         past[i] = states[i].key
     for b in range(count):
-        at = root
-        for k in range(lengths[b]):
-            follow(states, past, at, np.int64(paths[b, k]))
-            at += 1
+        at = replay(states, past, root, paths, lengths, b)
         n = generate(states[at], moves, b)
         outcomes[b] = judge(states[at], n, at == root)
         counts[b] = n
