@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..engine.games.go.katago import GLOBAL_OFFSET, GLOBAL_SCALE, MAX_LINES, NUM_PLANES, SPATIAL
 from .katago_file import (
+    GLOBALS,
     IDENTITY,
     MISH,
     RELU,
@@ -33,6 +34,8 @@ from .katago_file import (
 )
 
 _FLOAT = 1  # ONNX's number of float32
+_KOMI, _SUPERKO, _TERRITORY = 5, 6, 9  # among the numbers
+_KOMI_UNIT = 40.0  # half points that are 1 to the net
 _CENTRE, _SPREAD, _WIDTH_SQUARE = 14.0, 10.0, 0.1  # of what pools are told of the board's size
 
 
@@ -315,12 +318,12 @@ class _Writer:
         axis = self.constant("planes.axis", [1], np.int64)
         parts = [self.node("Slice", ["planes", ends[i], ends[i + 1], axis], f"planes.part{i}") for i in (0, 1)]
         planes, numbers = (self.node("Cast", [part], f"{part}.float", to=_FLOAT) for part in parts)
-        matrix = self.net.matrix.astype(np.float64)
-        weights, bias = GLOBAL_SCALE.astype(np.float64).T @ matrix, GLOBAL_OFFSET.astype(np.float64) @ matrix
-        self.numbers = numbers
+        matrix = self.net.matrix.copy()
+        matrix[_KOMI] /= _KOMI_UNIT
         tokens, self.tokens = self.tokens, False
+        self.numbers = self.conv(numbers, GLOBAL_SCALE[:, :, None, None], "numbers.all", GLOBAL_OFFSET)
         x = self.conv(planes, self.net.conv, "entry.planes")
-        y = self.conv(numbers, weights.T[:, :, None, None].astype(np.float32), "entry.numbers", bias.astype(np.float32))
+        y = self.conv(self.numbers, matrix.T[:, :, None, None], "entry.numbers")
         x, self.tokens = self.node("Add", [x, y], "entry"), tokens
         return self.to_tokens(x, "entry.tokens") if tokens else x
 
@@ -356,9 +359,9 @@ class _Writer:
         logits = self.matrix(hidden, head.outcome[:, order], "wdl.logits", head.outcome_bias[order])
         numbers = self.node("GlobalMaxPool", [self.numbers], "numbers.point")
         numbers = self.node("Flatten", [numbers], "numbers", axis=1)
-        # no result is possible with simple ko or territory alone: numbers 6 and 9
-        weights = np.zeros((NUM_PLANES - SPATIAL, 3), np.float32)
-        weights[7, 1], weights[10, 1] = 1, -1
+        # no result is possible with simple ko or territory alone
+        weights = np.zeros((GLOBALS, 3), np.float32)
+        weights[_SUPERKO, 1], weights[_TERRITORY, 1] = 1, -1
         barred = self.node("Relu", [self.matrix(numbers, weights, "wdl.barred.sum")], "wdl.barred")
         never = self.node("Mul", [barred, self.constant("wdl.never", [-1e4])], "wdl.penalty")
         wdl = self.node("Add", [logits, never], "wdl")
@@ -368,5 +371,6 @@ class _Writer:
         scale = np.float32(self.net.lead_scale)
         lead = self.matrix(hidden, head.score[:, 2:3] * scale, "score.lead", head.score_bias[2:3] * scale)
         lead = self.node("Mul", [lead, counted], "score.expected")
-        komi = self.matrix(numbers, 20 * GLOBAL_SCALE[5][:, None], "score.komi", 20 * GLOBAL_OFFSET[5:6])
-        self.node("Sub", [lead, komi], "score")
+        half = np.zeros((GLOBALS, 1), np.float32)
+        half[_KOMI] = 0.5
+        self.node("Sub", [lead, self.matrix(numbers, half, "score.komi")], "score")

@@ -53,7 +53,7 @@ def _global_scale() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     scale, offset = np.zeros((19, 20), np.float32), np.zeros(19, np.float32)
     for g in range(19):
         scale[g, g if g < 5 else g + 1] = 1
-    scale[5, 5:7], offset[5] = (256 / 40, 1 / 40), -_KOMI_OFFSET / 40
+    scale[5, 5:7], offset[5] = (256, 1), -_KOMI_OFFSET
     for g in (7, 18):  # -0.5, 0 or 0.5
         scale[g, g + 1], offset[g] = 0.5, -0.5
     return scale, offset
@@ -62,8 +62,9 @@ def _global_scale() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
 GLOBAL_SCALE, GLOBAL_OFFSET = _global_scale()
 """The 19 numbers are GLOBAL_SCALE f4[19, 20] @ (planes 22 to 41 at any point) + GLOBAL_OFFSET f4[19].
 
-0 to 4: the move 1 to 5 plies ago was a pass; 5: own komi / 20; 6, 7: kind of superko; 8: suicide; 9: territory; 10, 11:
-taxes; 12, 13: 0; 14: a pass would end the game; 15, 16: 0; 17: the button is to be had; 18: the parity of komi.
+0 to 4: the move 1 to 5 plies ago was a pass; 5: own komi in half points, of which KataGo's nets take a fortieth; 6, 7:
+kind of superko; 8: suicide; 9: territory; 10, 11: taxes; 12, 13: 0; 14: a pass would end the game; 15, 16: 0; 17: the
+button is to be had; 18: the parity of komi. All are whole or half numbers, so that nothing is lost.
 """
 
 
