@@ -9,14 +9,24 @@ Inside, x is either an image [B, C, H, W] or, where there are transformer blocks
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..engine.games.go.katago import GLOBAL_OFFSET, GLOBAL_SCALE, MAX_LINES, NUM_PLANES, SPATIAL
+from ..engine.games.go.katago import (
+    ENCODER,
+    ENCODER_SUICIDE,
+    GLOBAL_OFFSET,
+    GLOBAL_SCALE,
+    HISTORY,
+    MAX_LINES,
+    NUM_PLANES,
+    SPATIAL,
+)
+from ..engine.games.go.state import MIN_SIZE
+from ..engine.netinfo import NetInfo
+from .foreign import Converted, Source
 from .katago_file import (
-    GLOBALS,
     IDENTITY,
     MISH,
     RELU,
@@ -31,31 +41,51 @@ from .katago_file import (
     Ordinary,
     Pooled,
     RootMeanSquare,
+    begins_a_net,
+    read_katago,
 )
+from .onnxfile import FLOAT, GraphWriter
 
-_FLOAT = 1  # ONNX's number of float32
 _KOMI, _SUPERKO, _TERRITORY = 5, 6, 9  # among the numbers
 _KOMI_UNIT = 40.0  # half points that are 1 to the net
+_NEVER = -1e4  # logit of what cannot be
 _CENTRE, _SPREAD, _WIDTH_SQUARE = 14.0, 10.0, 0.1  # of what pools are told of the board's size
 
 
-class Graph(Protocol):
-    """What the ONNX writer offers: every method returns the name of its result."""
-
-    def node(self, operator: str, inputs: list[str], name: str, **attributes: Any) -> str:
-        """One operator with one result of the node's own name."""
-
-    def constant(self, name: str, values: NDArray[Any]) -> str:
-        """A stored tensor."""
+def recognises(content: bytes) -> bool:
+    """Whether an unpacked file is KataGo's."""
+    return begins_a_net(content)
 
 
-def add_katago(graph: Graph, net: KatagoNet) -> None:
-    """Add the nodes from "planes" to "policy", "wdl", "ownership" and "score"."""
+def convert(content: bytes, source: Source) -> Converted:
+    """The net in an unpacked file. Errors: NetError, one sentence."""
+    net = read_katago(content)
+    info = source.told(
+        NetInfo(
+            game="go",
+            encoder=ENCODER_SUICIDE if net.suicidal else ENCODER,
+            planes=(NUM_PLANES, MAX_LINES, MAX_LINES),
+            actions=MAX_LINES**2 + 1,
+            planes_version=1,
+            moves_version=1,
+            value_head="wdl",
+            architecture=describe(net),
+            history=HISTORY,
+            boards=tuple(range(MIN_SIZE, MAX_LINES + 1)),
+        )
+    )
+    graph = GraphWriter()
     _Writer(graph, net).write()
+    outputs = {"policy": ["actions"], "wdl": [3], "ownership": ["height", "width"], "score": [1]}
+    facts = (
+        f"family: KataGo, version {net.version}, boards of 2x2 to 19x19, ownership and score",
+        f"net: {net.name}, {describe(net)}, policy without optimism",
+    )
+    return Converted(graph.to_bytes(info, outputs), info, facts)
 
 
 def describe(net: KatagoNet) -> str:
-    """The architecture in a few words, as "6 blocks of 96 channels"."""
+    """The architecture in a few words, as "katago v8 6x96 conv gpool"."""
     kinds = sorted({_kind(block) for block in net.blocks})
     return f"katago v{net.version} {len(net.blocks)}x{net.channels} {' '.join(kinds)}"
 
@@ -73,10 +103,16 @@ def _has_attention(blocks: tuple[Block, ...]) -> bool:
     )
 
 
+def _filled(values: Array, axis: int) -> Array:
+    """The array with zeros behind it on that axis, up to a multiple of four."""
+    sizes = [(0, -n % 4 if i == axis else 0) for i, n in enumerate(values.shape)]
+    return np.pad(values, sizes)
+
+
 class _Writer:
     """Writes one net."""
 
-    def __init__(self, graph: Graph, net: KatagoNet) -> None:
+    def __init__(self, graph: GraphWriter, net: KatagoNet) -> None:
         self.graph, self.net = graph, net
         self.tokens = _has_attention(net.blocks)
 
@@ -85,8 +121,8 @@ class _Writer:
     def node(self, operator: str, inputs: list[str], name: str, **attributes: Any) -> str:
         return self.graph.node(operator, inputs, name, **attributes)
 
-    def constant(self, name: str, values: Any, kind: type = np.float32) -> str:
-        return self.graph.constant(name, np.asarray(values, kind))
+    def constant(self, name: str, values: Any) -> str:
+        return self.graph.constant(name, np.asarray(values, np.float32))
 
     def activate(self, x: str, kind: str) -> str:
         if kind == IDENTITY:
@@ -117,13 +153,12 @@ class _Writer:
         return self.to_tokens(y, f"{name}.tokens") if self.tokens else y
 
     def to_tokens(self, x: str, name: str) -> str:
-        flat = self.node("Reshape", [x, self.constant(f"{name}.shape", [0, 0, -1], np.int64)], f"{name}.flat")
+        flat = self.node("Reshape", [x, self.graph.shape(0, 0, -1)], f"{name}.flat")
         return self.node("Transpose", [flat], name, perm=[0, 2, 1])
 
     def to_image(self, x: str, name: str) -> str:
         turned = self.node("Transpose", [x], f"{name}.turned", perm=[0, 2, 1])
-        sizes = [self.constant(f"{name}.any", [0, 0], np.int64), "board.lines"]
-        shape = self.node("Concat", sizes, f"{name}.shape", axis=0)
+        shape = self.node("Concat", [self.graph.shape(0, 0), "board.lines"], f"{name}.shape", axis=0)
         return self.node("Reshape", [turned, shape], name)
 
     def norm(self, x: str, norm: Norm | RootMeanSquare, name: str) -> str:
@@ -133,15 +168,15 @@ class _Writer:
         if self.tokens:
             y = self.node("Mul", [x, self.constant(f"{name}.scale", scale)], f"{name}.scaled")
             return self.node("Add", [y, self.constant(f"{name}.shift", shift)], name)
-        statistics = [self.constant(f"{name}.{what}", np.full(len(scale), v)) for what, v in (("mean", 0), ("var", 1))]
-        inputs = [x, self.constant(f"{name}.scale", scale), self.constant(f"{name}.shift", shift), *statistics]
-        return self.node("BatchNormalization", inputs, name, epsilon=0.0)
+        weights = self.constant(f"{name}.scale", scale[:, None, None, None])
+        inputs = [x, weights, self.constant(f"{name}.shift", shift)]
+        return self.node("Conv", inputs, name, kernel_shape=[1, 1], group=len(scale))  # stays in onnxruntime's layout
 
     def root_mean_square(self, x: str, norm: RootMeanSquare, name: str) -> str:
         axes = ([1, 2] if self.tokens else [1, 2, 3]) if norm.spatial else [-1 if self.tokens else 1]
-        square = self.node("Pow", [x, self.constant(f"{name}.two", 2.0)], f"{name}.square")
+        square = self.node("Pow", [x, self.graph.number(2.0)], f"{name}.square")
         mean = self.node("ReduceMean", [square], f"{name}.mean", axes=axes, keepdims=1)
-        above = self.node("Add", [mean, self.constant(f"{name}.epsilon", norm.epsilon)], f"{name}.above")
+        above = self.node("Add", [mean, self.graph.number(norm.epsilon)], f"{name}.above")
         y = self.node("Div", [x, self.node("Sqrt", [above], f"{name}.root")], f"{name}.divided")
         y = self.node("Mul", [y, self.constant(f"{name}.scale", self.per_channel(norm.scale))], f"{name}.scaled")
         if norm.shift is None:
@@ -149,11 +184,12 @@ class _Writer:
         return self.node("Add", [y, self.constant(f"{name}.shift", self.per_channel(norm.shift))], name)
 
     def pool(self, x: str, second: str, name: str) -> str:
-        """[B, 3 * C]: mean, mean * (the number ``second``), and the maximum or mean * (the other number of the size)."""
+        """[B, 3 * C]: mean; mean * (size of the board); mean * (the number ``second``), or the maximum without one."""
         if self.tokens:
             mean = self.node("ReduceMean", [x], f"{name}.mean", axes=[1], keepdims=0)
         else:
-            mean = self.node("Flatten", [self.node("GlobalAveragePool", [x], f"{name}.average")], f"{name}.mean", axis=1)
+            average = self.node("GlobalAveragePool", [x], f"{name}.average")
+            mean = self.node("Flatten", [average], f"{name}.mean", axis=1)
         parts = [mean, self.node("Mul", [mean, "board.width"], f"{name}.sized")]
         if second:
             parts.append(self.node("Mul", [mean, second], f"{name}.sized2"))
@@ -173,8 +209,7 @@ class _Writer:
 
     def spread(self, x: str, name: str) -> str:
         """[B, C] so that it is added to every point of x."""
-        axes = [1] if self.tokens else [2, 3]
-        return self.node("Unsqueeze", [x, self.constant(f"{name}.axes", axes, np.int64)], name)
+        return self.node("Unsqueeze", [x, self.graph.shape(*([1] if self.tokens else [2, 3]))], name)
 
     def norm_conv(self, x: str, part: NormConv, name: str, after: Norm | None = None) -> str:
         """normalise, activate, convolve; ``after``, a normalisation of the result, is put into the weights."""
@@ -228,15 +263,11 @@ class _Writer:
             query = query.reshape(-1, block.heads, width)[:, :, halves].reshape(query.shape)
             key = key.reshape(-1, block.key_heads, width)[:, :, halves].reshape(key.shape)
         parts = {}
-        for what, weights, heads, perm in (
-            ("query", query, group, [0, 2, 3, 1, 4]),
-            ("key", key, 1, [0, 2, 3, 1, 4]),
-            ("value", block.value, 1, [0, 2, 3, 1, 4]),
-        ):
+        for what, weights, heads in (("query", query, group), ("key", key, 1), ("value", block.value, 1)):
             y = self.node("MatMul", [x, self.constant(f"{name}.{what}.weight", weights)], f"{name}.{what}.all")
-            shape = [0, -1, block.key_heads, heads, weights.shape[1] // (block.key_heads * heads)]
-            y = self.node("Reshape", [y, self.constant(f"{name}.{what}.shape", shape, np.int64)], f"{name}.{what}.heads")
-            parts[what] = self.node("Transpose", [y], f"{name}.{what}", perm=perm)
+            shape = self.graph.shape(0, -1, block.key_heads, heads, weights.shape[1] // (block.key_heads * heads))
+            y = self.node("Reshape", [y, shape], f"{name}.{what}.heads")
+            parts[what] = self.node("Transpose", [y], f"{name}.{what}", perm=[0, 2, 3, 1, 4])
         if block.frequencies is not None:
             angles = self.angles(block.frequencies, name)
             for what in ("query", "key"):
@@ -246,8 +277,7 @@ class _Writer:
         shares = self.node("Softmax", [scores], f"{name}.shares", axis=-1)
         y = self.node("MatMul", [shares, parts["value"]], f"{name}.mixed")
         y = self.node("Transpose", [y], f"{name}.mixed.turned", perm=[0, 3, 1, 2, 4])
-        shape = self.constant(f"{name}.mixed.shape", [0, -1, block.out.shape[0]], np.int64)
-        y = self.node("Reshape", [y, shape], f"{name}.mixed.flat")
+        y = self.node("Reshape", [y, self.graph.shape(0, -1, block.out.shape[0])], f"{name}.mixed.flat")
         return self.node("MatMul", [y, self.constant(f"{name}.out.weight", block.out)], f"{name}.out")
 
     def angles(self, frequencies: Array, name: str) -> list[str]:
@@ -258,16 +288,16 @@ class _Writer:
         found = []
         for what, values in (("cos", np.cos(table)), ("sin", np.sin(table))):
             whole = self.constant(f"{name}.{what}.table", values)
-            cut = self.node("Slice", [whole, "board.origin", "board.lines", "board.axes"], f"{name}.{what}.cut")
-            shape = self.constant(f"{name}.{what}.shape", [len(f), 1, -1, f.shape[1]], np.int64)
-            found.append(self.node("Reshape", [cut, shape], f"{name}.{what}"))
+            inputs = [whole, self.graph.shape(0, 0), "board.lines", self.graph.shape(1, 2)]
+            cut = self.node("Slice", inputs, f"{name}.{what}.cut")
+            found.append(self.node("Reshape", [cut, self.graph.shape(len(f), 1, -1, f.shape[1])], f"{name}.{what}"))
         return found
 
     def rotate(self, x: str, angles: list[str], half: int, name: str) -> str:
         """Each pair (a, b) of channels turned by its angle; the pairs' first channels come before the second ones."""
         cos, sin = angles
-        axis = self.constant(f"{name}.axis", [-1], np.int64)
-        ends = [self.constant(f"{name}.at{i}", [i], np.int64) for i in (0, half, 2 * half)]
+        axis = self.graph.shape(-1)
+        ends = [self.graph.shape(i) for i in (0, half, 2 * half)]
         a = self.node("Slice", [x, ends[0], ends[1], axis], f"{name}.a")
         b = self.node("Slice", [x, ends[1], ends[2], axis], f"{name}.b")
         ac, bs, bc, as_ = (
@@ -301,28 +331,30 @@ class _Writer:
     def board(self) -> None:
         """What the board's size means to pools and rotations."""
         shape = self.node("Shape", ["planes"], "board.shape")
-        lines = self.node("Gather", [shape, self.constant("board.two", [2, 3], np.int64)], "board.lines")
-        if self.tokens:
-            self.constant("board.origin", [0, 0], np.int64)
-            self.constant("board.axes", [1, 2], np.int64)
-        size = self.node("Gather", [lines, self.constant("board.one", [0], np.int64)], "board.size")
-        size = self.node("Cast", [size], "board.n", to=_FLOAT)
-        size = self.node("Sub", [size, self.constant("board.centre", [_CENTRE])], "board.less")
-        size = self.node("Mul", [size, self.constant("board.spread", [1 / _SPREAD])], "board.width")
+        lines = self.node("Gather", [shape, self.graph.shape(2, 3)], "board.lines")
+        size = self.node("Gather", [lines, self.graph.shape(0)], "board.size")
+        size = self.node("Cast", [size], "board.n", to=FLOAT)
+        size = self.node("Sub", [size, self.graph.number(_CENTRE)], "board.less")
+        size = self.node("Mul", [size, self.graph.number(1 / _SPREAD)], "board.width")
         square = self.node("Mul", [size, size], "board.square")
-        self.node("Sub", [square, self.constant("board.offset", [_WIDTH_SQUARE])], "board.width2")
+        self.node("Sub", [square, self.graph.number(_WIDTH_SQUARE)], "board.width2")
 
     def entry(self) -> str:
-        """The first sum: a convolution of the planes, and a matrix of the numbers behind them."""
-        ends = [self.constant(f"planes.at{i}", [i], np.int64) for i in (0, SPATIAL, NUM_PLANES)]
-        axis = self.constant("planes.axis", [1], np.int64)
-        parts = [self.node("Slice", ["planes", ends[i], ends[i + 1], axis], f"planes.part{i}") for i in (0, 1)]
-        planes, numbers = (self.node("Cast", [part], f"{part}.float", to=_FLOAT) for part in parts)
-        matrix = self.net.matrix.copy()
+        """The first sum: a convolution of the planes, and a matrix of the numbers behind them.
+
+        Channels are filled up to a multiple of four, which is what onnxruntime's own layout wants.
+        """
+        used = -(-SPATIAL // 4) * 4
+        bounds = [[self.graph.shape(n) for n in (*ends, 1)] for ends in ((0, used), (SPATIAL, NUM_PLANES))]
+        planes = self.node("Slice", ["planes", *bounds[0]], "planes.spatial")
+        numbers = self.node("Slice", ["planes", *bounds[1]], "planes.numbers")
+        planes, numbers = (self.node("Cast", [part], f"{part}.float", to=FLOAT) for part in (planes, numbers))
+        scale, offset = _filled(GLOBAL_SCALE, axis=0), _filled(GLOBAL_OFFSET, axis=0)
+        matrix = _filled(self.net.matrix, axis=0).copy()
         matrix[_KOMI] /= _KOMI_UNIT
         tokens, self.tokens = self.tokens, False
-        self.numbers = self.conv(numbers, GLOBAL_SCALE[:, :, None, None], "numbers.all", GLOBAL_OFFSET)
-        x = self.conv(planes, self.net.conv, "entry.planes")
+        self.numbers = self.conv(numbers, scale[:, :, None, None], "numbers.all", offset)
+        x = self.conv(planes, _filled(self.net.conv, axis=1), "entry.planes")
         y = self.conv(self.numbers, matrix.T[:, :, None, None], "entry.numbers")
         x, self.tokens = self.node("Add", [x, y], "entry"), tokens
         return self.to_tokens(x, "entry.tokens") if tokens else x
@@ -353,17 +385,17 @@ class _Writer:
         owner = self.node("Tanh", [self.conv(y, head.ownership, "ownership.logits")], "ownership.owner")
         if self.tokens:
             owner = self.to_image(owner, "ownership.image")
-        self.node("Squeeze", [owner, self.constant("ownership.axis", [1], np.int64)], "ownership")
+        self.node("Squeeze", [owner, self.graph.shape(1)], "ownership")
 
         order = [0, 2, 1]  # the file has the loss before no result
         logits = self.matrix(hidden, head.outcome[:, order], "wdl.logits", head.outcome_bias[order])
         numbers = self.node("GlobalMaxPool", [self.numbers], "numbers.point")
         numbers = self.node("Flatten", [numbers], "numbers", axis=1)
         # no result is possible with simple ko or territory alone
-        weights = np.zeros((GLOBALS, 3), np.float32)
+        weights = np.zeros((len(_filled(GLOBAL_OFFSET, axis=0)), 3), np.float32)
         weights[_SUPERKO, 1], weights[_TERRITORY, 1] = 1, -1
         barred = self.node("Relu", [self.matrix(numbers, weights, "wdl.barred.sum")], "wdl.barred")
-        never = self.node("Mul", [barred, self.constant("wdl.never", [-1e4])], "wdl.penalty")
+        never = self.node("Mul", [barred, self.graph.number(_NEVER)], "wdl.penalty")
         wdl = self.node("Add", [logits, never], "wdl")
 
         shares = self.node("Softmax", [wdl], "score.shares", axis=1)
@@ -371,6 +403,6 @@ class _Writer:
         scale = np.float32(self.net.lead_scale)
         lead = self.matrix(hidden, head.score[:, 2:3] * scale, "score.lead", head.score_bias[2:3] * scale)
         lead = self.node("Mul", [lead, counted], "score.expected")
-        half = np.zeros((GLOBALS, 1), np.float32)
+        half = np.zeros((len(_filled(GLOBAL_OFFSET, axis=0)), 1), np.float32)
         half[_KOMI] = 0.5
         self.node("Sub", [lead, self.matrix(numbers, half, "score.komi")], "score")

@@ -1,7 +1,7 @@
 """KataGo's net files, .bin.gz and .txt.gz, read into arrays.
 
-A file is a list of words separated by white space, usually gzipped: names, sizes, and arrays, which are words, too, or
-the mark @BIN@ followed by raw float32. Each layer is its name, its sizes and its arrays. Files come from strangers:
+Unpacked, a file is a list of words separated by white space: names, sizes, and arrays, which are words, too, or the
+mark @BIN@ followed by raw float32. Each layer is its name, its sizes and its arrays. Files come from strangers:
 every size is bounded before anything is made of it, and nothing may be left over.
 
 Arrays here are float32: convolutions [out, in, height, width], matrices [in, out], what is per channel [C].
@@ -10,10 +10,8 @@ Arrays here are float32: convolutions [out, in, height, width], matrices [in, ou
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,14 +23,12 @@ VERSIONS = range(8, 18)
 SPATIAL, GLOBALS = 22, 19  # the planes and numbers of "inputs V7", which these versions take
 IDENTITY, RELU, MISH, SILU = "identity", "relu", "mish", "silu"
 
-_MOST_BYTES = 1 << 29  # packed and unpacked
-_GZIP = b"\x1f\x8b"
-_PIECE = 1 << 20
 _MOST_CHANNELS, _MOST_KERNEL, _MOST_BLOCKS, _MOST_WORD = 4096, 9, 500, 200
 _TEXT_NUMBER = 40  # the longest number as text, and the space behind it
 _BINARY = b"@BIN@"
 _WORD = re.compile(rb"\s*(\S{1,%d})(?=\s)" % _MOST_WORD)
 _SPACE = re.compile(rb"\s*")
+_HEAD = re.compile(rb"\s*\S{1,%d}\s+[0-9]{1,4}\s+[0-9]{1,4}\s+[0-9]{1,4}\s" % _MOST_WORD)
 _ACTIVATIONS = {
     "ACTIVATION_IDENTITY": IDENTITY,
     "ACTIVATION_RELU": RELU,
@@ -166,7 +162,7 @@ class ValueHead:
 
 @dataclass(frozen=True, slots=True)
 class KatagoNet:
-    """One file. ``lead_scale``: points that 1 of the lead output means; ``suicidal``: areas as if suicide were legal."""
+    """One file. suicidal: it sees areas as if suicide were legal; lead_scale: the points that 1 of its lead means."""
 
     name: str
     version: int
@@ -186,40 +182,13 @@ class KatagoNet:
         return self.conv.shape[0]
 
 
-def unpack(content: bytes) -> bytes:
-    """The words of a file, gunzipped if need be. Errors: NetError."""
-    if content[:2] != _GZIP:
-        return content
-    unpacker, pieces, size = zlib.decompressobj(31), [], 0
-    for start in range(0, len(content), _PIECE):
-        tail = content[start : start + _PIECE]
-        while tail and not unpacker.eof:
-            try:
-                pieces.append(unpacker.decompress(tail, _PIECE))
-            except zlib.error as error:
-                raise NetError(f"the KataGo net's gzip data is damaged ({error}); fetch the file again") from None
-            size += len(pieces[-1])
-            if size > _MOST_BYTES:
-                raise NetError(f"the KataGo net unpacks to more than {_MOST_BYTES >> 20} MB; no net is so large")
-            tail = unpacker.unconsumed_tail
-    if not unpacker.eof:
-        raise NetError("the KataGo net is cut off; fetch the file again")
-    return b"".join(pieces)
+def begins_a_net(content: bytes) -> bool:
+    """Whether a file begins as KataGo's do: with a name, a version and the sizes of the inputs."""
+    return _HEAD.match(content) is not None
 
 
-def read_katago(path: Path) -> KatagoNet:
-    """The net in a file. Errors: NetError, one sentence."""
-    try:
-        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
-            raise NetError(f"cannot read the net {str(path)!r}: it is no ordinary file of at most {_MOST_BYTES >> 20} MB")
-        content = path.read_bytes()
-    except OSError as error:
-        raise NetError(f"cannot read the net {str(path)!r}: {error.strerror or error}") from error
-    return parse(unpack(content))
-
-
-def parse(content: bytes) -> KatagoNet:
-    """The net that unpacked words describe. Errors: NetError, one sentence."""
+def read_katago(content: bytes) -> KatagoNet:
+    """The net in an unpacked file. Errors: NetError, one sentence."""
     return _Reader(content).net()
 
 
@@ -411,7 +380,10 @@ class _Reader:
 
     def _attention(self, channels: int) -> Attention:
         heads, key_heads = self.integer("heads", 1, 256), self.integer("key heads", 1, 256)
-        query_width, value_width = self.integer("the query's width", 1, 1024), self.integer("the value's width", 1, 1024)
+        query_width, value_width = (
+            self.integer("the query's width", 1, 1024),
+            self.integer("the value's width", 1, 1024),
+        )
         rotated, learnt = self.integer("rope", 0, 1), self.integer("learnable rope", 0, 1)
         if heads % key_heads or query_width % 2:
             raise NetError(f"the KataGo net has {heads} heads of width {query_width} for {key_heads} keys: unsupported")
@@ -523,9 +495,7 @@ class _Reader:
             first = self.matrix(3 * narrow)
             hidden = first.shape[1]
             passing = (first, self.bias(hidden), self.activation(), self.matrix(hidden, outputs))
-        return PolicyHead(
-            points, pooled, pooled_norm, pooled_activation, matrix, norm, activation, out, passing
-        )
+        return PolicyHead(points, pooled, pooled_norm, pooled_activation, matrix, norm, activation, out, passing)
 
     def _value(self, channels: int) -> ValueHead:
         self.word()

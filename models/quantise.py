@@ -82,10 +82,11 @@ def quantise(
     method: Literal["percentile", "minmax"] = "percentile",
     percentile: float = PERCENTILE,
     keep: tuple[str, ...] = KEEP_FP32,
+    operators: tuple[str, ...] | None = None,
 ) -> onnx.ModelProto:
     """The int8 version of an exported net, calibrated on planes u8 [N, C, H, W], a set for each size of board.
 
-    ``keep`` names what stays fp32.
+    ``keep`` names what stays fp32; ``operators``: the kinds of nodes that are looked at, None = all that can be int8.
 
     Errors: NetError when the calibration fails.
     """
@@ -101,6 +102,7 @@ def quantise(
                     str(target),
                     PlanesReader(calibration),
                     quant_format=QuantFormat.QDQ,
+                    op_types_to_quantize=None if operators is None else list(operators),
                     activation_type=QuantType.QUInt8,
                     weight_type=QuantType.QInt8,
                     per_channel=True,

@@ -39,6 +39,7 @@ from .rules import FILTER_WORDS, compensation, situation
 from .rulesets import ALL_TAX, BUTTON, FRIENDLY, KO_MASK, POSITIONAL, SEKI_TAX, SIMPLE, SUICIDE, TERRITORY
 from .state import BLACK, EMPTY, WHITE
 
+ENCODER, ENCODER_SUICIDE = "katago-v7", "katago-v7-suicide"  # the second sees areas as if suicide were legal
 HISTORY = 5  # moves shown
 SPATIAL, NUM_PLANES = 22, 42
 MAX_LINES = 19  # the nets know no greater board
@@ -300,12 +301,12 @@ def encode_suicidal(states, index, first_index, history, out):
 
 @cache
 def encoders(size: int) -> Mapping[str, Encoder]:
-    """KataGo's view of a board of N x N points: "katago-v7", and the same with areas as if suicide were legal."""
+    """KataGo's views of a board of N x N points, by name."""
     if size > MAX_LINES:
         return {}
     scale = np.ones(NUM_PLANES, np.float32)
     scale[_KOMI + 1] = 1 / 255
-    kinds = {"katago-v7": (leaves, encode), "katago-v7-suicide": (leaves_suicidal, encode_suicidal)}
+    kinds = {ENCODER: (leaves, encode), ENCODER_SUICIDE: (leaves_suicidal, encode_suicidal)}
     return {
         name: Encoder(
             planes=(NUM_PLANES, size, size),
