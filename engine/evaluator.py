@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from .clock import Stopwatch
 from .errors import NetError, OptionError
+from .foreign import native_net
 from .games.base import OWN_ENCODER, Game
 from .netfile import Outline, read_outline
 from .netinfo import NetInfo
@@ -323,7 +324,7 @@ def embedded_net(game: str) -> Path | None:
 def net_path(weights: str, game: Game) -> Path | None:
     """The file that a ``WeightsFile`` setting names: "" the embedded net, "uniform" none, else a path.
 
-    Errors: NetError when there is no embedded net.
+    A net of another program is converted first, see :func:`foreign.native_net`; that blocks. Errors: NetError.
     """
     if weights == "uniform":
         return None
@@ -331,7 +332,7 @@ def net_path(weights: str, game: Game) -> Path | None:
         path = Path(weights)
         with contextlib.suppress(RuntimeError):  # "~" of an unknown user
             path = path.expanduser()
-        return path
+        return native_net(path)
     embedded = embedded_net(game.name)
     if embedded is None:
         raise NetError(f"there is no net for {game.name} inside this package; set WeightsFile to a net or to 'uniform'")

@@ -140,6 +140,11 @@ def cache_directory() -> Path | None:
     return _state.directory
 
 
+def private_directory() -> Path | None:
+    """The user's cache, which nobody else can write to, kernels apart; None when it cannot be used."""
+    return None if _state.directory is None else _state.directory.parent
+
+
 def compiled_kernels() -> int:
     """How many kernels this process had to compile because the cache had none."""
     return _state.compiled

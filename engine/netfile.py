@@ -8,11 +8,11 @@ are let through.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import NetError
+from .protobuf import Damaged, read_fields, read_messages, read_number, read_text
 
 MAX_BYTES = 512 << 20
 MAX_NODES = 5_000
@@ -46,75 +46,20 @@ class Outline:
     sha256: str
 
 
-class _Damaged(Exception):
-    """The bytes are not the protobuf they should be."""
-
-
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        if at >= len(data) or shift > 63:
-            raise _Damaged
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, at
-        shift += 7
-
-
-def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """(field number, value) of a protobuf message: an int for numbers, bytes for the rest."""
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        number, wire = tag >> 3, tag & 7
-        if wire == 0:
-            value, at = _varint(data, at)
-            yield number, value
-            continue
-        if wire == 2:
-            size, at = _varint(data, at)
-        elif wire in (1, 5):
-            size = 8 if wire == 1 else 4
-        else:
-            raise _Damaged
-        if at + size > len(data):
-            raise _Damaged
-        yield number, data[at : at + size]
-        at += size
-
-
-def _messages(data: memoryview, number: int) -> Iterator[memoryview]:
-    for n, value in _fields(data):
-        if n == number:
-            if isinstance(value, int):
-                raise _Damaged
-            yield value
-
-
-def _text(data: memoryview, number: int) -> bytes:
-    return next((bytes(m[:1000]) for m in _messages(data, number)), b"")
-
-
-def _number(data: memoryview, number: int) -> int:
-    return next((v for n, v in _fields(data) if n == number and isinstance(v, int)), 0)
-
-
 def _check_tensor(tensor: memoryview) -> None:
-    if _number(tensor, 14) == 1 or any(True for _ in _messages(tensor, 13)):
+    if read_number(tensor, 14) == 1 or any(True for _ in read_messages(tensor, 13)):
         raise NetError("the net keeps weights in another file, which is not read; save it as one ONNX file")
 
 
 def _check_node(node: memoryview) -> None:
-    operator, domain = _text(node, 4), _text(node, 7)
+    operator, domain = read_text(node, 4), read_text(node, 7)
     if domain not in _STANDARD_DOMAINS or operator.decode("latin-1") not in OPERATORS:
         name = operator.decode("ascii", "replace")[:40]
         raise NetError(
             f"the net uses the operator {name!r}, which no net of ours needs; export it again with az-engine"
         )
-    for attribute in _messages(node, 5):
-        for number, value in _fields(attribute):
+    for attribute in read_messages(node, 5):
+        for number, value in read_fields(attribute):
             if number in (6, 11):
                 raise NetError("the net contains a graph inside a node, which no net of ours needs")
             if number == 5 and not isinstance(value, int):
@@ -123,14 +68,14 @@ def _check_node(node: memoryview) -> None:
 
 def _tensor(info: memoryview) -> Tensor:
     element, shape = 0, []
-    for kind in _messages(info, 2):
-        for tensor in _messages(kind, 1):
-            element = _number(tensor, 1)
-            for dimensions in _messages(tensor, 2):
-                for dimension in _messages(dimensions, 1):
-                    fixed = [v for n, v in _fields(dimension) if n == 1 and isinstance(v, int)]
+    for kind in read_messages(info, 2):
+        for tensor in read_messages(kind, 1):
+            element = read_number(tensor, 1)
+            for dimensions in read_messages(tensor, 2):
+                for dimension in read_messages(dimensions, 1):
+                    fixed = [v for n, v in read_fields(dimension) if n == 1 and isinstance(v, int)]
                     shape.append(fixed[0] if fixed else -1)
-    return Tensor(_text(info, 1).decode("utf-8", "replace"), element, tuple(shape))
+    return Tensor(read_text(info, 1).decode("utf-8", "replace"), element, tuple(shape))
 
 
 def read_outline(path: Path) -> tuple[Outline, bytes]:
@@ -138,6 +83,15 @@ def read_outline(path: Path) -> tuple[Outline, bytes]:
 
     Errors: NetError when the file is missing, too large, damaged, or asks for more than a net needs.
     """
+    content = read_net_file(path)
+    try:
+        return read_outline_bytes(content), content
+    except NetError as error:
+        raise NetError(f"{str(path)!r}: {error}") from None
+
+
+def read_net_file(path: Path) -> bytes:
+    """The bytes of a net file. Errors: NetError when it is missing, no ordinary file, or too large."""
     try:
         if not path.is_file():
             reason = "it is not an ordinary file" if path.exists() else "there is no such file"
@@ -147,32 +101,34 @@ def read_outline(path: Path) -> tuple[Outline, bytes]:
             raise NetError(
                 f"the net {str(path)!r} has {size >> 20} MB, more than the {MAX_BYTES >> 20} MB that are read"
             )
-        content = path.read_bytes()
+        return path.read_bytes()
     except (OSError, ValueError) as error:
         raise NetError(f"cannot read the net {str(path)!r}: {getattr(error, 'strerror', None) or error}") from error
+
+
+def read_outline_bytes(content: bytes) -> Outline:
+    """The outline of an ONNX file by its bytes. Errors: NetError as for :func:`read_outline`, but for the file."""
     try:
-        return _read(memoryview(content)), content
-    except _Damaged:
-        raise NetError(f"{str(path)!r} is not an ONNX file or is damaged; give a net made by az-engine train") from None
-    except NetError as error:
-        raise NetError(f"{str(path)!r}: {error}") from None
+        return _read(memoryview(content))
+    except Damaged:
+        raise NetError("this is not an ONNX file or it is damaged; give a net made by az-engine train") from None
 
 
 def _read(model: memoryview) -> Outline:
     metadata: dict[str, str] = {}
     graph: memoryview | None = None
-    for number, value in _fields(model):
+    for number, value in read_fields(model):
         if number == 7 and not isinstance(value, int):
             graph = value
         elif number == 14 and not isinstance(value, int):
-            metadata[_text(value, 1).decode("utf-8", "replace")] = _text(value, 2).decode("utf-8", "replace")
+            metadata[read_text(value, 1).decode("utf-8", "replace")] = read_text(value, 2).decode("utf-8", "replace")
         elif number == 25:
             raise NetError("the net defines functions of its own, which no net of ours needs")
     if graph is None:
-        raise _Damaged
+        raise Damaged
     nodes = 0
     inputs, outputs = [], []
-    for number, value in _fields(graph):
+    for number, value in read_fields(graph):
         if isinstance(value, int):
             continue
         if number == 1:

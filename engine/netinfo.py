@@ -51,7 +51,7 @@ class NetInfo:
         Errors: NetError when they are missing, of a newer format or not of their kind.
         """
         if PREFIX + "format" not in props:
-            raise NetError("this ONNX file has no az-engine metadata; give a net made by az-engine train")
+            raise NetError("this ONNX file has no az-engine metadata; give a net of az-engine train or import")
         if props[PREFIX + "format"] != FORMAT:
             raise NetError(
                 f"this net has metadata format {props[PREFIX + 'format'][:20]!r}; update az-engine to use it"

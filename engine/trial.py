@@ -31,13 +31,8 @@ def try_net(model: bytes, sha256: str, planes: tuple[int, int, int], cache: Path
     entry = "-".join((sha256, *map(str, planes)))
     if remembered is not None and remembered.is_file() and entry in remembered.read_text("ascii").split():
         return
-    command = [sys.executable, "-P", "-m", __name__, *map(str, planes)]  # -P: never a module of the current directory
-    search_path = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]  # of this package, however found
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search_path))}
     try:
-        child = subprocess.run(
-            command, input=model, capture_output=True, timeout=_SECONDS, check=False, env=environment
-        )
+        child = run_module(__name__, *map(str, planes), timeout=_SECONDS, given=model)
     except subprocess.TimeoutExpired:
         raise NetError(f"the net did not answer within {_SECONDS} s and is not used") from None
     if child.returncode != 0:
@@ -48,6 +43,16 @@ def try_net(model: bytes, sha256: str, planes: tuple[int, int, int], cache: Path
                 file.write(entry + "\n")
         except OSError:
             return  # the next start tries the net again; jit.cache_problem() tells of the directory
+
+
+def run_module(
+    name: str, *arguments: str, timeout: float, given: bytes | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a module of this package in a process of its own. Blocks. Errors: subprocess.TimeoutExpired."""
+    command = [sys.executable, "-P", "-m", name, *arguments]  # -P: never a module of the current directory
+    search_path = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]  # of this package, however found
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search_path))}
+    return subprocess.run(command, input=given, capture_output=True, timeout=timeout, check=False, env=environment)
 
 
 def _reason(child: subprocess.CompletedProcess[bytes]) -> str:

@@ -1,6 +1,6 @@
 """torch network -> ONNX file, with batch normalisation folded in and a parity check.
 
-The graph is built node by node: it holds only plain operators of the default domain (OPERATORS), a dynamic batch
+The graph is built node by node: it holds only plain operators of the default domain, a dynamic batch
 and the metadata of :class:`NetInfo`, and needs no exporter package.
 
 Input  "planes"    uint8   [batch, C, H, W]; H and W are free where the network takes every size
@@ -25,6 +25,7 @@ from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from ..engine.errors import NetError
+from ..engine.netfile import OPERATORS
 from ..engine.netinfo import NetInfo
 from .network import (
     ConvBlock,
@@ -39,13 +40,6 @@ from .network import (
 )
 
 OPSET = 17
-OPERATORS = frozenset(
-    (
-        *("Gather", "Cast", "Mul", "Conv", "Relu", "Add", "GlobalAveragePool", "Sigmoid", "Flatten", "Gemm", "Tanh"),
-        *("GlobalMaxPool", "Concat", "Shape", "Sub", "Squeeze"),
-        *("QuantizeLinear", "DequantizeLinear"),
-    )
-)
 TOLERANCE = 2e-4  # greatest difference of an output from torch's that counts as the same network
 
 

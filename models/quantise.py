@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import math
 import tempfile
 import time
 from collections.abc import Iterator
@@ -151,7 +152,7 @@ class Agreement:
     top1: float  # fraction of positions with the same best legal move
     kl: float  # mean KL(fp32 || int8) of the policies over the legal moves, nats
     value: float  # mean absolute difference of the expected outcome in [-1, 1]
-    cross_entropy: tuple[float, float]  # of the targets under fp32 and int8, nats
+    cross_entropy: tuple[float, float]  # of the targets under fp32 and int8, nats; NaN without targets
 
 
 def expected_value(output: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -173,8 +174,18 @@ def legal_log_policy(logits: NDArray[np.float32], legal: NDArray[np.int32]) -> N
 def compare(fp32: onnx.ModelProto, int8: onnx.ModelProto, batch: Batch) -> Agreement:
     """Agreement over the positions of ``batch``, which must know its legal actions."""
     assert batch.legal is not None
-    legal = batch.legal
-    (p, v, *_), (q, w, *_) = (export.run(export.session(m), batch.planes) for m in (fp32, int8))
+    return agreement(fp32, int8, batch.planes, batch.legal, batch)
+
+
+def agreement(
+    fp32: onnx.ModelProto,
+    int8: onnx.ModelProto,
+    planes: NDArray[np.uint8],
+    legal: NDArray[np.int32],
+    targets: Batch | None = None,
+) -> Agreement:
+    """Agreement over positions: planes u1[N, C, H, W], legal actions i4[N, M] padded with -1."""
+    (p, v, *_), (q, w, *_) = (export.run(export.session(m), planes) for m in (fp32, int8))
     log_p, log_q = legal_log_policy(p, legal), legal_log_policy(q, legal)
     used = legal >= 0
     kl = np.where(used, np.exp(log_p) * (np.where(used, log_p, 0) - np.where(used, log_q, 0)), 0).sum(axis=1)
@@ -182,7 +193,9 @@ def compare(fp32: onnx.ModelProto, int8: onnx.ModelProto, batch: Batch) -> Agree
         top1=float((log_p.argmax(axis=1) == log_q.argmax(axis=1)).mean()),
         kl=float(kl.mean()),
         value=float(np.abs(expected_value(v) - expected_value(w)).mean()),
-        cross_entropy=(_cross_entropy(p, log_p, batch), _cross_entropy(q, log_q, batch)),
+        cross_entropy=(math.nan, math.nan)
+        if targets is None
+        else (_cross_entropy(p, log_p, targets), _cross_entropy(q, log_q, targets)),
     )
 
 

@@ -13,6 +13,7 @@ from torch import nn
 
 from az_engine.engine.errors import NetError, OptionError
 from az_engine.engine.games import get_game
+from az_engine.engine.netfile import OPERATORS
 from az_engine.engine.netinfo import NetInfo
 from az_engine.models import export
 from az_engine.models.network import Network, ResidualBlock
@@ -69,7 +70,7 @@ def test_onnx_says_what_torch_says(changes: dict[str, Any]) -> None:
     np.testing.assert_allclose(got[0], policy, atol=1e-4)
     np.testing.assert_allclose(got[1], value, atol=1e-4)
     assert [o.name for o in model.graph.output] == ["policy", config.value_head]
-    assert {n.op_type for n in model.graph.node} <= export.OPERATORS
+    assert {n.op_type for n in model.graph.node} <= OPERATORS
 
 
 @pytest.mark.parametrize("changes", [{}, {"kind": "sep-res", "value_head": "value"}, {"score": False}], ids=str)

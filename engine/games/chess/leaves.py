@@ -26,6 +26,18 @@ def judge(s, legal, at_root):
 
 
 @device
+def replay(states, root, paths, lengths, b):
+    """Play path ``b`` from states[root] on, repetitions counted; returns where the leaf lies."""
+    at = root
+    for k in range(lengths[b]):
+        make(states[at], states[at + 1], paths[b, k])
+        at += 1
+        if states[at].rule50 >= 4:
+            count_earlier(states, at, 0)
+    return at
+
+
+@device
 def _cache_key(states, newest, oldest, history):
     """Everything the planes show, in 64 bits."""
     now = states[newest]
@@ -53,12 +65,7 @@ def leaves(states, root, paths, lengths, count, history, planes, moves, actions,
     states, paths, moves, actions = borrow(states), borrow(paths), borrow(moves), borrow(actions)
     planes = borrow(planes)
     for b in range(count):
-        at = root
-        for k in range(lengths[b]):
-            make(states[at], states[at + 1], paths[b, k])
-            at += 1
-            if states[at].rule50 >= 4:
-                count_earlier(states, at, 0)
+        at = replay(states, root, paths, lengths, b)
         n = generate(states[at], moves, b)
         outcomes[b] = judge(states[at], n, at == root)
         counts[b] = n

@@ -1,0 +1,104 @@
+"""dlshogi's ONNX nets, as they are and with our inputs and outputs around them.
+
+Theirs take float32 "input1" [B, 62, 9, 9] and "input2" [B, 57 or 119, 9, 9] and give "output_policy" [B, 2187] and
+"output_value" [B, 1], the probability that the side to move wins. Ours take the same planes as bytes, side by side, and
+give the value between -1 and 1. Nothing in between is touched.
+"""
+
+from __future__ import annotations
+
+from ..engine.errors import NetError
+from ..engine.netfile import Outline, Tensor, read_outline_bytes
+from ..engine.netinfo import NetInfo
+from ..engine.protobuf import Damaged, read_fields, read_messages, read_number, read_text, write_field
+from .foreign import Converted, Source
+from .onnxfile import FLOAT, UINT8, GraphWriter, model_bytes, value_info
+
+INPUT1, ACTIONS = 62, 2187
+ENCODERS = {57: "dlshogi", 119: "dlshogi-119"}  # by the planes of input2
+_LEAST_OPSET = 10  # whose Slice takes its bounds as inputs
+_KEPT = (1, 5, 15)  # fields of the graph that go over: nodes, tensors, sparse tensors
+
+
+def recognises(content: bytes) -> bool:
+    """Whether the file is an ONNX net with dlshogi's inputs."""
+    try:
+        graph = next(read_messages(memoryview(content), 7), None)
+        names = [] if graph is None else [read_text(each, 1) for each in read_messages(graph, 11)]
+    except Damaged:
+        return False
+    return {b"input1", b"input2"} <= set(names)
+
+
+def convert(content: bytes, source: Source) -> Converted:
+    """The net with our inputs and outputs. Errors: NetError when it is not of dlshogi's shape."""
+    outline = read_outline_bytes(content)
+    constants = _check(outline)
+    planes = INPUT1 + constants
+    info = source.told(
+        NetInfo(
+            game="shogi",
+            encoder=ENCODERS[constants],
+            planes=(planes, 9, 9),
+            actions=ACTIONS,
+            planes_version=1,
+            moves_version=1,
+            value_head="value",
+            architecture=f"dlshogi {INPUT1}+{constants} planes",
+            history=1,
+        )
+    )
+    model = memoryview(content)
+    graph = next(read_messages(model, 7))
+    kept = b"".join(write_field(n, bytes(v)) for n, v in read_fields(graph) if n in _KEPT and not isinstance(v, int))
+    before, after = GraphWriter(), GraphWriter()
+    floats = before.node("Cast", ["planes"], "az.planes", to=FLOAT)
+    for name, start, stop in (("input1", 0, INPUT1), ("input2", INPUT1, planes)):
+        before.node("Slice", [floats, *(before.shape(n) for n in (start, stop, 1))], name)
+    after.node("Identity", ["output_policy"], "policy")
+    doubled = after.node("Mul", ["output_value", after.number(2.0)], "az.doubled")
+    after.node("Sub", [doubled, after.number(1.0)], "value")
+    new = before.graph_bytes() + kept + after.graph_bytes() + write_field(2, "az-engine")
+    new += write_field(11, value_info("planes", UINT8, ["batch", planes, 9, 9]))
+    new += write_field(12, value_info("policy", FLOAT, ["batch", ACTIONS]))
+    new += write_field(12, value_info("value", FLOAT, ["batch", 1]))
+    facts = (
+        f"family: dlshogi, {INPUT1} + {constants} planes, {ACTIONS} actions, no history",
+        f"graph: {outline.nodes} nodes, {len(content) / 1e6:.1f} MB",
+    )
+    return Converted(model_bytes(new, info, read_number(model, 1), _opset(model)), info, facts)
+
+
+def _opset(model: memoryview) -> int:
+    """The version of ONNX's default domain that the net uses. Errors: NetError when it is too old."""
+    versions = [read_number(each, 2) for each in read_messages(model, 8) if read_text(each, 1) in (b"", b"ai.onnx")]
+    if not versions or min(versions) < _LEAST_OPSET:
+        raise NetError(
+            f"this net is of ONNX operator set {min(versions, default=0)}; at least {_LEAST_OPSET} is needed"
+        )
+    return max(versions)
+
+
+def _check(outline: Outline) -> int:
+    """The planes of input2. Errors: NetError when names, types or shapes are not dlshogi's."""
+    inputs = {each.name: each for each in outline.inputs}
+    constants = inputs["input2"].shape[1] if len(inputs["input2"].shape) == 4 else 0
+    if constants not in ENCODERS:
+        raise NetError(
+            f"this dlshogi net's input2 has {constants} planes; {' and '.join(map(str, ENCODERS))} are known"
+        )
+    outputs = {each.name: each for each in outline.outputs}
+    wanted = [
+        (inputs.get("input1"), "input1", (INPUT1, 9, 9)),
+        (inputs.get("input2"), "input2", (constants, 9, 9)),
+        (outputs.get("output_policy"), "output_policy", (ACTIONS,)),
+        (outputs.get("output_value"), "output_value", (1,)),
+    ]
+    for found, name, shape in wanted:
+        if found is None or not _fits(found, shape):
+            raise NetError(f"this dlshogi net's {name} is not float32 [batch, {', '.join(map(str, shape))}]")
+    return constants
+
+
+def _fits(found: Tensor, shape: tuple[int, ...]) -> bool:
+    return found.element == FLOAT and found.shape[1:] == shape

@@ -1,0 +1,147 @@
+"""``az-engine import``: a net of another program as an ONNX file of ours."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.errors import OptionError
+from ..engine.evaluator import raw_session
+from ..engine.files import write_atomically
+from ..engine.games import get_game
+from ..engine.games.base import Game
+from ..engine.games.outcome import RUNNING
+from ..engine.netinfo import NetInfo
+from .foreign import Converted, convert_file
+
+HELP = """\
+Convert a net of another program: Lc0 (.pb, .pb.gz), dlshogi and FukauraOu (.onnx), KataGo (.bin.gz, .txt.gz).
+
+The file is checked and converted, and what it is gets printed. Set WeightsFile (in shogi also DNN_Model) to the result,
+or to the foreign file itself: then it is converted once and kept in the user's cache. With --int8 the net is quantised,
+too, for speed on a CPU: calibrated on games that it plays with itself, and compared with the original over others."""
+
+_GAMES, _PLIES = 16, 160  # that a net plays with itself at a time, and their length at most
+_CHECKED, _CALIBRATED, _COMPARED = 128, 512, 512  # positions ...
+_EVERY = 17  # ... of those to check, the slow way, this many apart
+_SIZES = (19, 13, 9)  # boards to calibrate on, for nets that play on many
+# What stays fp32: as for our own nets the first layer, which sees counts, and all of the value head.
+_KEEP_FP32 = ("planes.", "input", "value.", "policy.planes", "wdl", "value", "ownership", "score", "board.")
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """Of games that a net has played with itself."""
+
+    planes: NDArray[np.uint8]  # [N, C, H, W]
+    legal: NDArray[np.int32]  # [N, M] actions, padded with -1
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The file, where to and how."""
+    parser.add_argument("file", type=Path, help="the other program's net")
+    parser.add_argument("-o", "--out", type=Path, help="the ONNX file to write (default: NAME.onnx here)")
+    parser.add_argument("--int8", action="store_true", help="quantise it (needs az-engine[train])")
+    parser.add_argument("--quiet", action="store_true", help="convert only: check and print nothing more")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Convert, print, write; 0."""
+    converted = convert_file(args.file)
+    out = args.out or Path(f"{converted.info.name}{'-int8' if args.int8 else ''}.onnx")
+    if out.exists() and out.samefile(args.file):
+        raise OptionError(f"{out} is the net itself; give another file with -o")
+    model = converted.model
+    if not args.quiet:
+        print("\n".join((f"{converted.info.name}: {converted.info.summary()}", *converted.facts)))
+        print(parity(converted))
+    if args.int8:
+        model, judged = quantised(converted)
+        print(judged)
+    write_atomically(out, model)
+    if not args.quiet:
+        print(f"written: {out} ({len(model) / 1e6:.1f} MB)")
+    return 0
+
+
+def boards(info: NetInfo) -> list[Game]:
+    """The games, as the net sees them, that it is tried on: one, or one for each of some sizes of board."""
+    game = get_game(info.game)
+    sizes = [size for size in _SIZES if size in info.boards]
+    return [(game.sized(size) if sizes else game).using(info.encoder) for size in sizes or [0]]
+
+
+def own_games(game: Game, running: Any, info: NetInfo, count: int, seed: int) -> Positions:
+    """``count`` positions of games that a net, an onnxruntime session, plays with itself, moves drawn by its policy."""
+    rng = np.random.default_rng(seed)
+    planes, legal = np.empty((count, *game.planes), np.uint8), np.full((count, game.max_moves), -1, np.int32)
+    lines = [game.initial() for _ in range(_GAMES)]
+    done = 0
+    while done < count:
+        first = done
+        lines = [line if game.outcome(line) == RUNNING and len(line) <= _PLIES else game.initial() for line in lines]
+        for line in lines[: count - done]:
+            here, moves = np.array([len(line) - 1]), game.legal_moves(line)
+            game.encode(line, here, np.zeros(1, np.int64), planes[done : done + 1], info.history)
+            game.actions(line, here, moves[None], legal[done : done + 1, : len(moves)])
+            done += 1
+        policy = running.run(["policy"], {"planes": planes[first:done]})[0]
+        for g in range(done - first):
+            moves = game.legal_moves(lines[g])
+            logits = policy[g, legal[first + g, : len(moves)]].astype(np.float64)
+            chances = np.exp(logits - logits.max())
+            lines[g] = game.play(lines[g], int(rng.choice(moves, p=chances / chances.sum())))
+    return Positions(planes, legal)
+
+
+def parity(converted: Converted) -> str:
+    """One line: how far onnxruntime is from ONNX's own reference implementation on positions of the net's games."""
+    if importlib.util.find_spec("onnx") is None:
+        return "parity: not checked, for it needs the onnx package (pip install 'az-engine[train]')"
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    running, info = raw_session(converted.model), converted.info
+    reference = ReferenceEvaluator(onnx.load_model_from_string(converted.model))
+    names = ["policy", info.value_head]
+    worst = dict.fromkeys(names, 0.0)
+    number = 0
+    for game in boards(info):
+        planes = own_games(game, running, info, _CHECKED, 0).planes[::_EVERY]
+        number += len(planes)
+        for name, ours, theirs in zip(
+            names, running.run(names, {"planes": planes}), reference.run(names, {"planes": planes}), strict=True
+        ):
+            worst[name] = max(worst[name], float(np.abs(ours - theirs).max()))
+    differences = ", ".join(f"{name} {value:.1e}" for name, value in worst.items())
+    return f"parity: onnxruntime and ONNX's reference differ at most by {differences} on {number} positions"
+
+
+def quantised(converted: Converted) -> tuple[bytes, str]:
+    """The int8 net, and in one line how far it judges as the original does. Errors: NetError when that fails."""
+    import onnx
+
+    from . import export, quantise
+
+    info, fp32 = converted.info, onnx.load_model_from_string(converted.model)
+    running = export.session(fp32)
+    sets = [own_games(game, running, info, _CALIBRATED, 1).planes for game in boards(info)]
+    int8 = quantise.quantise(fp32, sets, keep=_KEEP_FP32)
+    agreements = []
+    for game in boards(info):
+        positions = own_games(game, running, info, _COMPARED, 2)
+        agreement = quantise.agreement(fp32, int8, positions.planes, positions.legal)
+        speeds = [quantise.speed(model, positions.planes) for model in (fp32, int8)]
+        size = "x".join(map(str, game.planes[1:]))
+        agreements.append(
+            f"int8 on {_COMPARED} positions ({size}): the same best move in {agreement.top1:.1%}, KL of the policy "
+            f"{agreement.kl:.4f}, value differs by {agreement.value:.4f}; {speeds[1]:,.0f} positions/s, "
+            f"fp32 {speeds[0]:,.0f} (one thread, batch 8)"
+        )
+    return int8.SerializeToString(), "\n".join(agreements)

@@ -1,0 +1,96 @@
+"""Writing an ONNX file without the onnx package, which who only plays does not have.
+
+A :class:`GraphWriter` collects nodes and constants; every method gives the name of its result, which is the node's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.netinfo import NetInfo
+from ..engine.protobuf import write_field
+
+OPSET, IR_VERSION = 17, 8
+FLOAT, UINT8, INT64 = 1, 2, 7  # ONNX element types
+_ELEMENTS = {"float32": FLOAT, "uint8": UINT8, "int64": INT64}
+_AS_FLOAT, _AS_INT, _AS_TEXT, _AS_INTS = 1, 2, 3, 7  # kinds of attributes
+
+
+class GraphWriter:
+    """One graph with the input "planes"."""
+
+    def __init__(self) -> None:
+        self._nodes: list[bytes] = []
+        self._constants: dict[str, bytes] = {}
+
+    def node(self, operator: str, inputs: Sequence[str], name: str, **attributes: Any) -> str:
+        """One operator of ONNX's default domain with one result. Attributes: int, float, str or a list of int."""
+        content = b"".join(write_field(1, each) for each in inputs) + write_field(2, name) + write_field(3, name)
+        content += write_field(4, operator)
+        content += b"".join(write_field(5, _attribute(key, value)) for key, value in attributes.items())
+        self._nodes.append(write_field(1, content))
+        return name
+
+    def constant(self, name: str, values: NDArray[Any]) -> str:
+        """A stored tensor of float32, uint8 or int64; the same name twice is the same tensor."""
+        self._constants.setdefault(name, write_field(5, tensor(name, values)))
+        return name
+
+    def number(self, value: float) -> str:
+        """A float32 constant without dimensions."""
+        return self.constant(f"number.{value!r}", np.array(value, np.float32))
+
+    def shape(self, *sizes: int) -> str:
+        """Sizes for Reshape and other lists of int64."""
+        return self.constant(f"sizes.{'.'.join(map(str, sizes))}", np.array(sizes, np.int64))
+
+    def graph_bytes(self) -> bytes:
+        """Nodes and constants alone, fields of a GraphProto."""
+        return b"".join((*self._nodes, *self._constants.values()))
+
+    def to_bytes(self, info: NetInfo, outputs: dict[str, list[int | str]]) -> bytes:
+        """The model: "planes" as ``info`` says, float32 outputs with their dimensions behind the batch."""
+        height, width = ("height", "width") if info.boards else info.planes[1:]
+        graph = self.graph_bytes() + write_field(2, "az-engine")
+        graph += write_field(11, value_info("planes", UINT8, ["batch", info.planes[0], height, width]))
+        for name, sizes in outputs.items():
+            graph += write_field(12, value_info(name, FLOAT, ["batch", *sizes]))
+        return model_bytes(graph, info)
+
+
+def model_bytes(graph: bytes, info: NetInfo, ir_version: int = IR_VERSION, opset: int = OPSET) -> bytes:
+    """A model of a graph, with ``info`` as its metadata."""
+    model = write_field(1, ir_version) + write_field(2, "az-engine") + write_field(7, graph)
+    model += write_field(8, write_field(2, opset))
+    for key, value in info.to_metadata().items():
+        model += write_field(14, write_field(1, key) + write_field(2, value))
+    return model
+
+
+def tensor(name: str, values: NDArray[Any]) -> bytes:
+    """A TensorProto."""
+    content = b"".join(write_field(1, size) for size in values.shape)
+    content += write_field(2, _ELEMENTS[values.dtype.name]) + write_field(8, name)
+    return content + write_field(9, np.ascontiguousarray(values).tobytes())
+
+
+def value_info(name: str, element: int, sizes: Sequence[int | str]) -> bytes:
+    """A ValueInfoProto; a dimension that is a word is free."""
+    dimensions = b"".join(write_field(1, write_field(2 if isinstance(size, str) else 1, size)) for size in sizes)
+    kind = write_field(1, element) + write_field(2, dimensions)
+    return write_field(1, name) + write_field(2, write_field(1, kind))
+
+
+def _attribute(name: str, value: float | str | Sequence[int]) -> bytes:
+    content = write_field(1, name)
+    if isinstance(value, int):
+        return content + write_field(3, value) + write_field(20, _AS_INT)
+    if isinstance(value, float):
+        return content + write_field(2, value) + write_field(20, _AS_FLOAT)
+    if isinstance(value, str):
+        return content + write_field(4, value) + write_field(20, _AS_TEXT)
+    return content + b"".join(write_field(8, each) for each in value) + write_field(20, _AS_INTS)
