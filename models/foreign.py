@@ -29,6 +29,7 @@ class Converted:
     model: bytes  # ONNX, with ``info`` as its metadata
     info: NetInfo
     facts: tuple[str, ...]  # what it is, a line each, for people
+    int8: tuple[str, ...] | None = None  # names of the nodes that int8 suits; None: all but a few
 
 
 class Family(Protocol):
@@ -55,9 +56,9 @@ class Source:
 
 def families() -> tuple[Family, ...]:
     """All that are known."""
-    from . import dlshogi, lc0
+    from . import dlshogi, katago, lc0
 
-    return lc0, dlshogi
+    return lc0, dlshogi, katago
 
 
 def convert_file(path: Path) -> Converted:

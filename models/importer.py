@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.errors import OptionError
+from ..engine.errors import NetError, OptionError
 from ..engine.evaluator import raw_session
 from ..engine.files import write_atomically
 from ..engine.games import get_game
@@ -132,7 +132,14 @@ def quantised(converted: Converted) -> tuple[bytes, str]:
     info, fp32 = converted.info, onnx.load_model_from_string(converted.model)
     running = export.session(fp32)
     sets = [own_games(game, running, info, _CALIBRATED, 1).planes for game in boards(info)]
-    int8 = quantise.quantise(fp32, sets, keep=_KEEP_FP32)
+    keep, operators = _KEEP_FP32, None
+    if converted.int8 is not None:
+        suited = [node for node in fp32.graph.node if node.name in set(converted.int8)]
+        if not suited:
+            raise NetError("this net has no layers that int8 suits; leave --int8 out")
+        keep = tuple({node.name for node in fp32.graph.node}.difference(converted.int8))
+        operators = tuple({node.op_type for node in suited})
+    int8 = quantise.quantise(fp32, sets, keep=keep, operators=operators)
     agreements = []
     for game in boards(info):
         positions = own_games(game, running, info, _COMPARED, 2)

@@ -75,13 +75,14 @@ def convert(content: bytes, source: Source) -> Converted:
         )
     )
     graph = GraphWriter()
-    _Writer(graph, net).write()
+    writer = _Writer(graph, net)
+    writer.write()
     outputs = {"policy": ["actions"], "wdl": [3], "ownership": ["height", "width"], "score": [1]}
     facts = (
         f"family: KataGo, version {net.version}, boards of 2x2 to 19x19, ownership and score",
         f"net: {net.name}, {describe(net)}, policy without optimism",
     )
-    return Converted(graph.to_bytes(info, outputs), info, facts)
+    return Converted(graph.to_bytes(info, outputs), info, facts, tuple(writer.int8))
 
 
 def describe(net: KatagoNet) -> str:
@@ -115,10 +116,13 @@ class _Writer:
     def __init__(self, graph: GraphWriter, net: KatagoNet) -> None:
         self.graph, self.net = graph, net
         self.tokens = _has_attention(net.blocks)
+        self.int8: list[str] = []  # names of nodes
 
     # ------------------------------------------------------------------ small parts
 
     def node(self, operator: str, inputs: list[str], name: str, **attributes: Any) -> str:
+        if operator in ("Conv", "Relu") and name.startswith("block") and "group" not in attributes:
+            self.int8.append(name)
         return self.graph.node(operator, inputs, name, **attributes)
 
     def constant(self, name: str, values: Any) -> str:

@@ -27,7 +27,7 @@ FOREIGN = "AZ_ENGINE_FOREIGN"
 
 def read_rows(path: Path) -> list[Row]:
     """The rows of a .jsonl.gz file whose board is square."""
-    rows = [json.loads(line) for line in gzip.open(path, "rt")]
+    rows = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
     return [row for row in rows if row["x"] == row.get("y", row["x"])]
 
 
@@ -44,7 +44,9 @@ def foreign(name: str) -> Path:
 
 def flags(rules: dict[str, Any]) -> int:
     """The state's rule flags of KataGo's rules."""
-    plain = RuleSet("", _KO[rules["ko"]], rules["suicide"], _BONUS[rules["whiteHandicapBonus"]], rules["friendlyPassOk"])
+    plain = RuleSet(
+        "", _KO[rules["ko"]], rules["suicide"], _BONUS[rules["whiteHandicapBonus"]], rules["friendlyPassOk"]
+    )
     extra = rulesets.TERRITORY * (rules["scoring"] == "TERRITORY") | rulesets.BUTTON * rules["hasButton"]
     return plain.flags | extra | _TAX[rules["tax"]]
 

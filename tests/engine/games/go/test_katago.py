@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -61,26 +62,29 @@ def test_all_vectors() -> None:
 def position(text: str, komi: float = 7.5, rules: str = "tromp-taylor", turn: str = "b") -> State:
     """State[1] of a board drawn with X, O and dots."""
     rows = text.split()
-    board = "/".join(row.replace(".", "1") for row in rows)
+    board = "/".join(re.sub(r"\.+", lambda empty: str(len(empty[0])), row) for row in rows)
     return get_game(f"go{len(rows)}").parse_position(f"{board} {turn} - {komi} {rules}")[0]
 
 
-def test_a_ladder_runs_to_the_edge() -> None:
-    line = position("....... ....... ..OX... ..XOO.. ...XX.. ....... .......")
-    caught = planes_of(position("....... ....... ..XX... ..XO... ...X... ....... ......."))
-    assert caught[CAUGHT, 3, 3] == 1  # one liberty left at E4, and it runs into the side
-    breaker = planes_of(position("....... .....O. ..XX... ..XO... ...X... ....... ....... "))
-    assert breaker[CAUGHT].sum() == 0
-    assert planes_of(line)[CAUGHT].shape == (7, 7)
+LADDER = "....... ....... ...XX.. ..XO... ....... ....... ......."
+BREAKER = "....... ....... ...XX.. ..XO... ....... .....O. ......."
 
 
-def test_points_that_begin_a_ladder() -> None:
-    planes = planes_of(position("....... ....... ...X... ..XO... ....... ....... ......."))
-    assert set(zip(*np.nonzero(planes[OPENINGS]), strict=True)) == {(3, 4), (4, 3)}
-    assert planes[CAUGHT, 3, 3] == 1
-    opponent = planes_of(position("....... ....... ...X... ..XO... ....... ....... .......", turn="w"))
-    assert opponent[OPENINGS].sum() == 0
-    assert opponent[CAUGHT, 3, 3] == 1
+def test_ladders() -> None:
+    planes = planes_of(position(LADDER))
+    assert np.argwhere(planes[CAUGHT]).tolist() == [[3, 3]]
+    assert np.argwhere(planes[OPENINGS]).tolist() == [[4, 3]]
+    defender = planes_of(position(LADDER, turn="w"))  # the attacker begins all the same
+    assert np.argwhere(defender[CAUGHT]).tolist() == [[3, 3]]
+    assert defender[OPENINGS].sum() == 0
+    assert planes_of(position(BREAKER))[[CAUGHT, OPENINGS]].sum() == 0
+
+
+def test_a_chain_in_atari_may_run() -> None:
+    for board, caught in ((LADDER, 1), (BREAKER, 0)):
+        rows = board.split()
+        rows[4] = "...X..."
+        assert planes_of(position(" ".join(rows)))[CAUGHT].sum() == caught
 
 
 def test_two_eyes_own_what_is_inside() -> None:
@@ -90,10 +94,9 @@ def test_two_eyes_own_what_is_inside() -> None:
 
 
 def test_areas_as_if_suicide_were_legal() -> None:
-    # white's stone in the corner eye: the eye is vital when only its empty points count
-    line = position("O.X.X XXXXX OOOOO O.O.O OOOOO", rules="chinese")
-    assert planes_of(line)[OWN_AREA].sum() == 10
-    assert not (planes_of(line, ENCODER_SUICIDE)[OWN_AREA] == planes_of(line)[OWN_AREA]).all()
+    line = position("O.X.X .XXXX XXOOO OOO.O .O.OO", rules="chinese")  # only one eye if the corner could be left empty
+    assert planes_of(line)[OWN_AREA].sum() == 12
+    assert planes_of(line, ENCODER_SUICIDE)[OWN_AREA].sum() == 9
 
 
 def test_an_agreed_pass_hides_the_past() -> None:
