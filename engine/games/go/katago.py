@@ -148,14 +148,13 @@ def _write_moves(states, newest, oldest, history, points, out, row):
 @device
 def _write_ladders(states, newest, shown, points, ladder, out, row):
     """The planes of liberties and ladders, older positions as far as their moves are shown."""
-    ladders.set_up(ladder, states[newest])
     victim = 1 - np.int64(states[newest].turn)
-    ladders.survey(ladder, out, row, _CAUGHT * points, _LIBERTIES * points, _OPENINGS * points, victim)
-    for t in range(1, 3):
+    for t in range(3):
         here = (_CAUGHT + t) * points
-        if shown >= t:
+        if t <= shown:
+            liberties, openings = (_LIBERTIES * points, _OPENINGS * points) if t == 0 else (-1, -1)
             ladders.set_up(ladder, states[newest - t])
-            ladders.survey(ladder, out, row, here, -1, -1, 0)
+            ladders.survey(ladder, out, row, here, liberties, openings, victim)
         else:
             for i in range(here, here + points):
                 out[row, i] = out[row, i - points]

@@ -136,12 +136,11 @@ def _play(t, cell, colour):
         elif t.colour[q] == colour:
             alone = False
     captured = t.taken_count - before
-    if captured == 0 and count(t, cell, 1)[0] == 0:
+    liberties, _ = count(t, cell, 2)
+    if liberties == 0:
         t.colour[cell] = EMPTY
         return False
-    t.ko = -1
-    if captured == 1 and alone and count(t, cell, 2)[0] == 1:
-        t.ko = np.int64(t.taken[before])
+    t.ko = np.int64(t.taken[before]) if captured == 1 and alone and liberties == 1 else np.int64(-1)
     return True
 
 
@@ -213,10 +212,10 @@ def _liberties_after(t, cell, colour):
 @device
 def _dies_in_double_ko(t, cell, colour, a, b, begin):
     """Whether a chain has no other liberties than two kos that its owner cannot both hold."""
-    if not (_takes_ko(t, a, 1 - colour) and _takes_ko(t, b, 1 - colour)):
-        return False
-    if _liberties_after(t, a, colour) > 2 or _liberties_after(t, b, colour) > 2:
-        return False
+    for k in range(2):
+        liberty = a if k == 0 else b
+        if not _takes_ko(t, liberty, 1 - colour) or _liberties_after(t, liberty, colour) > 2:
+            return False
     _, stones = count(t, cell, 4)
     return _add_captures(t, stones, colour, begin, begin) == begin
 
@@ -347,17 +346,14 @@ def survey(t, out, row, caught, liberties, openings, victim):
             if n == most:
                 continue  # the chain's other stones come here again; that is cheaper than marking them
             a, b = t.liberty[0], t.liberty[1]
-            lost = False
-            if n == 1:
-                lost = is_caught(t, cell)
-            elif n == 2:
-                by_a, by_b = _catches(t, cell, a), _catches(t, cell, b)
-                lost = by_a or by_b
-                if openings >= 0 and t.colour[cell] == victim:
-                    if by_a:
-                        out[row, openings + _point(t, a)] = 1
-                    if by_b:
-                        out[row, openings + _point(t, b)] = 1
+            lost = n == 1 and is_caught(t, cell)
+            if n == 2:
+                for k in range(2):
+                    move = a if k == 0 else b
+                    if _catches(t, cell, move):
+                        lost = True
+                        if openings >= 0 and t.colour[cell] == victim:
+                            out[row, openings + _point(t, move)] = 1
             _, stones = count(t, cell, most)
             for i in range(stones):
                 p = _point(t, np.int64(t.queue[i]))
