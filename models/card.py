@@ -63,7 +63,7 @@ def release(
         moves_version=game.moves_version,
         value_head=net.value_head,
         architecture=net.architecture,
-        history=net.history,
+        history=min(net.history, game.history),
         step=learner.step,
         **info,
     )

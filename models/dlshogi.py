@@ -7,17 +7,20 @@ give the value between -1 and 1. Nothing in between is touched.
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..engine.errors import NetError
 from ..engine.netfile import Outline, Tensor, read_outline_bytes
 from ..engine.netinfo import NetInfo
-from ..engine.protobuf import Damaged, read_fields, read_messages, read_number, read_text, write_field
+from ..engine.protobuf import Damaged, read_messages, read_number, read_text, write_field
 from .foreign import Converted, Source
-from .onnxfile import FLOAT, UINT8, GraphWriter, model_bytes, value_info
+from .onnxfile import FLOAT, NODE, UINT8, GraphWriter, parts, renamed, value_info, write_model
 
 INPUT1, ACTIONS = 62, 2187
 ENCODERS = {57: "dlshogi", 119: "dlshogi-119"}  # by the planes of input2
+EXPORT_OPSET = 13  # which every client's runtime knows; our nets have no operator that is newer
 _LEAST_OPSET = 10  # whose Slice takes its bounds as inputs
-_KEPT = (1, 5, 15)  # fields of the graph that go over: nodes, tensors, sparse tensors
+_INNER = "net/"  # before every name in the graph that is taken over, which may have names of ours
 
 
 def recognises(content: bytes) -> bool:
@@ -50,13 +53,13 @@ def convert(content: bytes, source: Source) -> Converted:
     )
     model = memoryview(content)
     graph = next(read_messages(model, 7))
-    kept = b"".join(write_field(n, bytes(v)) for n, v in read_fields(graph) if n in _KEPT and not isinstance(v, int))
+    kept = b"".join(renamed(number, each, _INNER) for number, each in parts(graph))
     before, after = GraphWriter(), GraphWriter()
     floats = before.node("Cast", ["planes"], "az.planes", to=FLOAT)
     for name, start, stop in (("input1", 0, INPUT1), ("input2", INPUT1, planes)):
-        before.node("Slice", [floats, *(before.shape(n) for n in (start, stop, 1))], name)
-    after.node("Identity", ["output_policy"], "policy")
-    doubled = after.node("Mul", ["output_value", after.number(2.0)], "az.doubled")
+        before.node("Slice", [floats, *(before.shape(n) for n in (start, stop, 1))], _INNER + name)
+    after.node("Identity", [f"{_INNER}output_policy"], "policy")
+    doubled = after.node("Mul", [f"{_INNER}output_value", after.number(2.0)], "az.doubled")
     after.node("Sub", [doubled, after.number(1.0)], "value")
     new = before.graph_bytes() + kept + after.graph_bytes() + write_field(2, "az-engine")
     new += write_field(11, value_info("planes", UINT8, ["batch", planes, 9, 9]))
@@ -66,7 +69,7 @@ def convert(content: bytes, source: Source) -> Converted:
         f"family: dlshogi, {INPUT1} + {constants} planes, {ACTIONS} actions, no history",
         f"graph: {outline.nodes} nodes, {len(content) / 1e6:.1f} MB",
     )
-    return Converted(model_bytes(new, info, read_number(model, 1), _opset(model)), info, facts)
+    return Converted(write_model(new, info.to_metadata(), read_number(model, 1), _opset(model)), info, facts)
 
 
 def _opset(model: memoryview) -> int:
@@ -102,3 +105,40 @@ def _check(outline: Outline) -> int:
 
 def _fits(found: Tensor, shape: tuple[int, ...]) -> bool:
     return found.element == FLOAT and found.shape[1:] == shape
+
+
+def to_dlshogi(content: bytes) -> bytes:
+    """An ONNX file for dlshogi and FukauraOu out of one of ours. Errors: NetError when its planes are not dlshogi's."""
+    outline = read_outline_bytes(content)
+    info = NetInfo.from_metadata(outline.metadata)
+    constants = next((n for n, name in ENCODERS.items() if name == info.encoder), None)
+    if constants is None:
+        raise NetError("this net does not know dlshogi's planes; train one with --planes dlshogi")
+    if info.quantisation != "fp32":
+        raise NetError("this net is quantised; export the fp32 one, which dlshogi's runtimes convert themselves")
+    graph = next(read_messages(memoryview(content), 7))
+    before, after, kept, casts = GraphWriter(), GraphWriter(), b"", 0
+    for number, each in parts(graph):
+        if number == NODE and b"planes" in [bytes(name) for name in read_messages(each, 1)]:
+            if read_text(each, 4) != b"Cast":
+                raise NetError("this net does not look at all of its planes; train with --history 8")
+            casts += 1
+            before.node("Concat", ["input1", "input2"], _INNER + read_text(each, 2).decode(), axis=1)
+        else:
+            kept += renamed(number, each, _INNER)
+    if casts != 1:
+        raise NetError("this net is not as az-engine exports them: its planes are read more than once")
+    after.node("Identity", [f"{_INNER}policy"], "output_policy")
+    if info.value_head == "wdl":
+        chances = after.node("Softmax", [f"{_INNER}wdl"], "az.chances", axis=-1)
+        worth = after.constant("az.worth", np.array([[1.0], [0.5], [0.0]], np.float32))  # of a win, a draw, a loss
+        after.node("MatMul", [chances, worth], "output_value")
+    else:
+        halved = after.node("Mul", [f"{_INNER}value", after.number(0.5)], "az.halved")
+        after.node("Add", [halved, after.number(0.5)], "output_value")
+    new = before.graph_bytes() + kept + after.graph_bytes() + write_field(2, "az-engine")
+    for name, planes in (("input1", INPUT1), ("input2", constants)):
+        new += write_field(11, value_info(name, FLOAT, ["batch", planes, 9, 9]))
+    new += write_field(12, value_info("output_policy", FLOAT, ["batch", ACTIONS]))
+    new += write_field(12, value_info("output_value", FLOAT, ["batch", 1]))
+    return write_model(new, {}, opset=EXPORT_OPSET)

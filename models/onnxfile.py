@@ -5,17 +5,19 @@ A :class:`GraphWriter` collects nodes and constants; every method gives the name
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engine.errors import NetError
 from ..engine.netinfo import NetInfo
-from ..engine.protobuf import write_field
+from ..engine.protobuf import read_fields, read_messages, read_number, read_text, write_field
 
 OPSET, IR_VERSION = 17, 8
 FLOAT, UINT8, INT64 = 1, 2, 7  # ONNX element types
+NODE, TENSOR = 1, 5  # fields of a graph
 _ELEMENTS = {"float32": FLOAT, "uint8": UINT8, "int64": INT64}
 _AS_FLOAT, _AS_INT, _AS_TEXT, _AS_INTS = 1, 2, 3, 7  # kinds of attributes
 
@@ -59,14 +61,14 @@ class GraphWriter:
         graph += write_field(11, value_info("planes", UINT8, ["batch", info.planes[0], height, width]))
         for name, sizes in outputs.items():
             graph += write_field(12, value_info(name, FLOAT, ["batch", *sizes]))
-        return model_bytes(graph, info)
+        return write_model(graph, info.to_metadata())
 
 
-def model_bytes(graph: bytes, info: NetInfo, ir_version: int = IR_VERSION, opset: int = OPSET) -> bytes:
-    """A model of a graph, with ``info`` as its metadata."""
+def write_model(graph: bytes, metadata: dict[str, str], ir_version: int = IR_VERSION, opset: int = OPSET) -> bytes:
+    """A model of a graph."""
     model = write_field(1, ir_version) + write_field(2, "az-engine") + write_field(7, graph)
     model += write_field(8, write_field(2, opset))
-    for key, value in info.to_metadata().items():
+    for key, value in metadata.items():
         model += write_field(14, write_field(1, key) + write_field(2, value))
     return model
 
@@ -94,3 +96,46 @@ def _attribute(name: str, value: float | str | Sequence[int]) -> bytes:
     if isinstance(value, str):
         return content + write_field(4, value) + write_field(20, _AS_TEXT)
     return content + b"".join(write_field(8, each) for each in value) + write_field(20, _AS_INTS)
+
+
+def parts(graph: memoryview) -> Iterator[tuple[int, memoryview]]:
+    """(field, content) of the nodes and stored tensors of a graph."""
+    for number, value in read_fields(graph):
+        if number in (NODE, TENSOR) and not isinstance(value, int):
+            yield number, value
+
+
+def renamed(number: int, part: memoryview, prefix: str) -> bytes:
+    """A node or stored tensor, as a field of a graph, with ``prefix`` before its names and those of its arrays."""
+    names = (1, 2, 3) if number == NODE else (8,)
+    out = b""
+    for field, value in read_fields(part):
+        content = value if isinstance(value, int) else bytes(value)
+        if field in names and isinstance(content, bytes) and content:
+            content = prefix.encode() + content
+        out += write_field(field, content)
+    return write_field(number, out)
+
+
+def read_nodes(content: bytes) -> list[tuple[str, str]]:
+    """(name of the first result, operator) of each node of a checked ONNX file."""
+    graph = next(read_messages(memoryview(content), 7))
+    return [(read_text(node, 2).decode(), read_text(node, 4).decode()) for node in read_messages(graph, 1)]
+
+
+def read_constants(content: bytes) -> dict[str, NDArray[Any]]:
+    """Stored tensors of float32, uint8 and int64 by name, of a checked ONNX file. Errors: NetError when one is cut."""
+    found: dict[str, NDArray[Any]] = {}
+    kinds = {number: name for name, number in _ELEMENTS.items()}
+    for stored in read_messages(next(read_messages(memoryview(content), 7)), 5):
+        kind = kinds.get(read_number(stored, 2))
+        raw = next(read_messages(stored, 9), None)
+        if kind is None or raw is None:
+            continue
+        sizes = [value for number, value in read_fields(stored) if number == 1 and isinstance(value, int)]
+        name = read_text(stored, 8).decode()
+        try:
+            found[name] = np.frombuffer(raw, kind).reshape(sizes)
+        except ValueError:
+            raise NetError(f"the net's constant {name[:60]!r} is damaged") from None
+    return found

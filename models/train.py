@@ -18,14 +18,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from ..engine.errors import DataError, NetError, OptionError
 from ..engine.files import write_atomically
 from ..engine.games import game_names, get_game
-from ..engine.games.base import Game
+from ..engine.games.base import OWN_ENCODER, Game
 from ..engine.record import is_record
 from .dataset import Dataset, Mixture, Positions
 from .files import RunLock
 from .formats import shards_of
 from .log import read_config
 from .records import read_files
-from .settings import Intervals, Kind, LearnerConfig, Length, NetConfig, PolicyHead, ValueHead, paper
+from .settings import HISTORY, Intervals, Kind, LearnerConfig, Length, NetConfig, PolicyHead, ValueHead, paper
 from .shards import TargetOptions
 
 if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does without
@@ -59,6 +59,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folders (or files) of .npz shards made by az-engine label, or of game records (.pgn, .csa, .kif ...)",
     )
     add("--game", default="chess", choices=game_names(), help="the game")
+    add(
+        "--planes",
+        default=OWN_ENCODER,
+        metavar="NAME",
+        help="whose planes and actions the net knows: lc0 (chess), dlshogi or dlshogi-119 (shogi), so that az-engine "
+        "export can hand it to those programs",
+    )
     add(
         "--size",
         type=_sizes,
@@ -258,7 +265,7 @@ def main(args: argparse.Namespace) -> int:
     torch.set_num_threads(args.threads)
     console = Console(stderr=True)
     game = get_game(args.game)
-    games = [game.sized(size) for size in args.size] or [game]
+    games = [each.using(args.planes) for each in [game.sized(size) for size in args.size] or [game]]
     game = games[0]
     config = LearnerConfig(**{f.name: getattr(args, f.name) for f in fields(LearnerConfig)})
     net = net_config(args, game)
@@ -295,6 +302,8 @@ def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
         return paper(game, args.paper - 1)
     if args.also_plays and args.policy_head != "pooled":
         raise OptionError("--also-plays is for nets that fit every board (--policy-head pooled)")
+    if game.encoder != OWN_ENCODER and args.history != HISTORY:
+        raise OptionError(f"the planes of {game.encoder} are taken whole; leave --history out")
     names = {f.name for f in fields(NetConfig)} - {"planes", "actions"}
     return NetConfig(game.planes, game.num_actions, **{name: getattr(args, name) for name in names})
 

@@ -26,6 +26,7 @@ COMMANDS = {
     "match": ("az_engine.bench.match", "let two engines play each other, with the Elo difference"),
     "convert": ("az_engine.bench.convert", "game records from one format to another: PGN, CSA, KIF, position lines"),
     "import": ("az_engine.models.importer", "convert a net of Lc0, dlshogi or KataGo"),
+    "export": ("az_engine.models.exporter", "hand a net to Lc0 or dlshogi"),
     "label": ("az_engine.models.label", "make training data with any UCI or USI engine"),
     "train": ("az_engine.models.train", "train a net"),
     "plot": ("az_engine.models.plot", "draw the curves of a training run"),

@@ -12,7 +12,6 @@ from az_engine.engine.protobuf import write_field
 
 Array = NDArray[np.float32]
 LINEAR16, FLOAT16, BFLOAT16, FLOAT32 = 1, 2, 3, 4
-PAIR = {"w": 0, "b": 1}
 
 
 def layer(values: Array, encoding: int = FLOAT32) -> bytes:
@@ -65,7 +64,8 @@ class Random:
         self.rng = np.random.default_rng(seed)
 
     def matrix(self, *shape: int) -> Array:
-        return (self.rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+        values: Array = (self.rng.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))).astype(np.float32)
+        return values
 
     def vector(self, size: int) -> Array:
         return (self.rng.standard_normal(size) * 0.3).astype(np.float32)

@@ -83,14 +83,14 @@ def convolution_policy(x: Tensor, weights: Parts, act: Activation) -> Tensor:
 
 def encoder(x: Tensor, part: Parts, heads: int, alpha: float, epsilon: float, ffn: Activation, extra: Any) -> Tensor:
     mha = part[1]
-    q, k, v = (dense(x, mha, n).unflatten(2, (heads, -1)).transpose(1, 2) for n in (1, 3, 5))
+    q, k, v = (dense(x, mha, n).reshape(len(x), 64, heads, -1).transpose(1, 2) for n in (1, 3, 5))
     scores = q @ k.transpose(2, 3) / math.sqrt(q.shape[-1])
     if 9 in mha:
-        smolgen, shared, act = mha[9], *extra
+        smolgen, (shared, act) = mha[9], extra
         y = (x @ t(smolgen[1]).T).flatten(1)
         y = norm(act(dense(y, smolgen, 2)), smolgen, 4, 1e-3)
         y = norm(act(dense(y, smolgen, 6)), smolgen, 8, 1e-3)
-        scores = scores + (y.unflatten(1, (heads, -1)) @ t(shared).T).unflatten(2, (64, 64))
+        scores = scores + (y.reshape(len(x), heads, -1) @ t(shared).T).reshape(len(x), heads, 64, 64)
     mixed = (scores.softmax(dim=-1) @ v).transpose(1, 2).flatten(2)
     x = norm(x + alpha * dense(mixed, mha, 7), part, 2, epsilon)
     y = dense(ffn(dense(x, part[4], 1)), part[4], 3)
@@ -119,7 +119,7 @@ def attention_body(planes: Tensor, weights: Parts, layout: dict[str, int], act: 
     epsilon = 1e-3 if new else 1e-6
     if new:
         men = x[:, :, :12].flatten(1)
-        x = torch.cat([x, dense(men, weights, 37).unflatten(1, (64, -1))], dim=2)
+        x = torch.cat([x, dense(men, weights, 37).reshape(len(x), 64, -1)], dim=2)
     else:
         table = -torch.eye(64, dtype=torch.float64)
         for source, target, piece in moves():
