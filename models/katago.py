@@ -13,20 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.games.go.katago import (
-    ENCODER,
-    ENCODER_SUICIDE,
-    GLOBAL_OFFSET,
-    GLOBAL_SCALE,
-    HISTORY,
-    MAX_LINES,
-    NUM_PLANES,
-    SPATIAL,
-)
-from ..engine.games.go.state import MIN_SIZE
 from ..engine.netinfo import NetInfo
 from .foreign import Converted, Source
-from .katago_file import (
+from .katago_file import GLOBALS, SPATIAL, begins_a_net, read_katago
+from .katago_layers import (
     IDENTITY,
     MISH,
     RELU,
@@ -41,15 +31,30 @@ from .katago_file import (
     Ordinary,
     Pooled,
     RootMeanSquare,
-    begins_a_net,
-    read_katago,
 )
 from .onnxfile import FLOAT, GraphWriter
 
-_KOMI, _SUPERKO, _TERRITORY = 5, 6, 9  # among the numbers
-_KOMI_UNIT = 40.0  # half points that are 1 to the net
+ENCODER, ENCODER_SUICIDE = "katago-v7", "katago-v7-suicide"  # the second sees areas as if suicide were legal
+BOARDS = range(2, 20)
+_PLANES, _HISTORY, _MAX_LINES = 42, 5, BOARDS[-1]  # of the encoders
+_KOMI, _SUPERKO, _SUPERKO_KIND, _TERRITORY, _PARITY = 5, 6, 7, 9, 18  # among the numbers
+_KOMI_OFFSET, _KOMI_UNIT = 1024, 40.0  # half points: in the planes, and as 1 to the net
 _NEVER = -1e4  # logit of what cannot be
 _CENTRE, _SPREAD, _WIDTH_SQUARE = 14.0, 10.0, 0.1  # of what pools are told of the board's size
+
+
+def number_scale() -> tuple[Array, Array]:
+    """(S f4[20, 20], o f4[20]): S @ the encoder's planes 22 to 41 + o are KataGo's 19 numbers, and a 0.
+
+    Number 5, own komi, is in half points: all are whole or half numbers, so that nothing is lost.
+    """
+    scale, offset = np.zeros((GLOBALS + 1, GLOBALS + 1), np.float32), np.zeros(GLOBALS + 1, np.float32)
+    for number in range(GLOBALS):
+        scale[number, number if number < _KOMI else number + 1] = 1
+    scale[_KOMI, _KOMI : _KOMI + 2], offset[_KOMI] = (256, 1), -_KOMI_OFFSET
+    for number in (_SUPERKO_KIND, _PARITY):  # -0.5, 0 or 0.5
+        scale[number, number + 1], offset[number] = 0.5, -0.5
+    return scale, offset
 
 
 def recognises(content: bytes) -> bool:
@@ -64,20 +69,25 @@ def convert(content: bytes, source: Source) -> Converted:
         NetInfo(
             game="go",
             encoder=ENCODER_SUICIDE if net.suicidal else ENCODER,
-            planes=(NUM_PLANES, MAX_LINES, MAX_LINES),
-            actions=MAX_LINES**2 + 1,
+            planes=(_PLANES, _MAX_LINES, _MAX_LINES),
+            actions=_MAX_LINES**2 + 1,
             planes_version=1,
             moves_version=1,
             value_head="wdl",
             architecture=describe(net),
-            history=HISTORY,
-            boards=tuple(range(MIN_SIZE, MAX_LINES + 1)),
+            history=_HISTORY,
+            boards=tuple(BOARDS),
         )
     )
     graph = GraphWriter()
     writer = _Writer(graph, net)
     writer.write()
-    outputs = {"policy": ["actions"], "wdl": [3], "ownership": ["height", "width"], "score": [1]}
+    outputs: dict[str, list[int | str]] = {
+        "policy": ["actions"],
+        "wdl": [3],
+        "ownership": ["height", "width"],
+        "score": [1],
+    }
     facts = (
         f"family: KataGo, version {net.version}, boards of 2x2 to 19x19, ownership and score",
         f"net: {net.name}, {describe(net)}, policy without optimism",
@@ -286,7 +296,7 @@ class _Writer:
 
     def angles(self, frequencies: Array, name: str) -> list[str]:
         """Cosines and sines [G or 1, 1, L, pairs] of the board's points."""
-        rows, columns = np.mgrid[:MAX_LINES, :MAX_LINES].astype(np.float64)
+        rows, columns = np.mgrid[:_MAX_LINES, :_MAX_LINES].astype(np.float64)
         f = frequencies.astype(np.float64)
         table = columns[None, :, :, None] * f[:, None, None, :, 0] + rows[None, :, :, None] * f[:, None, None, :, 1]
         found = []
@@ -349,12 +359,12 @@ class _Writer:
         Channels are filled up to a multiple of four, which is what onnxruntime's own layout wants.
         """
         used = -(-SPATIAL // 4) * 4
-        bounds = [[self.graph.shape(n) for n in (*ends, 1)] for ends in ((0, used), (SPATIAL, NUM_PLANES))]
+        bounds = [[self.graph.shape(n) for n in (*ends, 1)] for ends in ((0, used), (SPATIAL, _PLANES))]
         planes = self.node("Slice", ["planes", *bounds[0]], "planes.spatial")
         numbers = self.node("Slice", ["planes", *bounds[1]], "planes.numbers")
         planes, numbers = (self.node("Cast", [part], f"{part}.float", to=FLOAT) for part in (planes, numbers))
-        scale, offset = _filled(GLOBAL_SCALE, axis=0), _filled(GLOBAL_OFFSET, axis=0)
-        matrix = _filled(self.net.matrix, axis=0).copy()
+        scale, offset = number_scale()
+        matrix = _filled(self.net.matrix, axis=0)
         matrix[_KOMI] /= _KOMI_UNIT
         tokens, self.tokens = self.tokens, False
         self.numbers = self.conv(numbers, scale[:, :, None, None], "numbers.all", offset)
@@ -396,7 +406,7 @@ class _Writer:
         numbers = self.node("GlobalMaxPool", [self.numbers], "numbers.point")
         numbers = self.node("Flatten", [numbers], "numbers", axis=1)
         # no result is possible with simple ko or territory alone
-        weights = np.zeros((len(_filled(GLOBAL_OFFSET, axis=0)), 3), np.float32)
+        weights = np.zeros((GLOBALS + 1, 3), np.float32)
         weights[_SUPERKO, 1], weights[_TERRITORY, 1] = 1, -1
         barred = self.node("Relu", [self.matrix(numbers, weights, "wdl.barred.sum")], "wdl.barred")
         never = self.node("Mul", [barred, self.graph.number(_NEVER)], "wdl.penalty")
@@ -407,6 +417,6 @@ class _Writer:
         scale = np.float32(self.net.lead_scale)
         lead = self.matrix(hidden, head.score[:, 2:3] * scale, "score.lead", head.score_bias[2:3] * scale)
         lead = self.node("Mul", [lead, counted], "score.expected")
-        half = np.zeros((len(_filled(GLOBAL_OFFSET, axis=0)), 1), np.float32)
+        half = np.zeros((GLOBALS + 1, 1), np.float32)
         half[_KOMI] = 0.5
         self.node("Sub", [lead, self.matrix(numbers, half, "score.komi")], "score")

@@ -47,10 +47,11 @@ KEEP_FP32 = (
     "value",
 )
 PERCENTILE = 99.999
+BATCH = 64  # positions that the calibration takes at a time
 
 
 class PlanesReader(CalibrationDataReader):  # type: ignore[misc]
-    """Feeds sets of planes u8 [N, C, H, W] to the calibration, 64 at a time (all together when there are fewer).
+    """Feeds sets of planes u8 [N, C, H, W] to the calibration, BATCH at a time (all together when there are fewer).
 
     The histograms want batches of one size, so a remainder is left out; sets of different boards are taken one by one.
     """
@@ -61,7 +62,7 @@ class PlanesReader(CalibrationDataReader):  # type: ignore[misc]
 
     @staticmethod
     def _feeds(planes: NDArray[np.uint8]) -> Iterator[dict[str, Any]]:
-        size = min(64, len(planes))
+        size = min(BATCH, len(planes))
         return ({"planes": planes[i : i + size]} for i in range(0, len(planes) - size + 1, size))
 
     def __len__(self) -> int:

@@ -25,7 +25,7 @@ class Random:
 
     def array(self, *shape: int) -> NDArray[np.float32]:
         fan_in = int(np.prod(shape[:-1])) if len(shape) > 1 else 4
-        return (self.rng.standard_normal(shape) / np.sqrt(fan_in)).astype(np.float32)
+        return np.asarray(self.rng.standard_normal(shape) / np.sqrt(fan_in), np.float32)
 
     def conv(self, size: int, inputs: int, outputs: int) -> NDArray[np.float32]:
         return self.array(size, size, inputs, outputs)

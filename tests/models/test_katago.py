@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
-from az_engine.engine.games.go.katago import ENCODER, ENCODER_SUICIDE, GLOBAL_OFFSET, GLOBAL_SCALE, SPATIAL
+from az_engine.engine.games.go import katago
 from az_engine.models.foreign import convert_file
-from az_engine.models.katago_file import read_katago
-from tests.engine.games.go.katago_rows import foreign, line_of, read_rows
+from az_engine.models.katago import BOARDS, ENCODER, ENCODER_SUICIDE, number_scale
+from az_engine.models.katago_file import SPATIAL, read_katago
+from tests.engine.games.go.katago_rows import foreign, line_of, read_rows, start
 
 from .katago_files import Layers, Writer, random_net, to_bytes
 from .slow_katago import SlowNet
@@ -36,7 +37,7 @@ NETS = (
 def random_planes(size: int, rules: str, seed: int) -> NDArray[np.uint8]:
     """Planes u1[8, 42, N, N] of a random game."""
     game = get_game(f"go{size}").using(ENCODER)
-    rng, line = np.random.default_rng(seed), game.initial(6.5, rules)
+    rng, line = np.random.default_rng(seed), start(size, 6.5, rules)
     planes = np.empty((8, *game.planes), np.uint8)
     for row in range(len(planes)):
         for _ in range(4):
@@ -53,9 +54,10 @@ def run(model: bytes, planes: NDArray[np.uint8]) -> dict[str, NDArray[np.float32
 
 def numbers_of(planes: NDArray[np.uint8]) -> NDArray[np.float64]:
     """KataGo's numbers f8[B, 19]."""
-    numbers = planes[:, SPATIAL:, 0, 0].astype(np.float64) @ GLOBAL_SCALE.T + GLOBAL_OFFSET
+    scale, offset = number_scale()
+    numbers = planes[:, SPATIAL:, 0, 0].astype(np.float64) @ scale.T + offset
     numbers[:, 5] /= 40
-    return np.asarray(numbers)
+    return np.asarray(numbers[:, :19])
 
 
 def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
@@ -97,6 +99,12 @@ def test_text_says_the_same_as_binary(tmp_path: Path) -> None:
         models.append(run(convert_file(path).model, random_planes(5, "aga", 1)))
     for model in models[1:]:
         assert all((model[name] == models[0][name]).all() for name in model)
+
+
+def test_the_encoders_are_the_games() -> None:
+    for size in BOARDS:
+        assert set(katago.encoders(size)) == {ENCODER, ENCODER_SUICIDE}
+    assert not katago.encoders(BOARDS[-1] + 1)
 
 
 def test_what_is_said_of_a_net(tmp_path: Path) -> None:

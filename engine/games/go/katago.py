@@ -15,8 +15,23 @@ Points and actions are numbered as elsewhere here. Planes 0 to 21, each 0 or 1, 
 | 18, 19 | own area, the opponent's |
 | 20, 21 | none |
 
-The numbers follow in 20 planes that are constant: see GLOBAL_SCALE. Where a pass would end the game and the rules let
-players pass in agreement, the planes show neither moves nor passes of the past.
+The numbers follow in 20 planes that are constant, whole numbers all:
+
+| plane    | content |
+|----------|---------|
+| 22 to 26 | the move 1 to 5 plies ago was a pass |
+| 27, 28   | own komi in half points and 1024, high and low byte; clipped to the board's area and 20 points |
+| 29, 30   | superko; its kind: 0 situational, 1 none, 2 positional |
+| 31, 32   | suicide; territory instead of area |
+| 33, 34   | a tax in seki; a tax on all groups |
+| 35, 36   | none |
+| 37       | a pass would end the game |
+| 38, 39   | none |
+| 40       | the button is to be had |
+| 41       | how near komi is to a draw, KataGo's "parity wave": 0, 1 or 2 for -0.5, 0, 0.5 |
+
+Where a pass would end the game and the rules let players pass in agreement, the planes show neither moves nor passes of
+the past.
 """
 
 from __future__ import annotations
@@ -25,7 +40,6 @@ from collections.abc import Mapping
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...jit import borrow, device, kernel
 from ..base import Encoder
@@ -45,28 +59,9 @@ SPATIAL, NUM_PLANES = 22, 42
 MAX_LINES = 19  # the nets know no greater board
 _OWN, _LIBERTIES, _KO, _MOVES, _CAUGHT, _OPENINGS, _AREA = 1, 3, 6, 9, 14, 17, 18
 _PASSES, _KOMI, _RULES = SPATIAL, SPATIAL + 5, SPATIAL + 7  # planes of bytes: numbers 0-4, 5 (two bytes), 6-18
-_KOMI_OFFSET = 1024  # half points: komi is clipped to the board's area and 20 points more
+_KOMI_OFFSET = 1024
 _CLIP = 20
 _MIX = np.uint64(0x9E3779B97F4A7C15)
-
-
-def _global_scale() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    scale, offset = np.zeros((19, 20), np.float32), np.zeros(19, np.float32)
-    for g in range(19):
-        scale[g, g if g < 5 else g + 1] = 1
-    scale[5, 5:7], offset[5] = (256, 1), -_KOMI_OFFSET
-    for g in (7, 18):  # -0.5, 0 or 0.5
-        scale[g, g + 1], offset[g] = 0.5, -0.5
-    return scale, offset
-
-
-GLOBAL_SCALE, GLOBAL_OFFSET = _global_scale()
-"""The 19 numbers are GLOBAL_SCALE f4[19, 20] @ (planes 22 to 41 at any point) + GLOBAL_OFFSET f4[19].
-
-0 to 4: the move 1 to 5 plies ago was a pass; 5: own komi in half points, of which KataGo's nets take a fortieth; 6, 7:
-kind of superko; 8: suicide; 9: territory; 10, 11: taxes; 12, 13: 0; 14: a pass would end the game; 15, 16: 0; 17: the
-button is to be had; 18: the parity of komi. All are whole or half numbers, so that nothing is lost.
-"""
 
 
 @device

@@ -74,10 +74,10 @@ def _find_regions(b, w, colour, suicide):
                 if w.vital[count, j] == w.vital[count, k]:
                     w.vital[count, k] = -1
         for i in range(w.begin[count], end):
-            p = np.int64(w.queue[i])
-            if suicide or b.colour[p] == EMPTY:
+            inside = np.int64(w.queue[i])
+            if suicide or b.colour[inside] == EMPTY:
                 for k in range(4):
-                    if w.vital[count, k] >= 0 and not _touches(b, p, w.vital[count, k], colour):
+                    if w.vital[count, k] >= 0 and not _touches(b, inside, w.vital[count, k], colour):
                         w.vital[count, k] = -1
         count += 1
     w.begin[count] = end
@@ -135,17 +135,17 @@ def _claim(b, w, colour, suicide):
     for r in range(count):
         inner, enemies = 0, False
         for i in range(w.begin[r], w.begin[r + 1]):
-            p = np.int64(w.queue[i])
-            enemies |= b.colour[p] == 1 - colour
+            here = np.int64(w.queue[i])
+            enemies |= b.colour[here] == 1 - colour
             inside = True
             for k in range(4):
-                inside &= b.colour[b.near[4 * p + k]] != colour
+                inside &= b.colour[b.near[4 * here + k]] != colour
             inner += inside
         whole = not w.spoiled[r] and (inner <= 1 or not enemies)
         for i in range(w.begin[r], w.begin[r + 1]):
-            p = np.int64(w.queue[i])
-            if whole or (not enemies and w.owner[p] == EMPTY):
-                w.owner[p] = colour
+            here = np.int64(w.queue[i])
+            if whole or (not enemies and w.owner[here] == EMPTY):
+                w.owner[here] = colour
 
 
 @device
@@ -209,8 +209,8 @@ def tax_seki(b, w):
                     end += 1
         if seki:
             for i in range(end):
-                p = np.int64(w.queue[i])
-                w.visited[p] = 1 if b.colour[p] == colour else _TAKEN
+                here = np.int64(w.queue[i])
+                w.visited[here] = 1 if b.colour[here] == colour else _TAKEN
     for p in range(b.points):
         if w.visited[p] == _TAKEN:
             w.owner[p] = EMPTY

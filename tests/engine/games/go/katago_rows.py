@@ -48,7 +48,12 @@ def flags(rules: dict[str, Any]) -> int:
         "", _KO[rules["ko"]], rules["suicide"], _BONUS[rules["whiteHandicapBonus"]], rules["friendlyPassOk"]
     )
     extra = rulesets.TERRITORY * (rules["scoring"] == "TERRITORY") | rulesets.BUTTON * rules["hasButton"]
-    return plain.flags | extra | _TAX[rules["tax"]]
+    return int(plain.flags | extra | _TAX[rules["tax"]])
+
+
+def start(size: int, komi: float, rules: str) -> State:
+    """State[1], an empty board."""
+    return get_game(f"go{size}").parse_position(f"{'/'.join([str(size)] * size)} b - {komi} {rules}")[0]
 
 
 def line_of(row: Row) -> tuple[Game, State]:

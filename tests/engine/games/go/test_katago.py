@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from az_engine.engine.errors import OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import State
-from az_engine.engine.games.go.katago import ENCODER, ENCODER_SUICIDE, GLOBAL_OFFSET, GLOBAL_SCALE, SPATIAL
+from az_engine.engine.games.go.katago import ENCODER, ENCODER_SUICIDE, SPATIAL
 from az_engine.engine.games.go.rulesets import rule_set
+from az_engine.models.katago import number_scale
 
-from .katago_rows import Row, foreign, line_of, read_rows
+from .katago_rows import Row, foreign, line_of, read_rows, start
 
 SAMPLE = Path(__file__).parents[3] / "data" / "katago_planes.jsonl.gz"
 CAUGHT, OPENINGS, OWN_AREA, THEIR_AREA = 14, 17, 18, 19
@@ -26,14 +27,15 @@ def planes_of(line: State, encoder: str = ENCODER) -> NDArray[np.uint8]:
     game = get_game(f"go{line[-1]['size']}").using(encoder)
     out = np.full((1, *game.planes), 7, np.uint8)
     game.encode(line, np.array([len(line) - 1]), np.zeros(1, np.int64), out)
-    return out[0]
+    return np.asarray(out[0])
 
 
 def numbers_of(planes: NDArray[np.uint8]) -> NDArray[np.float64]:
     """KataGo's 19 numbers."""
-    numbers = GLOBAL_SCALE.astype(np.float64) @ planes[SPATIAL:, 0, 0] + GLOBAL_OFFSET
+    scale, offset = number_scale()
+    numbers = scale.astype(np.float64) @ planes[SPATIAL:, 0, 0] + offset
     numbers[5] /= 40
-    return numbers
+    return np.asarray(numbers[:19])
 
 
 def check(row: Row) -> None:
@@ -102,7 +104,7 @@ def test_areas_as_if_suicide_were_legal() -> None:
 def test_an_agreed_pass_hides_the_past() -> None:
     for rules, shown in (("tromp-taylor", True), ("chinese", False)):
         game = get_game("go5")
-        line = game.initial(7, rules)
+        line = start(5, 7, rules)
         for move in (12, 7, 25):
             line = game.play(line, move)
         planes, numbers = planes_of(line), numbers_of(planes_of(line))
