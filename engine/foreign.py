@@ -6,6 +6,7 @@ The engine knows only how such files begin; what is in them is the business of `
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from .trial import run_module
 _VERSION = 1  # of the conversion: a greater one converts again
 _SECONDS = 300
 _BEGINNINGS = (b"\x1f\x8b", b"\x0d\xc0\x01\x00\x00")  # gzip, and Lc0's magic
+_KATAGO = re.compile(rb"\s*\S{1,200}\s+[0-9]{1,4}\s+22\s+19\s")  # an unpacked net of KataGo's: name, version, inputs
 _INPUTS = {"input1", "input2"}  # of dlshogi's ONNX nets
 
 
@@ -52,7 +54,7 @@ def native_net(path: Path) -> Path:
 
 def _is_foreign(content: bytes) -> bool:
     """Whether the file begins like another program's, or is an ONNX net with another's inputs."""
-    if content.startswith(_BEGINNINGS):
+    if content.startswith(_BEGINNINGS) or _KATAGO.match(content):
         return True
     try:
         outline = read_outline_bytes(content)

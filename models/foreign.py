@@ -29,6 +29,8 @@ class Converted:
     model: bytes  # ONNX, with ``info`` as its metadata
     info: NetInfo
     facts: tuple[str, ...]  # what it is, a line each, for people
+    keep_fp32: tuple[str, ...] = ()  # nodes that int8 does not suit, by name or, with a dot behind it, its beginning
+    int8: tuple[str, ...] | None = None  # names of the only nodes that it does suit; None: all the others
 
 
 class Family(Protocol):
@@ -55,9 +57,9 @@ class Source:
 
 def families() -> tuple[Family, ...]:
     """All that are known."""
-    from . import dlshogi, lc0
+    from . import dlshogi, katago, lc0
 
-    return lc0, dlshogi
+    return lc0, dlshogi, katago
 
 
 def convert_file(path: Path) -> Converted:

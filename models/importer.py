@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.errors import OptionError
+from ..engine.errors import NetError, OptionError
 from ..engine.evaluator import raw_session
 from ..engine.files import write_atomically
 from ..engine.games import get_game
@@ -28,11 +28,12 @@ or to the foreign file itself: then it is converted once and kept in the user's 
 too, for speed on a CPU: calibrated on games that it plays with itself, and compared with the original over others."""
 
 _GAMES, _PLIES = 16, 160  # that a net plays with itself at a time, and their length at most
-_CHECKED, _CALIBRATED, _COMPARED = 128, 512, 512  # positions ...
+_CALIBRATED = 1 << 15  # points of boards: what a layer says of all of them is held in memory at once
+_CHECKED, _COMPARED = 128, 512  # positions ...
 _EVERY = 17  # ... of those to check, the slow way, this many apart
 _SIZES = (19, 13, 9)  # boards to calibrate on, for nets that play on many
-# What stays fp32: as for our own nets the first layer, which sees counts, and all of the value head.
-_KEEP_FP32 = ("planes.", "input", "value.", "policy.planes", "wdl", "value", "ownership", "score", "board.")
+# What stays fp32 in every family, as in our own nets: the planes, which hold counts, and what is said of the result.
+_KEEP_FP32 = ("planes.", "value.", "wdl", "value", "ownership", "score", "board.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,13 @@ def parity(converted: Converted) -> str:
     return f"parity: onnxruntime and ONNX's reference differ at most by {differences} on {number} positions"
 
 
+def _whole_batches(game: Game) -> int:
+    """Positions to calibrate on, a multiple of what the calibration takes at a time."""
+    from .quantise import BATCH
+
+    return max(1, _CALIBRATED // (game.planes[1] * game.planes[2]) // BATCH) * BATCH
+
+
 def quantised(converted: Converted) -> tuple[bytes, str]:
     """The int8 net, and in one line how far it judges as the original does. Errors: NetError when that fails."""
     import onnx
@@ -131,8 +139,15 @@ def quantised(converted: Converted) -> tuple[bytes, str]:
 
     info, fp32 = converted.info, onnx.load_model_from_string(converted.model)
     running = export.session(fp32)
-    sets = [own_games(game, running, info, _CALIBRATED, 1).planes for game in boards(info)]
-    int8 = quantise.quantise(fp32, sets, keep=_KEEP_FP32)
+    sets = [own_games(game, running, info, _whole_batches(game), 1).planes for game in boards(info)]
+    keep, operators = (*_KEEP_FP32, *converted.keep_fp32), None
+    if converted.int8 is not None:
+        suited = [node for node in fp32.graph.node if node.name in set(converted.int8)]
+        if not suited:
+            raise NetError("this net has no layers that int8 suits; leave --int8 out")
+        keep = tuple({node.name for node in fp32.graph.node}.difference(converted.int8))
+        operators = tuple({node.op_type for node in suited})
+    int8 = quantise.quantise(fp32, sets, keep=keep, operators=operators)
     agreements = []
     for game in boards(info):
         positions = own_games(game, running, info, _COMPARED, 2)

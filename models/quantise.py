@@ -47,10 +47,11 @@ KEEP_FP32 = (
     "value",
 )
 PERCENTILE = 99.999
+BATCH = 64  # positions that the calibration takes at a time
 
 
 class PlanesReader(CalibrationDataReader):  # type: ignore[misc]
-    """Feeds sets of planes u8 [N, C, H, W] to the calibration, 64 at a time (all together when there are fewer).
+    """Feeds sets of planes u8 [N, C, H, W] to the calibration, BATCH at a time (all together when there are fewer).
 
     The histograms want batches of one size, so a remainder is left out; sets of different boards are taken one by one.
     """
@@ -61,7 +62,7 @@ class PlanesReader(CalibrationDataReader):  # type: ignore[misc]
 
     @staticmethod
     def _feeds(planes: NDArray[np.uint8]) -> Iterator[dict[str, Any]]:
-        size = min(64, len(planes))
+        size = min(BATCH, len(planes))
         return ({"planes": planes[i : i + size]} for i in range(0, len(planes) - size + 1, size))
 
     def __len__(self) -> int:
@@ -83,10 +84,11 @@ def quantise(
     method: Literal["percentile", "minmax"] = "percentile",
     percentile: float = PERCENTILE,
     keep: tuple[str, ...] = KEEP_FP32,
+    operators: tuple[str, ...] | None = None,
 ) -> onnx.ModelProto:
     """The int8 version of an exported net, calibrated on planes u8 [N, C, H, W], a set for each size of board.
 
-    ``keep`` names what stays fp32.
+    ``keep`` names what stays fp32; ``operators``: the kinds of nodes that are looked at, None = all that can be int8.
 
     Errors: NetError when the calibration fails.
     """
@@ -102,6 +104,7 @@ def quantise(
                     str(target),
                     PlanesReader(calibration),
                     quant_format=QuantFormat.QDQ,
+                    op_types_to_quantize=None if operators is None else list(operators),
                     activation_type=QuantType.QUInt8,
                     weight_type=QuantType.QInt8,
                     per_channel=True,

@@ -1,14 +1,15 @@
 """Go over GTP, on any board from 2x2 to 25x25.
 
 Read :mod:`state` and :mod:`board` first, then :mod:`rules` with :mod:`rulesets`, :mod:`planes` and :mod:`symmetries`
-(what a net sees and says), :mod:`notation`, and :mod:`leaves`, the kernel the search calls. The kernels read the
+(what a net sees and says), :mod:`notation`, and :mod:`leaves`, the kernel the search calls; :mod:`katago`, with
+:mod:`ladders` and :mod:`passalive`, is how that family of nets sees the game. The kernels read the
 board's size from the states, so that one compilation serves every size; a :class:`Go` has one size because a net's
 input has. Komi and rule set are part of each state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -16,9 +17,9 @@ from numpy.typing import NDArray
 
 from ...errors import OptionError
 from ...record import RecordFormat
-from ..base import Game, line_of
+from ..base import Encoder, Game, line_of
 from ..outcome import DRAW, LOSS, RUNNING, WIN
-from . import notation, rules, symmetries
+from . import katago, notation, rules, symmetries
 from .leaves import leaves, leaves_of_games, look
 from .planes import HISTORY, NUM_PLANES, actions, encode, legal_actions
 from .rulesets import rule_set
@@ -56,6 +57,10 @@ class Go(Game):
         self.longest_game = 2 * size * size
         self.typical_moves = max(0.3 * size * size, 1.0)  # 9x9: 24, 19x19: 108
         self.branching = max(4.0, 0.6 * size * size)
+
+    @property
+    def encoders(self) -> Mapping[str, Encoder]:
+        return katago.encoders(self.size)
 
     def sized(self, size: int) -> Game:
         return _game(size)

@@ -28,6 +28,44 @@ def _cache_key(states, newest, history, forbidden):
     return chain(key, np.uint64(0))
 
 
+@device
+def begin(states, root, base, b, past, seen):
+    """Put the root on ``base``, make ``b`` ready and remember the line's situations; see :func:`leaves`."""
+    clear(base, np.int64(states[root].size))
+    clear(b, np.int64(states[root].size))
+    set_up(base, states[root])
+    for i in range(root + 1):
+        remember(past, seen, i, situation(states[i].key, states[i].turn, states[root].rules & KO_MASK))
+
+
+@device
+def reach(states, root, paths, row, length, base, b, past, seen_before, seen_here):
+    """Replay a path on ``b``; the index of the state it ends in."""
+    copy(base, b)
+    for w in range(FILTER_WORDS):
+        seen_here[w] = seen_before[w]
+    at, ko = root, states[root].rules & KO_MASK
+    for k in range(length):
+        make(b, states[at], states[at + 1], np.int64(paths[row, k]))
+        at += 1
+        remember(past, seen_here, at, situation(states[at].key, states[at].turn, ko))
+    return at
+
+
+@device
+def list_moves(states, root, at, b, past, seen, moves, actions, counts, outcomes, row):
+    """Judge the leaf states[at] and list its moves; the xor of the points that ko forbids."""
+    outcomes[row] = judge(b, states[at], at == root)
+    counts[row] = 0
+    if outcomes[row] != RUNNING:
+        return np.uint64(0)
+    n, forbidden = generate(b, states[at], moves, row, past, seen, at + 1)
+    counts[row] = n
+    for k in range(n):
+        actions[row, k] = moves[row, k]
+    return forbidden
+
+
 @kernel
 def leaves(states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys):
     """Replay ``count`` paths and describe the leaves they end in.
@@ -46,29 +84,12 @@ def leaves(states, root, paths, lengths, count, history, planes, moves, actions,
     past = np.empty(states.shape[0], np.uint64)
     seen_before, seen_here = np.zeros(FILTER_WORDS, np.uint64), np.empty(FILTER_WORDS, np.uint64)
     base, b = boards[0], boards[1]
-    clear(base, np.int64(states[root].size))
-    clear(b, np.int64(states[root].size))
-    set_up(base, states[root])
-    ko = states[root].rules & KO_MASK
-    for i in range(root + 1):
-        remember(past, seen_before, i, situation(states[i].key, states[i].turn, ko))
+    begin(states, root, base, b, past, seen_before)
     for row in range(count):
-        copy(base, b)
-        for w in range(FILTER_WORDS):
-            seen_here[w] = seen_before[w]
-        at = root
-        for k in range(lengths[row]):
-            make(b, states[at], states[at + 1], np.int64(paths[row, k]))
-            at += 1
-            remember(past, seen_here, at, situation(states[at].key, states[at].turn, ko))
-        outcomes[row] = judge(b, states[at], at == root)
-        counts[row] = 0
+        at = reach(states, root, paths, row, lengths[row], base, b, past, seen_before, seen_here)
+        forbidden = list_moves(states, root, at, b, past, seen_here, moves, actions, counts, outcomes, row)
         keys[row] = 0
         if outcomes[row] == RUNNING:
-            n, forbidden = generate(b, states[at], moves, row, past, seen_here, at + 1)
-            counts[row] = n
-            for k in range(n):
-                actions[row, k] = moves[row, k]
             keys[row] = _cache_key(states, at, history, forbidden)
             encode_row(states, at, 0, history, planes, row)
 

@@ -14,7 +14,7 @@ import numpy as np
 from ...jit import device, kernel
 from ..outcome import DRAW, LOSS, RUNNING, WIN
 from .board import BOARD, after, area, clear, play, set_up, untouched
-from .rulesets import BONUS_N, BONUS_N_MINUS_1, BONUS_SHIFT, KO_MASK, SIMPLE, SITUATIONAL, SUICIDE
+from .rulesets import BONUS_MASK, BONUS_N, BONUS_N_MINUS_1, BONUS_SHIFT, KO_MASK, SIMPLE, SITUATIONAL, SUICIDE
 from .state import BLACK, EMPTY, MAX_POINTS, STONE_KEYS, TURN_KEY, WORDS
 
 FILTER_WORDS = 256
@@ -82,13 +82,13 @@ def make(b, s, d, move):
     d.komi, d.handicap, d.size, d.rules = s.komi, s.handicap, s.size, s.rules
     d.turn = 1 - turn
     d.ply = s.ply + 1 if s.ply < 65535 else 65535
-    d.ko, d.passes = -1, 0
+    d.ko, d.passes, d.last = -1, 0, move + 1
     if move < b.points:
         d.ko = play(b, np.int64(move), turn)
     elif move == b.points:
         d.passes = s.passes + 1 if s.passes < 255 else 255
     else:
-        d.ply = s.ply
+        d.ply, d.last = s.ply, 0
     d.key = b.key
     for w in range(WORDS):
         d.stones[0, w] = b.stones[0, w]
@@ -97,7 +97,7 @@ def make(b, s, d, move):
 
 def compensation(komi, handicap, rules):
     """What white gets beside its area, in half points: komi (half points), and points for handicap stones."""
-    kind = rules >> BONUS_SHIFT
+    kind = (rules >> BONUS_SHIFT) & BONUS_MASK
     stones = np.int64(handicap)
     if kind == BONUS_N:
         return 2 * stones + np.int64(komi)

@@ -24,10 +24,11 @@ STATE = np.dtype(
         ("ko", "i2"),  # point that may not be retaken at once, -1 = none
         ("ply", "u2"),  # moves since the game's start, saturating
         ("handicap", "u2"),  # black's handicap stones: some rule sets give white points for them
+        ("last", "u2"),  # 1 + the move that led here; 0 where none is known or the side to move just changed
+        ("rules", "u2"),  # RuleSet.flags
         ("size", "u1"),  # N, of an N x N board
         ("turn", "u1"),  # BLACK or WHITE to move
         ("passes", "u1"),  # passes in a row that led here, saturating
-        ("rules", "u1"),  # RuleSet.flags
     ],
     align=True,
 )

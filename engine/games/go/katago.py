@@ -1,0 +1,316 @@
+"""What KataGo's nets are shown, their "inputs V7": 22 planes and 19 numbers, as bytes u1[42, N, N].
+
+Points and actions are numbered as elsewhere here. Planes 0 to 21, each 0 or 1, "own" being the side to move:
+
+| plane  | content |
+|--------|---------|
+| 0      | the board |
+| 1, 2   | own stones, the opponent's |
+| 3, 4, 5 | stones of chains with 1, 2, 3 liberties |
+| 6      | points that ko or superko forbids |
+| 7, 8   | none (used after the passes of territory rules) |
+| 9 to 13 | the move 1 to 5 plies ago, as far back as colours alternate |
+| 14     | stones of chains that a ladder catches; 15, 16: the same one and two plies ago |
+| 17     | points where a ladder against an opponent's chain with two liberties begins |
+| 18, 19 | own area, the opponent's |
+| 20, 21 | none |
+
+The numbers follow in 20 planes that are constant, whole numbers all:
+
+| plane    | content |
+|----------|---------|
+| 22 to 26 | the move 1 to 5 plies ago was a pass |
+| 27, 28   | own komi in half points and 1024, high and low byte; clipped to the board's area and 20 points |
+| 29, 30   | superko; its kind: 0 situational, 1 none, 2 positional |
+| 31, 32   | suicide; territory instead of area |
+| 33, 34   | a tax in seki; a tax on all groups |
+| 35, 36   | none |
+| 37       | a pass would end the game |
+| 38, 39   | none |
+| 40       | the button is to be had |
+| 41       | how near komi is to a draw, KataGo's "parity wave": 0, 1 or 2 for -0.5, 0, 0.5 |
+
+Where a pass would end the game and the rules let players pass in agreement, the planes show neither moves nor passes of
+the past.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+import numpy as np
+
+from ...jit import borrow, device, kernel
+from ..base import Encoder
+from ..outcome import RUNNING
+from . import ladders
+from .board import BOARD, after, clear, set_up, untouched
+from .leaves import begin, list_moves, reach
+from .passalive import AREA, mark_area, tax_seki
+from .planes import actions, legal_actions
+from .rules import FILTER_WORDS, compensation, situation
+from .rulesets import ALL_TAX, BUTTON, FRIENDLY, KO_MASK, POSITIONAL, SEKI_TAX, SIMPLE, SUICIDE, TERRITORY
+from .state import BLACK, EMPTY, WHITE
+
+ENCODER, ENCODER_SUICIDE = "katago-v7", "katago-v7-suicide"  # the second sees areas as if suicide were legal
+HISTORY = 5  # moves shown
+SPATIAL, NUM_PLANES = 22, 42
+MAX_LINES = 19  # the nets know no greater board
+_OWN, _LIBERTIES, _KO, _MOVES, _CAUGHT, _OPENINGS, _AREA = 1, 3, 6, 9, 14, 17, 18
+_PASSES, _KOMI, _RULES = SPATIAL, SPATIAL + 5, SPATIAL + 7  # planes of bytes: numbers 0-4, 5 (two bytes), 6-18
+_KOMI_OFFSET = 1024
+_CLIP = 20
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+@device
+def _button(states, oldest, newest, points):
+    """Index of the first state behind a pass, -1 = nobody passed."""
+    for i in range(oldest + 1, newest + 1):
+        if states[i].last == points + 1:
+            return i
+    return -1
+
+
+@device
+def _own_komi(states, oldest, newest, button, points):
+    """Points that the rules give the side to move, in half points."""
+    s = states[newest]
+    white = np.int64(_compensation(s.komi, s.handicap, s.rules))
+    if s.rules & TERRITORY:  # counted on the board, a stone played is a prisoner spared
+        for i in range(oldest + 1, newest + 1):
+            if 0 < states[i].last <= points:
+                white += 2 if states[i].turn == WHITE else -2
+    if button >= 0:
+        white += 1 if states[button].turn == BLACK else -1
+    most = 2 * (points + _CLIP)
+    return min(max(-white if s.turn == BLACK else white, -most), most)
+
+
+_compensation = device(compensation)
+
+
+@device
+def _parity_wave(komi, points):
+    """How near a draw is: 0, 0.5 or -0.5, as 1, 2 or 0; komi in half points."""
+    above = (komi - 2 * (points % 2)) % 4  # half points above the last komi that makes draws possible
+    return 2 if above == 1 else 0 if above == 3 else 1
+
+
+@device
+def _fill(out, row, plane, points, value):
+    """Set a whole plane."""
+    for i in range(plane * points, (plane + 1) * points):
+        out[row, i] = value
+
+
+@device
+def _mark_forbidden(states, newest, since, b, out, row, start):
+    """The points where a stone could be played but for ko; superko looks back to states[since]."""
+    s = states[newest]
+    ko, turn = s.rules & KO_MASK, np.int64(s.turn)
+    for p in range(b.points):
+        if b.colour[p] != EMPTY:
+            continue
+        if p == s.ko:
+            out[row, start + p] = 1
+        elif ko != SIMPLE and not untouched(b, p):
+            allowed, key = after(b, p, turn, s.rules & SUICIDE != 0)
+            if not allowed or key == s.key:  # nothing but a stone that takes itself off
+                continue
+            wanted = situation(key, 1 - turn, ko)
+            for i in range(since, newest + 1):
+                if situation(states[i].key, states[i].turn, ko) == wanted:
+                    out[row, start + p] = 1
+                    break
+
+
+@device
+def _write_moves(states, newest, oldest, history, points, out, row):
+    """The moves and passes that led here, as far back as colours alternate; how many."""
+    shown = 0
+    while shown < min(history, HISTORY) and newest - shown > oldest and states[newest - shown].last > 0:
+        move = np.int64(states[newest - shown].last) - 1
+        if move < points:
+            out[row, (_MOVES + shown) * points + move] = 1
+        else:
+            _fill(out, row, _PASSES + shown, points, 1)
+        shown += 1
+    return shown
+
+
+@device
+def _write_ladders(states, newest, shown, points, ladder, out, row):
+    """The planes of liberties and ladders, older positions as far as their moves are shown."""
+    victim = 1 - np.int64(states[newest].turn)
+    for t in range(3):
+        here = (_CAUGHT + t) * points
+        if t <= shown:
+            liberties, openings = (_LIBERTIES * points, _OPENINGS * points) if t == 0 else (-1, -1)
+            ladders.set_up(ladder, states[newest - t])
+            ladders.survey(ladder, out, row, here, liberties, openings, victim)
+        else:
+            for i in range(here, here + points):
+                out[row, i] = out[row, i - points]
+
+
+@device
+def _write_area(b, rules, turn, suicidal, area, out, row):
+    """The planes of own and opponent's area."""
+    mark_area(b, area, suicidal or rules & SUICIDE != 0)
+    if rules & (SEKI_TAX | ALL_TAX):
+        tax_seki(b, area)
+    for p in range(b.points):
+        if area.owner[p] != EMPTY:
+            out[row, (_AREA if area.owner[p] == turn else _AREA + 1) * b.points + p] = 1
+
+
+@device
+def _write_rules(rules, komi, ends, button_left, points, out, row):
+    """Numbers 5 to 18; komi: own, in half points."""
+    _fill(out, row, _KOMI, points, (komi + _KOMI_OFFSET) >> 8)
+    _fill(out, row, _KOMI + 1, points, (komi + _KOMI_OFFSET) & 255)
+    ko = rules & KO_MASK
+    _fill(out, row, _RULES, points, ko != SIMPLE)
+    _fill(out, row, _RULES + 1, points, 1 if ko == SIMPLE else 2 if ko == POSITIONAL else 0)
+    _fill(out, row, _RULES + 2, points, rules & SUICIDE != 0)
+    _fill(out, row, _RULES + 3, points, rules & TERRITORY != 0)
+    _fill(out, row, _RULES + 4, points, rules & (SEKI_TAX | ALL_TAX) != 0)
+    _fill(out, row, _RULES + 5, points, rules & ALL_TAX != 0)
+    _fill(out, row, _RULES + 8, points, ends)
+    _fill(out, row, _RULES + 11, points, button_left)
+    _fill(out, row, _RULES + 12, points, 1 if rules & TERRITORY else _parity_wave(komi, points))
+
+
+@device
+def encode_row(states, newest, oldest, history, suicidal, ko, b, ladder, area, out, row):
+    """Write the planes of states[newest] to out[row] (u1[C * H * W]); how many moves of the past they show.
+
+    Its game begins at states[oldest]. suicidal: areas are judged as if suicide were legal; ko: False when ko is known
+    to forbid nothing; b: the position as BOARD; ladder, area: working space, ``ladder`` prepared for the board's size.
+    """
+    s = states[newest]
+    points, turn, rules = b.points, np.int64(s.turn), np.int64(s.rules)
+    for i in range(NUM_PLANES * points):
+        out[row, i] = 0
+    _fill(out, row, 0, points, 1)
+    for p in range(points):
+        if b.colour[p] != EMPTY:
+            out[row, (_OWN if b.colour[p] == turn else _OWN + 1) * points + p] = 1
+
+    button = _button(states, oldest, newest, points) if rules & BUTTON else -1
+    passes = np.int64(s.passes)
+    if button > newest - passes:  # the pass that took the button ends nothing
+        passes = newest - button
+    button_left = rules & BUTTON != 0 and button < 0
+    ends = passes > 0 and not button_left
+    shown = 0
+    if not (ends and rules & FRIENDLY):
+        shown = _write_moves(states, newest, oldest, history, points, out, row)
+    _write_ladders(states, newest, shown, points, ladder, out, row)
+    if ko:
+        _mark_forbidden(states, newest, max(button, oldest), b, out, row, _KO * points)
+    if not rules & TERRITORY:
+        _write_area(b, rules, turn, suicidal, area, out, row)
+    komi = _own_komi(states, oldest, newest, button, points)
+    _write_rules(rules, komi, ends and not rules & FRIENDLY, button_left, points, out, row)
+    return shown
+
+
+@device
+def _cache_key(states, at, shown, forbidden, planes, row, points):
+    """Everything the planes show and the legal moves, in 64 bits."""
+    key = forbidden + np.uint64(states[at].turn)
+    for t in range(min(shown, 2) + 1):
+        key = (key ^ (key >> np.uint64(29))) * _MIX
+        key ^= states[at - t].key ^ np.uint64(states[at - t].ko + 1)
+    for t in range(shown):
+        key = (key ^ (key >> np.uint64(29))) * _MIX
+        key ^= np.uint64(states[at - t].last)
+    for plane in range(_KOMI, NUM_PLANES):
+        key = (key ^ (key >> np.uint64(29))) * _MIX
+        key ^= np.uint64(planes[row, plane * points])
+    return (key ^ (key >> np.uint64(29))) * _MIX
+
+
+@device
+def _leaves(suicidal, states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys):
+    """See ``leaves.leaves``."""
+    boards = np.empty(2, BOARD)
+    ladder_space, area_space = np.empty(1, ladders.LADDER), np.empty(1, AREA)
+    past = np.empty(states.shape[0], np.uint64)
+    seen_before, seen_here = np.zeros(FILTER_WORDS, np.uint64), np.empty(FILTER_WORDS, np.uint64)
+    base, b, ladder, area = boards[0], boards[1], ladder_space[0], area_space[0]
+    begin(states, root, base, b, past, seen_before)
+    ladders.prepare(ladder, np.int64(states[root].size))
+    for row in range(count):
+        at = reach(states, root, paths, row, lengths[row], base, b, past, seen_before, seen_here)
+        forbidden = list_moves(states, root, at, b, past, seen_here, moves, actions, counts, outcomes, row)
+        keys[row] = 0
+        if outcomes[row] == RUNNING:
+            shown = encode_row(states, at, 0, history, suicidal, forbidden != 0, b, ladder, area, planes, row)
+            keys[row] = _cache_key(states, at, shown, forbidden, planes, row, b.points)
+
+
+@kernel
+def leaves(states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys):
+    """The same as ``leaves.leaves`` with KataGo's planes; ``history``: moves shown, at most 5."""
+    states, paths, moves, actions = borrow(states), borrow(paths), borrow(moves), borrow(actions)
+    planes = borrow(planes)
+    _leaves(False, states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys)
+
+
+@kernel
+def leaves_suicidal(states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys):
+    """The same as :func:`leaves` for nets that see areas as if suicide were legal."""
+    states, paths, moves, actions = borrow(states), borrow(paths), borrow(moves), borrow(actions)
+    planes = borrow(planes)
+    _leaves(True, states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys)
+
+
+@device
+def _encode(suicidal, states, index, first_index, history, out):
+    boards, ladder_space, area_space = np.empty(1, BOARD), np.empty(1, ladders.LADDER), np.empty(1, AREA)
+    b, ladder, area = boards[0], ladder_space[0], area_space[0]
+    for i in range(index.shape[0]):
+        s = states[index[i]]
+        clear(b, np.int64(s.size))
+        set_up(b, s)
+        ladders.prepare(ladder, np.int64(s.size))
+        encode_row(states, index[i], first_index[i], history, suicidal, True, b, ladder, area, out, i)
+
+
+@kernel
+def encode(states, index, first_index, history, out):
+    """The same as ``planes.encode`` with KataGo's planes."""
+    _encode(False, states, index, first_index, history, out)
+
+
+@kernel
+def encode_suicidal(states, index, first_index, history, out):
+    """The same as :func:`encode` for nets that see areas as if suicide were legal."""
+    _encode(True, states, index, first_index, history, out)
+
+
+@cache
+def encoders(size: int) -> Mapping[str, Encoder]:
+    """KataGo's views of a board of N x N points, by name."""
+    if size > MAX_LINES:
+        return {}
+    scale = np.ones(NUM_PLANES, np.float32)
+    scale[_KOMI + 1] = 1 / 255
+    kinds = {ENCODER: (leaves, encode), ENCODER_SUICIDE: (leaves_suicidal, encode_suicidal)}
+    return {
+        name: Encoder(
+            planes=(NUM_PLANES, size, size),
+            num_actions=size * size + 1,
+            history=HISTORY,
+            leaves=leaves_kernel,
+            encode_kernel=encode_kernel,
+            actions_kernel=actions,
+            legal_actions_kernel=legal_actions,
+            plane_scale=scale,
+        )
+        for name, (leaves_kernel, encode_kernel) in kinds.items()
+    }

@@ -1,0 +1,216 @@
+"""Who owns what without a fight: pass-alive chains and their territory, as KataGo's nets are told.
+
+A chain is pass-alive when its owner may pass for ever without losing it (Benson, "Life in the game of Go", 1976). A
+region of a colour is a maximal connected set of points without its stones, at least one of them empty. It is vital to a
+chain that touches each of its empty points, or each of its points when stones in it may be captured by suicide. Chains
+with fewer than two vital regions are dropped, the regions they touch are spoiled, and so on until nothing changes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...jit import device
+from .state import EMPTY, MAX_POINTS
+
+_TAKEN = 2  # mark of a point that loses its owner
+
+AREA = np.dtype(
+    [
+        ("owner", "u1", (MAX_POINTS,)),  # out: BLACK, WHITE or EMPTY
+        ("alive", "u1", (MAX_POINTS,)),  # by head: the chain is not dropped
+        ("vital_count", "i2", (MAX_POINTS,)),  # by head
+        ("queue", "i2", (MAX_POINTS,)),  # points, region by region
+        ("region", "i2", (MAX_POINTS,)),  # of a point, -1 = none
+        ("begin", "i2", (MAX_POINTS + 1,)),  # of a region's points in ``queue``
+        ("vital", "i2", (MAX_POINTS, 4)),  # heads of the chains that a region is vital to, -1 = none
+        ("spoiled", "u1", (MAX_POINTS,)),  # by region
+        ("visited", "u1", (MAX_POINTS,)),
+    ],
+    align=True,
+)
+"""Working space."""
+
+
+@device
+def _touches(b, p, head, colour):
+    """Whether a stone of the chain lies beside a point."""
+    for k in range(4):
+        q = np.int64(b.near[4 * p + k])
+        if b.colour[q] == colour and b.head[q] == head:
+            return True
+    return False
+
+
+@device
+def _find_regions(b, w, colour, suicide):
+    """Fill in the regions of a colour and the chains they are vital to; how many regions."""
+    for p in range(b.points):
+        w.visited[p] = 0
+        w.region[p] = -1
+    count, end = 0, 0
+    for start in range(b.points):
+        if b.colour[start] != EMPTY or w.visited[start]:
+            continue
+        w.begin[count] = end
+        done = end
+        w.queue[end] = start
+        w.visited[start] = 1
+        end += 1
+        while done < end:
+            here = np.int64(w.queue[done])
+            done += 1
+            w.region[here] = count
+            for k in range(4):
+                q = np.int64(b.near[4 * here + k])
+                if q < b.points and b.colour[q] != colour and not w.visited[q]:
+                    w.visited[q] = 1
+                    w.queue[end] = q
+                    end += 1
+        for k in range(4):
+            q = np.int64(b.near[4 * start + k])
+            w.vital[count, k] = b.head[q] if b.colour[q] == colour else -1
+            for j in range(k):
+                if w.vital[count, j] == w.vital[count, k]:
+                    w.vital[count, k] = -1
+        for i in range(w.begin[count], end):
+            inside = np.int64(w.queue[i])
+            if suicide or b.colour[inside] == EMPTY:
+                for k in range(4):
+                    if w.vital[count, k] >= 0 and not _touches(b, inside, w.vital[count, k], colour):
+                        w.vital[count, k] = -1
+        count += 1
+    w.begin[count] = end
+    return count
+
+
+@device
+def _drop_once(b, w, count):
+    """Drop the chains with fewer than two vital regions that are not spoiled; whether there were any."""
+    for p in range(b.points):
+        w.vital_count[p] = 0
+    for r in range(count):
+        if not w.spoiled[r]:
+            for k in range(4):
+                if w.vital[r, k] >= 0:
+                    w.vital_count[w.vital[r, k]] += 1
+    dropped = False
+    for p in range(b.points):
+        if w.alive[p] and w.vital_count[p] < 2:
+            w.alive[p] = 0
+            dropped = True
+    return dropped
+
+
+@device
+def _drop_chains(b, w, colour, count):
+    """Benson's iteration over ``count`` regions: what stays in ``alive`` is pass-alive."""
+    for r in range(count):
+        w.spoiled[r] = 0
+    for p in range(b.points):
+        w.alive[p] = b.colour[p] == colour and b.head[p] == p
+    while _drop_once(b, w, count):
+        for p in range(b.points):
+            r = w.region[p]
+            if r >= 0 and not w.spoiled[r]:
+                for k in range(4):
+                    q = np.int64(b.near[4 * p + k])
+                    if b.colour[q] == colour and not w.alive[b.head[q]]:
+                        w.spoiled[r] = 1
+
+
+@device
+def _claim(b, w, colour, suicide):
+    """Give a colour its pass-alive stones and its regions."""
+    any_stone = False
+    for p in range(b.points):
+        any_stone |= b.colour[p] == colour
+    if not any_stone:
+        return
+    count = _find_regions(b, w, colour, suicide)
+    _drop_chains(b, w, colour, count)
+    for p in range(b.points):
+        if b.colour[p] == colour and w.alive[b.head[p]]:
+            w.owner[p] = colour
+    for r in range(count):
+        inner, enemies = 0, False
+        for i in range(w.begin[r], w.begin[r + 1]):
+            here = np.int64(w.queue[i])
+            enemies |= b.colour[here] == 1 - colour
+            inside = True
+            for k in range(4):
+                inside &= b.colour[b.near[4 * here + k]] != colour
+            inner += inside
+        whole = not w.spoiled[r] and (inner <= 1 or not enemies)
+        for i in range(w.begin[r], w.begin[r + 1]):
+            here = np.int64(w.queue[i])
+            if whole or (not enemies and w.owner[here] == EMPTY):
+                w.owner[here] = colour
+
+
+@device
+def mark_area(b, w, suicide):
+    """Fill ``owner`` for area scoring of a board: pass-alive stones and territory, other stones where they stand."""
+    for p in range(b.points):
+        w.owner[p] = EMPTY
+    for colour in range(2):
+        _claim(b, w, colour, suicide)
+    for p in range(b.points):
+        if w.owner[p] == EMPTY and b.colour[p] != EMPTY:
+            w.owner[p] = b.colour[p]
+
+
+@device
+def _in_atari(b, p):
+    """Whether the chain of the stone on a point has one liberty."""
+    liberty, stone = np.int64(-1), np.int64(p)
+    while True:
+        for k in range(4):
+            q = np.int64(b.near[4 * stone + k])
+            if b.colour[q] == EMPTY:
+                if liberty >= 0 and liberty != q:
+                    return False
+                liberty = q
+        stone = np.int64(b.next[stone])
+        if stone == p:
+            return True
+
+
+@device
+def tax_seki(b, w):
+    """Take the territory of groups in seki out of ``owner``, their stones stay.
+
+    A connected area of one owner is in seki when it holds a stone of the owner in atari or touches an empty point that
+    nobody owns.
+    """
+    for p in range(b.points):
+        w.visited[p] = 0
+    for start in range(b.points):
+        colour = w.owner[start]
+        if colour == EMPTY or w.visited[start]:
+            continue
+        w.queue[0] = start
+        w.visited[start] = 1
+        end, done, seki = 1, 0, False
+        while done < end:
+            here = np.int64(w.queue[done])
+            done += 1
+            if b.colour[here] == colour and not seki:
+                seki = _in_atari(b, here)
+            for k in range(4):
+                q = np.int64(b.near[4 * here + k])
+                if q >= b.points:
+                    continue
+                if w.owner[q] == EMPTY and b.colour[q] == EMPTY:
+                    seki = True
+                elif w.owner[q] == colour and not w.visited[q]:
+                    w.visited[q] = 1
+                    w.queue[end] = q
+                    end += 1
+        if seki:
+            for i in range(end):
+                here = np.int64(w.queue[i])
+                w.visited[here] = 1 if b.colour[here] == colour else _TAKEN
+    for p in range(b.points):
+        if w.visited[p] == _TAKEN:
+            w.owner[p] = EMPTY
