@@ -29,7 +29,8 @@ class Converted:
     model: bytes  # ONNX, with ``info`` as its metadata
     info: NetInfo
     facts: tuple[str, ...]  # what it is, a line each, for people
-    int8: tuple[str, ...] | None = None  # names of the nodes that int8 suits; None: all but a few
+    keep_fp32: tuple[str, ...] = ()  # nodes that int8 does not suit, by name or, with a dot behind it, its beginning
+    int8: tuple[str, ...] | None = None  # names of the only nodes that it does suit; None: all the others
 
 
 class Family(Protocol):

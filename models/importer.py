@@ -32,8 +32,8 @@ _CALIBRATED = 1 << 15  # points of boards: what a layer says of all of them is h
 _CHECKED, _COMPARED = 128, 512  # positions ...
 _EVERY = 17  # ... of those to check, the slow way, this many apart
 _SIZES = (19, 13, 9)  # boards to calibrate on, for nets that play on many
-# What stays fp32: as for our own nets the first layer, which sees counts, and all of the value head.
-_KEEP_FP32 = ("planes.", "input", "value.", "policy.planes", "wdl", "value", "ownership", "score", "board.")
+# What stays fp32 in every family, as in our own nets: the planes, which hold counts, and what is said of the result.
+_KEEP_FP32 = ("planes.", "value.", "wdl", "value", "ownership", "score", "board.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def quantised(converted: Converted) -> tuple[bytes, str]:
     info, fp32 = converted.info, onnx.load_model_from_string(converted.model)
     running = export.session(fp32)
     sets = [own_games(game, running, info, _whole_batches(game), 1).planes for game in boards(info)]
-    keep, operators = _KEEP_FP32, None
+    keep, operators = (*_KEEP_FP32, *converted.keep_fp32), None
     if converted.int8 is not None:
         suited = [node for node in fp32.graph.node if node.name in set(converted.int8)]
         if not suited:

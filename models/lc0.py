@@ -42,6 +42,7 @@ from .onnxfile import FLOAT, GraphWriter
 PLANES, ACTIONS = 112, 1858
 _SQUARES = 64
 _POLICY_PLANES = 80
+_COUNT_PLANE = 109
 _MAN_PLANES = 12  # of the newest position, which the dense embedding sees whole
 _BN_EPSILON, _LN_EPSILON, _NEW_LN_EPSILON = 1e-5, 1e-6, 1e-3
 _DEFAULT, _MISH, _RELU, _NONE, _TANH, _SIGMOID, _SELU, _SWISH, _RELU_SQUARED = range(9)  # activations
@@ -97,6 +98,16 @@ def position_map() -> Array:
         if not piece:
             table[source, target] = 1
     return table
+
+
+def plane_scale() -> Array:
+    """f4[1, 112, 1, 1]: brings the count of plies to the size of the other planes, as eight bits want it.
+
+    The first layer's weights take it back.
+    """
+    scale = np.ones((1, PLANES, 1, 1), np.float32)
+    scale[0, _COUNT_PLANE] = 1 / 100
+    return scale
 
 
 def folded(block: Weights, channels: int, kernel: int) -> tuple[Array, Array]:
@@ -235,6 +246,8 @@ class Lc0Graph:
         """Planes to an image."""
         node = self.graph.node
         weights, bias = folded(self.weights.part("input"), PLANES, 3)
+        x = node("Mul", [x, self.graph.constant("planes.scale", plane_scale())], "planes.scaled")
+        weights = weights / plane_scale()[0]
         self.width = channels = len(weights)
         x = self.act(self.convolve(x, weights, bias, "input"))
         for i, block in enumerate(self.blocks):
@@ -242,7 +255,7 @@ class Lc0Graph:
             y = self.act(self.conv(x, block.part("conv1"), channels, 3, f"{name}.first"))
             y = self.conv(y, block.part("conv2"), channels, 3, f"{name}.second")
             if "se" in block:
-                y = self.squeeze(y, block.part("se"), channels, f"{name}.se")
+                y = self.squeeze(y, block.part("se"), channels, f"se.{i}")
             x = self.act(node("Add", [x, y], f"{name}.sum"))
         return x
 
@@ -467,5 +480,6 @@ def convert(content: bytes, source: Source) -> Converted:
         )
     )
     version = ".".join(map(str, net.version))
+    kept = ("se.",)  # costs next to nothing, and nearly halves the error of the value in Maia's net
     facts = (f"family: Lc0 {version} and later, {PLANES} planes, {ACTIONS} actions, 8 positions", *graph.facts())
-    return Converted(graph.to_bytes(info), info, facts)
+    return Converted(graph.to_bytes(info), info, facts, kept)
