@@ -20,8 +20,8 @@ from ..engine.errors import AzError, IllegalMoveError, OptionError, PositionErro
 from ..engine.games import get_game
 from ..engine.games.outcome import DRAW, LOSS, RUNNING, WIN
 from ..engine.record import Reason
-from ..protocols.gtp_board import Board
-from ..protocols.gtp_count import Terms, count
+from ..protocols.gtp.board import Board
+from ..protocols.gtp.count import Terms, count
 from .books_go import KOMI
 
 GO_RULES = "chinese-ogs"  # area scoring, no board comes again, no suicide: what every Go program can play by

@@ -109,7 +109,7 @@ def evaluations(args: argparse.Namespace) -> int:
 def _evaluations(args: argparse.Namespace) -> Iterator[Measurement]:
     game = get_game(args.game)
     evaluator = _load(args.net, game, args.provider)
-    planes = random_planes(game, max(args.batches), evaluator.history)
+    planes = random_planes(game.using(evaluator.encoder), max(args.batches), evaluator.history)
     largest: float | None = None
     for size in sorted(args.batches, reverse=True):
         speed = _Raw(evaluator, planes[:size], 1, args.provider).speed(args.seconds)
@@ -132,7 +132,7 @@ def _search(args: argparse.Namespace) -> Iterator[Measurement]:
     evaluator = _load(args.net, game, args.provider, args.batch)
     assert evaluator.info is not None
     size = evaluator.batch_size
-    planes = random_planes(game, size, evaluator.history)
+    planes = random_planes(game.using(evaluator.encoder), size, evaluator.history)
     net = f"{evaluator.info.name or evaluator.path.name} ({evaluator.info.quantisation}), batch {size}"
     line = random_line(game, random.Random(0), _PLIES)
     _search_speed(game, line, evaluator, 1, 0.2)  # loads the kernels
@@ -180,7 +180,7 @@ class _Counting:
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.info, self.batch_size, self.history = evaluator.info, evaluator.batch_size, evaluator.history
-        self.description = evaluator.description
+        self.encoder, self.description = evaluator.encoder, evaluator.description
         self._evaluator = evaluator
         self._counts: dict[int, int] = {}  # by slot: each has one writer
 

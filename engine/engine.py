@@ -20,7 +20,7 @@ from .errors import IllegalMoveError, NetError, OptionError, PositionError
 from .estimate import estimate
 from .evaluator import Evaluator, UniformEvaluator, load_evaluator, net_path, read_info
 from .games import get_game
-from .games.base import State
+from .games.base import Game, State
 from .games.outcome import WIN
 from .info import Estimate
 from .limits import Limits
@@ -59,6 +59,7 @@ class Engine:
         self._restricted = False  # the tree's root lacks moves (searchmoves)
         self._thinking: Thinking | None = None
         self._loading = threading.Lock()
+        self._warm: set[tuple[str, str]] = set()  # (game, encoder) whose kernels have been called
 
     def configure(self, **changes: object) -> None:
         """Set fields of EngineOptions; they count from the next ready() or go(). Returns at once.
@@ -78,37 +79,42 @@ class Engine:
         had, if any.
         """
         with self._loading:
-            self._load_kernels(on_progress)
-            self._load_net()
+            if on_progress is not None:
+                why = ["compiling for this machine, once, about ten seconds: "]
+                jit.on_compile(lambda name: on_progress((why.pop() if why else "compiling ") + name))
+            game = get_game(self.game_name)
+            try:
+                self._load_kernels(game, on_progress)
+                evaluator = self._load_net()
+                self._load_kernels(game.using(evaluator.encoder), on_progress)
+            finally:
+                jit.on_compile(None)
             self._make_tree()
 
-    def _load_kernels(self, on_progress: Callable[[str], None] | None) -> None:
-        if self._tree is not None:
+    def _load_kernels(self, game: Game, on_progress: Callable[[str], None] | None) -> None:
+        """Those of the game with its encoder; a problem of the cache is told once."""
+        if (game.name, game.encoder) in self._warm:
             return
-        if on_progress is not None:
-            why = ["compiling for this machine, once, about ten seconds: "]
-            jit.on_compile(lambda name: on_progress((why.pop() if why else "compiling ") + name))
-        try:
-            _warm_up(self.game_name)
-        finally:
-            jit.on_compile(None)
-        problem = jit.cache_problem()
+        _warm_up(game)
+        problem = jit.cache_problem() if not self._warm else None
+        self._warm.add((game.name, game.encoder))
         if problem is not None:
             self.notes.append(problem)
             if on_progress is not None:
                 on_progress(problem)
 
-    def _load_net(self) -> None:
+    def _load_net(self) -> Evaluator:
         game = get_game(self.game_name)
         wanted = (self.options.weights_file, self.options.provider, self.options.batch_size, game.planes)
-        if self._loaded == wanted:
-            return
+        if self._loaded == wanted and self._evaluator is not None:
+            return self._evaluator
         evaluator = load_evaluator(wanted[0], game, provider=wanted[1], batch_size=wanted[2])
         self._evaluator, self._loaded, self.net = evaluator, wanted, evaluator.info
         note = getattr(evaluator, "note", "")
         if note:
             self.notes.append(note)
         self._forget()
+        return evaluator
 
     def _make_tree(self) -> None:
         memory, branching = self.options.hash_mb << 20, get_game(self.game_name).branching
@@ -361,9 +367,8 @@ def _refuse_too_much(hash_mb: int) -> None:
         raise OptionError(f"Hash {hash_mb} MB is too much for this machine's {present} MB; set at most {most}")
 
 
-def _warm_up(name: str) -> None:
+def _warm_up(game: Game) -> None:
     """Call every kernel that playing needs once, on a few visits, so that all are compiled and loaded."""
-    game = get_game(name)
     tree = Tree(1 << 20)
     line = game.initial()
     search = Search(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import json
 import sys
 import threading
 from collections.abc import Callable
@@ -20,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .clock import Stopwatch
-from .errors import NetError
-from .games.base import Game
+from .errors import NetError, OptionError
+from .games.base import OWN_ENCODER, Game
 from .netfile import Outline, read_outline
 from .netinfo import NetInfo
 from .trial import try_net
@@ -51,6 +52,7 @@ class Evaluator(Protocol):
     info: NetInfo | None  # None for an evaluator without a net
     batch_size: int  # leaves a call that suit it best
     history: int  # positions that its planes show
+    encoder: str  # whose planes it takes and whose actions it gives, see Game.using
     description: str  # one line: the net and what runs it
 
     def evaluate(self, planes: Planes, slot: int = 0) -> Output:
@@ -67,6 +69,7 @@ class UniformEvaluator:
         self.info: NetInfo | None = None
         self.batch_size = batch_size
         self.history = 1
+        self.encoder = game.encoder
         self.description = "uniform (no net)"
         self._logits = np.zeros((1024, game.num_actions), np.float32)
         self._values = np.zeros((1024, 1), np.float32)
@@ -82,6 +85,7 @@ class FunctionEvaluator:
         self.info: NetInfo | None = None
         self.batch_size = batch_size
         self.history = history
+        self.encoder = OWN_ENCODER
         self.description = "function"
         self._function = function
 
@@ -161,11 +165,10 @@ class OnnxEvaluator:
         self.info: NetInfo | None = check_net(outline, game)
         assert self.info is not None
         self.history = self.info.history
+        self.encoder = self.info.encoder
         self.sha256 = outline.sha256
         self._provider = provider
-        self._width = int(np.prod(game.planes))
-        self._shape = game.planes
-        self._actions = game.num_actions
+        self._game = game = game.using(self.encoder)
         self._outputs = ["policy", self.info.value_head]
         given = {output.name for output in outline.outputs}
         self.extra = tuple(name for name in EXTRA if name in given)  # what it says beside policy and value
@@ -198,7 +201,7 @@ class OnnxEvaluator:
     def evaluate(self, planes: Planes, slot: int = 0) -> Output:
         session = self._session(slot)
         try:
-            policy, value = session.run(self._outputs, {"planes": planes.reshape(-1, *self._shape)})
+            policy, value = session.run(self._outputs, {"planes": planes.reshape(-1, *self._game.planes)})
         except Exception as error:  # see raw_session
             raise NetError(f"onnxruntime failed while running the net: {_first_line(error)}") from error
         return policy, value
@@ -212,7 +215,7 @@ class OnnxEvaluator:
         said: dict[str, NDArray[np.float32]] = {}
         if self.extra:
             try:
-                got = self._session(0).run(self.extra, {"planes": planes.reshape(-1, *self._shape)})
+                got = self._session(0).run(self.extra, {"planes": planes.reshape(-1, *self._game.planes)})
             except Exception as error:  # see raw_session
                 raise NetError(f"onnxruntime failed while running the net: {_first_line(error)}") from error
             said = dict(zip(self.extra, got, strict=True))
@@ -220,12 +223,12 @@ class OnnxEvaluator:
         return said.get("ownership"), None if score is None else score[:, 0]
 
     def _dry_run(self) -> None:
-        """Run one empty board under a deadline and look at what comes out."""
+        """Run the start position under a deadline and look at what comes out."""
+        planes = np.repeat(self._game.start_planes(), 2, axis=0)
         options = _onnxruntime().RunOptions()
         timer = threading.Timer(_DRY_RUN_SECONDS, lambda: setattr(options, "terminate", True))
         timer.daemon = True
         timer.start()
-        planes = np.zeros((2, *self._shape), np.uint8)
         try:
             got = self._sessions[0].run([*self._outputs, *self.extra], {"planes": planes}, options)
         except Exception as error:  # see raw_session
@@ -234,8 +237,8 @@ class OnnxEvaluator:
             timer.cancel()
         assert self.info is not None
         values = 3 if self.info.value_head == "wdl" else 1
-        shapes = {"ownership": (2, *self._shape[1:]), "score": (2, 1)}
-        wanted = [(2, self._actions), (2, values), *(shapes[name] for name in self.extra)]
+        shapes = {"ownership": (2, *self._game.planes[1:]), "score": (2, 1)}
+        wanted = [(2, self._game.num_actions), (2, values), *(shapes[name] for name in self.extra)]
         if [y.shape for y in got] != wanted:
             raise NetError(f"the net {self.path.name!r} gives shapes {[y.shape for y in got]} instead of {wanted}")
         if not all(np.isfinite(y).all() for y in got):
@@ -253,7 +256,7 @@ class OnnxEvaluator:
 
     def _seconds(self, size: int) -> float:
         """Shortest time of a few evaluations of ``size`` positions."""
-        planes = np.zeros((size, self._width), np.uint8)
+        planes = np.repeat(self._game.start_planes(), size, axis=0)
         times = []
         for _ in range(6):
             watch = Stopwatch()
@@ -273,6 +276,10 @@ def read_info(outline: Outline, game: Game) -> NetInfo:
 def check_net(outline: Outline, game: Game) -> NetInfo:
     """The metadata of a net that fits the game. Errors: NetError naming what does not fit."""
     info = read_info(outline, game)
+    try:
+        game = game.using(info.encoder)
+    except OptionError as error:
+        raise NetError(f"{error}; update az-engine to use this net") from error
     size = game.planes[1]
     if size not in info.sizes and info.planes[0] == game.planes[0]:
         boards = ", ".join(f"{n}x{n}" for n in info.sizes[:20])
@@ -317,6 +324,8 @@ def embedded_net(game: str) -> Path | None:
 def net_path(weights: str, game: Game) -> Path | None:
     """The file that a ``WeightsFile`` setting names: "" the embedded net, "uniform" none, else a path.
 
+    The path may be the folder of a self-play run, which stands for the net that plays there.
+
     Errors: NetError when there is no embedded net.
     """
     if weights == "uniform":
@@ -325,11 +334,20 @@ def net_path(weights: str, game: Game) -> Path | None:
         path = Path(weights)
         with contextlib.suppress(RuntimeError):  # "~" of an unknown user
             path = path.expanduser()
-        return path
+        return net_of_run(path) if path.is_dir() else path
     embedded = embedded_net(game.name)
     if embedded is None:
         raise NetError(f"there is no net for {game.name} inside this package; set WeightsFile to a net or to 'uniform'")
     return embedded
+
+
+def net_of_run(folder: Path) -> Path:
+    """The net that plays in a folder of ``az-engine train``. Errors: NetError when there is none."""
+    try:
+        name = str(json.loads((folder / "nets" / "current.json").read_text())["net"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NetError(f"{str(folder)!r} is no folder of a self-play run; give one, or an ONNX file") from error
+    return folder / "nets" / Path(name).name
 
 
 def load_evaluator(weights: str, game: Game, *, provider: str = "auto", batch_size: int = 0) -> Evaluator:

@@ -16,7 +16,7 @@ class NetInfo:
     """Metadata of one net. The ONNX file keeps each field as the string property ``az_engine.<field>``."""
 
     game: str  # "chess"
-    planes: tuple[int, int, int]  # C, H, W of the input; of one size among several, see ``boards``
+    planes: tuple[int, int, int]  # C, H, W of the input "planes"; of one size among several, see ``boards``
     actions: int  # A, size of the policy
     planes_version: int  # meaning of the planes, Game.planes_version
     moves_version: int  # meaning of the actions, Game.moves_version
@@ -28,6 +28,7 @@ class NetInfo:
     trained_on: str = ""  # what it learned from, one sentence
     quantisation: str = "fp32"  # or "int8"
     license: str = ""
+    encoder: str = "alphazero"  # whose planes and actions it knows, Game.encoder
     boards: tuple[int, ...] = ()  # sizes N of board that it plays, H and W of its input being free; empty: only H x W
 
     @property

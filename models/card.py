@@ -56,6 +56,7 @@ def release(
     net = learner.net_config
     described = NetInfo(
         game=game.name,
+        encoder=game.encoder,
         planes=game.planes,
         actions=game.num_actions,
         planes_version=game.planes_version,

@@ -17,8 +17,8 @@ from ..bench.arbiter import go_start
 from ..engine.errors import OptionError
 from ..engine.files import write_atomically
 from ..engine.games.base import Game, State
-from ..protocols.gtp_board import Board, point
-from ..protocols.gtp_count import Terms, count, dead_chains
+from ..protocols.gtp.board import Board, point
+from ..protocols.gtp.count import Terms, count, dead_chains
 from .labelled_go import ADJUDICATED, OWN_SCALE, RULES, read_shard
 from .shards import Ended, LabelFormat, Records, Teaching
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ..engine.errors import EngineProcessError
 from ..engine.limits import Limits
 from .driver import Answer, EngineClient, PvInfo
-from .gtp_board import Board, GtpError, read_vertex, vertex
+from .gtp.board import Board, GtpError, read_vertex, vertex
 from .lines import one_line
 from .pipes import EngineMisbehaved
 

@@ -6,8 +6,11 @@ kernels over B rows. A *line* is State[n]: the game from its first known positio
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,13 +19,36 @@ from numpy.typing import NDArray
 from ..errors import OptionError
 from ..info import Verdict
 from ..record import RecordFormat
+from .outcome import DRAW
 
 State = NDArray[np.void]
+OWN_ENCODER = "alphazero"  # name of a game's own planes and actions
 
 
 def line_of(line: State) -> State:
     """A line State[n]; one State[] alone stands for a line of which nothing else is known."""
     return line if line.ndim else line.reshape(1)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Encoder:
+    """How a family of nets sees a game: its planes, its numbering of the moves, and the kernels that make both.
+
+    Every field is the attribute of :class:`Game` of the same name. A family whose nets take several arrays has them
+    side by side in its planes; the converted net takes them apart.
+    """
+
+    planes: tuple[int, int, int]
+    num_actions: int
+    history: int  # positions shown in the planes, the greatest that a net may ask for
+    leaves: Callable[..., None]
+    encode_kernel: Callable[..., None]
+    actions_kernel: Callable[..., None]
+    legal_actions_kernel: Callable[..., None]
+    plane_scale: NDArray[np.float32]
+    leaves_of_games_kernel: Callable[..., None] | None = None
+    planes_version: int = 1
+    moves_version: int = 1
 
 
 class MateSearch(ABC):
@@ -45,6 +71,7 @@ class Game(ABC):
 
     name: str
     protocol: str  # "uci", "usi" or "gtp"
+    encoder: str = OWN_ENCODER
     planes: tuple[int, int, int]  # C, H, W of the network's input
     num_actions: int  # A, size of the policy
     max_moves: int  # M, greatest number of legal moves
@@ -55,13 +82,58 @@ class Game(ABC):
     branching: float = 32.0  # legal moves of a typical position, rather too few: memory is shared out by it
     noise_alpha: float  # Dirichlet alpha of self-play, about 10 / typical number of legal moves
     typical_moves: float  # median length of a game, in moves of one player
+    longest_game: int = 512  # plies after which the papers cut a game of self-play off, see adjudicate
+    az_schedule: str = "az"  # name of AlphaZero's learning rates for the game
     plane_scale: NDArray[np.float32]  # f4[C], what a network multiplies each plane by
 
     # kernels, see the chess folder for their arrays
     leaves: Callable[..., None]
+    leaves_of_games_kernel: Callable[..., None] | None = None  # the arrays of leaves_of_games
     encode_kernel: Callable[..., None]
     actions_kernel: Callable[..., None]
     legal_actions_kernel: Callable[..., None]
+    _plain: Game | None = None  # of a game seen through another encoder: the game as it is
+
+    @property
+    def encoders(self) -> Mapping[str, Encoder]:
+        """By name, how other families of nets see this game."""
+        return {}
+
+    def using(self, encoder: str) -> Game:
+        """The same game as a net with that encoder sees it; one object a name. Errors: OptionError for an unknown one.
+
+        Rules, positions and moves stay; planes, actions and their kernels are the encoder's.
+        """
+        return self if encoder == self.encoder else _view(self._plain or self, encoder)
+
+    @property
+    def width(self) -> int:
+        """Bytes of one position's planes, C * H * W."""
+        return int(np.prod(self.planes))
+
+    def leaves_of_games(
+        self,
+        states: State,
+        roots: NDArray[np.int32],
+        slots: NDArray[np.int32],
+        paths: NDArray[np.uint16],
+        lengths: NDArray[np.int32],
+        count: int,
+        history: int,
+        *out: NDArray[Any],
+    ) -> None:
+        """One leaf each of several games: row b is a leaf of game slots[b].
+
+        states State[G, T]: each game from its first position to its root, which is number roots[g], and working space
+        behind it; roots i4[G]; slots i4[B]; the rest as in ``leaves``.
+        """
+        if self.leaves_of_games_kernel is not None:
+            self.leaves_of_games_kernel(states, roots, slots, paths, lengths, count, history, *out)
+            return
+        for b in range(count):
+            slot = slots[b]
+            rows = (array[b : b + 1] for array in out)
+            self.leaves(states[slot], int(roots[slot]), paths[b : b + 1], lengths[b : b + 1], 1, history, *rows)
 
     @abstractmethod
     def initial(self) -> State:
@@ -110,9 +182,24 @@ class Game(ABC):
     def outcome(self, line: State) -> int:
         """Outcome code of the line's last position for the side to move, draws by rule included."""
 
+    def adjudicate(self, line: State) -> int:
+        """Outcome code for the side to move when a game is cut off: a draw, or the score where there is one."""
+        return DRAW
+
     @abstractmethod
     def window(self, line: State) -> State:
         """The end of a line that matters from here on (history planes, repetitions): State[k], k <= n."""
+
+    def start_planes(self) -> NDArray[np.uint8]:
+        """Planes u1[1, C, H, W] of the start position, by the search's own kernel."""
+        states = np.zeros(2, self.state_dtype)
+        states[:1] = self.initial()
+        planes = np.empty((1, self.width), np.uint8)
+        moves, actions = (np.empty((1, self.max_moves), np.uint16) for _ in range(2))
+        counts, outcomes, keys = np.empty(1, np.int32), np.empty(1, np.int8), np.empty(1, np.uint64)
+        paths, lengths = np.empty((1, 1), np.uint16), np.zeros(1, np.int32)
+        self.leaves(states, 0, paths, lengths, 1, self.history, planes, moves, actions, counts, outcomes, keys)
+        return planes.reshape(1, *self.planes)
 
     @abstractmethod
     def perft(self, state: State, depth: int) -> dict[str, int]:
@@ -199,3 +286,15 @@ class Game(ABC):
     ) -> None:
         """Policy indices of the legal moves of states[index[b]] into out i4[B, M], their number into counts i4[B]."""
         self.legal_actions_kernel(states, index, out, counts)
+
+
+@cache
+def _view(game: Game, encoder: str) -> Game:
+    if encoder == game.encoder:
+        return game
+    if encoder not in game.encoders:
+        names = ", ".join((game.encoder, *game.encoders))
+        raise OptionError(f"{game.name} has no planes called {encoder[:40]!r}; there are {names}")
+    view, chosen = copy.copy(game), game.encoders[encoder]
+    view.__dict__.update({f.name: getattr(chosen, f.name) for f in fields(chosen)}, encoder=encoder, _plain=game)
+    return view

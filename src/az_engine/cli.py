@@ -26,8 +26,9 @@ COMMANDS = {
     "match": ("az_engine.bench.match", "let engines play each other, with Elo differences"),
     "rate": ("az_engine.bench.rate", "ratings of all players from files of results"),
     "convert": ("az_engine.bench.convert", "game records from one format to another: PGN, CSA, KIF, position lines"),
-    "label": ("az_engine.models.label", "make training data with any UCI or USI engine"),
-    "train": ("az_engine.models.train", "train a net"),
+    "label": ("az_engine.models.label", "make training data with any UCI, USI or GTP engine"),
+    "train": ("az_engine.models.train", "train a net: from games against itself, or on labelled positions"),
+    "selfplay": ("az_engine.models.worker", "play games for a training run, beside the processes that train starts"),
     "report": ("az_engine.models.report", "figures of the papers: search, scaling with time, architectures"),
     "plot": ("az_engine.models.plot", "draw the curves of a training run"),
 }

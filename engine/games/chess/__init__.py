@@ -1,20 +1,23 @@
 """Chess and Chess960 over UCI.
 
 Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (what a net sees and
-says), :mod:`notation` (FEN and UCI), and :mod:`leaves`, the kernel the search calls.
+says), :mod:`notation` (FEN and UCI), and :mod:`leaves`, the kernel the search calls;
+:mod:`lc0` is how Lc0's nets see the game.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...position_lines import position_lines
 from ...record import RecordFormat
-from ..base import Game, line_of
+from ..base import Encoder, Game, line_of
 from ..outcome import DRAW, RUNNING
-from . import notation, rules
-from .leaves import leaves, look
+from . import lc0, notation, rules
+from .leaves import leaves, leaves_of_games, look
 from .moves import NUM_ACTIONS, actions, legal_actions
 from .planes import HISTORY, NUM_PLANES, encode, plane_scale
 from .state import STATE, State
@@ -37,9 +40,14 @@ class Chess(Game):
     plane_scale = plane_scale()
 
     leaves = staticmethod(leaves)
+    leaves_of_games_kernel = staticmethod(leaves_of_games)
     encode_kernel = staticmethod(encode)
     actions_kernel = staticmethod(actions)
     legal_actions_kernel = staticmethod(legal_actions)
+
+    @property
+    def encoders(self) -> Mapping[str, Encoder]:
+        return lc0.ENCODERS
 
     def initial(self) -> State:
         return notation.parse_fen(notation.START)[0]

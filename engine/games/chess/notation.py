@@ -53,6 +53,7 @@ def parse_fen(text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
     state["rule50"] = plies
     state["ply"] = min(2 * max(number - 1, 0) + int(state["turn"]), 65535)
     named = int(state["ep"])
+    state["ep_claim"] = 0 if named == NO_SQUARE else 1 + (named & 7)
     enemy_check = settle_all(line)[1]
     if named != NO_SQUARE and state["ep"] == NO_SQUARE:
         notes.append(f"en-passant square {square_name(named)} dropped: no pawn can take there")

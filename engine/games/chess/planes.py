@@ -30,7 +30,8 @@ def plane_scale() -> NDArray[np.float32]:
 
 
 @device
-def _set_squares(out, row, plane, bits, flip):
+def set_squares(out, row, plane, bits, flip):
+    """Ones on the squares of a bitboard, mirrored by rank if ``flip``, in a plane that is zero."""
     if flip:
         bits = byte_swap(bits)
     while bits:
@@ -39,7 +40,8 @@ def _set_squares(out, row, plane, bits, flip):
 
 
 @device
-def _fill_plane(out, row, plane, value):
+def fill_plane(out, row, plane, value):
+    """One value in a whole plane that is zero."""
     if value:
         for square in range(64):
             out[row, plane * 64 + square] = value
@@ -60,28 +62,28 @@ def encode_row(states, newest, oldest, history, out, row):
         for side in range(2):
             men = own if side == 0 else enemy
             plane = t * STEP_PLANES + 6 * side
-            _set_squares(out, row, plane, s.pawns & men, flip)
-            _set_squares(out, row, plane + 1, s.knights & men, flip)
-            _set_squares(out, row, plane + 2, s.bishops & men, flip)
-            _set_squares(out, row, plane + 3, s.rooks & men, flip)
-            _set_squares(out, row, plane + 4, s.queens & men, flip)
-            _set_squares(out, row, plane + 5, s.kings & men, flip)
+            set_squares(out, row, plane, s.pawns & men, flip)
+            set_squares(out, row, plane + 1, s.knights & men, flip)
+            set_squares(out, row, plane + 2, s.bishops & men, flip)
+            set_squares(out, row, plane + 3, s.rooks & men, flip)
+            set_squares(out, row, plane + 4, s.queens & men, flip)
+            set_squares(out, row, plane + 5, s.kings & men, flip)
         if s.repetitions:
-            _fill_plane(out, row, t * STEP_PLANES + 12, 1)
+            fill_plane(out, row, t * STEP_PLANES + 12, 1)
         if s.repetitions >= 2:
-            _fill_plane(out, row, t * STEP_PLANES + 13, 1)
+            fill_plane(out, row, t * STEP_PLANES + 13, 1)
     constant = HISTORY * STEP_PLANES
-    _fill_plane(out, row, constant, 0 if flip else 1)
-    _fill_plane(out, row, PLY_PLANE, min(np.int64(now.ply), 255))
+    fill_plane(out, row, constant, 0 if flip else 1)
+    fill_plane(out, row, PLY_PLANE, min(np.int64(now.ply), 255))
     own, enemy = (now.black, now.white) if flip else (now.white, now.black)
     for side in range(2):
         men = own if side == 0 else enemy
         king = lowest_bit(now.kings & men)
         rooks = now.castling & men
         above = ALL << np.uint64(king)
-        _fill_plane(out, row, constant + 2 + 2 * side, 1 if rooks & above != NONE else 0)
-        _fill_plane(out, row, constant + 3 + 2 * side, 1 if rooks & (bit(king) - np.uint64(1)) != NONE else 0)
-    _fill_plane(out, row, NO_PROGRESS_PLANE, min(np.int64(now.rule50), 255))
+        fill_plane(out, row, constant + 2 + 2 * side, 1 if rooks & above != NONE else 0)
+        fill_plane(out, row, constant + 3 + 2 * side, 1 if rooks & (bit(king) - np.uint64(1)) != NONE else 0)
+    fill_plane(out, row, NO_PROGRESS_PLANE, min(np.int64(now.rule50), 255))
 
 
 @kernel

@@ -305,6 +305,7 @@ def make(s, d, move):
     if s.ep != NO_SQUARE:
         key ^= EP_KEYS[s.ep & 7]
     d.ep = NO_SQUARE
+    d.ep_claim = 0
     d.turn = 1 - us
     d.repetitions = 0
     d.ply = s.ply + 1 if s.ply < 65535 else 65535
@@ -360,6 +361,8 @@ def make(s, d, move):
     d.white, d.black = (own, enemy) if us == WHITE else (enemy, own)
     if piece == 0 and target - source == 2 * up:
         d.ep = source + up
+        if pawn_attacks(bit(source + up), us) & d.pawns & enemy:
+            d.ep_claim = 1 + (source & 7)
         if _ep_is_legal(d):
             key ^= EP_KEYS[source & 7]
         else:

@@ -27,6 +27,8 @@ STATE = np.dtype(
         ("ply", "u2"),  # plies since the game's start, saturating
         ("ep", "u1"),  # square behind a pawn that just made a double step, only if taking it is legal; else NO_SQUARE
         ("turn", "u1"),  # WHITE or BLACK to move
+        ("ep_claim", "u1"),  # 1 + file of a pawn that stepped two squares to beside an enemy pawn, even if taking it is
+        # not legal, or that a FEN names as such; 0 = none. Some nets see it.
         ("repetitions", "u1"),  # earlier occurrences of this position in the game, at most 255
     ],
     align=True,

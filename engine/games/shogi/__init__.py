@@ -2,19 +2,21 @@
 
 Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (what a net sees and
 says), :mod:`notation` (SFEN and USI moves), and :mod:`leaves`, the kernel the search calls; :mod:`mate` (with
-:mod:`checks`) looks for forced mates alone.
+:mod:`checks`) looks for forced mates alone; :mod:`dlshogi` is how that family of nets sees the game.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...position_lines import position_lines
 from ...record import RecordFormat
-from ..base import Game, MateSearch, line_of
-from . import notation, rules
-from .leaves import leaves, look
+from ..base import Encoder, Game, MateSearch, line_of
+from . import dlshogi, notation, rules
+from .leaves import leaves, leaves_of_games, look
 from .mate import ShogiMate
 from .moves import NUM_ACTIONS, actions, legal_actions
 from .planes import HISTORY, NUM_PLANES, encode, plane_scale
@@ -40,9 +42,14 @@ class Shogi(Game):
     plane_scale = plane_scale()
 
     leaves = staticmethod(leaves)
+    leaves_of_games_kernel = staticmethod(leaves_of_games)
     encode_kernel = staticmethod(encode)
     actions_kernel = staticmethod(actions)
     legal_actions_kernel = staticmethod(legal_actions)
+
+    @property
+    def encoders(self) -> Mapping[str, Encoder]:
+        return dlshogi.ENCODERS
 
     def initial(self) -> State:
         return notation.parse_sfen(notation.START)

@@ -7,12 +7,11 @@ from numpy.typing import NDArray
 
 from ...jit import borrow, device, kernel
 from ..outcome import LOSS, RUNNING, WIN
+from ..zobrist import chain
 from .moves import action_of
 from .planes import NUM_PLANES, encode_row
 from .rules import MAX_MOVES, can_declare, follow, generate, verdict
 from .state import SQUARES, STATE, State
-
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @device
@@ -28,15 +27,24 @@ def judge(s, legal, at_root):
 
 
 @device
+def replay(states, past, root, paths, lengths, b):
+    """Play path ``b`` from states[root] on; returns where the leaf lies. past u8[N]: the states' keys, side by side."""
+    at = root
+    for k in range(lengths[b]):
+        follow(states, past, at, np.int64(paths[b, k]))
+        at += 1
+    return at
+
+
+@device
 def _cache_key(states, newest, oldest, history):
     """Everything the planes show, in 64 bits."""
     key = np.uint64(states[newest].ply)
     for t in range(history):
         if newest - t < oldest:
             break
-        key = (key ^ (key >> np.uint64(29))) * _MIX
-        key ^= states[newest - t].key + np.uint64(states[newest - t].repetitions)
-    return key * _MIX
+        key = chain(key, states[newest - t].key + np.uint64(states[newest - t].repetitions))
+    return chain(key, np.uint64(0))
 
 
 @kernel
@@ -57,10 +65,7 @@ def leaves(states, root, paths, lengths, count, history, planes, moves, actions,
     for i in range(root + 1):
         past[i] = states[i].key
     for b in range(count):
-        at = root
-        for k in range(lengths[b]):
-            follow(states, past, at, np.int64(paths[b, k]))
-            at += 1
+        at = replay(states, past, root, paths, lengths, b)
         n = generate(states[at], moves, b)
         outcomes[b] = judge(states[at], n, at == root)
         counts[b] = n
@@ -69,6 +74,19 @@ def leaves(states, root, paths, lengths, count, history, planes, moves, actions,
             for k in range(n):
                 actions[b, k] = action_of(states[at], moves[b, k])
             encode_row(states, at, 0, history, planes, b)
+
+
+@kernel
+def leaves_of_games(
+    states, roots, slots, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys
+):
+    """One leaf each of several games: see Game.leaves_of_games."""
+    for b in range(count):
+        one, slot = slice(b, b + 1), slots[b]
+        leaves(
+            states[slot], np.int64(roots[slot]), paths[one], lengths[one], np.int64(1), history,
+            planes[one], moves[one], actions[one], counts[one], outcomes[one], keys[one],
+        )  # fmt: skip
 
 
 def look(state: State) -> tuple[NDArray[np.uint16], int]:

@@ -15,6 +15,7 @@ from az_engine.engine.games.base import Game, State
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
 
 GAMES = game_names()
+SEEN = [(name, encoder) for name in GAMES for encoder in (get_game(name).encoder, *get_game(name).encoders)]
 
 
 def random_games(game: Game, seed: int, count: int = 8, plies: int = 120) -> Iterator[State]:
@@ -31,15 +32,28 @@ def random_games(game: Game, seed: int, count: int = 8, plies: int = 120) -> Ite
             yield line
 
 
-@pytest.fixture(params=GAMES)
+@pytest.fixture(params=SEEN, ids=" ".join)
 def game(request: pytest.FixtureRequest) -> Game:
-    return get_game(request.param)
+    name, encoder = request.param
+    return get_game(name).using(encoder)
 
 
 def test_games_are_found() -> None:
     assert "chess" in GAMES
     with pytest.raises(OptionError, match="chess"):
         get_game("ludo")
+
+
+def test_encoders() -> None:
+    for name, encoder in SEEN:
+        plain = get_game(name)
+        seen = plain.using(encoder)
+        assert (seen.name, seen.encoder) == (name, encoder)
+        assert seen.using(encoder) is seen
+        assert seen.using(plain.encoder) is plain
+        assert all(seen.using(other) is plain.using(other) for other in plain.encoders)
+        with pytest.raises(OptionError, match="alphazero"):
+            seen.using("nobody's")
 
 
 def test_constants(game: Game) -> None:
@@ -130,7 +144,7 @@ def test_actions_are_distinct_and_planes_are_written_whole(game: Game) -> None:
         game.actions(line, here, moves[None], actions)
         assert len(set(actions[0].tolist())) == len(moves)
         assert 0 <= actions.min() <= actions.max() < game.num_actions
-        clean, dirty = np.zeros((1, *game.planes), np.uint8), np.full((1, *game.planes), 99, np.uint8)
+        clean, dirty = np.zeros((1, game.width), np.uint8), np.full((1, game.width), 99, np.uint8)
         game.encode(line, here, first, clean)
         game.encode(line, here, first, dirty)
         assert (clean == dirty).all()
@@ -139,9 +153,14 @@ def test_actions_are_distinct_and_planes_are_written_whole(game: Game) -> None:
 def test_leaves_agree_with_playing_move_by_move(game: Game) -> None:
     """The search's kernel says of a batch of paths what the slow way says of each."""
     rng = random.Random(5)
-    for line in list(random_games(game, 6, count=3, plies=60))[::7]:
+    lines = list(random_games(game, 6, count=3, plies=60))[::7]
+    compare_leaves(game, [(line, *random_paths(game, line, rng, 6)) for line in lines])
+
+
+def compare_leaves(game: Game, cases: list[tuple[State, list[list[int]], list[State]]]) -> None:
+    """``cases``: lines, paths from their ends, and the lines that these lead to."""
+    for line, paths, ends in cases:
         window = game.window(line)
-        paths, ends = random_paths(game, line, rng, 6)
         batch = len(paths)
         states = np.zeros(len(window) + 20, game.state_dtype)
         states[: len(window)] = window
@@ -149,7 +168,7 @@ def test_leaves_agree_with_playing_move_by_move(game: Game) -> None:
         for row, path in enumerate(paths):
             moves[row, : len(path)] = path
         lengths = np.array([len(path) for path in paths], np.int32)
-        planes = np.full((batch, int(np.prod(game.planes))), 99, np.uint8)
+        planes = np.full((batch, game.width), 99, np.uint8)
         legal = np.zeros((batch, game.max_moves), np.uint16)
         actions = np.zeros((batch, game.max_moves), np.uint16)
         counts, outcomes, keys = np.zeros(batch, np.int32), np.zeros(batch, np.int8), np.zeros(batch, np.uint64)
@@ -171,9 +190,9 @@ def test_leaves_agree_with_playing_move_by_move(game: Game) -> None:
             wanted = np.empty((1, len(expected)), np.int32)
             game.actions(end, here, expected[None], wanted)
             assert actions[row, : counts[row]].tolist() == wanted[0].tolist()
-            shown = np.empty((1, *game.planes), np.uint8)
+            shown = np.full((1, game.width), 99, np.uint8)
             game.encode(end, here, first, shown)
-            assert (planes[row] == shown.ravel()).all()
+            assert (planes[row] == shown[0]).all()
             assert seen.setdefault(int(keys[row]), shown.tobytes()) == shown.tobytes()
 
 
@@ -206,14 +225,14 @@ def test_whole_games_in_one_array(game: Game) -> None:
     game.count_repetitions(again, first)
     assert (again == states).all()
     index = np.arange(0, len(states), 5)
-    planes = np.empty((len(index), *game.planes), np.uint8)
+    planes = np.zeros((len(index), game.width), np.uint8)
     game.encode(states, index, first[index], planes)
     actions = np.zeros((len(index), game.max_moves), np.int32)
     counts = np.zeros(len(index), np.int32)
     game.legal_actions(states, index, actions, counts)
     for row, i in enumerate(index):
         line = states[first[i] : i + 1]
-        one = np.empty((1, *game.planes), np.uint8)
+        one = np.zeros((1, game.width), np.uint8)
         game.encode(line, np.array([len(line) - 1]), np.zeros(1, np.int64), one)
         assert (planes[row] == one[0]).all()
         assert counts[row] == len(game.legal_moves(line[-1]))

@@ -1,0 +1,231 @@
+"""Chess as Lc0's nets see it: 112 classical planes u1[112, 8, 8] and 1,858 actions.
+
+Eight positions of 13 planes, newest first, all seen by the side that is to move now: P N B R Q K of that side, P N B R
+Q K of its opponent, "occurred before". Then castling of the mover queen-side and king-side, of its opponent likewise,
+black to move, the plies without progress (a plain number), zeros, ones. Ranks are mirrored for black, never files.
+
+Positions before the game's first: zero when the game began with the normal start, else the first position again in
+every place, and if its FEN named an en-passant square, with that pawn back at home. An action is a pair of squares that
+a queen's or knight's move joins, castling being the king's way to its rook and a promotion to a knight the bare pair;
+then promotions to queen, rook and bishop. Format and numbering are Lc0's (https://lczero.org), so that its nets can be
+used as they are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...bits import lowest_bit
+from ...jit import borrow, device, kernel
+from ..base import Encoder
+from ..outcome import RUNNING
+from .attacks import ALL, NONE, bit
+from .leaves import judge, replay
+from .planes import fill_plane, set_squares
+from .rules import generate
+from .state import WHITE
+
+HISTORY = 8
+STEP_PLANES = 13
+_CASTLING = HISTORY * STEP_PLANES
+_COLOUR, _NO_PROGRESS, _ONES = _CASTLING + 4, _CASTLING + 5, _CASTLING + 7
+NUM_PLANES = _CASTLING + 8
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _tables() -> tuple[NDArray[np.int16], NDArray[np.int16], int]:
+    """(action of [from * 64 + to], first of the three promotions of [file * 3 + file step + 1], number of actions)."""
+    pairs, promotions = np.full(64 * 64, -1, np.int16), np.full(8 * 3, -1, np.int16)
+    number = 0
+    for source in range(64):
+        for target in range(64):
+            files, ranks = abs((source & 7) - (target & 7)), abs((source >> 3) - (target >> 3))
+            if source != target and (files == 0 or ranks == 0 or files == ranks or files * ranks == 2):
+                pairs[64 * source + target] = number
+                number += 1
+    for file in range(8):
+        for step in (-1, 0, 1):
+            if 0 <= file + step < 8:
+                promotions[3 * file + step + 1] = number
+                number += 3
+    return pairs, promotions, number
+
+
+_PAIRS, _PROMOTIONS, NUM_ACTIONS = _tables()
+
+
+def plane_scale() -> NDArray[np.float32]:
+    """f4[C]: what a network trained here multiplies each plane by; Lc0's own nets take them as they are."""
+    scale = np.ones(NUM_PLANES, np.float32)
+    scale[_NO_PROGRESS] = 1 / 128
+    return scale
+
+
+@device
+def _is_start(s):
+    """Whether this is the start position of standard chess."""
+    return (
+        s.turn == WHITE
+        and s.white == np.uint64(0xFFFF)
+        and s.black == np.uint64(0xFFFF << 48)
+        and s.pawns == np.uint64(0xFF00000000FF00)
+        and s.knights == np.uint64(0x42 | 0x42 << 56)
+        and s.bishops == np.uint64(0x24 | 0x24 << 56)
+        and s.queens == np.uint64(0x08 | 0x08 << 56)
+        and s.castling == np.uint64(0x81 | 0x81 << 56)
+        and s.rooks == s.castling
+    )
+
+
+@device
+def _repeated(states, at, oldest):
+    """Whether states[at] has occurred before; as in Lc0, not with a pawn that only a pin saved from en passant."""
+    s = states[at]
+    j = at - 4
+    while s.repetitions and j >= oldest and at - j <= s.rule50:
+        if states[j].key == s.key and states[j].ep_claim == s.ep_claim:
+            return True
+        j -= 2
+    return False
+
+
+@device
+def _set_position(s, pawns, white, black, flip, base, out, row):
+    """The twelve planes of men from plane ``base`` on."""
+    for side in range(2):
+        men = white if flip == side else black
+        plane = base + 6 * side
+        set_squares(out, row, plane, pawns & men, flip)
+        set_squares(out, row, plane + 1, s.knights & men, flip)
+        set_squares(out, row, plane + 2, s.bishops & men, flip)
+        set_squares(out, row, plane + 3, s.rooks & men, flip)
+        set_squares(out, row, plane + 4, s.queens & men, flip)
+        set_squares(out, row, plane + 5, s.kings & men, flip)
+
+
+@device
+def _fill_before(s, missing_from, history, flip, out, row):
+    """The first position of a game that did not begin with the normal start stands for all before it."""
+    pawns, white, black = s.pawns, s.white, s.black
+    if s.ep_claim:
+        file = np.int64(s.ep_claim) - 1
+        if s.turn == WHITE:  # black's pawn stepped
+            moved = bit(file + 32) | bit(file + 48)
+            black ^= moved
+        else:
+            moved = bit(file + 24) | bit(file + 8)
+            white ^= moved
+        pawns ^= moved
+    for t in range(missing_from, history):
+        _set_position(s, pawns, white, black, flip, t * STEP_PLANES, out, row)
+
+
+@device
+def encode_row(states, newest, oldest, history, out, row):
+    """Write the planes of states[newest], whose game begins at states[oldest], to out[row] (u1[C * H * W])."""
+    for i in range(NUM_PLANES * 64):
+        out[row, i] = 0
+    now = states[newest]
+    flip = np.int64(now.turn != WHITE)
+    shown = min(history, newest - oldest + 1)
+    for t in range(shown):
+        s = states[newest - t]
+        _set_position(s, s.pawns, s.white, s.black, flip, t * STEP_PLANES, out, row)
+        if _repeated(states, newest - t, oldest):
+            fill_plane(out, row, t * STEP_PLANES + 12, 1)
+    if shown < history and not _is_start(states[oldest]):
+        _fill_before(states[oldest], shown, history, flip, out, row)
+    for side in range(2):
+        men = now.white if flip == side else now.black
+        king = lowest_bit(now.kings & men)
+        rooks = now.castling & men
+        fill_plane(out, row, _CASTLING + 2 * side, 1 if rooks & (bit(king) - np.uint64(1)) != NONE else 0)
+        fill_plane(out, row, _CASTLING + 2 * side + 1, 1 if rooks & (ALL << np.uint64(king)) != NONE else 0)
+    fill_plane(out, row, _COLOUR, flip)
+    fill_plane(out, row, _NO_PROGRESS, min(np.int64(now.rule50), 255))
+    fill_plane(out, row, _ONES, 1)
+
+
+@device
+def action_of(s, move):
+    """The policy index (i64) of a legal move in a position."""
+    source, target, promotion = np.int64(move & 63), np.int64((move >> 6) & 63), np.int64(move >> 12)
+    if s.turn != WHITE:
+        source ^= 56
+        target ^= 56
+    if promotion > 1:  # bishop 2, rook 3, queen 4
+        return np.int64(_PROMOTIONS[3 * (source & 7) + (target & 7) - (source & 7) + 1]) + 4 - promotion
+    return np.int64(_PAIRS[64 * source + target])
+
+
+@device
+def _cache_key(states, newest, history):
+    """Everything the planes show, in 64 bits."""
+    key = np.uint64(states[newest].rule50) | (np.uint64(states[0].ep_claim) << np.uint64(16))
+    for t in range(min(history, newest + 1)):
+        key = (key ^ (key >> np.uint64(29))) * _MIX
+        key ^= states[newest - t].key + np.uint64(_repeated(states, newest - t, 0))
+    return key * _MIX
+
+
+@kernel
+def leaves(states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys):
+    """See the game's own :func:`leaves.leaves`."""
+    states, paths, moves, actions = borrow(states), borrow(paths), borrow(moves), borrow(actions)
+    planes = borrow(planes)
+    for b in range(count):
+        at = replay(states, root, paths, lengths, b)
+        n = generate(states[at], moves, b)
+        outcomes[b] = judge(states[at], n, at == root)
+        counts[b] = n
+        keys[b] = _cache_key(states, at, history)
+        if outcomes[b] == RUNNING:
+            for k in range(n):
+                actions[b, k] = action_of(states[at], moves[b, k])
+            encode_row(states, at, 0, history, planes, b)
+
+
+@kernel
+def encode(states, index, first_index, history, out):
+    """out u1[B, C * H * W] = the planes of states[index[b]].
+
+    states: State[N], games whole and in order; index i8[B]; first_index i8[B], where the game of states[index[b]]
+    begins; history: positions shown, 1..8.
+    """
+    states, out = borrow(states), borrow(out)
+    for b in range(index.shape[0]):
+        encode_row(states, index[b], first_index[b], history, out, b)
+
+
+@kernel
+def actions(states, index, moves, out):
+    """out i4[B, K] = the actions of moves u2[B, K] in states[index[b]]; State[N], index i8[B]."""
+    for b in range(index.shape[0]):
+        for k in range(moves.shape[1]):
+            out[b, k] = action_of(states[index[b]], moves[b, k])
+
+
+@kernel
+def legal_actions(states, index, out, counts):
+    """out i4[B, MAX_MOVES] and counts i4[B] = the legal actions of states[index[b]]; State[N], index i8[B]."""
+    moves = np.empty((1, out.shape[1]), np.uint16)
+    for b in range(index.shape[0]):
+        n = generate(states[index[b]], moves, 0)
+        counts[b] = n
+        for k in range(n):
+            out[b, k] = action_of(states[index[b]], moves[0, k])
+
+
+ENCODERS = {
+    "lc0": Encoder(
+        planes=(NUM_PLANES, 8, 8),
+        num_actions=NUM_ACTIONS,
+        history=HISTORY,
+        leaves=leaves,
+        encode_kernel=encode,
+        actions_kernel=actions,
+        legal_actions_kernel=legal_actions,
+        plane_scale=plane_scale(),
+    )
+}

@@ -1,0 +1,246 @@
+"""Shogi as dlshogi's nets see it: planes u1[119, 9, 9] (or u1[181, 9, 9]) and 2,187 actions; no history.
+
+Squares are numbered as in :mod:`state`, and the board is turned round for white. The first 62 planes are dlshogi's
+input1: for the side to move and then its opponent, its 14 kinds of men, what each kind attacks, and the squares that it
+attacks at least once, twice, three times. The rest are its input2, planes all 0 or all 1: both hands as thermometers
+and a check; "dlshogi-119" adds how near each side is to declaring that its king has entered.
+
+An action is 81 * d + the destination: d is the direction of the move and whether it promotes, or the man dropped. Names
+and order follow dlshogi's own (https://github.com/TadaoYamaoka/DeepLearningShogi), so that its nets can be used as is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...bits import popcount
+from ...jit import borrow, device, kernel
+from ..base import Encoder
+from ..outcome import RUNNING
+from .attacks import (
+    DIRECTIONS,
+    GOLD_STEPS,
+    KING_STEPS,
+    KNIGHT_STEPS,
+    PAWN_STEPS,
+    SILVER_STEPS,
+    ZONES,
+    bishop_attacks,
+    bit,
+    first,
+    lance_attacks,
+    lookup,
+    rook_attacks,
+    side_lookup,
+)
+from .leaves import judge, replay
+from .rules import DROPS, PROMOTES, generate, set_of
+from .state import (
+    BISHOP,
+    BISHOPS,
+    BLACK_MEN,
+    HELD,
+    KINDS,
+    KING,
+    KNIGHT,
+    LANCE,
+    PAWN,
+    PROMOTED,
+    ROOK,
+    ROOKS,
+    SILVER,
+    SQUARES,
+)
+
+DIRECTIONS_OF_MOVES = 27
+NUM_ACTIONS = DIRECTIONS_OF_MOVES * SQUARES
+_ATTACKERS = 3  # planes for squares attacked at least once, twice, three times
+_SIDE = 2 * KINDS + _ATTACKERS
+INPUT1 = 2 * _SIDE  # planes of input1
+_HAND_ORDER = np.array([0, 1, 2, 3, 6, 4, 5], np.int64)  # pawn, lance, knight, silver, gold, bishop, rook
+_HAND_MOST = np.array([8, 4, 4, 4, 4, 2, 2], np.int64)  # the planes of each, in that order
+_HAND = 28
+_CHECK = INPUT1 + 2 * _HAND
+_ENTERING = _CHECK + 1
+_MEN, _POINTS = 10, 20  # planes for the men and points that are still wanted
+_ENTERING_SIDE = 1 + _MEN + _POINTS
+PLANES, PLANES_ENTERING = _ENTERING, _ENTERING + 2 * _ENTERING_SIDE
+_NEEDED = (28, 27)  # points to declare with, black and white
+_DIRECTION = np.array([0, 2, 4, 7, 5, 6, 3, 1], np.int64)  # of the compass of attacks.py
+_KNIGHT_LEFT, _KNIGHT_RIGHT, _PROMOTING, _DROP = 8, 9, 10, 20
+
+
+@device
+def _attacks(man, side, square, occupied):
+    """Squares that a man (1 .. 14) of a side attacks, blockers of either side included."""
+    if man == PAWN:
+        return side_lookup(PAWN_STEPS, side, square)
+    if man == LANCE:
+        return lance_attacks(square, side, occupied)
+    if man == KNIGHT:
+        return side_lookup(KNIGHT_STEPS, side, square)
+    if man == SILVER:
+        return side_lookup(SILVER_STEPS, side, square)
+    if man == KING:
+        return lookup(KING_STEPS, square)
+    if man == BISHOP:
+        return bishop_attacks(square, occupied)
+    if man == ROOK:
+        return rook_attacks(square, occupied)
+    if man == PROMOTED + BISHOP:
+        return bishop_attacks(square, occupied) | lookup(KING_STEPS, square)
+    if man == PROMOTED + ROOK:
+        return rook_attacks(square, occupied) | lookup(KING_STEPS, square)
+    return side_lookup(GOLD_STEPS, side, square)
+
+
+@device
+def _fill(out, row, plane):
+    for square in range(SQUARES):
+        out[row, plane * SQUARES + square] = 1
+
+
+@device
+def _encode_men(s, side, base, turned, out, row):
+    """The men of a side and what they attack, from plane ``base`` on."""
+    occupied = set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1)
+    men = set_of(s, BLACK_MEN + side)
+    counts = (base + 2 * KINDS) * SQUARES
+    while men:
+        square, men = first(men)
+        man = np.int64(s.board[square] & 15)
+        out[row, (base + man - 1) * SQUARES + (SQUARES - 1 - square if turned else square)] = 1
+        attacked = _attacks(man, side, square, occupied)
+        while attacked:
+            to, attacked = first(attacked)
+            if turned:
+                to = SQUARES - 1 - to
+            out[row, (base + KINDS + man - 1) * SQUARES + to] = 1
+            for i in range(_ATTACKERS):
+                if out[row, counts + i * SQUARES + to] == 0:
+                    out[row, counts + i * SQUARES + to] = 1
+                    break
+
+
+@device
+def _encode_entering(s, side, base, out, row):
+    """How near a side is to a declaration: its king in the camp, men and points wanted, if any."""
+    zone = lookup(ZONES, side)
+    men = zone & set_of(s, BLACK_MEN + side)
+    king = zone & bit(np.int64(s.kings[side]))
+    number = popcount(men) - popcount(king)
+    points = number + 4 * popcount(men & (set_of(s, BISHOPS) | set_of(s, ROOKS)))
+    for kind in range(HELD):
+        worth = 5 if kind == BISHOP - 1 or kind == ROOK - 1 else 1
+        points += worth * np.int64(s.hands[side, kind])
+    if popcount(king):
+        _fill(out, row, base)
+    wanted = _MEN - number
+    if 0 <= wanted < _MEN:
+        _fill(out, row, base + 1 + wanted)
+    wanted = _NEEDED[side] - points
+    if 0 <= wanted < _POINTS:
+        _fill(out, row, base + 1 + _MEN + wanted)
+
+
+@device
+def encode_row(s, out, row):
+    """Write the planes of a position to out[row], u1[119 * 81] or u1[181 * 81]."""
+    for i in range(out.shape[1]):
+        out[row, i] = 0
+    us = np.int64(s.turn)
+    for k in range(2):
+        side = us if k == 0 else 1 - us
+        _encode_men(s, side, k * _SIDE, us == 1, out, row)
+        plane = INPUT1 + k * _HAND
+        for kind in range(HELD):
+            for i in range(min(np.int64(s.hands[side, _HAND_ORDER[kind]]), _HAND_MOST[kind])):
+                _fill(out, row, plane + i)
+            plane += _HAND_MOST[kind]
+        if out.shape[1] > PLANES * SQUARES:
+            _encode_entering(s, side, _ENTERING + k * _ENTERING_SIDE, out, row)
+    if s.checked:
+        _fill(out, row, _CHECK)
+
+
+@device
+def action_of(s, move):
+    """The policy index (i64) of a legal move in a position."""
+    to, source = np.int64(move & 127), np.int64((move >> 7) & 127)
+    if s.turn:
+        to = SQUARES - 1 - to
+        if source < DROPS:
+            source = SQUARES - 1 - source
+    if source >= DROPS:
+        return (_DROP + source - DROPS) * SQUARES + to
+    compass = np.int64(DIRECTIONS[SQUARES * source + to])
+    direction = _DIRECTION[compass]  # -1 is no compass point, but a knight's jump
+    if compass < 0:
+        direction = np.int64(_KNIGHT_RIGHT if to < source else _KNIGHT_LEFT)
+    if move & PROMOTES:
+        direction += _PROMOTING
+    return direction * SQUARES + to
+
+
+@kernel
+def leaves(states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys):
+    """See the game's own :func:`leaves.leaves`; planes u1[B, 119 * 81] or u1[B, 181 * 81]."""
+    states, paths, moves, actions = borrow(states), borrow(paths), borrow(moves), borrow(actions)
+    planes = borrow(planes)
+    past = np.empty(states.shape[0], np.uint64)
+    for i in range(root + 1):
+        past[i] = states[i].key
+    for b in range(count):
+        at = replay(states, past, root, paths, lengths, b)
+        n = generate(states[at], moves, b)
+        outcomes[b] = judge(states[at], n, at == root)
+        counts[b] = n
+        keys[b] = states[at].key
+        if outcomes[b] == RUNNING:
+            for k in range(n):
+                actions[b, k] = action_of(states[at], moves[b, k])
+            encode_row(states[at], planes, b)
+
+
+@kernel
+def encode(states, index, first_index, history, out):
+    """out u1[B, 119 * 81] or u1[B, 181 * 81] = the planes of states[index[b]]; State[N], index i8[B]."""
+    states, out = borrow(states), borrow(out)
+    for b in range(index.shape[0]):
+        encode_row(states[index[b]], out, b)
+
+
+@kernel
+def actions(states, index, moves, out):
+    """out i4[B, K] = the actions of moves u2[B, K] in states[index[b]]; State[N], index i8[B]."""
+    states, moves = borrow(states), borrow(moves)
+    for b in range(index.shape[0]):
+        for k in range(moves.shape[1]):
+            out[b, k] = action_of(states[index[b]], moves[b, k])
+
+
+@kernel
+def legal_actions(states, index, out, counts):
+    """out i4[B, MAX_MOVES] and counts i4[B] = the legal actions of states[index[b]]; State[N], index i8[B]."""
+    states, moves = borrow(states), np.empty((1, out.shape[1]), np.uint16)
+    for b in range(index.shape[0]):
+        n = generate(states[index[b]], moves, 0)
+        counts[b] = n
+        for k in range(n):
+            out[b, k] = action_of(states[index[b]], moves[0, k])
+
+
+def _encoder(planes: int) -> Encoder:
+    return Encoder(
+        planes=(planes, 9, 9),
+        num_actions=NUM_ACTIONS,
+        history=1,
+        leaves=leaves,
+        encode_kernel=encode,
+        actions_kernel=actions,
+        legal_actions_kernel=legal_actions,
+        plane_scale=np.ones(planes, np.float32),
+    )
+
+
+ENCODERS = {"dlshogi": _encoder(PLANES), "dlshogi-119": _encoder(PLANES_ENTERING)}
