@@ -217,7 +217,7 @@ def _live(event: Event, test: Sprt | None) -> Iterator[Any]:
 
 
 def summarise(event: Event, test: Sprt | None = None) -> dict[str, Any]:
-    """The result as JSON-ready values; the figures at the top are A's against B, or against all others."""
+    """The result as JSON-ready values; the figures at the top are A's, and its Elo where it has one opponent."""
     games, terms = event.finished, event.terms
     names = [player.name for player in terms.players]
     score = total_score(games, 0)
@@ -229,10 +229,10 @@ def summarise(event: Event, test: Sprt | None = None) -> dict[str, Any]:
         "draws": score.draws,
         "losses": score.losses,
         "interval95": [round(x, 4) for x in score.score_interval()],
-        "elo": _finite(score.elo),
-        "elo95": [_finite(x) for x in score.elo_interval()],
-        "los": round(score.los, 4),
     }
+    if len(names) == 2:
+        found["elo"], found["elo95"] = _finite(score.elo), [_finite(x) for x in score.elo_interval()]
+        found["los"] = round(score.los, 4)
     for number, player in enumerate(terms.players):
         faults = dict(faults_of(games, number))
         found[_LETTERS[number]] = {"name": player.name, "limit": str(player.limit), "faults": faults}
@@ -273,5 +273,6 @@ def _show(event: Event, test: Sprt | None) -> None:
         print(f"worst overstep of a clock: {max((game.overstep_ms for game in games), default=0.0):.0f} ms")
     if test is not None:
         print(f"{test}: {sprt_state(test, games)}")
-    score = total_score(games, 0)
-    print(f"result of {terms.players[0].name}: {score}, likelihood of superiority {100 * score.los:.1f} %")
+    if len(terms.players) == 2:
+        score = total_score(games, 0)
+        print(f"result of {terms.players[0].name}: {score}, likelihood of superiority {100 * score.los:.1f} %")

@@ -15,7 +15,7 @@ from ..engine.params import SearchParams
 from ..engine.search import Search
 from ..engine.tree import Tree
 
-_BYTES = 500  # of a simulation, edges included, rather too many
+_NODE, _EDGE, _SPARE = 64, 8, 2  # bytes; twice what a typical position needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,16 @@ class Snapshot:
 def grow(
     game: Game, line: State, net: str, params: SearchParams, simulations: Sequence[int], *, states: int = 10
 ) -> Iterator[Snapshot]:
-    """Search on and on, and look at the tree after each number of ``simulations``; rising. BLOCKS.
+    """Search on and on, and look at the tree after each number of ``simulations``, rising. BLOCKS.
 
-    net: as EngineOptions.weights_file. Errors: NetError; OptionError when the game is over, or memory runs out.
+    Ends early when the root's result is proven. net: as EngineOptions.weights_file. Errors: NetError; OptionError when
+    the game is over.
     """
     if game.outcome(line) != RUNNING:
         raise OptionError("the game is over in this position; there is nothing to search")
     evaluator = load_evaluator(net, game)
-    tree = Tree(_BYTES * max(simulations) + (1 << 20), game.branching)
+    each = _SPARE * int(_NODE + _EDGE * game.branching)
+    tree = Tree(each * max(simulations) + (1 << 20), game.branching)
     cache = PositionCache(64 << 20, game.branching) if evaluator.info is not None else None
     done = 0
     for wanted in simulations:
@@ -67,9 +69,7 @@ def grow(
             raise search.error
         done += search.simulations
         yield look(game, tree, line, done, states)
-        if tree.full:
-            raise OptionError("the tree's memory is full; ask for fewer simulations")
-        if search.proven:
+        if tree.full or search.proven:
             return
 
 

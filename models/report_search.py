@@ -62,6 +62,8 @@ def main(args: argparse.Namespace) -> int:
         console.print(f"{snapshot.simulations:,} simulations: {' '.join(snapshot.line)}")
         if args.json:
             print(json.dumps(as_json(snapshot)), flush=True)
+    if found[-1].simulations < simulations[-1]:
+        console.print("the search has ended early: its result is proven")
     title = f"{game.name}: {game.format_position(line[-1])}"
     rows = [["simulations", "state", "visits", "share", "value"]]
     rows += [

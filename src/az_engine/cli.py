@@ -28,7 +28,7 @@ COMMANDS = {
     "convert": ("az_engine.bench.convert", "game records from one format to another: PGN, CSA, KIF, position lines"),
     "import": ("az_engine.models.importer", "convert a net of Lc0, dlshogi or KataGo"),
     "export": ("az_engine.models.exporter", "hand a net to Lc0 or dlshogi"),
-    "label": ("az_engine.models.label", "make training data with any UCI or USI engine"),
+    "label": ("az_engine.models.label", "make training data with any UCI, USI or GTP engine"),
     "train": ("az_engine.models.train", "train a net: from games against itself, or on labelled positions"),
     "selfplay": ("az_engine.models.worker", "play games for a training run, beside the processes that train starts"),
     "report": ("az_engine.models.report", "figures of the papers: search, scaling with time, architectures"),

@@ -29,7 +29,7 @@ def test_it_plays_and_says_what_it_thinks() -> None:
     assert answer.lines[0].chance == 1
     assert 0 < answer.seconds < 60
     player.new_game()
-    assert len(player.play(None, ["e2e4"], Limits(movetime=20)).lines) == 2
+    assert len(player.play(None, ["e2e4"], Limits(nodes=100)).lines) == 2
     player.close()
 
 

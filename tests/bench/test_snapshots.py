@@ -34,6 +34,13 @@ def test_the_most_visited_states() -> None:
     assert most == snapshots[1].states[1].visits
 
 
+@pytest.mark.parametrize("name", ["shogi", "go9"])
+def test_memory_is_enough(name: str) -> None:
+    game = get_game(name)
+    (snapshot,) = grow(game, game.initial(), "uniform", SearchParams(), [3000])
+    assert snapshot.simulations == 3000
+
+
 @pytest.mark.parametrize("colour", ["w", "b"])
 def test_values_are_the_first_players(colour: str) -> None:
     line = CHESS.parse_position(MATE if colour == "w" else "r5k1/8/8/8/8/8/5PPP/6K1 b - - 0 1")[0]
