@@ -60,7 +60,7 @@ def add_search_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_net_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--net", default="", metavar="FILE", help="an ONNX net (default: the net inside the package)")
     parser.add_argument("--provider", default="cpu", help="what runs it (default: %(default)s)")
-    parser.add_argument("--size", type=int, default=0, metavar="N", help="of an N x N board, where the game has several")
+    parser.add_argument("--size", type=int, default=0, metavar="N", help="lines of the board, where sizes differ")
 
 
 def _game(args: argparse.Namespace) -> Game:
