@@ -1,7 +1,7 @@
 """The judge of a match: legal moves and the end of a game, with what each game has of its own in one class.
 
 Chess is judged by the package ``chess`` (python-chess). Shogi is judged by our own rules, and where the package
-``cshogi`` is installed every position is judged by both: a match also checks our rules.
+``cshogi`` is installed every position is judged by both: a match also checks our rules. Go is judged by our own rules.
 """
 
 from __future__ import annotations
@@ -9,14 +9,22 @@ from __future__ import annotations
 import importlib.metadata
 import random
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import chess
+import chess.syzygy
 
 from ..engine.errors import AzError, IllegalMoveError, OptionError, PositionError
 from ..engine.games import get_game
 from ..engine.games.outcome import DRAW, LOSS, RUNNING, WIN
 from ..engine.record import Reason
+from ..protocols.gtp.board import Board
+from ..protocols.gtp.count import Terms, count
+from .books_go import KOMI
+
+GO_RULES = "chinese-ogs"  # area scoring, no board comes again, no suicide: what every Go program can play by
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +34,7 @@ class Ending:
     result: int
     words: str  # for people
     reason: Reason = ""  # for the record
+    margin: float | None = None  # points by which the first player is ahead, where points were counted
 
 
 class Arbiter(ABC):
@@ -55,6 +64,21 @@ class Arbiter(ABC):
     def can_declare(self) -> bool:
         """Whether the side to move may win by saying so, where the game has that."""
         return False
+
+    def at_limit(self, plies: int) -> Ending:
+        """The ending of a game that is stopped after so many plies."""
+        return Ending(0, f"stopped after {plies} plies", "maximum moves")
+
+    def known_result(self, tablebase: str) -> Ending | None:
+        """The ending of a position whose result a tablebase in that folder knows. Errors: OptionError."""
+        raise OptionError(f"there are no tablebases of this game; leave {tablebase!r} out")
+
+    def agreed(self, counts: Sequence[float | None]) -> Ending | None:
+        """The ending of a counted game by what both players count, first player's points less the second's.
+
+        None where nothing is agreed on: the game does not end that way, a player has no count, or they differ.
+        """
+        return None
 
     def won_by(self, side: int, words: str, reason: Reason = "") -> Ending:
         """The ending in which side 0 or 1 has won."""
@@ -107,6 +131,31 @@ class ChessArbiter(Arbiter):
         if board.is_fifty_moves():
             return Ending(0, "fifty moves")
         return None
+
+    def known_result(self, tablebase: str) -> Ending | None:
+        """See Arbiter. Syzygy files; a win that the fifty moves spoil is a draw."""
+        board = self._board
+        tables = _syzygy(tablebase)
+        if board.castling_rights or board.halfmove_clock or chess.popcount(board.occupied) > chess.syzygy.TBPIECES:
+            return None
+        wdl = tables.get_wdl(board)
+        if wdl is None:
+            return None
+        if abs(wdl) < 2:
+            return Ending(0, "tablebase")
+        return self.won_by(self.turn if wdl > 0 else 1 - self.turn, "tablebase")
+
+
+@cache
+def _syzygy(folder: str) -> chess.syzygy.Tablebase:
+    """The tablebases of a folder. Errors: OptionError when it holds none."""
+    try:
+        tables = chess.syzygy.open_tablebase(folder, load_dtz=False)
+    except OSError as error:
+        raise OptionError(f"the tablebase folder {folder!r} cannot be read: {error.strerror}") from None
+    if not tables.wdl:
+        raise OptionError(f"{folder!r} holds no Syzygy tablebases (.rtbw files)")
+    return tables
 
 
 class ShogiArbiter(Arbiter):
@@ -180,6 +229,64 @@ class ShogiArbiter(Arbiter):
             raise AzError(f"az-engine and cshogi disagree on {what} in {self._sfen}; please report this position")
 
 
+class GoArbiter(Arbiter):
+    """Go by our own rules. Komi and rule set are part of the root.
+
+    Two passes end the game. If both players then count the same, that is the result: dead stones are settled by them.
+    Else the board is counted as it stands, by area with every stone alive (Tromp-Taylor).
+    """
+
+    sides = ("Black", "White")
+    judge = "az-engine's own rules"
+
+    def __init__(self, root: str | None = None) -> None:
+        """Errors: PositionError for a root that is no position."""
+        root = root or go_start()
+        self._game = get_game(f"go{root.split()[0].count('/') + 1}")
+        self._line = self._game.parse_position(root)[0]
+        self._size = int(self._line[0]["size"])
+        self.max_plies = max(4 * self._size * self._size, 60)
+
+    @property
+    def turn(self) -> int:
+        """See Arbiter."""
+        return self._game.side_to_move(self._line[-1])
+
+    def push(self, move: str) -> None:
+        """See Arbiter."""
+        if move == "skip":  # which is no move of the rules
+            raise IllegalMoveError("a player may not leave its move out")
+        self._line = self._game.play(self._line, self._game.parse_move(self._line, move))
+
+    def legal_moves(self) -> list[str]:
+        """See Arbiter."""
+        return [self._game.format_move(self._line[-1], int(move)) for move in self._game.legal_moves(self._line)]
+
+    def ending(self) -> Ending | None:
+        """See Arbiter."""
+        return None if self._game.outcome(self._line) == RUNNING else self._counted(self._area(), "counted by area")
+
+    def at_limit(self, plies: int) -> Ending:
+        """See Arbiter: counted as the board stands."""
+        return self._counted(self._area(), f"stopped after {plies} plies, counted by area", "maximum moves")
+
+    def agreed(self, counts: Sequence[float | None]) -> Ending | None:
+        """See Arbiter."""
+        first, second = counts
+        if first is None or first != second:
+            return None
+        return self._counted(first, "both players count the same")
+
+    def _area(self) -> float:
+        """Black's points less white's with every stone alive."""
+        position = self._game.format_position(self._line[-1])
+        _, _, _, komi, rules, handicap, *_ = position.split()
+        return count(Board.read(position), Terms(float(komi), rules, int(handicap)))
+
+    def _counted(self, margin: float, words: str, reason: Reason = "") -> Ending:
+        return Ending((margin > 0) - (margin < 0), words, reason, margin)
+
+
 class _Cshogi:
     """What cshogi says, with the rule of repetition counted here from its positions and checks.
 
@@ -229,23 +336,36 @@ class _Cshogi:
         return WIN if by_opponent else LOSS
 
 
-ARBITERS: dict[str, type[ChessArbiter | ShogiArbiter]] = {"chess": ChessArbiter, "shogi": ShogiArbiter}
+ARBITERS: dict[str, type[ChessArbiter | ShogiArbiter | GoArbiter]] = {
+    "chess": ChessArbiter,
+    "shogi": ShogiArbiter,
+    "go": GoArbiter,
+}
+
+
+def go_start(size: int = 9, komi: float | None = None, rules: str = GO_RULES) -> str:
+    """An empty board; komi None: 7 on 9x9, 7.5 on others. Errors: PositionError."""
+    komi = KOMI.get(size, 7.5) if komi is None else komi
+    text = f"{'/'.join([str(size)] * size)} b - {komi:g} {rules} 0 0 0"
+    get_game(f"go{size}").parse_position(text)
+    return text
 
 
 def new_arbiter(game: str, root: str | None = None) -> Arbiter:
     """Errors: OptionError for a game that has no arbiter yet; PositionError for a bad root."""
-    if game not in ARBITERS:
+    name = game.rstrip("0123456789")
+    if name not in ARBITERS:
         raise OptionError(f"matches are played in {', '.join(ARBITERS)}, not in {game!r}")
-    return ARBITERS[game](root)
+    return ARBITERS[name](root)
 
 
-def random_opening(game: str, plies: int, rng: random.Random) -> tuple[str, ...]:
-    """Moves of a game of ``plies`` uniformly random moves that has not ended."""
+def random_opening(game: str, plies: int, rng: random.Random, root: str | None = None) -> tuple[str, ...]:
+    """Moves of a game of ``plies`` uniformly random moves from ``root`` that has not ended; no passes."""
     while True:
-        arbiter = new_arbiter(game)
+        arbiter = new_arbiter(game, root)
         moves: list[str] = []
         while len(moves) < plies and arbiter.ending() is None:
-            moves.append(rng.choice(sorted(arbiter.legal_moves())))
+            moves.append(rng.choice(sorted(set(arbiter.legal_moves()) - {"pass"})))
             arbiter.push(moves[-1])
         if arbiter.ending() is None:
             return tuple(moves)

@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from .books_go import GO9, GO19
+
+
+def _numbered(lines: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((f"book {number}", line) for number, line in enumerate(lines, 1))
+
+
 # Main lines of every big opening of chess, in UCI notation.
 _CHESS = (
     ("Ruy Lopez, Berlin", "e2e4 e7e5 g1f3 b8c6 f1b5 g8f6 e1g1 f6e4"),
@@ -118,4 +125,27 @@ _SHOGI = (
     ("Edge Pawn", "9g9f 8c8d 7g7f 3c3d 6i7h 4a3b"),
 )
 
-BOOKS = {"chess": _CHESS, "shogi": _SHOGI}
+BOOKS = {"chess": _CHESS, "shogi": _SHOGI, "go9": _numbered(GO9), "go19": _numbered(GO19)}  # by get_game's name
+
+# Chess: Table 2 of the AlphaZero preprint (arXiv 1712.01815), by ECO code; the positions of its diagrams. Shogi: the
+# two most common human openings, to which Figure 3 of the Science paper refers; its text does not print their moves.
+PAPER = {
+    "chess": (
+        ("A10 English Opening", "c2c4"),
+        ("D06 Queen's Gambit", "d2d4 d7d5 c2c4"),
+        ("A46 Queen's Pawn Game", "d2d4 g8f6 g1f3"),
+        ("E00 Queen's Pawn Game", "d2d4 g8f6 c2c4 e7e6"),
+        ("E61 King's Indian Defence", "d2d4 g8f6 c2c4 g7g6 b1c3"),
+        ("C00 French Defence", "e2e4 e7e6 d2d4 d7d5"),
+        ("B50 Sicilian Defence", "e2e4 c7c5 g1f3 d7d6"),
+        ("B30 Sicilian Defence", "e2e4 c7c5 g1f3 b8c6"),
+        ("B40 Sicilian Defence", "e2e4 c7c5 g1f3 e7e6"),
+        ("C60 Ruy Lopez", "e2e4 e7e5 g1f3 b8c6 f1b5 a7a6"),
+        ("B10 Caro-Kann Defence", "e2e4 c7c6"),
+        ("A05 Reti Opening", "g1f3 g8f6"),
+    ),
+    "shogi": (
+        ("Static rook, both rooks' pawns", "2g2f 8c8d"),
+        ("Both bishops' files open", "7g7f 3c3d"),
+    ),
+}

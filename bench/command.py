@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ..engine.games import game_names
-from . import latency, perft, rules, speed
+from . import latency, overhead, perft, rules, selfplay, speed
 
 HELP = """\
 Measure this engine on this machine. Each figure is shown beside the limit or peer to compare it with, measured in the
@@ -17,7 +17,8 @@ examples:
   az-engine bench perft --game shogi           the rules of shogi, beside cshogi if it is installed
   az-engine bench rules --game go --size 19    the rules of Go on a large board
   az-engine bench tree                         the search without a net
-  az-engine bench search --workers 1,2         the search with the net, beside onnxruntime alone"""
+  az-engine bench search --workers 1,2         the search with the net, beside onnxruntime alone
+  az-engine bench selfplay --visits 32         self-play, beside onnxruntime alone"""
 
 _BENCHES = {
     "perft": ("count the leaves of the legal move tree", perft.add_arguments, perft.main),
@@ -25,11 +26,13 @@ _BENCHES = {
     "tree": ("simulations a second without a net", speed.add_tree_arguments, speed.tree),
     "eval": ("positions a second of the net alone", speed.add_eval_arguments, speed.evaluations),
     "search": ("positions a second of the search, beside the net alone", speed.add_search_arguments, speed.search),
+    "selfplay": ("simulations per CPU-second of self-play", selfplay.add_arguments, selfplay.main),
     "startup": (
         "process start to greeting and readyok, stop to bestmove",
         latency.add_startup_arguments,
         latency.startup,
     ),
+    "match": ("what a match takes for a move beside the players", overhead.add_arguments, overhead.main),
     "memory": ("resident memory in minutes of go infinite", latency.add_memory_arguments, latency.memory),
 }
 

@@ -5,8 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-_Z95 = 1.959964
+Z95 = 1.959964
 _PRIOR = 0.5  # Jeffreys' prior for each of win, draw, loss: keeps the interval honest when all games end alike
+
+
+def normal_cdf(x: float) -> float:
+    """Chance that a standard normal number is below x."""
+    return 0.5 * (1.0 + math.erf(x / math.sqrt(2.0)))
 
 
 def elo_of_score(score: float) -> float:
@@ -18,7 +23,7 @@ def elo_of_score(score: float) -> float:
         return -math.inf
     if score >= 1.0:
         return math.inf
-    return -400.0 * math.log10(1.0 / score - 1.0)
+    return 0.0 - 400.0 * math.log10(1.0 / score - 1.0)  # 0, not -0, for an even score
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +49,12 @@ class MatchScore:
         """A's Elo less B's; infinite when one side won every game."""
         return elo_of_score(self.score)
 
+    @property
+    def los(self) -> float:
+        """Likelihood of superiority: the chance that A is stronger, by the decided games (normal approximation)."""
+        decided = self.wins + self.losses
+        return normal_cdf((self.wins - self.losses) / math.sqrt(decided)) if decided else 0.5
+
     def score_interval(self) -> tuple[float, float]:
         """95 % interval of the score: normal, with the moments of the Dirichlet posterior of (win, draw, loss)."""
         counts = (self.wins + _PRIOR, self.draws + _PRIOR, self.losses + _PRIOR)
@@ -51,7 +62,7 @@ class MatchScore:
         points = (1.0, 0.5, 0.0)
         mean = sum(c * p for c, p in zip(counts, points, strict=True)) / total
         square = sum(c * p * p for c, p in zip(counts, points, strict=True)) / total
-        spread = _Z95 * math.sqrt((square - mean * mean) / (total + 1.0))
+        spread = Z95 * math.sqrt((square - mean * mean) / (total + 1.0))
         return max(mean - spread, 0.0), min(mean + spread, 1.0)
 
     def elo_interval(self) -> tuple[float, float]:

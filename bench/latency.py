@@ -10,12 +10,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..engine.errors import EngineProcessError, OptionError
 from ..engine.games import get_game
-from ..protocols.client import client_of
+from .dialogue import dialogue
 from .measure import Measurement, percentile, show
 from .process import EngineProcess
 
@@ -35,10 +35,16 @@ def add_memory_arguments(parser: argparse.ArgumentParser) -> None:
     """How long and how much."""
     _add_net_argument(parser)
     parser.add_argument(
-        "--minutes", type=float, default=3.0, metavar="M", help="of `go infinite` (default: %(default)s)"
+        "--minutes", type=float, default=3.0, metavar="M", help="of endless thinking (default: %(default)s)"
     )
     parser.add_argument("--hash", type=int, default=64, metavar="MIB", help="memory allowed (default: %(default)s)")
-    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option to set")
+    parser.add_argument(
+        "--flag",
+        action="append",
+        default=[],
+        metavar="FLAG",
+        help="of the engine, such as --flag=--threads=1",
+    )
 
 
 def startup(args: argparse.Namespace) -> int:
@@ -59,13 +65,9 @@ def _engine(args: argparse.Namespace, *flags: str, environment: dict[str, str] |
     return EngineProcess([*command, "--weights-file", args.net] if args.net else command, environment)
 
 
-def _greeting(game: str) -> tuple[str, str]:
-    """The protocol's first word and the engine's answer to it. Errors: OptionError for a protocol not measured."""
-    return client_of(get_game(game).protocol).greeting
-
-
 def _startup(args: argparse.Namespace) -> Iterator[Measurement]:
-    _, greeted_by = _greeting(args.game)
+    talk = dialogue(get_game(args.game))
+    greeted_by, readied_by, stopped_by = talk.what
     _start(args)  # fills the kernel cache
     bare: list[float] = []
     starts: list[tuple[float, float, float]] = []
@@ -78,8 +80,8 @@ def _startup(args: argparse.Namespace) -> Iterator[Measurement]:
     greeted, ready, moved = (statistics.median(times) for times in zip(*starts, strict=True))
     how = f"from the start of the process, median of {args.rounds}"
     yield Measurement(greeted_by, greeted, "s", "python that does nothing", python, note=how)
-    yield Measurement("readyok, warm", ready, "s", "python that does nothing", python, note=how)
-    yield Measurement("first move, warm", moved, "s", note=f"go nodes 1, {how}")
+    yield Measurement(f"{readied_by}, warm", ready, "s", "python that does nothing", python, note=how)
+    yield Measurement("first move, warm", moved, "s", note=f"one visit, {how}")
     if not args.no_cold:
         with tempfile.TemporaryDirectory() as cache:
             environment = os.environ | {"AZ_ENGINE_CACHE": cache}
@@ -87,59 +89,67 @@ def _startup(args: argparse.Namespace) -> Iterator[Measurement]:
             seconds = _start(args, environment, said)[1]
         told = sum("compil" in line for line in said)
         yield Measurement(
-            "readyok, cold", seconds, "s", note=f"empty kernel cache; {told} info strings while compiling"
+            f"{readied_by}, cold", seconds, "s", note=f"empty kernel cache; {told} lines on stdout about compiling"
         )
     stops = _stop_times(args)
-    how = f"go infinite in {args.stops} positions, stopped after 20 to 300 ms"
+    how = f"{talk.think} in {args.stops} positions, stopped after 20 to 300 ms"
     for percent in (50, 95, 100):
         name = {50: "median", 95: "95th percentile", 100: "worst"}[percent]
-        yield Measurement(f"stop to bestmove, {name}", 1000 * percentile(stops, percent), "ms", note=how)
+        yield Measurement(f"{stopped_by}, {name}", 1000 * percentile(stops, percent), "ms", note=how)
 
 
 def _start(
     args: argparse.Namespace, environment: dict[str, str] | None = None, said: list[str] | None = None
 ) -> tuple[float, float, float]:
-    """Seconds from a process's start to its greeting, readyok and first bestmove. Errors: EngineProcessError."""
-    hello, greeted_by = _greeting(args.game)
-    with _engine(args, environment=environment) as process:
-        process.send(hello)
-        greeted, _ = process.until(greeted_by, _PATIENCE)
-        process.send("isready")
-        ready, _ = process.until("readyok", _PATIENCE, None if said is None else said.append)
-        process.send("position startpos")
-        process.send("go nodes 1")
-        moved, _ = process.until("bestmove", _PATIENCE)
+    """Seconds from a process's start to its greeting, being ready and its first move. Errors: EngineProcessError."""
+    talk = dialogue(get_game(args.game))
+    with _engine(args, *talk.flags, environment=environment) as process:
+        greeted, _ = _ask(process, talk.hello)
+        ready, _ = _ask(process, talk.ready, None if said is None else said.append)
+        lines, moved_by = talk.move
+        for line in lines:
+            process.send(line)
+        moved, _ = process.until(moved_by, _PATIENCE)
         return greeted - process.started, ready - process.started, moved - process.started
 
 
 def _stop_times(args: argparse.Namespace) -> list[float]:
-    """Seconds from `stop` to `bestmove`, in positions of random games. Errors: EngineProcessError."""
+    """Seconds from `stop` to its answer, in positions of random games. Errors: EngineProcessError."""
     rng = random.Random(0)
     rules = get_game(args.game)
+    talk = dialogue(rules)
     times = []
     with _engine(args) as process:
-        process.send("isready")
-        process.until("readyok", _PATIENCE)
+        _ask(process, talk.ready)
         for _ in range(args.stops):
             line = rules.initial()
-            moves: list[str] = []
+            moves: list[tuple[int, str]] = []
             for _ in range(rng.randrange(40)):
-                legal = rules.legal_moves(line[-1])
+                legal = rules.legal_moves(line)
                 if len(legal) == 0:
                     break
                 move = int(rng.choice(legal.tolist()))
-                moves.append(rules.format_move(line[-1], move))
+                moves.append((rules.side_to_move(line[-1]), rules.format_move(line[-1], move)))
                 line = rules.play(line, move)
-            process.send(" ".join(["position startpos", "moves", *moves]))
-            process.send("go infinite")
+            for text in talk.position(rules, moves):
+                process.send(text)
+            process.send(talk.think)
             time.sleep(rng.uniform(0.02, 0.3))
             start = time.perf_counter()
-            process.send("stop")
-            arrival, _ = process.until("bestmove", _PATIENCE)
+            arrival, _ = _ask(process, talk.stop)
             if arrival < start:
-                raise EngineProcessError(f"{process.name} answered `go infinite` before `stop`")
+                raise EngineProcessError(f"{process.name} answered `{talk.think}` before `{talk.stop[0]}`")
             times.append(arrival - start)
     return times
+
+
+def _ask(
+    process: EngineProcess, exchange: tuple[str, str], on_line: Callable[[str], None] | None = None
+) -> tuple[float, str]:
+    """Send a line; its answer's arrival and text. Errors: EngineProcessError."""
+    line, answered_by = exchange
+    process.send(line)
+    return process.until(answered_by, _PATIENCE, on_line)
 
 
 def memory(args: argparse.Namespace) -> int:
@@ -151,13 +161,10 @@ def memory(args: argparse.Namespace) -> int:
 
 
 def _memory(args: argparse.Namespace) -> Iterator[Measurement]:
-    with _engine(args, "--hash", str(args.hash)) as process:
-        process.send(_greeting(args.game)[0])
-        for option in args.option:
-            name, _, value = option.partition("=")
-            process.send(f"setoption name {name} value {value}")
-        process.send("isready")
-        process.until("readyok", _PATIENCE)
+    talk = dialogue(get_game(args.game))
+    with _engine(args, "--hash", str(args.hash), *args.flag) as process:
+        _ask(process, talk.hello)
+        _ask(process, talk.ready)
         before = _resident(process.pid)
         hashfull = [0]
         said: list[str] = []
@@ -169,8 +176,9 @@ def _memory(args: argparse.Namespace) -> Iterator[Measurement]:
             if words[:2] == ["info", "string"]:
                 said.append(line.strip())
 
-        process.send("position startpos")
-        process.send("go infinite")
+        for text in talk.position(get_game(args.game), ()):
+            process.send(text)
+        process.send(talk.think)
         start = time.perf_counter()
         full_at: float | None = None
         at_full = most = before
@@ -180,14 +188,13 @@ def _memory(args: argparse.Namespace) -> Iterator[Measurement]:
             if full_at is None and max(hashfull) >= _PERMILLE_FULL:
                 full_at, at_full = time.perf_counter() - start, most
         end = _resident(process.pid)
-        process.send("stop")
-        process.until("bestmove", _PATIENCE)
+        _ask(process, talk.stop)
     yield Measurement("resident before go", before, "MiB", note=f"{args.hash} MiB allowed")
     when = "never full" if full_at is None else f"full after {full_at:.0f} s"
     yield Measurement(
         "resident at full", at_full, "MiB", note=f"{when}; the engine said: {'; '.join(said) or 'nothing'}"
     )
-    yield Measurement("most resident", most, "MiB", note=f"over {args.minutes:g} minutes of go infinite")
+    yield Measurement("most resident", most, "MiB", note=f"over {args.minutes:g} minutes of {talk.think}")
     yield Measurement("resident at the end", end, "MiB", "when it was full", at_full)
 
 

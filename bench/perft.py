@@ -18,7 +18,7 @@ from typing import Protocol
 from ..engine.errors import AzError, DataError, EngineProcessError, OptionError
 from ..engine.games import get_game
 from ..engine.games.base import Game, State
-from ..protocols.client import client_of
+from ..protocols.client import uci_client_of
 from .measure import Measurement, show
 from .process import EngineProcess
 
@@ -77,7 +77,7 @@ class ProgramPeer:
 
     def __init__(self, command: list[str], protocol: str) -> None:
         """Errors: EngineProcessError when it cannot be started or does not greet; OptionError for its protocol."""
-        client = client_of(protocol)
+        client = uci_client_of(protocol)
         self._position = f"position {client.notation}"
         self._process = EngineProcess(command)
         self.name = f"{self._process.name}, timed from `go perft` to its answer"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import json
 import sys
 import threading
 from collections.abc import Callable
@@ -324,7 +325,10 @@ def embedded_net(game: str) -> Path | None:
 def net_path(weights: str, game: Game) -> Path | None:
     """The file that a ``WeightsFile`` setting names: "" the embedded net, "uniform" none, else a path.
 
-    A net of another program is converted first, see :func:`foreign.native_net`; that blocks. Errors: NetError.
+    The path may be the folder of a self-play run, which stands for the net that plays there. A net of another program
+    is converted first, see :func:`foreign.native_net`; that blocks.
+
+    Errors: NetError, also when there is no embedded net.
     """
     if weights == "uniform":
         return None
@@ -332,11 +336,20 @@ def net_path(weights: str, game: Game) -> Path | None:
         path = Path(weights)
         with contextlib.suppress(RuntimeError):  # "~" of an unknown user
             path = path.expanduser()
-        return native_net(path)
+        return net_of_run(path) if path.is_dir() else native_net(path)
     embedded = embedded_net(game.name)
     if embedded is None:
         raise NetError(f"there is no net for {game.name} inside this package; set WeightsFile to a net or to 'uniform'")
     return embedded
+
+
+def net_of_run(folder: Path) -> Path:
+    """The net that plays in a folder of ``az-engine train``. Errors: NetError when there is none."""
+    try:
+        name = str(json.loads((folder / "nets" / "current.json").read_text())["net"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NetError(f"{str(folder)!r} is no folder of a self-play run; give one, or an ONNX file") from error
+    return folder / "nets" / Path(name).name
 
 
 def load_evaluator(weights: str, game: Game, *, provider: str = "auto", batch_size: int = 0) -> Evaluator:

@@ -43,7 +43,9 @@ def native_net(path: Path) -> Path:
     if known:
         return known[0]
     try:
-        child = run_module("az_engine", "import", str(path), "-o", str(converted), "--quiet", timeout=_SECONDS)
+        child = run_module(
+            "az_engine", "import", "-o", str(converted), "--quiet", "--bounded", "--", str(path), timeout=_SECONDS
+        )
     except subprocess.TimeoutExpired:
         raise NetError(f"{str(path)!r} could not be converted within {_SECONDS} s") from None
     if child.returncode != 0:

@@ -44,6 +44,16 @@ class Estimate:
     score: float | None = None  # points ahead, komi included; None when the net has no such output
     ownership: tuple[float, ...] | None = None  # N * N from the top left: 1 surely ours, -1 surely theirs; or None
 
+    @property
+    def score_stdev(self) -> float | None:
+        """Standard deviation of the final score in points, if no point's owner depended on another's; None without.
+
+        A point that is ours with chance p, else theirs, has ownership o = 2 p - 1 and variance 1 - o * o.
+        """
+        if self.ownership is None:
+            return None
+        return math.sqrt(sum(max(1.0 - o * o, 0.0) for o in self.ownership))
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -55,7 +65,7 @@ class Line:
     visits: int  # N of the line's first move
     prior: float  # P of the line's first move
     pv: tuple[str, ...]  # legal moves from the root on
-    score: float | None = None  # points ahead at the end, komi included, when the net says so
+    estimate: Estimate | None = None  # after the line's first move, the root's point of view; when the net says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +95,7 @@ class ThinkingInfo:
     lines: tuple[Line, ...]
     move_stats: tuple[MoveStats, ...] = ()  # root edges, when asked for
     message: str | None = None  # a sentence for the user, e.g. that the tree's memory is full
-    estimate: Estimate | None = None  # of the root, when the net has such outputs
+    estimate: Estimate | None = None  # of the root, when the net says so
 
 
 Verdict = Literal["mate", "nomate", "timeout", "notimplemented"]

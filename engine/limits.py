@@ -23,7 +23,7 @@ class Limits:
     movestogo: int | None = None  # moves to the next time control; None or 0 = sudden death
     infinite: bool = False  # no answer before stop()
     ponder: bool = False  # no answer before stop() or ponderhit(); the clocks count from the hit
-    report_ms: int | None = None  # between reports; None = ten a second, slowing down to one
+    report_ms: int | None = None  # between reports, with estimates; None = ten a second, slowing to one, without them
     searchmoves: tuple[str, ...] = ()  # search only these root moves (illegal ones are left out); empty = all
 
     @property

@@ -23,7 +23,7 @@ class SearchParams:
     solver: bool = True  # back up proven wins, draws and losses
     symmetries: bool = False  # show the net each position under a random symmetry of the board, where the game has some
     temperature: float = 0.0  # tau of the move choice: 0 = most visits
-    seed: int = 0  # of move sampling
+    seed: int = 0  # of move sampling and symmetries
     smart_pruning: bool = True  # stop early when the best move can no longer change
 
 

@@ -46,19 +46,12 @@ def puct_params(params: SearchParams) -> NDArray[Any]:
     return record
 
 
-@device
-def exploration_rate(params, n):
+def exploration(growing, c_puct, c_base, n):
     """c(s) of a node with n visits."""
-    if params.growing:
-        return np.log((1.0 + n + params.c_base) / params.c_base) + params.c_puct
-    return params.c_puct
+    return np.log((1.0 + n + c_base) / c_base) + c_puct if growing else c_puct
 
 
-def exploration_constant(params: SearchParams, n: int) -> float:
-    """c(s) of a node with n visits, for reports."""
-    if params.puct == "az":
-        return float(np.log((1.0 + n + params.c_base) / params.c_base)) + params.c_puct
-    return params.c_puct
+_exploration = device(exploration)
 
 
 @device
@@ -72,7 +65,7 @@ def best_edge(nodes, edges, node, params):
     solver, loss_weight = params.solver, params.virtual_loss
     flying = loss_weight * (np.float64(nd.in_flight) - 1.0)
     visits = max(np.float64(nd.n) - 1.0, 0.0) + flying
-    rate = exploration_rate(params, np.float64(nd.n) + flying) * np.sqrt(visits)
+    rate = _exploration(params.growing, params.c_puct, params.c_base, np.float64(nd.n) + flying) * np.sqrt(visits)
     best, best_score = -1, -np.inf
     visited_prior = 0.0
     first, children = int(nd.first_edge), int(nd.children)
@@ -82,6 +75,8 @@ def best_edge(nodes, edges, node, params):
         child = nodes[edges[k].child]
         lost = loss_weight * np.float64(child.in_flight)
         n = np.float64(child.n) + lost
+        if n == 0.0:  # its evaluation failed: it is still to be visited
+            return k
         if solver and child.bound != RUNNING:
             q = _OUT_OF_QUESTION if child.bound == WIN else -np.float64(child.bound)
         else:

@@ -11,7 +11,7 @@ from .games.outcome import LOSS, RUNNING, WIN
 from .info import Line, MoveStats, Wdl, centipawns
 from .jit import borrow, device, kernel
 from .params import SearchParams
-from .puct import exploration_constant
+from .puct import exploration
 from .tree import Tree, unpack_priors
 
 _MAX_PV = 64
@@ -169,14 +169,15 @@ class Report:
         visits = np.zeros(len(edges))
         visits[: len(children)] = children["n"]
         priors = unpack_priors(edges["prior"])
-        exploration = exploration_constant(params, int(root["n"])) * priors * np.sqrt(visits.sum()) / (1.0 + visits)
+        rate = exploration(params.puct == "az", params.c_puct, params.c_base, int(root["n"]))
+        bonus = rate * priors * np.sqrt(visits.sum()) / (1.0 + visits)
         seen = float(priors[: len(children)].sum())
         mean = float(root["w"]) / max(int(root["n"]), 1)
         unvisited = {"zero": 0.0, "loss": -1.0, "reduction": mean - params.fpu_value * seen**0.5}[params.fpu]
         stats = []
         for i, edge in enumerate(edges):
             move = self.text([int(edge["move"])])[0]
-            prior, u = float(priors[i]), float(exploration[i])
+            prior, u = float(priors[i]), float(bonus[i])
             if i < len(children) and children[i]["n"] > 0:
                 child = children[i]
                 wdl, terminal = _wdl(child), bool(child["terminal"])

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from .cache import PositionCache
 from .errors import NetError
-from .evaluator import Evaluator, Output
+from .evaluator import Evaluator
 from .games.base import Game, State
 from .games.outcome import RUNNING
 from .params import SearchParams
 from .policy import digest, keep_only
 from .puct import puct_params, select
+from .symmetry import has_symmetries, salt, turn
 from .tree import MAX_DEPTH, Tree, expand
 
 _RAMP = 8  # a batch is at most 1 + visits / _RAMP: the first simulations should not be guesses
@@ -29,8 +30,8 @@ _RAMP = 8  # a batch is at most 1 + visits / _RAMP: the first simulations should
 class Batch:
     """The working arrays of one worker, B rows."""
 
-    def __init__(self, game: Game, size: int, window: State, seed: int = 0) -> None:
-        """``window``: the game up to the root, as Game.window gives it; ``seed``: of the symmetries."""
+    def __init__(self, game: Game, size: int, window: State) -> None:
+        """``window``: the game up to the root, as Game.window gives it."""
         moves = game.max_moves
         self.states = np.zeros(len(window) + MAX_DEPTH + 1, game.state_dtype)
         self.states[: len(window)] = window
@@ -40,13 +41,12 @@ class Batch:
         self.row = np.empty(size, np.int32)
         self.planes = np.empty((size, game.width), np.uint8)
         self.moves = np.empty((size, moves), np.uint16)
-        self.actions = np.empty((size, moves), np.uint16)
+        self.actions = np.zeros((size, moves), np.uint16)
         self.priors = np.empty((size, moves), np.float32)
         self.counts = np.empty(size, np.int32)
         self.outcomes = np.empty(size, np.int8)
         self.keys = np.empty(size, np.uint64)
         self.values = np.zeros((size, 2), np.float32)
-        self.random = np.random.default_rng(seed)
 
 
 class Search:
@@ -81,14 +81,14 @@ class Search:
         self._window = window
         self._root_index = len(window) - 1
         self.puct = puct_params(params)
-        self._images = self.game.action_images if params.symmetries else self.game.action_images[:1]
+        self._salt = salt(params.seed) if params.symmetries and has_symmetries(self.game) else None
         self._temperature = np.float32(params.policy_temperature)
         self.lock = threading.Lock()  # of the tree
         self._grown = threading.Condition(self.lock)
 
     def batch(self) -> Batch:
         """Working arrays for one worker of this search."""
-        return Batch(self.game, self.batch_size, self._window, self.params.seed)
+        return Batch(self.game, self.batch_size, self._window)
 
     def step(self, batch: Batch, slot: int = 0) -> int:
         """One batch: select, evaluate, expand. Returns the simulations done, 0 when every leaf is in flight elsewhere.
@@ -137,6 +137,8 @@ class Search:
             batch.states, self._root_index, batch.paths, batch.lengths, count, self.evaluator.history,
             batch.planes, batch.moves, batch.actions, batch.counts, batch.outcomes, batch.keys,
         )  # fmt: skip
+        if self._salt is not None:
+            batch.keys[:count] ^= self._salt
         if self._cache is not None:
             missing = self._cache.probe(
                 count, batch.keys, batch.outcomes, batch.counts, batch.moves, batch.priors, batch.values, batch.row,
@@ -147,7 +149,10 @@ class Search:
             missing = count
         bad = 0
         if missing:
-            logits, values = self._look(batch, missing, slot)
+            planes = batch.planes[:missing]
+            if self._salt is not None:
+                planes = turn(self.game, batch.keys[:count], batch.row[:count], planes, batch.actions[:count])
+            logits, values = self.evaluator.evaluate(planes, slot)
             bad = digest(
                 count, batch.row, logits, values, self._temperature,
                 batch.moves, batch.actions, batch.counts, batch.outcomes, batch.priors, batch.values,
@@ -158,19 +163,6 @@ class Search:
             for b in np.flatnonzero(batch.leaf[:count] == self.tree.root):
                 keep_only(self._only, batch.moves, batch.priors, batch.counts, b)
         return int(bad)
-
-    def _look(self, batch: Batch, count: int, slot: int) -> Output:
-        """Evaluate the batch's first rows of planes, each under a symmetry of its own if the settings say so.
-
-        AlphaGo Zero, Methods, "Expand and evaluate": d_i(p), v = f(d_i(s)), i drawn evenly.
-        """
-        planes, images = batch.planes[:count], self._images
-        if len(images) == 1:
-            return self.evaluator.evaluate(planes, slot)
-        which = batch.random.integers(len(images), size=count)
-        turned = self.game.transform(planes.reshape(count, *self.game.planes), which)
-        logits, values = self.evaluator.evaluate(turned.reshape(count, -1), slot)
-        return np.take_along_axis(logits, images[which], axis=1), values
 
     @property
     def finished(self) -> bool:

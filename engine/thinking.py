@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 
 from .clock import Budget, Stopwatch, budget
 from .errors import NetError
-from .estimate import can_estimate, estimate, leads
+from .estimate import Outlook
 from .games.base import State
-from .info import BestMove, Checkmate, Estimate, Line, ThinkingInfo
+from .info import BestMove, Checkmate, Line, ThinkingInfo
 from .limits import Limits
 from .mate import MateSolver
 from .params import EngineOptions
@@ -20,6 +20,7 @@ from .tree import DEPTH_MAX, DEPTH_SUM
 
 _INFO_SECONDS = 0.1  # between reports, growing as the search goes on ...
 _INFO_MAX_SECONDS = 1.0  # ... to this
+_ESTIMATE_SHARE = 0.25  # of the time between reports: what a report may spend on estimates
 
 OnInfo = Callable[[ThinkingInfo], None]
 OnDone = Callable[[BestMove], None]
@@ -63,13 +64,11 @@ class Thinking:
         self._budget: Budget | None = None
         self._search: Search | None = None
         self._report: Report | None = None
-        self._line: State | None = None
         self._next_info = 0.0
         self._interval = _INFO_SECONDS
         self._messages: list[str] = []
         self._options = EngineOptions()
-        self._estimate: Estimate | None = None  # of the root, made for the first report
-        self._leads: dict[str, float] = {}  # after the moves that were reported
+        self._outlook: Outlook | None = None  # when reports carry estimates
 
     def start(self) -> None:
         """Begin; returns at once."""
@@ -109,8 +108,10 @@ class Thinking:
         if search is None or line is None:
             elapsed = self._watch.milliseconds
             return BestMove(None, win=task.win, lines=task.verdict, time_ms=elapsed, messages=task.messages)
-        self._search, self._options, self._line = search, options, line
+        self._search, self._options = search, options
         self._report = Report(search.game, search.tree, line, chess960=options.chess960)
+        if self._limits.report_ms is not None:
+            self._outlook = Outlook(search.game, search.evaluator, line)
         self._budget = budget(
             self._limits,
             search.game.side_to_move(line[-1]),
@@ -220,7 +221,7 @@ class Thinking:
             nodes = int(search.tree.nodes[search.tree.root]["n"])
         if not lines:
             return
-        lines = self._estimated(lines)
+        self._ask(lines)
         elapsed = max(self._watch.seconds, 1e-3)
         depth = self._depth()
         self._on_info(
@@ -231,25 +232,27 @@ class Thinking:
                 int(search.simulations / elapsed),
                 int(1000 * elapsed),
                 min(1000, int(1000 * used)),
-                lines,
+                self._estimated(lines),
                 stats,
-                estimate=self._estimate,
+                estimate=self._outlook.root() if self._outlook is not None else None,
             )
         )
 
-    def _estimated(self, lines: tuple[Line, ...]) -> tuple[Line, ...]:
-        """The lines with their leads, if the net can tell; each move's is asked for once."""
-        search, line = self._search, self._line
+    def _ask(self, lines: tuple[Line, ...]) -> None:
+        """Ask about the moves searched, best first, within a share of the time between reports; never at the end."""
+        search, interval, watch = self._search, self._interval, Stopwatch()
         assert search is not None
-        assert line is not None
-        if not can_estimate(search.evaluator):
-            return lines
-        if self._estimate is None:
-            self._estimate = estimate(search.game, search.evaluator, line)
-        new = [each.pv[0] for each in lines if each.pv[0] not in self._leads]
-        found = leads(search.game, search.evaluator, line, [search.game.parse_move(line, text) for text in new])
-        self._leads.update(zip(new, found or (), strict=found is not None))
-        return tuple(replace(each, score=self._leads.get(each.pv[0])) for each in lines)
+
+        def enough() -> bool:
+            return search.stopping or self._stopped.is_set() or watch.seconds >= _ESTIMATE_SHARE * interval
+
+        if self._outlook is not None:
+            self._outlook.ask([line.pv[0] for line in lines if line.visits], enough)
+
+    def _estimated(self, lines: tuple[Line, ...]) -> tuple[Line, ...]:
+        """The lines with what is known of the end after their first moves."""
+        outlook = self._outlook
+        return lines if outlook is None else tuple(replace(each, estimate=outlook.after(each.pv[0])) for each in lines)
 
     def _best_move(self, task: Task) -> BestMove:
         search = self._search
@@ -264,7 +267,7 @@ class Thinking:
             line.pv[0],
             line.pv[1] if len(line.pv) > 1 else None,
             resign=self._hopeless(line),
-            lines=(line,),
+            lines=self._estimated((line,)),
             nodes=search.simulations,
             time_ms=self._watch.milliseconds,
             messages=tuple(self._messages),

@@ -123,8 +123,9 @@ class Positions:
         size = len(rows)
         planes = np.zeros((size, *self.game.planes), np.uint8)
         self.game.encode(self.states, rows, self.first[rows], planes, self.history)
-        actions = np.zeros((size, self.moves.shape[1]), np.int32)
-        self.game.actions(self.states, rows, self.moves[rows], actions)
+        moves, probabilities = self.targets(rows)
+        actions = np.zeros(moves.shape, np.int32)
+        self.game.actions(self.states, rows, moves, actions)
         legal = self._legal(rows, actions) if self.mask else None
         owner = None
         if self.ownership is not None:
@@ -142,13 +143,17 @@ class Positions:
         return Batch(
             planes,
             actions,
-            self.probabilities[rows],
+            probabilities,
             legal,
             self.wdl[rows],
             self.z[rows],
             None if owner is None else owner[:, 0].astype(np.float32) / np.float32(self.OWNERSHIP_SCALE),
             None if self.score is None else self.score[rows],
         )
+
+    def targets(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
+        """Policy targets of rows i8 [B]: moves u2 [B, K] and their probabilities f4 [B, K]."""
+        return self.moves[rows], self.probabilities[rows]
 
     def _legal(self, rows: NDArray[np.int64], actions: NDArray[np.int32]) -> NDArray[np.int32]:
         """Legal actions [B, M] of the rows, padded with -1. Errors: DataError when a target is not among them."""

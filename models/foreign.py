@@ -73,6 +73,8 @@ def convert_file(path: Path) -> Converted:
             if family.recognises(content):
                 return family.convert(content, source)
         raise NetError("this is no net of Lc0, dlshogi or KataGo, nor one of az-engine")
+    except MemoryError:
+        raise NetError(f"{str(path)!r} asks for more memory than a net of its size needs") from None
     except Damaged:
         raise NetError(f"{str(path)!r} is damaged; download it again") from None
     except NetError as error:

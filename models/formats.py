@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..engine.errors import DataError, OptionError
-from . import labelled, labelled_go, labelled_shogi
+from . import label_go, labelled, labelled_go, labelled_shogi
 from .shards import LabelFormat, ShardReader
 
 SHARDS: dict[str, ShardReader] = {
@@ -13,6 +13,7 @@ SHARDS: dict[str, ShardReader] = {
 }
 LABELS: dict[str, LabelFormat] = {
     "chess": labelled.LABELS,
+    "go": label_go.labels(9),
     "shogi": labelled_shogi.LABELS,
 }
 
@@ -25,7 +26,12 @@ def shards_of(game: str) -> ShardReader:
 
 
 def labels_of(game: str) -> LabelFormat:
-    """How an engine's judgements of the game are recorded. Errors: OptionError when no engine is asked for them."""
+    """How an engine's judgements of the game are recorded; "go19" is Go on that board.
+
+    Errors: OptionError when no engine is asked for them.
+    """
+    if game.startswith("go") and game[2:].isdecimal():
+        return label_go.labels(int(game[2:]))
     if game not in LABELS:
         raise OptionError(f"engines label {' or '.join(LABELS)}, not {game}")
     return LABELS[game]

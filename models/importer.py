@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import resource
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ _GAMES, _PLIES = 16, 160  # that a net plays with itself at a time, and their le
 _CALIBRATED = 1 << 15  # points of boards: what a layer says of all of them is held in memory at once
 _CHECKED, _COMPARED = 128, 512  # positions ...
 _EVERY = 17  # ... of those to check, the slow way, this many apart
+_BYTES, _BYTES_FOR_EACH = 4 << 30, 16  # of address space with --bounded, the second for each byte of the file
 _SIZES = (19, 13, 9)  # boards to calibrate on, for nets that play on many
 # What stays fp32 in every family, as in our own nets: the planes, which hold counts, and what is said of the result.
 _KEEP_FP32 = ("planes.", "value.", "wdl", "value", "ownership", "score", "board.")
@@ -50,10 +52,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--out", type=Path, help="the ONNX file to write (default: NAME.onnx here)")
     parser.add_argument("--int8", action="store_true", help="quantise it (needs az-engine[train])")
     parser.add_argument("--quiet", action="store_true", help="convert only: check and print nothing more")
+    # for the engine, which is given files that nobody has looked at
+    parser.add_argument("--bounded", action="store_true", help=argparse.SUPPRESS)
 
 
 def main(args: argparse.Namespace) -> int:
     """Convert, print, write; 0."""
+    if args.bounded and args.file.is_file():
+        most = _BYTES + _BYTES_FOR_EACH * args.file.stat().st_size
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
     converted = convert_file(args.file)
     out = args.out or Path(f"{converted.info.name}{'-int8' if args.int8 else ''}.onnx")
     if out.exists() and out.samefile(args.file):

@@ -1,4 +1,4 @@
-"""``az-engine label``: make training data with any UCI or USI engine that knows MultiPV.
+"""``az-engine label``: make training data with any UCI or USI engine that knows MultiPV, or GTP engine that analyses.
 
 The engine plays itself from varied random openings; its best lines, chances and every game's result are recorded in the
 game's format (:mod:`formats`). Game ``i`` depends on the seed and ``i`` alone (and on the engine being deterministic at
@@ -25,19 +25,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ..engine.errors import EngineProcessError, OptionError
 from .files import RunLock
 from .formats import LABELS, labels_of
-from .shards import Records, ShardFormat
+from .shards import Records, ShardStore
 from .teacher import Recipe, open_engine, play_game
 
-HELP = "make training data with any UCI or USI engine"
+HELP = "make training data with any UCI, USI or GTP engine"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     default = Recipe(())
     parser.description = (
-        "Let an engine (UCI for chess, USI for shogi) play itself from random openings and record its best lines, "
-        "chances and results as .npz shards for az-engine train --supervised. The same command goes on with a run that "
-        "was stopped."
+        "Let an engine (UCI for chess, USI for shogi, GTP for Go) play itself from random openings and record its best "
+        "lines, chances and results as .npz shards for az-engine train --supervised. A GTP engine must know "
+        "kata-analyze or lz-analyze. The same command goes on with a run that was stopped."
     )
     parser.formatter_class = argparse.ArgumentDefaultsHelpFormatter
     add = parser.add_argument
@@ -46,16 +46,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--engine",
         metavar="CMD",
         required=True,
-        help="command that starts the engine, e.g. stockfish, or fairy-stockfish with --game shogi",
+        help="command that starts the engine, e.g. stockfish, fairy-stockfish with --game shogi, or "
+        "'katago gtp -model NET' with --game go",
     )
     add(
         "--option",
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="option of the engine, repeatable (threads are 1 and the hash table 16 MB unless given)",
+        help="option of the engine, repeatable (threads are 1 and the hash table 16 MB unless given); over GTP a "
+        "command and its arguments",
     )
-    add("--nodes", type=int, default=default.nodes, help="nodes searched a move")
+    add("--size", type=int, default=None, metavar="N", help="lines of the Go board (9)")
+    add("--nodes", "--visits", type=int, default=default.nodes, help="nodes searched a move; over GTP at least so many")
     add("--multipv", type=int, default=0, help="labelled moves a position; 0 = as many as a record holds")
     add("--games", type=int, default=1000, help="games in all")
     add("--out", metavar="DIR", type=Path, required=True, help="folder of the shards")
@@ -106,14 +109,19 @@ def _numbers(kind: type[Any]) -> Any:
 
 def main(args: argparse.Namespace) -> int:
     """Run the command. Errors: AzError."""
-    form = labels_of(args.game)
+    if args.size is not None and args.game != "go":
+        raise OptionError("--size is for Go; leave it out")
+    game = args.game if args.size is None else f"{args.game}{args.size}"
+    form = labels_of(game)
     if not 0 <= args.multipv <= form.lines:
         raise OptionError(f"--multipv is {args.multipv}; a record holds 1 to {form.lines} moves")
+    if max(args.openings) > form.longest_opening:
+        raise OptionError(f"--openings: a record holds an opening of {form.longest_opening} moves at most")
     if min(args.nodes, args.games, args.processes, args.shard_positions) < 1:
         raise OptionError("--nodes, --games, --processes and --shard-positions must be at least 1")
     recipe = Recipe(
         command=_words(args.engine),
-        game=args.game,
+        game=game,
         options=_options(args.option),
         nodes=args.nodes,
         multipv=args.multipv or form.lines,
@@ -170,7 +178,7 @@ class Store:
 
     FLUSH_SECONDS = 300.0  # most work that a kill can lose
 
-    def __init__(self, folder: Path, shard_positions: int, form: ShardFormat) -> None:
+    def __init__(self, folder: Path, shard_positions: int, form: ShardStore) -> None:
         self.folder = folder
         self.form = form
         self.shard_positions = shard_positions

@@ -40,6 +40,7 @@ AFTER_DIVERGENCE = "start again with a lower --rate (the checkpoints before this
 PAPER_DROPS = {
     "agz": ((0.0, 1e-2), (4 / 7, 1e-3), (6 / 7, 1e-4)),
     "az": ((0.0, 0.2), (1 / 7, 0.02), (3 / 7, 0.002), (5 / 7, 0.0002)),
+    "az-go": ((0.0, 0.02), (3 / 7, 0.002), (5 / 7, 0.0002)),
 }
 # AlphaGo Zero's supervised baseline
 SUPERVISED_DROPS = ((0.0, 0.1), (0.2, 1e-2), (0.4, 1e-3), (0.6, 1e-4), (0.8, 1e-5))

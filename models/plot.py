@@ -17,6 +17,7 @@ from rich.console import Console
 
 from ..engine.errors import DataError
 from ..engine.files import write_atomically
+from . import curves
 from .log import read_config, read_log
 
 HELP = "draw the curves of a training run"
@@ -27,7 +28,8 @@ TRAINED, HELD_OUT = "tab:blue", "tab:orange"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Draw loss, move accuracy, value error and learning rate of a run of az-engine train, also while it runs. "
+        "Draw loss, move accuracy, value error and learning rate of a run of az-engine train, also while it runs; of a "
+        "self-play run Elo with 95 % intervals, game length and resignations, too. "
         "Writes curves.png and curves.html into the run's folder."
     )
     parser.formatter_class = argparse.ArgumentDefaultsHelpFormatter
@@ -39,7 +41,11 @@ def main(args: argparse.Namespace) -> int:
     """Run the command. Errors: DataError."""
     rows = read_log(args.run / "log.jsonl")
     config = read_config(args.run / "config.json")
-    figure = draw(rows, title(config))
+    played = args.run / "ladder.jsonl"
+    if "run" in config:  # of self-play
+        figure = curves.draw(rows, read_log(played) if played.exists() else [], title(config))
+    else:
+        figure = draw(rows, title(config))
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=110)
     folder = args.out or args.run
@@ -97,6 +103,8 @@ def page(rows: list[dict[str, Any]], config: dict[str, Any], picture: bytes) -> 
     for row in rows:
         latest |= {k: v for k, v in row.items() if k != "heldout"}
         latest |= {f"held out: {k}": v for k, v in row.get("heldout", {}).items()}
+        latest |= {f"self-play: {k}": v for k, v in latest.pop("selfplay", {}).items()}
+        latest |= {f"{k}, Elo [95 %]": "{} [{}, {}]".format(*v) for k, v in latest.pop("ratings", {}).items()}
     cells = "".join(f"<tr><td>{html.escape(str(k))}</td><td>{_number(v)}</td></tr>" for k, v in latest.items())
     image = base64.b64encode(picture).decode()
     return f"""<!doctype html>

@@ -11,7 +11,7 @@ from ..engine.games.base import Game
 Kind = Literal["dual-res", "sep-res", "dual-conv", "sep-conv"]
 PolicyHead = Literal["conv", "flat", "pooled"]
 ValueHead = Literal["wdl", "value"]
-Schedule = Literal["cosine", "az", "agz", "supervised", "constant"]
+Schedule = Literal["cosine", "az", "az-go", "agz", "supervised", "constant"]
 
 HISTORY = 8  # positions that the papers' planes hold (T)
 
@@ -117,7 +117,7 @@ class LearnerConfig:
 
     batch: int = 512
     optimiser: Literal["adamw", "sgd"] = "adamw"
-    schedule: Schedule = "cosine"  # az, agz, supervised: the papers' steps, stretched over the run
+    schedule: Schedule = "cosine"  # az, az-go, agz, supervised: the papers' steps, stretched over the run
     rate: float = 2e-3  # greatest learning rate of cosine and constant
     warmup: int = 200  # steps of linear warm-up
     weight_decay: float = 0.01  # AdamW's decoupled decay of the weights; SGD uses the papers' L2 of 1e-4

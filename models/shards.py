@@ -187,16 +187,42 @@ class Teaching:
     scores: NDArray[np.int64]  # [n] centipawns, see MATE
     wdl: tuple[int, int, int] | None  # of the first move, 1/1000, where the engine tells
     depth: int  # of the first line
+    visits: NDArray[np.int64] | None = None  # [n], where the engine tells
+    chance: float | None = None  # expected points of the first move, 0 to 1, where the engine tells
+    lead: float | None = None  # points ahead at the end, likewise
+    ownership: tuple[float, ...] = ()  # of each point, 1 = surely the side to move's; empty: not told
+
+
+Ended = Literal["rules", "adjudicated", "max plies"]
+
+
+class ShardStore(Protocol):
+    """What reads and writes the files of a game's records."""
+
+    def read(self, path: Path) -> Records:
+        """The records of one file, checked. Errors: DataError."""
+
+    def write(self, path: Path, records: Records) -> None:
+        """Write one file atomically."""
+
+
+def _as_they_are(game: Game, line: State, opening: tuple[int, ...], records: Records, ended: Ended) -> Records:
+    return records
 
 
 @dataclass(frozen=True, slots=True)
 class LabelFormat:
     """How an engine's games are recorded in one game."""
 
-    shards: ShardFormat
+    shards: ShardStore
     lines: int  # K, labelled moves of a record
     scale: float  # centipawns: expected points of a score = 1 / (1 + exp(-cp / scale)) where moves are chosen
     decided: int  # centipawns beyond which a game counts as decided
     max_plies: int  # after which a game is drawn
     record: Callable[[Game, State, Teaching], Records]  # Record[1] of a line's last position; played, z, game unset
     code: Callable[[State, int], int]  # a move in State[] as records write it
+    start: str | None = None  # the position that games begin from; None: the game's own
+    longest_opening: int = 1000  # moves that a record can hold before the first one
+    never_blind: tuple[str, ...] = ()  # moves that are not drawn blindly
+    # the records of a game: its line, the moves before the first record, the records, how it ended; z is set by then
+    finish: Callable[[Game, State, tuple[int, ...], Records, Ended], Records] = _as_they_are

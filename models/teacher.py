@@ -6,6 +6,7 @@ game's protocol.
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import signal
@@ -19,10 +20,11 @@ from ..engine.games import get_game
 from ..engine.games.base import Game, State
 from ..engine.games.outcome import RUNNING
 from ..engine.limits import Limits
-from ..protocols.client import Answer, PvInfo, UciClient, client_of
-from ..protocols.pipes import EngineDied, EngineMisbehaved, EngineStalled
+from ..protocols.client import client_of
+from ..protocols.driver import Answer, EngineClient, PvInfo
+from ..protocols.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
 from .formats import labels_of
-from .shards import CUT, MATE, LabelFormat, Records, Teaching
+from .shards import CUT, MATE, Ended, LabelFormat, Records, Teaching
 
 DEFAULTS = {"Threads": "1", "Hash": "16", "USI_Hash": "16"}  # of the engine's options, where it has them
 
@@ -50,9 +52,9 @@ class Worker:
     """A process's engine."""
 
     recipe: Recipe
-    engine: UciClient | None = None
+    engine: EngineClient | None = None
 
-    def start(self) -> UciClient:
+    def start(self) -> EngineClient:
         """The running engine, started when there is none. Errors: EngineProcessError."""
         if self.engine is None:
             recipe = self.recipe
@@ -61,7 +63,7 @@ class Worker:
             engine = None
             try:
                 engine = kind(recipe.command, start_s=recipe.timeout, ready_s=recipe.timeout, endless_s=recipe.timeout)
-                given = dict(recipe.options) | {"MultiPV": str(recipe.multipv)}
+                given = dict(recipe.options) | ({"MultiPV": str(recipe.multipv)} if engine.lines_by_option else {})
                 usual = {name: value for name, value in DEFAULTS.items() if name in engine.offered}
                 shows = {"UCI_ShowWDL": "true"} if "UCI_ShowWDL" in engine.offered else {}
                 for name, value in (usual | shows | given).items():
@@ -102,7 +104,7 @@ def play_game(number: int) -> Records:
         engine = worker.start()
         try:
             return Lesson(worker.recipe, engine, number).play()
-        except (EngineDied, EngineStalled, EngineMisbehaved) as error:
+        except (EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved) as error:
             worker.close()
             if attempt == 1:
                 command = shlex.join(worker.recipe.command)
@@ -113,7 +115,7 @@ def play_game(number: int) -> Records:
 class Lesson:
     """One game of an engine against itself."""
 
-    def __init__(self, recipe: Recipe, engine: UciClient, number: int) -> None:
+    def __init__(self, recipe: Recipe, engine: EngineClient, number: int) -> None:
         self.recipe = recipe
         self.engine = engine
         self.number = number
@@ -124,12 +126,16 @@ class Lesson:
         self.blunder = float(self.random.choice(recipe.blunders))
         self.adjudicated = bool(self.random.random() < recipe.adjudicated)
         self.moves: list[str] = []  # from the start position, as the engine reads them
+        self.codes: list[int] = []  # the same, as records write them
         self.line: State = self._opening(int(self.random.choice(recipe.openings)))
+        self.opening = tuple(self.codes)
         self.decided = 0  # plies in a row with a decided score
 
     def _opening(self, plies: int) -> State:
         while True:
-            line, self.moves = self.game.initial(), []
+            start = self.form.start
+            line = self.game.initial() if start is None else self.game.parse_position(start)[0]
+            self.moves, self.codes = [], []
             for _ in range(plies):
                 if self.game.outcome(line) != RUNNING:
                     break
@@ -139,10 +145,12 @@ class Lesson:
 
     def _push(self, line: State, move: int) -> State:
         self.moves.append(self.game.format_move(line[-1], move))
+        self.codes.append(self.form.code(line[-1], move))
         return self.game.play(line, move)
 
     def _any_move(self, line: State) -> int:
         moves = {self.game.format_move(line[-1], int(move)): int(move) for move in self.game.legal_moves(line)}
+        moves = {text: move for text, move in moves.items() if text not in self.form.never_blind} or moves
         return moves[sorted(moves)[int(self.random.integers(len(moves)))]]
 
     def play(self) -> Records:
@@ -150,6 +158,7 @@ class Lesson:
         self.engine.new_game()
         rows: list[Records] = []
         movers: list[int] = []
+        ended: Ended = "rules"
         while (result := self._result()) is None:
             teaching = self._ask()
             row = self.form.record(self.game, self.line, teaching)
@@ -161,12 +170,14 @@ class Lesson:
             move = self._choose(row, teaching)
             row["played"] = self.form.code(self.line[-1], move)
             if self.adjudicated and self.decided >= 5:
-                result = 1 if score > 0 else -1
+                result, ended = 1 if score > 0 else -1, "adjudicated"
                 break
             self.line = self._push(self.line, move)
         records = np.concatenate(rows)
         records["z"] = np.where(np.array(movers) == self.game.side_to_move(self.line[-1]), result, -result)
-        return records
+        if ended == "rules" and self.game.outcome(self.line) == RUNNING and len(self.moves) >= self.recipe.max_plies:
+            ended = "max plies"
+        return self.form.finish(self.game, self.line, self.opening, records, ended)
 
     def _result(self) -> int | None:
         """Result for the side to move when the game is over by the rules or the limit of plies."""
@@ -179,10 +190,11 @@ class Lesson:
 
     def _ask(self) -> Teaching:
         """The engine's lines. Errors: EngineProcessError."""
-        answer = self.engine.play(None, self.moves, Limits(nodes=self.recipe.nodes))
+        limits, most = Limits(nodes=self.recipe.nodes), self.recipe.multipv
+        answer = self.engine.judge(self.form.start, self.moves, limits, most)
         moves: dict[int, PvInfo] = {}
-        for info in answer.lines[: self.recipe.multipv]:
-            if info.pv and (info.cp is not None or info.mate is not None):
+        for info in answer.lines[:most]:
+            if info.pv and _has_score(info):
                 try:
                     moves.setdefault(self.game.parse_move(self.line, info.pv[0]), info)
                 except IllegalMoveError as error:
@@ -190,8 +202,11 @@ class Lesson:
         if not moves:
             raise EngineMisbehaved(f"{self.engine.name} {_without_lines(answer)}")
         first = next(iter(moves.values()))
-        scores = np.array([centipawns(info) for info in moves.values()], np.int64)
-        return Teaching(np.array(list(moves), np.uint16), scores, first.wdl, first.depth or 0)
+        scores = np.array([centipawns(info, self.form.scale) for info in moves.values()], np.int64)
+        visits = np.array([info.nodes or 0 for info in moves.values()], np.int64) if first.chance is not None else None
+        known = np.array(list(moves), np.uint16)
+        depth = first.depth or 0
+        return Teaching(known, scores, first.wdl, depth, visits, first.chance, first.lead, answer.ownership)
 
     def _choose(self, row: Records, teaching: Teaching) -> int:
         """The move played: at random with the game's blunder rate, else drawn from the softmax of the lines."""
@@ -210,8 +225,15 @@ def _without_lines(answer: Answer) -> str:
     return "answered without a score"
 
 
-def centipawns(info: PvInfo) -> int:
-    """Score of a line as records keep it; mate in k = MATE - k."""
+def _has_score(info: PvInfo) -> bool:
+    return info.cp is not None or info.mate is not None or (info.chance is not None and bool(info.nodes))
+
+
+def centipawns(info: PvInfo, scale: float = 1.0) -> int:
+    """Score of a line as records keep it; mate in k = MATE - k; a chance by its logit times ``scale``."""
+    if info.chance is not None:
+        chance = min(max(info.chance, 1e-6), 1 - 1e-6)
+        return max(-CUT, min(CUT, round(scale * math.log(chance / (1 - chance)))))
     if info.mate is not None:
         return MATE - info.mate if info.mate > 0 else -MATE - info.mate
     return max(-CUT, min(CUT, info.cp or 0))

@@ -1,4 +1,4 @@
-"""What UCI and USI have in common: the commands, how their words are read, and the process that talks.
+"""What UCI and USI have in common: the commands, and how their words are read.
 
 USI grew out of UCI: it renames a few commands and says some things differently. A protocol is a :class:`CommandSession`
 with its own words for positions, limits and answers.
@@ -6,24 +6,19 @@ with its own words for positions, limits and answers.
 
 from __future__ import annotations
 
-import argparse
-import os
 import re
-import signal
-import sys
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 from .. import __version__
 from ..engine.info import BestMove, ThinkingInfo
 from ..engine.limits import Limits
 from ..engine.params import EngineOptions
-from .lines import LineWriter, claim_stdout, one_line
+from .lines import LineWriter, one_line
 from .loader import EngineSeam
-from .options import OptionValues, start_values
+from .options import OptionValues
 from .session import Session
 from .thinking import game_over_line, info_lines, stats_lines
 
@@ -240,26 +235,3 @@ class CommandSession(Session):
         if best.move is None:
             return [game_over_line(best.lines, mate=self.mate), f"bestmove {self.no_move}"]
         return [f"bestmove {best.move}" + (f" ponder {best.ponder}" if best.ponder else "")]
-
-
-def talk(session_type: type[CommandSession], protocol: str, game: str, args: argparse.Namespace) -> int:
-    """Talk on stdin and stdout until ``quit``, then end the process: status 0, or 1 after a bug.
-
-    Errors: OptionError for a configuration file that cannot be used.
-    """
-    start, notes = start_values(args)
-    session = session_type(partial(_make_engine, game), OptionValues(protocol, start), claim_stdout(), notes)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: session.interrupt())
-    status = session.run()
-    if sys.stderr is not None:
-        sys.stderr.flush()
-    # Not by way of the interpreter's end: tidying up after numba takes 0.3 s, which a GUI waits for, and a compile or a
-    # net being loaded cannot be called back.
-    os._exit(status)
-
-
-def _make_engine(game: str, options: EngineOptions) -> EngineSeam:
-    from ..engine.engine import Engine  # numpy, numba: not before they are needed
-
-    return Engine(game, options)

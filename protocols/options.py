@@ -27,10 +27,6 @@ Value = bool | int | float | str
 Kind = Literal["check", "spin", "number", "combo", "string", "button"]
 
 ELO_RANGE = (800, 2200)  # what limited strength can be asked for; roughly calibrated
-_GTP = frozenset(  # the options of GTP
-    """weights_file hash threads batch_size provider move_overhead nodes_limit puct c_puct fpu_strategy fpu_value
-    policy_temperature temperature move_time resign resign_moves log_file""".split()
-)
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _TRUTH = {"true": True, "false": False}
 
@@ -153,9 +149,11 @@ def _option(
     defaults: Mapping[str, Value] | None = None,
     settings: Mapping[Value, Value | None] | None = None,
     fixed: str = "",
+    gtp: bool = False,
 ) -> Option:
+    """``uci`` and ``usi``: its names there; ``gtp``: whether it is a flag there."""
     names = {protocol: name for protocol, name in (("uci", uci), ("usi", usi)) if name}
-    flags = ("gtp",) if key in _GTP else ()
+    flags = ("gtp",) if gtp else ()
     option = Option(
         key, kind, default, help, names, *span, choices, aliases, defaults or {}, settings or {}, field, fixed, flags
     )
@@ -171,6 +169,7 @@ OPTIONS: tuple[Option, ...] = (
         uci="WeightsFile",
         usi="DNN_Model",
         field="weights_file",
+        gtp=True,
     ),
     _option(
         "hash",
@@ -180,6 +179,7 @@ OPTIONS: tuple[Option, ...] = (
         usi="USI_Hash",
         field="hash_mb",
         span=(1, 131072),
+        gtp=True,
     ),
     _option(
         "clear_hash",
@@ -189,7 +189,9 @@ OPTIONS: tuple[Option, ...] = (
         usi="ClearHash",
         default=False,
     ),
-    _option("threads", "spin", "Search workers.", uci="Threads", usi="Threads", field="threads", span=(1, 128)),
+    _option(
+        "threads", "spin", "Search workers.", uci="Threads", usi="Threads", field="threads", span=(1, 128), gtp=True
+    ),
     _option(
         "batch_size",
         "spin",
@@ -199,6 +201,7 @@ OPTIONS: tuple[Option, ...] = (
         field="batch_size",
         span=(0, 1024),
         aliases=("MinibatchSize", "DNN_Batch_Size1"),
+        gtp=True,
     ),
     _option(
         "provider",
@@ -208,6 +211,7 @@ OPTIONS: tuple[Option, ...] = (
         usi="Provider",
         field="provider",
         choices=("auto", "cpu", "cuda", "tensorrt", "openvino", "dml"),
+        gtp=True,
     ),
     _option(
         "multipv",
@@ -236,6 +240,7 @@ OPTIONS: tuple[Option, ...] = (
         span=(0, 10000),
         aliases=("MoveOverheadMs",),
         defaults={"usi": 120},
+        gtp=True,
     ),
     _option(
         "last_overhead",
@@ -323,6 +328,7 @@ OPTIONS: tuple[Option, ...] = (
         usi="NodesLimit",
         field="nodes_limit",
         span=(0, 2_000_000_000),
+        gtp=True,
     ),
     _option(
         "puct",
@@ -332,6 +338,7 @@ OPTIONS: tuple[Option, ...] = (
         usi="Puct",
         field="search.puct",
         choices=("az", "agz"),
+        gtp=True,
     ),
     _option(
         "c_puct",
@@ -341,6 +348,7 @@ OPTIONS: tuple[Option, ...] = (
         usi="CPuct",
         field="search.c_puct",
         span=(0, 100),
+        gtp=True,
     ),
     _option(
         "fpu_strategy",
@@ -350,6 +358,7 @@ OPTIONS: tuple[Option, ...] = (
         usi="FpuStrategy",
         field="search.fpu",
         choices=("zero", "reduction", "loss"),
+        gtp=True,
     ),
     _option(
         "fpu_value",
@@ -359,6 +368,7 @@ OPTIONS: tuple[Option, ...] = (
         usi="FpuValue",
         field="search.fpu_value",
         span=(0, 10),
+        gtp=True,
     ),
     _option(
         "policy_temperature",
@@ -368,6 +378,7 @@ OPTIONS: tuple[Option, ...] = (
         usi="PolicyTemperature",
         field="search.policy_temperature",
         span=(0.1, 10),
+        gtp=True,
     ),
     _option(
         "temperature",
@@ -377,6 +388,14 @@ OPTIONS: tuple[Option, ...] = (
         usi="Temperature",
         field="search.temperature",
         span=(0, 10),
+        gtp=True,
+    ),
+    _option(
+        "random_symmetry",
+        "check",
+        "Show the net each position turned or mirrored at random, as AlphaGo Zero does.",
+        field="search.symmetries",
+        gtp=True,
     ),
     _option("seed", "spin", "Seed of everything random.", field="search.seed", span=(0, 2**53)),
     _option(
@@ -401,6 +420,7 @@ OPTIONS: tuple[Option, ...] = (
         "Time for a move when the program sets no clock, in seconds.",
         default=5.0,
         span=(0, 3600),
+        gtp=True,
     ),
     _option(
         "resign",
@@ -408,14 +428,23 @@ OPTIONS: tuple[Option, ...] = (
         "Resign when the chance to win stays below this, in per cent; 0 = never.",
         default=5.0,
         span=(0, 50),
+        gtp=True,
     ),
-    _option("resign_moves", "spin", "Moves running that must look lost before it resigns.", default=3, span=(1, 100)),
+    _option(
+        "resign_moves",
+        "spin",
+        "Moves running that must look lost before it resigns.",
+        default=3,
+        span=(1, 100),
+        gtp=True,
+    ),
     _option(
         "log_file",
         "string",
         "Append everything read and written, with times, to this file.",
         uci="LogFile",
         usi="LogFile",
+        gtp=True,
     ),
 )
 

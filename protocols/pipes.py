@@ -1,8 +1,8 @@
 """The process of an external engine and the lines between it and us, whatever protocol they are in.
 
 Every wait has a deadline, and what goes wrong is told apart: an engine that died (:class:`EngineDied`), one that does
-not answer (:class:`EngineStalled`), one that answers nonsense (:class:`EngineMisbehaved`). After any of these the
-process is gone. Memory stays bounded however much the engine writes.
+not answer (:class:`EngineStalled`), one that writes without end (:class:`EngineFlooded`), one that answers nonsense
+(:class:`EngineMisbehaved`). After any of these the process is gone. Memory stays bounded, however much it writes.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from ..engine.errors import EngineProcessError
 from .lines import clean, one_line
 
 BACKLOG = 5000  # unread lines kept; of more, the info lines are dropped
+FLOOD = 20_000  # unread lines, or lines instead of an answer, that are a flood
 LONGEST = 1 << 16  # bytes of a line; what is beyond is taken as another line
 
 
@@ -32,6 +33,10 @@ class EngineDied(EngineProcessError):
 
 class EngineStalled(EngineProcessError):
     """The engine did not answer in time; it was killed."""
+
+
+class EngineFlooded(EngineProcessError):
+    """The engine wrote more than anyone can read; it was killed."""
 
 
 class EngineMisbehaved(EngineProcessError):
@@ -46,6 +51,9 @@ class EnginePipes:
         words = shlex.split(command) if isinstance(command, str) else list(command)
         self.name = words[0] if words else ""
         self._epoch = Stopwatch()
+        self._written = 0  # lines so far ...
+        self._before = 0  # ... up to the last question
+        self._flooded = False
         self._lines: queue.SimpleQueue[tuple[str | None, float]] = queue.SimpleQueue()  # line, when it came
         self._complaints: deque[str] = deque(maxlen=5)  # the end of stderr
         try:
@@ -82,6 +90,7 @@ class EnginePipes:
     def send(self, line: str) -> None:
         """Write a line. Errors: EngineDied."""
         stream = self._process.stdin
+        self._before = self._written
         try:
             if stream is None or stream.closed:
                 raise BrokenPipeError
@@ -93,8 +102,10 @@ class EnginePipes:
     def line(self, deadline: float, wanted: str) -> tuple[str, float]:
         """The next line and when it came; ``wanted`` is what the caller waits for. BLOCKS.
 
-        Errors: EngineDied; EngineStalled when it did not come before the deadline.
+        Errors: EngineDied; EngineStalled when it did not come in time; EngineFlooded when too much else did.
         """
+        if self._flooded:
+            raise self._flood()
         try:
             line, came = self._lines.get(timeout=max(deadline - self.seconds, 0.0))
         except queue.Empty:
@@ -147,11 +158,19 @@ class EnginePipes:
             if self._process.stdin is not None:
                 self._process.stdin.close()
 
-    def _stalled(self, wanted: str) -> EngineStalled:
+    def _stalled(self, wanted: str) -> EngineStalled | EngineFlooded:
         self.kill()
+        if self._written - self._before > FLOOD:
+            return self._flood()
         return EngineStalled(f"{self.name} did not answer in time (waiting for {wanted}); it was killed")
 
-    def _died(self) -> EngineDied:
+    def _flood(self) -> EngineFlooded:
+        self.kill()
+        return EngineFlooded(f"{self.name} writes without end ({self._written - self._before:,} lines); it was killed")
+
+    def _died(self) -> EngineDied | EngineFlooded:
+        if self._flooded:
+            return self._flood()
         try:
             code = self._process.wait(1.0)
         except subprocess.TimeoutExpired:  # it closed its output but lives
@@ -166,8 +185,13 @@ class EnginePipes:
     def _read_answers(self, stream: BinaryIO) -> None:
         with stream:
             while raw := stream.readline(LONGEST):
-                if self._lines.qsize() < BACKLOG or not raw.startswith(b"info"):
+                self._written += 1
+                waiting = self._lines.qsize()
+                if waiting < BACKLOG or not raw.startswith(b"info"):
                     self._lines.put((clean(raw), self._epoch.seconds))
+                if waiting > FLOOD:
+                    self._flooded = True
+                    break
         self._lines.put((None, self._epoch.seconds))
 
     def _read_complaints(self, stream: BinaryIO) -> None:

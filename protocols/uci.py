@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from ..engine.limits import Limits
-from .commands import CommandSession, GoWords, read_go, talk
+from .commands import CommandSession, GoWords, read_go
+from .conversation import converse, engine_of
 from .options import add_flags
 
 HELP = """\
@@ -46,5 +48,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Talk UCI on stdin and stdout; see :func:`talk`."""
-    return talk(UciSession, "uci", "chess", args)
+    """Talk UCI on stdin and stdout; see :func:`converse`."""
+    return converse(partial(UciSession, engine_of("chess")), "uci", args)

@@ -9,11 +9,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ..engine.info import BestMove
 from ..engine.limits import Limits
 from ..engine.params import EngineOptions
-from .commands import CommandSession, GoWords, read_go, talk
+from .commands import CommandSession, GoWords, read_go
+from .conversation import converse, engine_of
 from .lines import LineWriter
 from .loader import EngineSeam
 from .options import OptionValues, add_flags
@@ -107,5 +109,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Talk USI on stdin and stdout; see :func:`talk`."""
-    return talk(UsiSession, "usi", "shogi", args)
+    """Talk USI on stdin and stdout; see :func:`converse`."""
+    return converse(partial(UsiSession, engine_of("shogi")), "usi", args)

@@ -17,7 +17,12 @@ from az_engine import __version__, cli
 from az_engine.engine.errors import NetError
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "models" / "nets").glob("*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "models" / "nets").glob("*.md")),
+]
 
 WITHOUT_TORCH = """\
 import sys

@@ -1,20 +1,34 @@
 """The games: one folder each, found by being there.
 
 A folder offers ``GAME``, an instance of :class:`base.Game`. It knows its rules, planes and moves, and neither tree nor
-net.
+net. Folders of games elsewhere are added by :func:`register_path`, or by the environment variable AZ_ENGINE_GAMES,
+which lists the directories that hold them, separated as in PATH.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OptionError
 
 if TYPE_CHECKING:
     from .base import Game
+
+
+def register_path(directory: Path) -> None:
+    """Find the games in the folders of ``directory``, too; those in the package come first."""
+    if str(directory) not in __path__:
+        __path__.append(str(directory))
+
+
+for _directory in os.environ.get("AZ_ENGINE_GAMES", "").split(os.pathsep):
+    if _directory:
+        register_path(Path(_directory).resolve())
 
 
 def game_names() -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..errors import OptionError
 from ..info import Verdict
 from ..record import RecordFormat
+from .outcome import DRAW
 
 State = NDArray[np.void]
 OWN_ENCODER = "alphazero"  # name of a game's own planes and actions
@@ -45,6 +46,7 @@ class Encoder:
     actions_kernel: Callable[..., None]
     legal_actions_kernel: Callable[..., None]
     plane_scale: NDArray[np.float32]
+    leaves_of_games_kernel: Callable[..., None] | None = None
     planes_version: int = 1
     moves_version: int = 1
 
@@ -80,10 +82,13 @@ class Game(ABC):
     branching: float = 32.0  # legal moves of a typical position, rather too few: memory is shared out by it
     noise_alpha: float  # Dirichlet alpha of self-play, about 10 / typical number of legal moves
     typical_moves: float  # median length of a game, in moves of one player
+    longest_game: int = 512  # plies after which the papers cut a game of self-play off, see adjudicate
+    az_schedule: str = "az"  # name of AlphaZero's learning rates for the game
     plane_scale: NDArray[np.float32]  # f4[C], what a network multiplies each plane by
 
     # kernels, see the chess folder for their arrays
     leaves: Callable[..., None]
+    leaves_of_games_kernel: Callable[..., None] | None = None  # the arrays of leaves_of_games
     encode_kernel: Callable[..., None]
     actions_kernel: Callable[..., None]
     legal_actions_kernel: Callable[..., None]
@@ -105,6 +110,30 @@ class Game(ABC):
     def width(self) -> int:
         """Bytes of one position's planes, C * H * W."""
         return int(np.prod(self.planes))
+
+    def leaves_of_games(
+        self,
+        states: State,
+        roots: NDArray[np.int32],
+        slots: NDArray[np.int32],
+        paths: NDArray[np.uint16],
+        lengths: NDArray[np.int32],
+        count: int,
+        history: int,
+        *out: NDArray[Any],
+    ) -> None:
+        """One leaf each of several games: row b is a leaf of game slots[b].
+
+        states State[G, T]: each game from its first position to its root, which is number roots[g], and working space
+        behind it; roots i4[G]; slots i4[B]; the rest as in ``leaves``.
+        """
+        if self.leaves_of_games_kernel is not None:
+            self.leaves_of_games_kernel(states, roots, slots, paths, lengths, count, history, *out)
+            return
+        for b in range(count):
+            slot = slots[b]
+            rows = (array[b : b + 1] for array in out)
+            self.leaves(states[slot], int(roots[slot]), paths[b : b + 1], lengths[b : b + 1], 1, history, *rows)
 
     @abstractmethod
     def initial(self) -> State:
@@ -152,6 +181,10 @@ class Game(ABC):
     @abstractmethod
     def outcome(self, line: State) -> int:
         """Outcome code of the line's last position for the side to move, draws by rule included."""
+
+    def adjudicate(self, line: State) -> int:
+        """Outcome code for the side to move when a game is cut off: a draw, or the score where there is one."""
+        return DRAW
 
     @abstractmethod
     def window(self, line: State) -> State:

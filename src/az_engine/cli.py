@@ -23,12 +23,15 @@ COMMANDS = {
     "check": ("az_engine.bench.check", "see that everything works, and how to enter az-engine in each program"),
     "nets": ("az_engine.bench.nets", "list the nets inside the package"),
     "bench": ("az_engine.bench.command", "measure speed: perft, tree, eval, search, startup, memory"),
-    "match": ("az_engine.bench.match", "let two engines play each other, with the Elo difference"),
+    "match": ("az_engine.bench.match", "let engines play each other, with Elo differences"),
+    "rate": ("az_engine.bench.rate", "ratings of all players from files of results"),
     "convert": ("az_engine.bench.convert", "game records from one format to another: PGN, CSA, KIF, position lines"),
     "import": ("az_engine.models.importer", "convert a net of Lc0, dlshogi or KataGo"),
     "export": ("az_engine.models.exporter", "hand a net to Lc0 or dlshogi"),
     "label": ("az_engine.models.label", "make training data with any UCI or USI engine"),
-    "train": ("az_engine.models.train", "train a net"),
+    "train": ("az_engine.models.train", "train a net: from games against itself, or on labelled positions"),
+    "selfplay": ("az_engine.models.worker", "play games for a training run, beside the processes that train starts"),
+    "report": ("az_engine.models.report", "figures of the papers: search, scaling with time, architectures"),
     "plot": ("az_engine.models.plot", "draw the curves of a training run"),
 }
 

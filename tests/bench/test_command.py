@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from az_engine.bench.dialogue import dialogue
 from az_engine.bench.speed import random_planes
 from az_engine.cli import main
 from az_engine.engine.games import get_game
@@ -118,18 +119,19 @@ def test_search(capsys: pytest.CaptureFixture[str]) -> None:
         assert figure["ratio"] == pytest.approx(figure["value"] / figure["peer_value"], rel=0.01, abs=1e-4)
 
 
-@pytest.mark.parametrize(("game", "greeting"), [("chess", "uciok"), ("shogi", "usiok")])
-def test_startup(game: str, greeting: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("game", ["chess", "shogi", "go"])
+def test_startup(game: str, capsys: pytest.CaptureFixture[str]) -> None:
     small = ("--game", game, "--net", "uniform", "--rounds", "1", "--stops", "3", "--no-cold")
     figures = {f["what"]: f["value"] for f in run_json(capsys, "startup", *small)}
-    assert 0 < figures[greeting] < figures["readyok, warm"] < figures["first move, warm"]
-    assert 0 < figures["stop to bestmove, median"] <= figures["stop to bestmove, worst"]
+    greeted, ready, stopped = dialogue(get_game(game)).what
+    assert 0 < figures[greeted] < figures[f"{ready}, warm"] < figures["first move, warm"]
+    assert 0 < figures[f"{stopped}, median"] <= figures[f"{stopped}, worst"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="Linux only")
 def test_memory(capsys: pytest.CaptureFixture[str]) -> None:
-    for game in ("chess", "shogi"):
-        small = ("--game", game, "--net", "uniform", "--minutes", "0.03", "--hash", "16", "--option", "Threads=1")
+    for game in ("chess", "shogi", "go"):
+        small = ("--game", game, "--net", "uniform", "--minutes", "0.03", "--hash", "16", "--flag=--threads=1")
         figures = run_json(capsys, "memory", *small)
         assert [figure["unit"] for figure in figures] == ["MiB"] * 4
         assert "16 MiB allowed" in figures[0]["note"]
@@ -145,7 +147,6 @@ def test_memory(capsys: pytest.CaptureFixture[str]) -> None:
         ["search", "--size", "9"],
         ["eval", "--net", "/no/such.onnx"],
         ["startup", "--stops", "0"],
-        ["startup", "--game", "go"],
     ],
 )
 def test_faults_are_one_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

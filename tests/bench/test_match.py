@@ -13,41 +13,39 @@ import chess
 import chess.pgn
 import pytest
 
-from az_engine.bench.arbiter import ARBITERS, new_arbiter
+from az_engine.bench.arbiter import new_arbiter
 from az_engine.bench.books import BOOKS
-from az_engine.bench.match import Match
 from az_engine.bench.openings import choose_openings
 from az_engine.bench.players import MoveLimit, PlayerSpec
 from az_engine.cli import main
 from az_engine.engine.errors import DataError, OptionError
-from az_engine.protocols import client
+from az_engine.protocols import driver
 
+from .events import Match
 from .test_players import FAKE, fake, scripted
 
 
 def play(a: PlayerSpec, b: PlayerSpec, games: int = 4, **more: Any) -> Match:
-    match = Match("chess", (a, b), choose_openings("book", "chess", games, 0), games, **more)
-    match.run()
-    return match
+    return Match("chess", (a, b), choose_openings("book", "chess", games, 0), games, **more)
 
 
 def test_a_match_and_its_records(tmp_path: Path) -> None:
     match = play(fake(nodes=1), fake(nodes=1), 4, directory=tmp_path, max_plies=120)
     assert match.score().games == 4
-    assert [game.first for game in match.finished] == [0, 1, 0, 1]
-    assert match.finished[0].opening == match.finished[1].opening != match.finished[2].opening
+    assert [game.pairing.first for game in match.finished] == [0, 1, 0, 1]
+    assert match.finished[0].pairing.opening == match.finished[1].pairing.opening != match.finished[2].pairing.opening
     file = io.StringIO((tmp_path / "games.pgn").read_text())
     for game in match.finished:
         record = chess.pgn.read_game(file)
         assert record is not None
         assert record.errors == []
         assert [move.uci() for move in record.mainline_moves()] == list(game.moves)
-        assert list(game.moves[: len(game.opening.moves)]) == list(game.opening.moves)
+        assert list(game.moves[: len(game.pairing.opening.moves)]) == list(game.pairing.opening.moves)
         assert record.headers["Result"] == {1: "1-0", 0: "1/2-1/2", -1: "0-1"}[game.ending.result]
         outcome = record.end().board().outcome(claim_draw=False)
         if outcome is not None and outcome.winner is not None:
             assert outcome.result() == record.headers["Result"]
-        assert "+0 cp, depth 1" in next(iter(record.mainline())).comment or game.opening.moves
+        assert "+0 cp, depth 1" in next(iter(record.mainline())).comment or game.pairing.opening.moves
     assert chess.pgn.read_game(file) is None
 
 
@@ -62,7 +60,7 @@ def test_a_match_and_its_records(tmp_path: Path) -> None:
     ],
 )
 def test_faults_lose_and_are_told_apart(fault: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client, "GRACE_S", 0.3 if fault == "stall" else 10.0)
+    monkeypatch.setattr(driver, "GRACE_S", 0.3 if fault == "stall" else 10.0)
     bad = fake(fault, 2, base_ms=250, increment_ms=0)
     match = play(fake(nodes=1), bad, 4)
     assert dict(match.faults(1)) == {kind: 4}
@@ -85,7 +83,7 @@ def test_the_clock_is_given_and_kept(tmp_path: Path) -> None:
     later = dict(zip(goes[1][1::2], map(int, goes[1][2::2]), strict=True))
     assert 60_000 < later["wtime"] <= 60_500
     assert 29_000 < later["btime"] <= 30_000
-    assert any(go[1:3] == ["wtime", "30000"] for go in goes)  # the second game: colours swapped
+    assert any(int(go[2]) <= 30_000 for go in goes)  # the second game: colours swapped
 
 
 def test_a_player_without_a_clock_against_one_with(tmp_path: Path) -> None:
@@ -99,8 +97,7 @@ def test_a_player_without_a_clock_against_one_with(tmp_path: Path) -> None:
 def test_draws_by_rule_end_games() -> None:
     """Two engines that shuffle a knight: the arbiter does not wait for a claim."""
     shuffler = scripted("uci", "g1f3", "g8f6", "f3g1", "f6g8")
-    match = Match("chess", (shuffler, shuffler), choose_openings("none", "chess", 1, 0), 2)
-    match.run(concurrency=2)
+    match = Match("chess", (shuffler, shuffler), choose_openings("none", "chess", 1, 0), 2, concurrency=2)
     assert [game.ending.words for game in match.finished] == ["threefold repetition"] * 2
     assert [len(game.moves) for game in match.finished] == [8, 8]
     assert match.score().draws == 2
@@ -116,8 +113,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert result["A"] == {"name": "X", "limit": "1 nodes", "faults": {}}
     assert json.loads((out / "result.json").read_text()) == result
     assert (out / "games.pgn").read_text().count("[Event ") == 3
-    assert main([*command, "--out", str(out)]) == 2
-    assert "already" in capsys.readouterr().err
+    assert main([*command, "--out", str(out), "--seed", "5"]) == 2
+    assert "another match already (seed, max_plies differ)" in capsys.readouterr().err
     assert main(["match", "-A", "cmd=/no/such/engine", "-B", engine, "--nodes", "1"]) == 2
     assert "'/no/such/engine' cannot be started" in capsys.readouterr().err
     assert main(["match", "-A", "default", "-B", engine]) == 2
@@ -126,7 +123,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "chess has no byoyomi" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("game", sorted(ARBITERS))
+@pytest.mark.parametrize("game", ["chess", "shogi"])
 def test_the_book(game: str) -> None:
     seen = set()
     for name, moves in BOOKS[game]:

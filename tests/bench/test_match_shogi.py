@@ -12,7 +12,6 @@ import pytest
 
 from az_engine.bench import arbiter as arbiter_module
 from az_engine.bench.arbiter import ShogiArbiter, random_opening
-from az_engine.bench.match import Match
 from az_engine.bench.openings import Opening, choose_openings
 from az_engine.bench.players import PlayerSpec
 from az_engine.cli import main
@@ -20,6 +19,7 @@ from az_engine.engine.errors import AzError, IllegalMoveError, PositionError
 from az_engine.engine.games import get_game
 from az_engine.engine.record import read_games
 
+from .events import Match
 from .test_players import SCRIPTED, scripted
 
 ENDINGS = Path(__file__).parents[1] / "data" / "endings_shogi.jsonl"
@@ -30,9 +30,7 @@ ENTERED = "4K4/9/9/9/9/9/4k4/+p+p+p+p+p4/+p+p+p+p+p4 w rb7p 200"  # white may de
 
 
 def play(a: PlayerSpec, b: PlayerSpec, root: str | None = None, games: int = 2, directory: Path | None = None) -> Match:
-    match = Match("shogi", (a, b), [Opening("test", root)] * games, games, directory=directory)
-    match.run()
-    return match
+    return Match("shogi", (a, b), [Opening("test", root)] * games, games, directory)
 
 
 def endings(match: Match) -> list[tuple[int, str]]:
@@ -97,11 +95,11 @@ def test_byoyomi(tmp_path: Path) -> None:
     goes = [line for line in heard.read_text().splitlines() if line.startswith("go")]
     assert goes[0] == "go btime 0 wtime 100 byoyomi 5000"
     assert goes[-1] == "go btime 0 wtime 0 byoyomi 5000"  # the other's main time is used up
-    assert match.worst_overstep_ms == 0
+    assert match.finished[0].overstep_ms == 0
     slow = scripted("usi", *SHUFFLE[:3], f"slow={SHUFFLE[3]}", base_ms=100, byoyomi_ms=100)
     match = play(quick, slow, games=1)
     assert dict(match.faults(1)) == {"time loss": 1}
-    assert 100 < match.worst_overstep_ms < 5000
+    assert 100 < match.finished[0].overstep_ms < 5000
     assert match.finished[0].record.reason == "time"
 
 

@@ -13,8 +13,6 @@ from az_engine.engine.errors import OptionError
 
 FAKE = Path(__file__).with_name("fake_engine.py")
 SCRIPTED = Path(__file__).with_name("scripted_engine.py")
-OURS = (sys.executable, "-P", "-m", "az_engine", "uci")
-UNIFORM = ("--weights-file", "uniform")
 
 
 def fake(fault: str = "", at: int = 1, **limits: int) -> PlayerSpec:
@@ -24,22 +22,21 @@ def fake(fault: str = "", at: int = 1, **limits: int) -> PlayerSpec:
 def scripted(protocol: str, *moves: str, options: dict[str, str] | None = None, **limits: int) -> PlayerSpec:
     """A player that answers moves[ply % len(moves)]."""
     command = (sys.executable, str(SCRIPTED), protocol, *moves)
-    return PlayerSpec("scripted", command, options or {}, MoveLimit(**limits) if limits else MoveLimit(nodes=1))
+    usual = MoveLimit(movetime_ms=5000) if protocol == "gtp" else MoveLimit(nodes=1)
+    return PlayerSpec("scripted", command, options or {}, MoveLimit(**limits) if limits else usual)
 
 
 @pytest.mark.parametrize(
     ("text", "spec"),
     [
-        ("default", PlayerSpec("az-engine default", OURS)),
-        ("uniform nodes=7", PlayerSpec("az-engine uniform", (*OURS, *UNIFORM), {}, MoveLimit(nodes=7))),
+        ("default", PlayerSpec("az-engine default")),
+        ("uniform visits=7", PlayerSpec("az-engine uniform", limit=MoveLimit(nodes=7), net="uniform")),
+        ("/a/b/net.onnx", PlayerSpec("net", net="/a/b/net.onnx")),
+        ("raw:/a/b/net.onnx", PlayerSpec("raw net", net="/a/b/net.onnx", raw=True)),
+        ("raw:default name=X", PlayerSpec("X", raw=True)),
         (
             "net=/a/b/net.onnx tc=1+0.05 option.Threads=1",
-            PlayerSpec(
-                "net",
-                (*OURS, "--weights-file", "/a/b/net.onnx"),
-                {"Threads": "1"},
-                MoveLimit(base_ms=1000, increment_ms=50),
-            ),
+            PlayerSpec("net", (), {"Threads": "1"}, MoveLimit(base_ms=1000, increment_ms=50), "/a/b/net.onnx"),
         ),
         (
             'cmd="prog --a b" name=X "option.Move Overhead=50" option.Path=a=b movetime=9 depth=3',
@@ -48,6 +45,7 @@ def scripted(protocol: str, *moves: str, options: dict[str, str] | None = None, 
             ),
         ),
         ("cmd=/usr/bin/engine", PlayerSpec("engine", ("/usr/bin/engine",))),
+        ("cmd=/usr/bin/engine.onnx", PlayerSpec("engine.onnx", ("/usr/bin/engine.onnx",))),
         ("cmd=e byoyomi=500", PlayerSpec("e", ("e",), {}, MoveLimit(base_ms=0, byoyomi_ms=500))),
         ("cmd=e tc=9 byoyomi=500", PlayerSpec("e", ("e",), {}, MoveLimit(base_ms=9000, byoyomi_ms=500))),
     ],
@@ -85,8 +83,17 @@ def test_clocks() -> None:
             parse_clock(text)
 
 
-def test_our_engine_speaks_the_protocol_of_the_game() -> None:
-    assert parse_spec("uniform", "usi") == PlayerSpec("az-engine uniform", (*OURS[:-1], "usi", *UNIFORM))
+def test_limits_of_all_players() -> None:
+    common = MoveLimit(nodes=9)
+    assert parse_spec("default", "uci").with_limit(common, "uci").limit == common
+    assert parse_spec("default depth=2", "uci").with_limit(common, "uci").limit == MoveLimit(depth=2)
+    assert parse_spec("raw:default", "uci").with_limit(common, "uci").limit == MoveLimit(nodes=1)
+    assert parse_spec("cmd=gnugo", "gtp").with_limit(common, "gtp").limit == MoveLimit()
+    assert parse_spec("default", "gtp").with_limit(common, "gtp").limit == common
+    with pytest.raises(OptionError, match="has no limit"):
+        parse_spec("default", "gtp").with_limit(MoveLimit(), "gtp")
+    with pytest.raises(OptionError, match="GTP cannot tell visits"):
+        parse_spec("cmd=gnugo visits=5", "gtp")
 
 
 def test_limits_in_words() -> None:

@@ -12,9 +12,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from az_engine.engine.engine import Engine
 from az_engine.engine.errors import NetError
+from az_engine.engine.estimate import Outlook, estimate
 from az_engine.engine.evaluator import OnnxEvaluator, UniformEvaluator
 from az_engine.engine.games import get_game
-from az_engine.engine.info import BestMove, ThinkingInfo
+from az_engine.engine.info import BestMove, Estimate, ThinkingInfo
 from az_engine.engine.limits import Limits
 from az_engine.engine.netinfo import NetInfo
 from az_engine.engine.params import EngineOptions
@@ -90,16 +91,105 @@ def test_reports_carry_the_estimate_and_each_lines_lead(net: Path) -> None:
     engine.set_position("5/1X3/5/5/5 w - 0.5", [])
     reports: list[ThinkingInfo] = []
     answers: list[BestMove] = []
-    engine.go(Limits(nodes=60), reports.append, answers.append)
+    engine.go(Limits(nodes=200, report_ms=1), reports.append, answers.append)
     assert engine.wait(60)
     assert answers[0].error is None
     for report in reports:
         assert report.estimate is not None
         assert report.estimate.score == pytest.approx(-0.5)
         for line in report.lines:
+            if line.estimate is None:  # searched since the net was asked last
+                continue
             # white's stone makes it one each; after a pass black still has one more
-            assert line.score == pytest.approx(0.5 + (-1 if line.pv[0] == "pass" else 0))
+            assert line.estimate.score == pytest.approx(0.5 + (-1 if line.pv[0] == "pass" else 0))
+            assert line.estimate.ownership is not None
+            assert line.estimate.ownership[6] == -1, "black's stone, seen by white"
     assert reports
+    assert any(report.lines[0].estimate is not None for report in reports)
+    (best,) = (line for line in reports[-1].lines if line.pv[0] == answers[0].move)
+    assert answers[0].lines == (best,)
+
+
+def test_nobody_asks_unless_reports_come_at_an_interval(net: Path) -> None:
+    engine = engine_with(net, 5)
+    engine.set_position(None, [])
+    reports: list[ThinkingInfo] = []
+    engine.go(Limits(nodes=30), reports.append, lambda _: None)
+    assert engine.wait(60)
+    assert reports
+    assert all(report.estimate is None for report in reports)
+    assert all(line.estimate is None for report in reports for line in report.lines)
+
+
+class Counted(OnnxEvaluator):
+    """Notes how many positions it is asked about at a time."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, get_game("go5"), batch_size=3)
+        self.asked: list[int] = []
+
+    def estimate(self, planes: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+        self.asked.append(len(planes))
+        return super().estimate(planes)
+
+
+def test_the_net_is_asked_in_slices_and_about_nothing_twice(net: Path) -> None:
+    game, evaluator = get_game("go5"), Counted(net)
+    line = game.parse_position("5/1X3/5/5/5 w - 0.5")[0]
+    outlook = Outlook(game, evaluator, line)
+    outlook.ask(["C3", "D3"], lambda: True)
+    assert evaluator.asked == []
+    assert outlook.root() is None
+    outlook.ask(["C3", "D3"], lambda: bool(evaluator.asked))
+    assert evaluator.asked == [3]
+    assert outlook.after("C3") is None
+    partly = outlook.root()
+    outlook.ask(["C3", "D3", "A1", "pass"], lambda: len(evaluator.asked) == 2)
+    assert evaluator.asked == [3, 3]
+    assert outlook.after("pass") is None
+    outlook.ask(["C3", "D3", "A1", "pass"], lambda: False)
+    assert evaluator.asked == [3, 3, 1, 3, 2]
+    whole = outlook.root()
+    assert partly is not None
+    assert whole is not None
+    assert partly.ownership == pytest.approx(whole.ownership)
+    assert partly.score == whole.score == pytest.approx(-0.5)
+    outlook.ask(["pass", "A1"], lambda: False)
+    assert evaluator.asked == [3, 3, 1, 3, 2]
+    passed = outlook.after("pass")
+    assert passed is not None
+    assert passed.score == pytest.approx(-0.5)
+    assert estimate(game, evaluator, line) == whole
+
+
+def test_stop_waits_for_one_slice_at_most(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = engine_with(net, 5)
+    engine.configure(batch_size=1)
+    engine.set_position(None, [])
+    asked: list[int] = []
+    ask = OnnxEvaluator.estimate
+
+    def stopping(evaluator: OnnxEvaluator, planes: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
+        asked.append(len(planes))
+        if len(asked) == 3:
+            engine.stop()
+        return ask(evaluator, planes)
+
+    monkeypatch.setattr(OnnxEvaluator, "estimate", stopping)
+    reports: list[ThinkingInfo] = []
+    engine.go(Limits(infinite=True, report_ms=100_000), reports.append, lambda _: None)
+    assert engine.wait(60)
+    assert asked == [1, 1, 1]
+    assert all(report.estimate is not None for report in reports)
+
+
+def test_spread_of_independent_points() -> None:
+    assert Estimate(3.0).score_stdev is None
+    assert Estimate(None, (1.0, -1.0)).score_stdev == 0.0
+    assert Estimate(None, (0.0,) * 9).score_stdev == pytest.approx(3.0)
+    chance = 0.8  # one point that is ours, +1, four times in five, else theirs, -1
+    variance = chance * (1 - 0.6) ** 2 + (1 - chance) * (-1 - 0.6) ** 2
+    assert Estimate(None, (0.6,)).score_stdev == pytest.approx(variance**0.5)
 
 
 def test_boards_that_the_net_does_not_play(net: Path) -> None:

@@ -125,36 +125,6 @@ def test_same_tree_as_the_reference_on_made_up_games(params: SearchParams, batch
         assert_same_tree(search, reference)
 
 
-def test_random_symmetries_of_a_net_that_knows_none_change_nothing() -> None:
-    """A net that looks at each point alone says the same of every image of the board; one that does not is asked so."""
-    game = get_game("go5")
-
-    def pointwise(planes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        x = planes.reshape(len(planes), 17, 25).astype(np.float32)
-        asked.append(planes.reshape(len(planes), 17, 25).copy())
-        logits = np.concatenate([x[:, 0] - 2 * x[:, 3] + 0.1 * x[:, 4], np.full((len(x), 1), -3, np.float32)], axis=1)
-        return logits, np.tanh((x[:, 0] - x[:, 1]).sum(axis=1, keepdims=True) / 5)
-
-    line = game.parse_position("5/1X3/2O2/3X1/5 w")[0]
-    asked: list[np.ndarray] = []
-    plain, turned = (
-        search_of(game, line, pointwise, replace(PARAMS["agz"], symmetries=symmetries), 4, 200)
-        for symmetries in (False, True)
-    )
-    assert root_visits(plain) == root_visits(turned)
-    half = len(asked) // 2
-    straight, images = np.concatenate(asked[:half]), np.concatenate(asked[half:])
-    assert straight.shape == images.shape
-    assert (straight != images).any(axis=(1, 2)).mean() > 0.6
-    assert (np.sort(straight, axis=2) == np.sort(images, axis=2)).all()
-
-
-def test_the_papers_symmetries() -> None:
-    assert paper_params("agz").symmetries
-    assert not paper_params("az").symmetries
-    assert not SearchParams().symmetries
-
-
 def test_same_tree_with_game_history() -> None:
     """Repetitions and planes reach back before the root."""
     line = CHESS.initial()

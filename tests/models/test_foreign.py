@@ -28,7 +28,7 @@ from az_engine.models.foreign import convert_file
 from .lc0_files import net_file
 from .test_lc0 import convolution_net
 
-FOLDER = os.environ.get("AZ_ENGINE_FOREIGN_NETS", "")
+FOLDER = os.environ.get("AZ_ENGINE_FOREIGN", "")
 CHESS, SHOGI = get_game("chess"), get_game("shogi")
 
 
@@ -187,10 +187,10 @@ def test_a_dlshogi_file_as_weights_file(tmp_path: Path, monkeypatch: pytest.Monk
     assert (policy.shape, value.shape) == ((1, 2187), (1, 1))
 
 
-@pytest.mark.skipif(not FOLDER, reason="set AZ_ENGINE_FOREIGN_NETS to a folder with maia-1900.pb.gz")
+@pytest.mark.skipif(not FOLDER, reason="set AZ_ENGINE_FOREIGN to a folder whose nets/ holds maia-1900.pb.gz")
 def test_int8_keeps_the_judgement_of_a_real_net(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "int8.onnx"
-    assert main(["import", str(Path(FOLDER) / "maia-1900.pb.gz"), "--int8", "-o", str(out)]) == 0
+    assert main(["import", str(Path(FOLDER) / "nets" / "maia-1900.pb.gz"), "--int8", "-o", str(out)]) == 0
     shown = capsys.readouterr().out
     assert float(shown.partition("best move in ")[2].partition("%")[0]) > 90
     assert OnnxEvaluator(out, CHESS).info is not None

@@ -17,7 +17,7 @@ from az_engine.models import label
 from az_engine.models.labelled import chances_of_score, read_folder, read_shard, to_positions
 from az_engine.models.shards import Records, TargetOptions
 from az_engine.models.teacher import centipawns
-from az_engine.protocols.client import PvInfo
+from az_engine.protocols.driver import PvInfo
 
 from . import reference
 from .fake_engine import score

@@ -23,7 +23,7 @@ from . import slow_lc0
 from .lc0_files import BFLOAT16, FLOAT16, FLOAT32, LINEAR16, Random, net_file
 
 VECTORS = np.load(Path(__file__).parents[1] / "data" / "lc0_vectors.npz", allow_pickle=False)
-FOLDER = os.environ.get("AZ_ENGINE_FOREIGN_NETS", "")
+FOLDER = os.environ.get("AZ_ENGINE_FOREIGN", "")
 WIDTH, HEADS = 8, 2
 
 
@@ -256,7 +256,8 @@ def test_noise_never_crashes(tmp_path: Path) -> None:
 
 
 needs_nets = pytest.mark.skipif(
-    not FOLDER, reason="set AZ_ENGINE_FOREIGN_NETS to a folder with maia-1900.pb.gz and the random nets of the vectors"
+    not FOLDER,
+    reason="set AZ_ENGINE_FOREIGN to a folder whose nets/ holds maia-1900.pb.gz and the random nets of the vectors",
 )
 
 
@@ -274,7 +275,7 @@ def probabilities(logits: NDArray[np.float32]) -> NDArray[np.float64]:
 
 @needs_nets
 def test_maia_says_what_lc0_says() -> None:
-    policy, wdl = said(convert_file(Path(FOLDER) / "maia-1900.pb.gz"), vector_planes())
+    policy, wdl = said(convert_file(Path(FOLDER) / "nets" / "maia-1900.pb.gz"), vector_planes())
     counts = [len(words.split()) for words in VECTORS["legal"]]
     rows = np.repeat(np.arange(len(counts)), counts)
     assert np.abs(policy[rows, VECTORS["index"]] - VECTORS["logit"]).max() < 2e-3
@@ -286,7 +287,7 @@ def test_maia_says_what_lc0_says() -> None:
 def test_random_nets_say_what_lc0_says(name: str) -> None:
     rows = np.searchsorted(VECTORS["id"], VECTORS[f"{name}_id"])
     assert (VECTORS["id"][rows] == VECTORS[f"{name}_id"]).all()
-    policy, wdl = said(convert_file(Path(FOLDER) / f"random_{name}.pb.gz"), vector_planes()[rows])
+    policy, wdl = said(convert_file(Path(FOLDER) / "nets" / f"random_{name}.pb.gz"), vector_planes()[rows])
     win, draw, loss = probabilities(wdl).T
     assert np.abs(policy - VECTORS[f"{name}_policy"]).max() < 2e-3
     assert np.abs(win - loss - VECTORS[f"{name}_q"]).max() < 1e-4

@@ -80,7 +80,7 @@ def test_one_network_for_every_size_of_board(changes: dict[str, Any]) -> None:
     model = export.to_onnx(network, info)
     assert [o.name for o in model.graph.output] == list(network.config.outputs)
     rng = np.random.default_rng(3)
-    for lines in (2, 9, 13, 19):
+    for lines in (2, 3, 9, 13, 19, 25):
         planes = rng.integers(0, 2, (70, 17, lines, lines), dtype=np.uint8)
         assert export.parity(network, model, planes) < 2e-3
         with torch.no_grad():

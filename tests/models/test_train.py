@@ -18,7 +18,7 @@ from az_engine.engine.evaluator import OnnxEvaluator
 from az_engine.engine.netfile import read_outline
 from az_engine.engine.netinfo import NetInfo
 from az_engine.models import export, plot, quantise, train
-from az_engine.models.dataset import Batch
+from az_engine.models.dataset import Batch, Positions
 from az_engine.models.learner import Learner
 from az_engine.models.log import read_log
 from az_engine.models.network import ResidualBlock
@@ -227,6 +227,7 @@ def test_one_net_for_two_sizes_of_board(tmp_path: Path) -> None:
         agreement = quantise.compare(fp32, int8, heldout.batch(np.arange(len(heldout))))
         assert agreement.kl < 0.01
         assert agreement.value < 0.05
+        assert_same_ends(out, heldout)
     card = (out / "card.md").read_text()
     for text in (
         "held-out positions on 9x9 boards",
@@ -235,6 +236,20 @@ def test_one_net_for_two_sizes_of_board(tmp_path: Path) -> None:
         "mean error of the lead",
     ):
         assert text in card
+
+
+def assert_same_ends(run: Path, heldout: Positions) -> None:
+    """What the int8 file says of owners and lead is what the fp32 file says."""
+    planes = heldout.batch(np.arange(len(heldout))).planes
+    one, other = (
+        OnnxEvaluator(run / f"net_{kind}.onnx", heldout.game, batch_size=2).estimate(planes.reshape(len(planes), -1))
+        for kind in ("fp32", "int8")
+    )
+    for exact, rounded in zip(one, other, strict=True):
+        assert exact is not None
+        assert rounded is not None
+        assert exact.std() > 0
+        assert np.abs(exact - rounded).mean() < 0.1 * exact.std()
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,10 @@ def think(words: list[str]) -> None:
     hang_if("hang")
     while HOW == "spam":
         say("info depth 1 score cp 1 pv e2e4")
+    if HOW == "pour":
+        time.sleep(0.2)
+        while True:
+            say(*["no line of any protocol"] * 1000)
     if HOW == "deaf to stop":
         sys.stdin.readline()
         time.sleep(60)

@@ -14,9 +14,10 @@ import pytest
 
 from az_engine.engine.errors import EngineProcessError, OptionError
 from az_engine.engine.limits import Limits
-from az_engine.protocols import client as client_module
-from az_engine.protocols.client import LONG_MATE, PvInfo, UciClient, UsiClient, client_of, parse_info
-from az_engine.protocols.pipes import EngineDied, EngineMisbehaved, EngineStalled
+from az_engine.protocols import driver
+from az_engine.protocols.client import LONG_MATE, UciClient, UsiClient, client_of, parse_info, uci_client_of
+from az_engine.protocols.driver import PvInfo
+from az_engine.protocols.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
 
 BAD = str(Path(__file__).with_name("bad_engine.py"))
 QUICK = Limits(movetime=10)
@@ -25,13 +26,13 @@ START = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
 
 def bad(how: str, protocol: str = "uci", **settings: float) -> UciClient:
     """An engine that goes wrong that way."""
-    return client_of(protocol)([sys.executable, BAD, how, protocol], **settings)  # type: ignore[arg-type]
+    return uci_client_of(protocol)([sys.executable, BAD, how, protocol], **settings)  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_module, "GRACE_S", 0.7)
-    monkeypatch.setattr(client_module, "QUIT_S", 0.3)
+    monkeypatch.setattr(driver, "GRACE_S", 0.7)
+    monkeypatch.setattr(driver, "QUIT_S", 0.3)
 
 
 def gone(pid: int) -> bool:
@@ -103,7 +104,8 @@ def test_no_move_is_an_answer() -> None:
         ("mute", EngineStalled, "uciok"),
         ("never ready", EngineStalled, "readyok"),
         ("hang", EngineStalled, "bestmove"),
-        ("spam", EngineStalled, "bestmove"),
+        ("spam", EngineFlooded, "without end"),
+        ("pour", EngineFlooded, "without end"),
         ("illegal", EngineMisbehaved, "illegal move: bestmove e2e5"),
         ("nonsense", EngineMisbehaved, "illegal move: bestmove Nf3"),
         ("empty", EngineMisbehaved, "illegal move: bestmove"),
@@ -202,7 +204,7 @@ def test_the_form_of_shogi_moves(text: str, good: bool) -> None:
 
 
 def test_a_protocol_without_a_client() -> None:
-    with pytest.raises(OptionError, match="uci and usi, not over xboard"):
+    with pytest.raises(OptionError, match="uci, usi, gtp, not over xboard"):
         client_of("xboard")
 
 

@@ -17,7 +17,7 @@ from ...record import RecordFormat
 from ..base import Encoder, Game, line_of
 from ..outcome import DRAW, RUNNING
 from . import lc0, notation, rules
-from .leaves import leaves, look
+from .leaves import leaves, leaves_of_games, look
 from .moves import NUM_ACTIONS, actions, legal_actions
 from .planes import HISTORY, NUM_PLANES, encode, plane_scale
 from .state import STATE, State
@@ -40,6 +40,7 @@ class Chess(Game):
     plane_scale = plane_scale()
 
     leaves = staticmethod(leaves)
+    leaves_of_games_kernel = staticmethod(leaves_of_games)
     encode_kernel = staticmethod(encode)
     actions_kernel = staticmethod(actions)
     legal_actions_kernel = staticmethod(legal_actions)

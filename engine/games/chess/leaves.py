@@ -7,12 +7,11 @@ from numpy.typing import NDArray
 
 from ...jit import borrow, device, kernel
 from ..outcome import DRAW, LOSS, RUNNING
+from ..zobrist import chain
 from .moves import action_of
 from .planes import NUM_PLANES, encode_row
 from .rules import MAX_MOVES, count_earlier, generate, in_check, insufficient_material, make
 from .state import STATE, State
-
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @device
@@ -45,9 +44,8 @@ def _cache_key(states, newest, oldest, history):
     for t in range(history):
         if newest - t < oldest:
             break
-        key = (key ^ (key >> np.uint64(29))) * _MIX
-        key ^= states[newest - t].key + np.uint64(states[newest - t].repetitions)
-    return key * _MIX
+        key = chain(key, states[newest - t].key + np.uint64(states[newest - t].repetitions))
+    return chain(key, np.uint64(0))
 
 
 @kernel
@@ -74,6 +72,19 @@ def leaves(states, root, paths, lengths, count, history, planes, moves, actions,
             for k in range(n):
                 actions[b, k] = action_of(states[at], moves[b, k])
             encode_row(states, at, 0, history, planes, b)
+
+
+@kernel
+def leaves_of_games(
+    states, roots, slots, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys
+):
+    """One leaf each of several games: see Game.leaves_of_games."""
+    for b in range(count):
+        one, slot = slice(b, b + 1), slots[b]
+        leaves(
+            states[slot], np.int64(roots[slot]), paths[one], lengths[one], np.int64(1), history,
+            planes[one], moves[one], actions[one], counts[one], outcomes[one], keys[one],
+        )  # fmt: skip
 
 
 def look(state: State) -> tuple[NDArray[np.uint16], int]:

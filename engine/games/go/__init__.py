@@ -20,7 +20,7 @@ from ...record import RecordFormat
 from ..base import Encoder, Game, line_of
 from ..outcome import DRAW, LOSS, RUNNING, WIN
 from . import katago, notation, rules, symmetries
-from .leaves import leaves, look
+from .leaves import leaves, leaves_of_games, look
 from .planes import HISTORY, NUM_PLANES, actions, encode, legal_actions
 from .rulesets import rule_set
 from .state import BLACK, MAX_SIZE, MIN_SIZE, STATE, State
@@ -38,9 +38,11 @@ class Go(Game):
     planes_version = 1
     moves_version = 1
     noise_alpha = 0.03
+    az_schedule = "az-go"
     plane_scale = np.ones(NUM_PLANES, np.float32)
 
     leaves = staticmethod(leaves)
+    leaves_of_games_kernel = staticmethod(leaves_of_games)
     encode_kernel = staticmethod(encode)
     actions_kernel = staticmethod(actions)
     legal_actions_kernel = staticmethod(legal_actions)
@@ -52,6 +54,7 @@ class Go(Game):
         self.size = size
         self.planes = (NUM_PLANES, size, size)
         self.num_actions = self.max_moves = size * size + 1
+        self.longest_game = 2 * size * size
         self.typical_moves = max(0.3 * size * size, 1.0)  # 9x9: 24, 19x19: 108
         self.branching = max(4.0, 0.6 * size * size)
 
@@ -96,9 +99,11 @@ class Go(Game):
         return look(line_of(line))
 
     def outcome(self, line: State) -> int:
+        return self.adjudicate(line) if line[-1]["passes"] >= 2 else RUNNING
+
+    def adjudicate(self, line: State) -> int:
+        """By the score of the board as it is."""
         state = line[-1]
-        if state["passes"] < 2:
-            return RUNNING
         points = self.score(state)[0] * (1 if state["turn"] == BLACK else -1)
         return DRAW if points == 0 else WIN if points > 0 else LOSS
 

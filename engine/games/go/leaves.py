@@ -7,13 +7,12 @@ from numpy.typing import NDArray
 
 from ...jit import borrow, device, kernel
 from ..outcome import RUNNING
+from ..zobrist import chain
 from .board import BOARD, clear, copy, set_up
 from .planes import NUM_PLANES, encode_row
 from .rules import FILTER_WORDS, generate, judge, make, remember, situation
 from .rulesets import KO_MASK, SUICIDE
 from .state import STATE, TURN_KEY, State
-
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @device
@@ -25,9 +24,8 @@ def _cache_key(states, newest, history, forbidden):
     for t in range(history):
         if newest - t < 0:
             break
-        key = (key ^ (key >> np.uint64(29))) * _MIX
-        key ^= states[newest - t].key
-    return (key ^ (key >> np.uint64(29))) * _MIX
+        key = chain(key, states[newest - t].key)
+    return chain(key, np.uint64(0))
 
 
 @device
@@ -94,6 +92,19 @@ def leaves(states, root, paths, lengths, count, history, planes, moves, actions,
         if outcomes[row] == RUNNING:
             keys[row] = _cache_key(states, at, history, forbidden)
             encode_row(states, at, 0, history, planes, row)
+
+
+@kernel
+def leaves_of_games(
+    states, roots, slots, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys
+):
+    """One leaf each of several games: see Game.leaves_of_games."""
+    for b in range(count):
+        one, slot = slice(b, b + 1), slots[b]
+        leaves(
+            states[slot], np.int64(roots[slot]), paths[one], lengths[one], np.int64(1), history,
+            planes[one], moves[one], actions[one], counts[one], outcomes[one], keys[one],
+        )  # fmt: skip
 
 
 def look(line: State) -> NDArray[np.uint16]:

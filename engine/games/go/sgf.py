@@ -42,6 +42,7 @@ _CHARSET = re.compile(
 )
 _LETTERS = "bw"  # of BLACK and WHITE
 _REASONS: dict[str, Reason] = {"R": "resignation", "T": "time", "F": "forfeit"}
+_LETTER_OF = {reason: letter for letter, reason in _REASONS.items()} | {"illegal move": "F"}
 
 
 def read(stream: BinaryIO) -> Iterator[Record]:
@@ -224,7 +225,7 @@ def write(record: Record) -> str:
         if header in record.headers and name != "RU":
             root.set_raw(name, sgf_grammar.escape_text(record.headers[header].encode()))
     if record.result is not None:
-        letter = {"resignation": "R", "time": "T", "forfeit": "F"}.get(record.reason, "")
+        letter = _LETTER_OF.get(record.reason, record.headers.get("Margin", ""))
         root.set("RE", {1: f"B+{letter}", 0: "0", -1: f"W+{letter}"}[record.result])
     _write_start(root, start)
     _write_moves(game, root, record, int(start["turn"]))
@@ -245,9 +246,11 @@ def _write_start(root: Any, start: State) -> None:
 def _write_moves(game: Any, root: Any, record: Record, turn: int) -> None:
     size = root.get_size()
     comments = record.comments or [""] * (len(record.moves) + 1)
+    times = record.times or [None] * len(record.moves)
     if comments[0]:
         root.set("C", comments[0])
-    for word, comment in zip(record.moves, comments[1:], strict=True):
+    for word, said, seconds in zip(record.moves, comments[1:], times, strict=True):
+        comment = ", ".join(filter(None, ("" if seconds is None else f"{seconds:.3f} s", said)))
         if word != SKIP:
             node = game.extend_main_sequence()
             try:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..zobrist import random_keys
+
 BLACK, WHITE, EMPTY, EDGE = range(4)
 MIN_SIZE, MAX_SIZE = 2, 25
 MAX_POINTS = MAX_SIZE * MAX_SIZE
@@ -34,17 +36,7 @@ STATE = np.dtype(
 State = NDArray[np.void]  # State[N]: structured arrays of STATE
 
 
-def _random_keys(count: int) -> NDArray[np.uint64]:
-    """SplitMix64 from seed 0: the same keys on every machine, u64[count]."""
-    index = np.arange(1, count + 1, dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        z = index * np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return z ^ (z >> np.uint64(31))
-
-
-_KEYS = _random_keys(2 * MAX_POINTS + 1)
+_KEYS = random_keys(2 * MAX_POINTS + 1)
 STONE_KEYS = _KEYS[:-1]  # [colour * MAX_POINTS + point]
 TURN_KEY = _KEYS[-1]
 

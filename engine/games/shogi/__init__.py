@@ -16,7 +16,7 @@ from ...position_lines import position_lines
 from ...record import RecordFormat
 from ..base import Encoder, Game, MateSearch, line_of
 from . import dlshogi, notation, rules
-from .leaves import leaves, look
+from .leaves import leaves, leaves_of_games, look
 from .mate import ShogiMate
 from .moves import NUM_ACTIONS, actions, legal_actions
 from .planes import HISTORY, NUM_PLANES, encode, plane_scale
@@ -42,6 +42,7 @@ class Shogi(Game):
     plane_scale = plane_scale()
 
     leaves = staticmethod(leaves)
+    leaves_of_games_kernel = staticmethod(leaves_of_games)
     encode_kernel = staticmethod(encode)
     actions_kernel = staticmethod(actions)
     legal_actions_kernel = staticmethod(legal_actions)

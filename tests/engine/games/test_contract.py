@@ -153,9 +153,14 @@ def test_actions_are_distinct_and_planes_are_written_whole(game: Game) -> None:
 def test_leaves_agree_with_playing_move_by_move(game: Game) -> None:
     """The search's kernel says of a batch of paths what the slow way says of each."""
     rng = random.Random(5)
-    for line in list(random_games(game, 6, count=3, plies=60))[::7]:
+    lines = list(random_games(game, 6, count=3, plies=60))[::7]
+    compare_leaves(game, [(line, *random_paths(game, line, rng, 6)) for line in lines])
+
+
+def compare_leaves(game: Game, cases: list[tuple[State, list[list[int]], list[State]]]) -> None:
+    """``cases``: lines, paths from their ends, and the lines that these lead to."""
+    for line, paths, ends in cases:
         window = game.window(line)
-        paths, ends = random_paths(game, line, rng, 6)
         batch = len(paths)
         states = np.zeros(len(window) + 20, game.state_dtype)
         states[: len(window)] = window

@@ -1,0 +1,41 @@
+"""Games to look at: the newest of a self-play run, as people keep games in files (PGN, CSA, SGF)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..engine.files import write_atomically
+from ..engine.games.base import Game
+from ..engine.record import Reason, Record, format_games
+from .replay import GameRecord
+
+GAMES = 8  # in a file
+_REASONS: dict[str, Reason] = {"rules": "", "resigned": "resignation", "max moves": "maximum moves"}
+
+
+def record_for_people(game: Game, played: GameRecord) -> Record:
+    """A stored game with the search's value of each position, the mover's view, as a comment."""
+    start = game.initial()[0]
+    names = tuple(f"net {step}" for step in played.nets)  # a net that came in between belongs to neither
+    values = [f"{value:+.2f}" for value in played.values.tolist()]
+    return Record(
+        moves=game.format_moves(start, played.moves.tolist()),
+        root=game.format_position(start),
+        result=played.result,
+        reason=_REASONS[played.reason],
+        names=(names[0], names[0]) if names[0] == names[1] else (" to ".join(names), " to ".join(names)),
+        comments=("", *values),
+        headers={"Event": f"game {played.id} against itself"},
+    )
+
+
+def write_examples(game: Game, played: Sequence[GameRecord], folder: Path, step: int) -> Path | None:
+    """Write the newest games of ``played`` to a file of their own; None where a game has no form for people."""
+    if not game.record_formats or not played:
+        return None
+    form = game.record_formats[0]
+    path = folder / f"step_{step:08d}{form.suffixes[0]}"
+    text = format_games([record_for_people(game, record) for record in list(played)[-GAMES:]], form)
+    write_atomically(path, form.encode(text, path.name))
+    return path

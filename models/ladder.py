@@ -1,0 +1,224 @@
+"""Rating while training: each rated checkpoint plays fixed opponents and earlier checkpoints.
+
+Two players are made of each net: the raw network, which plays its most probable move, and the net with a search of a
+few visits. The fixed ones: a player of uniformly random moves, which is the anchor (0 Elo), and a search without a net.
+Opponents whose result is known beforehand are left out, so that the games go where they tell something.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import time
+import zlib
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from ..bench.rating import PairScore, Rating, rate
+from ..engine.contest import Player, play_pairs, random_openings
+from ..engine.errors import DataError
+from ..engine.evaluator import Evaluator, OnnxEvaluator, UniformEvaluator
+from ..engine.files import write_atomically
+from ..engine.games.base import Game
+from .log import read_log
+from .patience import Patience
+from .runconfig import RunConfig
+from .rundir import RunFolder
+
+RANDOM = "random"  # the anchor
+KNOWN = 0.97  # a share of the points that leaves nothing to learn from more games
+RESERVE = 0.25  # share of the rating's time that is kept for the last net
+_KEPT_NETS = 4  # loaded at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Colour-swapped pairs that are to be played."""
+
+    a: str
+    b: str
+    step: int  # of the net that is being rated
+
+
+def raw(step: int) -> str:
+    """Name of the raw network of a step."""
+    return f"net {step} raw"
+
+
+def searching(step: int, visits: int) -> str:
+    """Name of the net of a step with a search."""
+    return f"net {step} @{visits}"
+
+
+def plain(visits: int) -> str:
+    """Name of the search without a net."""
+    return f"search @{visits}"
+
+
+class Ladder:
+    """The matches of a run: what has been played, what is to be played, and the ratings."""
+
+    def __init__(self, folder: RunFolder, run: RunConfig, game: Game, patiently: Patience) -> None:
+        self.folder, self.run, self.game, self.patiently = folder, run, game, patiently
+        self.config = run.ladder
+        self.waiting: list[Match] = []
+        self.seconds = 0.0  # spent on it, over all starts
+        self._longest: dict[bool, float] = {}  # seconds of a match, by whether a net-less search takes part
+        self.rows = [r for r in read_log(folder.ladder) if "a" in r] if folder.ladder.exists() else []
+        self._evaluators: OrderedDict[str, Evaluator] = OrderedDict()
+
+    def forget_after(self, step: int) -> None:
+        """Drop what was played by nets of later steps: they will be made again."""
+        kept = [r for r in self.rows if int(r["step"]) <= step]
+        if len(kept) < len(self.rows):
+            self.rows = kept
+            text = "".join(json.dumps(r) + "\n" for r in kept)
+            self.patiently(lambda: write_atomically(self.folder.ladder, text.encode()), "the rating")
+
+    # ---- what to play
+
+    @property
+    def rated(self) -> list[int]:
+        """Steps of the nets that have played, oldest first."""
+        return sorted({int(r["step"]) for r in self.rows})
+
+    def enqueue(self, step: int, *, last: bool = False) -> bool:
+        """Plan the matches of a net; whether it will be rated: not while another one still is, but for the last."""
+        if self.config.share <= 0 or step in self.rated or any(m.step == step for m in self.waiting):
+            return False
+        if self.waiting and not last:
+            return False
+        visits = self.config.visits
+        here, here_raw = searching(step, visits), raw(step)
+        earlier = [s for s in self.rated if s < step and self.folder.net(s).exists()][::-1]
+        near = earlier[: self.config.earlier]
+        if last and earlier and earlier[-1] not in near:
+            near = [*near, earlier[-1]]
+        matches = [(here, searching(s, visits)) for s in near[:1]]
+        matches += [(here, plain(self.config.plain_visits)), (here_raw, RANDOM), (here, RANDOM), (here, here_raw)]
+        matches += [(here_raw, raw(s)) for s in near[:1]] + [(here, searching(s, visits)) for s in near[1:]]
+        if not self.rows:
+            matches.insert(0, (plain(self.config.plain_visits), RANDOM))
+        wanted = [Match(a, b, step) for a, b in matches if b.startswith("net") or not self._known(a, b)]
+        self.waiting = [*(wanted or [Match(*matches[0], step)]), *([] if last else self.waiting)]
+        return True
+
+    def _known(self, a: str, b: str) -> bool:
+        """Whether the fixed player ``b`` has already lost (almost) every game to an earlier net that plays as ``a``."""
+        way = a.rpartition(" ")[2]
+        before = next((s for s in reversed(self.scores()) if s.b == b and s.a.endswith(f" {way}")), None)
+        return before is not None and (before.wins + 0.5 * before.draws) / before.games >= KNOWN
+
+    # ---- playing
+
+    def play_waiting(self, compute_seconds: float, *, last: bool = False) -> int:
+        """Play waiting matches while they stay inside the share of ``compute_seconds``; returns how many were played.
+
+        compute_seconds: of the run so far, over all its processes and starts.
+        """
+        played = 0
+        while self.waiting:
+            match = self.waiting[0]
+            share = self.config.share * (1.0 if last else 1.0 - RESERVE)
+            slow = any(name.startswith("search") for name in (match.a, match.b))
+            if self.seconds + self._longest.get(slow, 0.0) > share * compute_seconds:
+                break
+            self.waiting.pop(0)
+            self.play(match)
+            played += 1
+        return played
+
+    def play(self, match: Match) -> PairScore:
+        """Play one match and store its score."""
+        begun = time.monotonic()
+        seed = hash_of(f"{self.run.seed} {match.a} {match.b} {len(self.rows)}")
+        openings = random_openings(self.game, self.config.pairs, self.config.opening_plies, seed)
+        games = play_pairs(
+            self.game,
+            self.player(match.a),
+            self.player(match.b),
+            openings,
+            seed=seed,
+            max_moves=self.run.selfplay.max_moves,
+        )
+        points = [g.result if i % 2 == 0 else -g.result for i, g in enumerate(games)]
+        score = PairScore(match.a, match.b, points.count(1), points.count(0), points.count(-1))
+        seconds = time.monotonic() - begun
+        slow = any(name.startswith("search") for name in (match.a, match.b))
+        self._longest[slow] = max(seconds, 0.5 * self._longest.get(slow, 0.0))
+        self.seconds += seconds
+        row = {
+            "step": match.step,
+            "a": score.a,
+            "b": score.b,
+            "wins": score.wins,
+            "draws": score.draws,
+            "losses": score.losses,
+            "seconds": round(seconds, 3),
+        }
+        self.rows.append(row)
+        self.patiently(lambda: self._append(json.dumps(row) + "\n"), "a result of the rating")
+        return score
+
+    def _append(self, text: str) -> None:
+        """Append to ``ladder.jsonl``, all of it or nothing."""
+        with self.folder.ladder.open("ab", buffering=0) as file:
+            size = file.tell()
+            try:
+                if file.write(text.encode()) < len(text):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except OSError:
+                file.truncate(size)
+                raise
+
+    def player(self, name: str) -> Player:
+        """The player of that name. Errors: DataError, NetError."""
+        search = self.run.selfplay.search
+        kind, _, rest = name.partition(" ")
+        if name == RANDOM:
+            return Player(name, self._evaluator("uniform"), 0, search)
+        if kind == "search":
+            return Player(name, self._evaluator("uniform"), int(rest[1:]), search)
+        step, _, how = rest.partition(" ")
+        visits = 0 if how == "raw" else int(how[1:])
+        return Player(name, self._evaluator(step), visits, search)
+
+    def _evaluator(self, net: str) -> Evaluator:
+        if net in self._evaluators:
+            self._evaluators.move_to_end(net)
+            return self._evaluators[net]
+        size = 2 * self.config.pairs
+        made: Evaluator
+        if net == "uniform":
+            made = UniformEvaluator(self.game, size)
+        else:
+            path = self.folder.net(int(net))
+            made = OnnxEvaluator(path, self.game, provider=self.run.machine.provider, batch_size=size)
+        self._evaluators[net] = made
+        while len(self._evaluators) > _KEPT_NETS:
+            self._evaluators.popitem(last=False)
+        return made
+
+    # ---- results
+
+    def scores(self) -> list[PairScore]:
+        """All that has been played."""
+        return scores_of(self.rows)
+
+    def ratings(self) -> dict[str, Rating]:
+        """Elo of every player above the random one; empty before the first games."""
+        try:
+            return rate(self.scores(), RANDOM)
+        except DataError:
+            return {}
+
+
+def scores_of(rows: list[dict[str, object]]) -> list[PairScore]:
+    """The rows of ``ladder.jsonl`` as scores."""
+    return [PairScore(str(r["a"]), str(r["b"]), *(int(str(r[k])) for k in ("wins", "draws", "losses"))) for r in rows]
+
+
+def hash_of(text: str) -> int:
+    """A seed that depends on the text alone."""
+    return zlib.crc32(text.encode())

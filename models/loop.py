@@ -1,0 +1,426 @@
+"""The training loop of a self-play run: new games in, steps of the learner, nets out, and again.
+
+Games come from worker processes by way of the run's folder, however many there are and whoever started them; or, with
+``machine.workers = 0``, from this process in turns with the learner: then everything depends on the seed alone, and a
+run that was killed goes on bit for bit as if it had not been.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import os
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..engine.errors import AzError, DataError, NetError
+from . import checkpoint
+from .checkpoint import Checkpoint
+from .dataset import Batch, Positions
+from .examples import write_examples
+from .ladder import Ladder, raw, searching
+from .learner import Learner
+from .log import Log
+from .patience import Patience
+from .promotion import Promotion
+from .replay import WORKER_SHIFT, GameRecord, ReplayFolder, title
+from .resign import ResignControl
+from .runconfig import RunConfig
+from .rundir import Beat, RunFolder
+from .status import Hooks, Status
+from .supervisor import Supervisor
+from .window import HELD_OUT_GAMES, Window, window_games
+from .worker import Worker
+
+BURST = 50  # training steps between looks at the games
+WAIT_SECONDS = 0.2  # when there is nothing to do
+RECENT = 500  # games that the figures of a run are taken from
+FEWEST_CANARIES = 64  # held-out positions; the window while there are fewer
+MEASURED = 2048  # held-out positions judged at each checkpoint
+
+
+class Loop:
+    """One start of a run. The caller holds the folder's RunLock."""
+
+    def __init__(self, folder: Path, run: RunConfig, hooks: Hooks) -> None:
+        self.folder, self.run, self.hooks = RunFolder(folder), run, hooks
+        self.game = run.get_game()
+        self.net = run.net_config(self.game)
+        self.learner = Learner(self.game, self.net, run.learner_config(), device=run.machine.device)
+        self.window = Window(self.game, 1, run.window.memory_mib)
+        self.window.symmetries, self.window.history = run.loop.symmetries, self.net.history
+        self.held_out = Window(self.game, HELD_OUT_GAMES)
+        self.held_out.history = self.net.history
+        self.replay = ReplayFolder(self.folder.games, title(self.game, str(run.seed)))
+        self.resign = ResignControl(run.resign)
+        self._patiently = Patience(
+            folder, hooks.on_event, stopping=self._stopping, waiting=lambda: self._say("disk full")
+        )
+        self.ladder = Ladder(self.folder, run, self.game, self._patiently)
+        self.promotion = Promotion(
+            self.folder, run, self.game, self.learner, hooks, self._patiently, say=self._say, log=self._log_row
+        )
+        self.recent: deque[GameRecord] = deque(maxlen=RECENT)
+        self.status = Status()
+        self.games = self.positions = 0  # taken in, over all starts; positions that may be trained on
+        self.own_games = 0  # of them, those played in the learner's process
+        self.worker: Worker | None = None
+        self.supervisor: Supervisor | None = None
+        self._begun = time.monotonic()
+        self._before = 0.0  # seconds of earlier starts
+        self._progress_before = 0.0
+        self._told_memory = False
+        self._losses: list[dict[str, float]] = []  # of the steps since the last log row
+        self._pool = concurrent.futures.ThreadPoolExecutor(1, "batches")
+
+    # ---- the whole run
+
+    def train(self) -> bool:
+        """Go on to the run's end; False when it was stopped, and saved. Errors: AzError."""
+        self.folder.paused = self.folder.finished = False
+        state = self._resume()
+        self._log = Log(self.folder.log, self.learner.step)
+        try:
+            if self.promotion.first(self.resign.threshold()):
+                self.ladder.enqueue(self.learner.step)
+            self._start_playing(state)
+            if self.promotion.undecided:
+                self._consider()
+            while not self._finished():
+                if self._stopping():
+                    self._save()
+                    return False
+                self._turn()
+            self._save()
+            try:
+                if not self.folder.net(self.learner.step).exists():
+                    self.promotion.export(self._canaries(), self.games)
+            except (NetError, DataError) as error:
+                self.hooks.on_event(f"the last weights are not fit to play: {error}")
+            self._rate(last=True)
+            self._patiently(lambda: setattr(self.folder, "finished", True), "that the run is over")
+            return True
+        finally:
+            if self.supervisor is not None:
+                self.supervisor.stop()
+            if self.worker is not None:
+                self.worker.writer.close()
+            self._pool.shutdown()
+            self._log.close()
+
+    def _turn(self) -> None:
+        """Learn when there are games enough, else get games. In this order: a resumed run does the same."""
+        if self._allowed() > self.learner.step:
+            self._learn()
+            if self.worker is None:
+                self._gather()
+        else:
+            self._gather()
+            if self.worker is None and self._allowed() <= self.learner.step:
+                self._rate()
+                time.sleep(WAIT_SECONDS)
+        if self.supervisor is not None:
+            self.supervisor.check()
+            self._pace()
+        self._show()
+
+    def _stopping(self) -> bool:
+        return self.hooks.stop()
+
+    def _finished(self) -> bool:
+        loop = self.run.loop
+        return self.learner.seconds >= loop.minutes * 60 if loop.minutes else self.learner.step >= loop.steps
+
+    # ---- games
+
+    def _gather(self) -> None:
+        """Take in new games: those that workers have written, or one batch of play in this process."""
+        if self.worker is not None:
+            self._say("playing")
+            self._take(self.worker.advance())
+            self.worker.tell("playing")
+        else:
+            for records in self.replay.read():
+                self._take(records)
+        self._tick()
+
+    def _take(self, records: list[GameRecord]) -> None:
+        if not records:
+            return
+        every = self.run.window.held_out_every
+        held = [r for r in records if every and r.id % every == every - 1]
+        training = [r for r in records if not (every and r.id % every == every - 1)]
+        self.games += len(records)
+        self.own_games += sum(r.id >> WORKER_SHIFT == 0 for r in records)
+        self.positions += sum(r.targets for r in training)
+        self.window.limit = window_games(self.run.window, self.games)
+        self.window.add(training)
+        if held:
+            self.held_out.add(held)
+        for record in records:
+            self.resign.add(record)
+            self.recent.append(record)
+        if self.window.memory_bound and not self._told_memory:
+            self._told_memory = True
+            self.hooks.on_event(
+                f"the window is bounded by window.memory_mib = {self.run.window.memory_mib}: "
+                f"{self.window.games:,} games instead of {self.window.limit:,}"
+            )
+
+    def _allowed(self) -> int:
+        """Training steps that the games so far allow."""
+        loop = self.run.loop
+        if self.positions < max(loop.first_positions, 1) or not len(self.window):
+            return 0
+        return int(loop.reuse * self.positions / self.learner.config.batch)
+
+    def _pace(self) -> None:
+        """Let the workers wait when the learner is too far behind them."""
+        least = self.run.loop.least_reuse
+        trained = self.learner.step * self.learner.config.batch
+        behind = bool(least) and self.positions > self.run.loop.first_positions + self.learner.config.batch * BURST
+        self.folder.paused = behind and trained < least * (self.positions - self.run.loop.first_positions)
+
+    # ---- learning
+
+    def _learn(self) -> None:
+        """Up to BURST steps, ending at a checkpoint when one is due."""
+        self._say("learning")
+        every = self.run.loop.checkpoint_steps
+        end = min(self._allowed(), self.learner.step + BURST, (self.learner.step // every + 1) * every)
+        if not self.run.loop.minutes:
+            end = min(end, self.run.loop.steps)
+        for batch in self._batches(self.learner.step, end):
+            begun = time.monotonic()
+            losses = self.learner.train_step(batch)
+            self._tick()
+            self._losses.append({**losses, "seconds": time.monotonic() - begun})
+            if self.learner.step % self.run.loop.log_steps == 0:
+                self._log_losses()
+            if self._stopping() or self._finished():
+                break
+        if self.learner.step % every == 0:
+            self._measure()
+            self._save()
+            self._consider()
+        self._rate()
+
+    def _log_losses(self) -> None:
+        """Log the means since the last time."""
+        rows, self._losses = self._losses, []
+        means = {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
+        speed = self.learner.config.batch / max(1e-9, means.pop("seconds"))
+        self.status.losses = means
+        self._log_row({**means, "trained_per_s": speed})
+        self._show()
+
+    def _batches(self, start: int, end: int) -> Iterator[Batch]:
+        """The batches of steps start .. end - 1; a thread makes each while the one before is trained on."""
+
+        def make(step: int) -> Batch:
+            return self.window.draw(self.learner.config.batch, self.run.seed, step)
+
+        coming = self._pool.submit(make, start)
+        for step in range(start, end):
+            batch = coming.result()
+            if step + 1 < end:
+                coming = self._pool.submit(make, step + 1)
+            yield batch
+
+    def _measure(self) -> None:
+        """Judge the averaged network on games that were never trained on."""
+        if len(self.held_out):
+            measured = self.learner.measure(self.held_out, MEASURED)
+            self.status.held_out = asdict(measured)
+            self._log_row({"heldout": asdict(measured)})
+        self._log_row({"selfplay": self._figures()})
+        self._patiently(
+            lambda: write_examples(self.game, self.recent, self.folder.examples, self.learner.step), "games to look at"
+        )
+
+    def _figures(self) -> dict[str, Any]:
+        """What the newest games say."""
+        games = list(self.recent)
+        results = [g.result for g in games]
+        given_up = [g for g in games if g.reason == "resigned"]
+        current = self.folder.current
+        threshold = current.resign if current else None
+        figures: dict[str, Any] = {
+            "games": self.games,
+            "positions": self.positions,
+            "window_games": self.window.games,
+            "length": float(np.mean([len(g.moves) for g in games])) if games else 0.0,
+            "first_wins": results.count(1) / max(1, len(results)),
+            "draws": results.count(0) / max(1, len(results)),
+            "resigned": len(given_up) / max(1, len(games)),
+            "capped": sum(g.reason == "max moves" for g in games) / max(1, len(games)),
+            "resign_threshold": threshold,
+            "resign_wrong": self.resign.false_positives(threshold),
+            "repeated_games": self.replay.repeated,
+            "damaged_records": self.replay.damaged,
+            "rating_seconds": self.ladder.seconds,
+        }
+        beats = self._beats()
+        seconds = sum(b.seconds for b in beats)
+        if seconds:
+            figures["simulations_per_worker_s"] = sum(b.simulations for b in beats) / seconds
+            figures["batch_fill"] = sum(b.evaluations for b in beats) / max(1, sum(b.rows for b in beats))
+        return figures
+
+    # ---- checkpoints and nets
+
+    def _save(self) -> None:
+        """Write a checkpoint, waiting for room on the disk."""
+        self._say("saving")
+        saved = self.learner.to_checkpoint()
+        tensors, state = dict(saved.tensors), dict(saved.state)
+        state["loop"] = {"own_games": self.own_games, "rating_seconds": self.ladder.seconds}
+        if self.worker is not None:
+            tensors["selfplay.state"] = torch.frombuffer(bytearray(self.worker.state()), dtype=torch.uint8)
+        full = Checkpoint(saved.step, tensors, state)
+        self._patiently(lambda: checkpoint.save(self.folder.checkpoints, full), f"step {saved.step:,}")
+
+    def _resume(self) -> Checkpoint | None:
+        """Take over the newest checkpoint and the games up to it. Errors: DataError."""
+        saved = checkpoint.load_newest(self.folder.checkpoints, self.hooks.on_event)
+        own_games = 0
+        if saved is not None:
+            tensors = {name: t for name, t in saved.tensors.items() if not name.startswith("selfplay.")}
+            self.learner.restore(Checkpoint(saved.step, tensors, saved.state))
+            loop = saved.state.get("loop", {})
+            self.ladder.seconds = float(loop.get("rating_seconds", 0.0))
+            own_games = int(loop.get("own_games", 0))
+            self.hooks.on_event(f"going on from step {saved.step:,}")
+        self.ladder.forget_after(self.learner.step)
+        self._before, self._progress_before = self.learner.seconds, self.learner.progress
+        for records in self.replay.read():
+            if self.run.machine.workers == 0:  # this process plays its games after the checkpoint again, and the same
+                own = [r for r in records if r.id >> WORKER_SHIFT == 0]
+                records = [*(r for r in records if r.id >> WORKER_SHIFT), *own[: own_games - self.own_games]]  # noqa: PLW2901
+            self._take(records)
+        if self.replay.damaged:
+            self.hooks.on_event(f"{self.replay.damaged} damaged places in the game records were skipped")
+        return saved
+
+    def _consider(self) -> None:
+        """Let the newest checkpoint generate games if it may."""
+        fit = self.promotion.consider(self.resign.threshold(), self._canaries(), self.games)
+        if not fit:
+            return
+        step = self.learner.step
+        if step // self.run.loop.checkpoint_steps % self.run.ladder.every == 0:
+            self.ladder.enqueue(step)
+        self.promotion.prune({*self.ladder.rated, *(match.step for match in self.ladder.waiting)})
+        if self.worker is not None:
+            self.worker.follow()
+
+    def _canaries(self) -> Positions | None:
+        """Positions that a net is judged on before it is published."""
+        canaries = self.held_out if len(self.held_out) >= FEWEST_CANARIES else self.window
+        return canaries if len(canaries) else None
+
+    # ---- playing and rating
+
+    def _start_playing(self, saved: Checkpoint | None) -> None:
+        if self.run.machine.workers:
+            self.supervisor = Supervisor(
+                self.folder,
+                self.run.machine.workers,
+                self.run.machine.hang_seconds,
+                self.hooks.on_event,
+                self.hooks.worker_command,
+            )
+            self.supervisor.start()
+            return
+        self.worker = Worker(self.folder, self.run, 0, self.hooks.on_event, first_id=0)
+        self.worker.stopping = self._stopping
+        state = None if saved is None else saved.tensors.get("selfplay.state")
+        if state is not None:
+            self.worker.restore(state.numpy().tobytes())
+
+    def _rate(self, *, last: bool = False) -> None:
+        """Play what the rating may cost by now."""
+        if self.run.ladder.share <= 0:
+            return
+        if last:
+            self.ladder.enqueue(self.folder.net_steps[-1], last=True)
+        processes = min(1 + self.run.machine.workers, os.cpu_count() or 1)
+        if self.ladder.waiting:
+            self._say("rating")
+        played = self.ladder.play_waiting(processes * self.learner.seconds, last=last)
+        if played:
+            self._tick()
+            ratings = self.ladder.ratings()
+            step = self.ladder.rated[-1]
+            names = [n for n in (searching(step, self.run.ladder.visits), raw(step)) if n in ratings]
+            self.status.elo = {n: (ratings[n].elo, ratings[n].low, ratings[n].high) for n in names}
+            self._log_row({"ratings": {n: [round(x, 1) for x in v] for n, v in self.status.elo.items()}})
+
+    # ---- telling
+
+    def _beats(self) -> list[Beat]:
+        if self.worker is not None:
+            self.worker.tell("playing", at_once=True)
+            return [self.worker.beat]
+        return self.supervisor.beats() if self.supervisor is not None else []
+
+    def _tick(self) -> None:
+        """Bring the clock and the progress up to date."""
+        learner, loop = self.learner, self.run.loop
+        learner.seconds = self._before + time.monotonic() - self._begun
+        if loop.minutes:
+            remaining = max(1e-9, loop.minutes * 60 - self._before)
+            done = (learner.seconds - self._before) / remaining
+            learner.progress = min(1.0, self._progress_before + (1 - self._progress_before) * done)
+        else:
+            learner.progress = learner.step / loop.steps
+
+    def _say(self, doing: str) -> None:
+        if doing != self.status.doing:
+            self.status.doing = doing
+            self._show()
+
+    def _show(self) -> None:
+        status, learner = self.status, self.learner
+        status.step, status.progress, status.seconds = learner.step, learner.progress, learner.seconds
+        status.games, status.positions = self.games, self.positions
+        status.window_games, status.window_positions = self.window.games, len(self.window)
+        status.reuse = learner.step * learner.config.batch / max(1, self.positions)
+        status.rating_share = self.ladder.seconds / max(1e-9, learner.seconds)
+        self.hooks.on_status(status)
+
+    def show_workers(self) -> None:
+        """Bring what is known of the workers into the status; costs a few small files."""
+        self.status.beats = [self.worker.beat] if self.worker is not None else self._beats()
+        current = self.folder.current
+        if current is not None:
+            self.status.net, self.status.resign = current.step, current.resign
+        if self.recent:
+            self.status.length = float(np.mean([len(r.moves) for r in self.recent]))
+
+    def _log_row(self, row: dict[str, Any]) -> None:
+        where = {
+            "step": self.learner.step,
+            "minutes": self.learner.seconds / 60,
+            "positions": self.learner.step * self.learner.config.batch,
+            "games": self.games,
+        }
+        full = {**where, **row}
+        with contextlib.suppress(_LogFull):
+            try:
+                self._log.write(full)
+            except DataError as error:
+                self.hooks.on_event(str(error))
+                raise _LogFull from error
+        self.hooks.on_row(full)
+
+
+class _LogFull(AzError):
+    """A row stays in memory until there is room."""

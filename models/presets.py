@@ -1,0 +1,156 @@
+"""The papers' settings by name, and smaller ones for machines that people have.
+
+``az`` (AlphaZero) and ``agz`` (AlphaGo Zero) hold every number that the papers give (AlphaZero 2018, Methods,
+'Training' and Table S3; AlphaGo Zero, Methods, 'Self-play training pipeline'). ``small`` and ``gpu`` are laid over one
+of them: ``az,small`` keeps AlphaZero's algorithm and makes everything as small as two cores need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..engine.errors import OptionError
+from ..engine.games.base import Game
+from .runconfig import Values, merged
+
+
+def az(game: Game) -> Values:
+    """AlphaZero: the latest net generates the games, no symmetries."""
+    return {
+        "net": {
+            "kind": "dual-res",
+            "blocks": 19,
+            "filters": 256,
+            "policy_head": policy_head(game),
+            "value_head": "value",
+        },
+        "learner": {
+            "batch": 4096,
+            "optimiser": "sgd",  # momentum 0.9, L2 1e-4
+            "schedule": game.az_schedule,
+            "warmup": 0,
+            "clip": 0.0,
+            "ema": 0.0,
+            "value_weight": 1.0,
+        },
+        "selfplay": {
+            "visits": 800,
+            "temperature": 1.0,
+            "temperature_moves": 30,
+            "noise_share": 0.25,
+            "play_on_share": 0.1,
+            "max_moves": game.longest_game,
+            "search": {"puct": "az", "c_puct": 1.25, "c_base": 19652.0, **PAPER_SEARCH},
+        },
+        "window": {"games": 1_000_000},
+        "loop": {"steps": 700_000, "checkpoint_steps": 1000, "symmetries": False},
+        "resign": {"enabled": True, "wrong": 0.05},
+        "gate": {"games": 0},
+        "ladder": {"visits": 800, "plain_visits": 8000},
+    }
+
+
+def agz(game: Game) -> Values:
+    """AlphaGo Zero: the best player generates the games, a checkpoint must beat it; symmetries everywhere."""
+    return merged(
+        az(game),
+        {
+            "net": {"policy_head": "flat"},
+            "learner": {"batch": 2048, "schedule": "agz"},
+            "selfplay": {"visits": 1600, "search": {"puct": "agz", "symmetries": True}},
+            "window": {"games": 500_000},
+            "loop": {"symmetries": True},
+            "gate": {"games": 400, "score": 0.55, "visits": 1600},
+        },
+    )
+
+
+def small(game: Game) -> Values:
+    """For two cores and an evening: small nets, few visits, AdamW, a window that forgets the first games."""
+    points = game.planes[1] * game.planes[2]
+    blocks, filters = (2, 32) if points <= 30 else (4, 64)
+    return {
+        "net": {"blocks": blocks, "filters": filters, "value_hidden": 64, "value_head": "wdl"},
+        "learner": {
+            "batch": 256,
+            "optimiser": "adamw",
+            "schedule": "cosine",
+            "rate": 2e-3,
+            "warmup": 50,
+            "clip": 5.0,
+            "ema": 0.99,
+            "precision": "fp32",
+        },
+        "selfplay": {
+            "visits": 64,
+            "games": 32,
+            "temperature_moves": max(4, min(30, points // 4)),
+            "noise_alpha": round(10 / game.branching, 2),  # as the papers' alphas, for small boards, too
+        },
+        "window": {"games": 50_000, "start": 1000, "memory_mib": 1024, "held_out_every": 50},
+        "loop": {"steps": 10_000, "checkpoint_steps": 200, "reuse": 4.0, "first_positions": 4000},
+        "gate": {"visits": 64},
+        "ladder": {"visits": 64, "plain_visits": 640, "pairs": 8},
+    }
+
+
+def gpu(game: Game) -> Values:
+    """For one GPU and a few days: a net of 10 blocks, many games side by side, bf16."""
+    return {
+        "net": {"blocks": 10, "filters": 128, "value_head": "wdl"},
+        "learner": {
+            "batch": 1024,
+            "optimiser": "adamw",
+            "schedule": "cosine",
+            "rate": 1e-3,
+            "warmup": 200,
+            "clip": 5.0,
+            "ema": 0.999,
+            "precision": "bf16",
+        },
+        "selfplay": {"visits": 200, "games": 512},
+        "window": {"games": 200_000, "start": 5000, "held_out_every": 50},
+        "loop": {"steps": 100_000, "checkpoint_steps": 500, "reuse": 4.0, "first_positions": 50_000},
+        "gate": {"visits": 200},
+        "ladder": {"visits": 200, "plain_visits": 2000, "pairs": 32},
+        "machine": {"device": "cuda", "workers": 2},
+    }
+
+
+PAPER_SEARCH = {"fpu": "zero", "solver": False, "smart_pruning": False}
+PRESETS: dict[str, Callable[[Game], Values]] = {"az": az, "agz": agz, "small": small, "gpu": gpu}
+
+
+def policy_head(game: Game) -> str:
+    """AlphaZero's convolution where the actions are planes of the board, else AlphaGo Zero's flat head."""
+    return "flat" if game.num_actions % (game.planes[1] * game.planes[2]) else "conv"
+
+
+def preset(names: str, game: Game) -> Values:
+    """The settings of presets "az,small", the later over the earlier. Errors: OptionError."""
+    chosen = names.split(",")
+    if not {"az", "agz"} & set(chosen):
+        chosen = ["az", *chosen]
+    values: Values = {}
+    for name in chosen:
+        if name not in PRESETS:
+            raise OptionError(f"there is no preset {name!r}; there are {', '.join(PRESETS)}, joined by commas")
+        values = merged(values, PRESETS[name](game))
+    return values
+
+
+def describe(values: dict[str, Any], indent: str = "") -> str:
+    """Settings as TOML text, sections after plain values."""
+    lines = [f"{k} = {_toml(v)}" for k, v in values.items() if not isinstance(v, dict) and v is not None]
+    for name, section in values.items():
+        if isinstance(section, dict):
+            full = f"{indent}{name}"
+            lines += ["", f"[{full}]", describe(section, full + ".")]
+    return "\n".join(lines)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)

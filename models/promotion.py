@@ -1,0 +1,162 @@
+"""Which net generates the games: checkpoints are exported, checked, judged by the gate if there is one, promoted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ..engine.contest import Player
+from ..engine.errors import DataError, NetError
+from ..engine.evaluator import OnnxEvaluator
+from ..engine.games.base import Game
+from . import gate
+from .dataset import Positions
+from .ladder import hash_of
+from .learner import Learner
+from .patience import Patience
+from .publish import publish
+from .runconfig import RunConfig
+from .rundir import Current, RunFolder
+from .status import Hooks
+
+REFUSALS = 3  # nets in a row that may not be published before the run gives up
+KEPT_NETS = 4  # newest nets that stay; rated ones stay, too
+
+
+class Promotion:
+    """The nets of one start of a run."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        run: RunConfig,
+        game: Game,
+        learner: Learner,
+        hooks: Hooks,
+        patiently: Patience,
+        *,
+        say: Callable[[str], None],
+        log: Callable[[dict[str, Any]], None],
+    ) -> None:
+        """``say``: what the run does now; ``log``: a row of metrics."""
+        self.folder, self.run, self.game, self.learner = folder, run, game, learner
+        self.hooks, self.patiently, self.say, self.log = hooks, patiently, say, log
+        self._refused = 0
+
+    def first(self, threshold: float | None) -> bool:
+        """Publish the net that begins, so that there is one to play with; whether that was needed.
+
+        Errors: NetError, DataError.
+        """
+        current = self.folder.current
+        if current is not None and self.folder.nets.joinpath(current.net).exists():
+            if current.considered > self.learner.step:  # of checkpoints that were lost
+                self._set(Current(current.net, current.step, self.learner.step, current.resign))
+            return False
+        self._publish(threshold, None, 0)
+        return True
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the run ended between writing a checkpoint and publishing it."""
+        step, current = self.learner.step, self.folder.current
+        return current is not None and step % self.run.loop.checkpoint_steps == 0 and step > current.considered
+
+    def consider(self, threshold: float | None, canaries: Positions | None, games: int) -> bool:
+        """Publish the newest checkpoint: at once, or through the gate. A net that fails the checks is not used.
+
+        threshold: of resignation from now on; canaries, games: see :meth:`export`. Returns whether the net was found
+        fit to play. Errors: DataError after several unfit ones in a row.
+        """
+        step, current = self.learner.step, self.folder.current
+        assert current is not None
+        try:
+            if self.run.gate.games:
+                self._through_the_gate(current, threshold, canaries, games)
+            else:
+                self._publish(threshold, canaries, games)
+        except (NetError, DataError) as error:
+            self._refused += 1
+            self._set(Current(current.net, current.step, step, threshold))
+            self.hooks.on_event(f"not published: {error}")
+            if self._refused >= REFUSALS:
+                raise DataError(
+                    f"{REFUSALS} nets in a row were unfit to play, the last one because: {error}; "
+                    "lower learner.rate and start a new run"
+                ) from error
+            return False
+        self._refused = 0
+        return True
+
+    def export(self, canaries: Positions | None, games: int) -> Path:
+        """The net of the weights as they are.
+
+        canaries: positions of the run, None before there are any; games: how many were played so far. Errors: NetError,
+        DataError when it is not fit to play.
+        """
+        self.say("publishing")
+        return self.patiently(
+            lambda: publish(
+                self.learner,
+                self.game,
+                canaries,
+                self.folder.net(self.learner.step),
+                trained_on=f"{games:,} games against itself",
+                int8=self.run.machine.int8,
+                say=self.hooks.on_event,
+            ),
+            f"the net of step {self.learner.step}",
+        )
+
+    def prune(self, rated: set[int]) -> None:
+        """Remove nets that neither play nor are ``rated`` nor are among the newest."""
+        current = self.folder.current
+        kept = {0, *self.folder.net_steps[-KEPT_NETS:], *rated}
+        if current is not None:
+            kept.add(current.step)
+        for step in self.folder.net_steps:
+            if step not in kept:
+                self.folder.net(step).unlink(missing_ok=True)
+
+    def _publish(self, threshold: float | None, canaries: Positions | None, games: int) -> None:
+        path, step = self.export(canaries, games), self.learner.step
+        self._set(Current(path.name, step, step, threshold))
+
+    def _set(self, current: Current) -> None:
+        self.patiently(lambda: setattr(self.folder, "current", current), "which net plays")
+
+    def _through_the_gate(
+        self, current: Current, threshold: float | None, canaries: Positions | None, games: int
+    ) -> None:
+        path, step = self.export(canaries, games), self.learner.step
+        self.say("gate")
+        config, search = self.run.gate, self.run.selfplay.search
+        candidate, best = (
+            Player(
+                name,
+                OnnxEvaluator(net, self.game, provider=self.run.machine.provider, batch_size=gate.CHUNK),
+                config.visits,
+                search,
+            )
+            for name, net in (("candidate", path), ("best", self.folder.nets / current.net))
+        )
+        verdict = gate.contest(
+            self.game,
+            candidate,
+            best,
+            config,
+            seed=hash_of(f"{self.run.seed} gate {step}"),
+            max_moves=self.run.selfplay.max_moves,
+            stopping=self.hooks.stop,
+        )
+        if verdict is None:
+            return  # stopped: the next start judges this checkpoint
+        self.log({"gate": {**asdict(verdict), "score": verdict.score, "best": current.step}})
+        self.hooks.on_event(
+            f"gate: step {step:,} against {current.step:,} +{verdict.wins} ={verdict.draws} -{verdict.losses}, "
+            + ("promoted" if verdict.promoted else "not promoted")
+        )
+        new = (path.name, step) if verdict.promoted else (current.net, current.step)
+        self._set(Current(*new, step, threshold))

@@ -1,0 +1,143 @@
+"""From the learner's weights to a net that plays: exported, and refused when anything about it is wrong.
+
+A net is published only when its weights are finite, the exported file says what the network says, it is not far worse
+than knowing nothing on positions of the run (the canaries), and the engine accepts it as it would a stranger's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import torch
+from numpy.typing import NDArray
+
+from ..engine.errors import DataError, NetError
+from ..engine.evaluator import OnnxEvaluator
+from ..engine.files import write_atomically
+from ..engine.games.base import Game
+from ..engine.games.outcome import RUNNING
+from ..engine.netinfo import NetInfo
+from . import export, quantise
+from .dataset import Batch, Positions
+from .learner import Learner, TorchBatch, policy_loss, value_loss
+
+CANARIES = 256  # positions
+CALIBRATION = 512  # positions that int8 is calibrated on
+WORSE = 1.0  # nats, or squared error, above knowing nothing that are too many
+INT8_KL = 0.05  # nats between the int8 and the fp32 policy that are too many
+LICENCE = "GPL-3.0-or-later"
+
+
+def random_planes(game: Game, count: int, seed: int) -> NDArray[np.uint8]:
+    """Planes u1[count, C, H, W] of positions of random games: what a run knows before its first game."""
+    rng = np.random.default_rng(seed)
+    planes = np.zeros((count, *game.planes), np.uint8)
+    line = game.initial()
+    for row in range(count):
+        moves = game.legal_moves(line)
+        if game.outcome(line) != RUNNING or not len(moves) or len(line) > 200:
+            line = game.initial()
+            moves = game.legal_moves(line)
+        last = len(line) - 1
+        game.encode(line, np.array([last]), np.zeros(1, np.int64), planes[row : row + 1])
+        line = game.play(line, int(rng.choice(moves)))
+    return planes
+
+
+def ignorance(batch: Batch, value_width: int) -> tuple[float, float]:
+    """(policy, value) loss of a net that finds every legal move and every outcome as likely."""
+    assert batch.legal is not None
+    policy = float(np.log((batch.legal >= 0).sum(axis=1)).mean())
+    z = batch.wdl[:, 0] - batch.wdl[:, 2]
+    return policy, math.log(3) if value_width == 3 else float((z * z).mean())
+
+
+@torch.no_grad()
+def judge(learner: Learner, batch: Batch) -> None:
+    """Compare the averaged network with knowing nothing. Errors: NetError when it is far worse."""
+    tensors = TorchBatch.of(batch, learner.device)
+    logits, output = learner.averaged(tensors.planes)
+    policy, value = float(policy_loss(logits, tensors)), float(value_loss(output, tensors.wdl))
+    policy_bound, value_bound = (x + WORSE for x in ignorance(batch, output.shape[1]))
+    if not (policy <= policy_bound and value <= value_bound):
+        raise NetError(
+            f"the net of step {learner.step} is worse than knowing nothing: policy loss {policy:.3g} "
+            f"(at most {policy_bound:.3g}), value loss {value:.3g} (at most {value_bound:.3g}); lower learner.rate"
+        )
+
+
+def publish(
+    learner: Learner,
+    game: Game,
+    canaries: Positions | None,
+    path: Path,
+    *,
+    trained_on: str,
+    int8: bool,
+    say: Callable[[str], None],
+) -> Path:
+    """Check and write the net of the averaged weights to ``path``. Returns ``path``.
+
+    ``canaries``: positions of the run; None before there are any. ``say`` hears why int8 was not to be had. Errors:
+    NetError or DataError when the net must not be used; nothing is written then.
+    """
+    bad = next((n for n, t in learner.averaged.state_dict().items() if not bool(torch.isfinite(t).all())), None)
+    if bad is not None:
+        raise DataError(f"the net of step {learner.step} is not finite ({bad}); lower learner.rate")
+    net = learner.net_config
+    info = NetInfo(
+        game=game.name,
+        planes=game.planes,
+        actions=game.num_actions,
+        planes_version=game.planes_version,
+        moves_version=game.moves_version,
+        value_head=net.value_head,
+        name=f"{game.name} {net.architecture} step {learner.step}",
+        architecture=net.architecture,
+        history=net.history,
+        boards=game.planes[1:2] if net.any_size else (),
+        step=learner.step,
+        trained_on=trained_on,
+        license=LICENCE,
+    )
+    planes = random_planes(game, 64, learner.config.seed)
+    batch = None
+    if canaries is not None and len(canaries):
+        batch = canaries.batch(spread(len(canaries), CANARIES))
+        judge(learner, batch)
+        planes = np.concatenate([planes, batch.planes])
+    model = export.to_onnx(learner.averaged, info)
+    export.parity(learner.averaged, model, planes)
+    if int8:
+        try:
+            model = smaller(model, canaries, batch)
+        except NetError as error:
+            say(f"step {learner.step}: playing in fp32, {error}")
+    draft = path.with_name(f".{path.name}")
+    write_atomically(draft, model.SerializeToString())
+    try:
+        OnnxEvaluator(draft, game, provider="cpu", batch_size=8)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+    return path
+
+
+def smaller(model: onnx.ModelProto, positions: Positions | None, batch: Batch | None) -> onnx.ModelProto:
+    """The int8 net. Errors: NetError when it cannot be made or says something else."""
+    if positions is None or batch is None or len(positions) < CALIBRATION:
+        raise NetError("there are too few positions yet to make it int8")
+    int8 = quantise.quantise(model, [positions.batch(spread(len(positions), CALIBRATION)).planes])
+    agreement = quantise.compare(model, int8, batch)
+    if not agreement.kl <= INT8_KL:
+        raise NetError(f"int8 is {agreement.kl:.3f} nats away from fp32")
+    return int8
+
+
+def spread(length: int, count: int) -> NDArray[np.int64]:
+    """``count`` indices (or all) spread evenly over 0 .. length - 1: i8[n]."""
+    return np.linspace(0, length - 1, min(length, count)).astype(np.int64)

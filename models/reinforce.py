@@ -1,0 +1,250 @@
+"""``az-engine train`` without --supervised: a whole self-play run, from its settings to its last net."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from ..engine.errors import OptionError
+from ..engine.files import write_atomically
+from ..engine.games import get_game
+from ..engine.games.base import Game
+from .files import RunLock
+from .log import read_config
+from .presets import preset
+from .runconfig import RunConfig, Values, assignment, merged, read_toml
+from .settings import LearnerConfig, NetConfig
+from .supervisor import worker_command
+
+if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does without
+    from .loop import Loop
+    from .status import Status
+
+FIXED = ("game", "seed", "net", "learner")  # what may not change while a run goes on
+# flags of az-engine train that set something of the run: name of the flag -> name of the setting
+FLAGS = {
+    **{f.name: f"net.{f.name}" for f in fields(NetConfig) if f.name not in ("planes", "actions")},
+    **{f.name: f"learner.{f.name}" for f in fields(LearnerConfig) if f.name != "seed"},
+    "steps": "loop.steps",
+    "minutes": "loop.minutes",
+    "symmetries": "loop.symmetries",
+    "device": "machine.device",
+    "threads": "machine.threads",
+    "workers": "machine.workers",
+    "seed": "seed",
+}
+OWN = ("game", "size", "out", "preset", "config", "set", "tensorboard", "given")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what only self-play runs have."""
+    group = parser.add_argument_group("self-play (without --supervised)")
+    add = group.add_argument
+    add(
+        "--preset",
+        default="",
+        help="az or agz (the papers), small or gpu laid over one of them, as in agz,small; empty = az,small on a CPU "
+        "and az,gpu with --device cuda",
+    )
+    add("--config", metavar="FILE", type=Path, help="TOML file with settings of any section, over the preset")
+    add(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="any setting, as in --set selfplay.visits=100; the run's config.json shows all of them; may be repeated",
+    )
+    add(
+        "--workers",
+        type=int,
+        default=cores(),
+        help="self-play processes; 0 = play in this process, in turns with learning (a repeatable run)",
+    )
+    add("--tensorboard", action="store_true", help="write TensorBoard event files into RUN/tensorboard, too")
+
+
+def remember_given(parser: argparse.ArgumentParser) -> None:
+    """Let the parser note in ``args.given`` which flags were given, so that only those override a preset."""
+
+    def noting(action: Any) -> type[argparse.Action]:
+        class Noting(action):  # type: ignore[misc]
+            def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+                super().__call__(parser, namespace, values, option_string)
+                namespace.given = {*(getattr(namespace, "given", None) or ()), self.dest}
+
+        return Noting
+
+    for name in (None, "store", "store_true", "append"):
+        parser.register("action", name, noting(parser._registry_get("action", name)))  # noqa: SLF001
+    parser.set_defaults(given=frozenset())
+
+
+def cores() -> int:
+    """Processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def overrides(args: argparse.Namespace) -> Values:
+    """What the file and the flags set. Errors: OptionError."""
+    values: Values = read_toml(args.config) if args.config else {}
+    for name in sorted(args.given):
+        if name in FLAGS:
+            values = merged(values, _nested(FLAGS[name], getattr(args, name)))
+        elif name == "paper":
+            values = merged(values, {"net": {"blocks": args.paper - 1, "filters": 256, "value_head": "value"}})
+        elif name not in OWN:
+            raise OptionError(f"--{name.replace('_', '-')} is for --supervised; leave it out for self-play")
+    for text in args.set:
+        values = merged(values, assignment(text))
+    return values
+
+
+def _nested(name: str, value: Any) -> Values:
+    for part in reversed(name.split(".")):
+        value = {part: value}
+    result: Values = value
+    return result
+
+
+def game_name(args: argparse.Namespace) -> str:
+    """The game with the board's size, a name for get_game. Errors: OptionError."""
+    if len(args.size) > 1:
+        raise OptionError("self-play is on boards of one size; give one --size")
+    return "".join(map(str, (args.game, *args.size)))
+
+
+def default_out(game: str) -> Path:
+    """The run's folder when none is given."""
+    return Path("runs") / game
+
+
+def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[str]]:
+    """The run's settings, and what has changed since its last start. Errors: OptionError, DataError."""
+    wanted = overrides(args)
+    path = folder / "config.json"
+    if not path.exists():
+        name = game_name(args)
+        names = args.preset or ("az,gpu" if args.device != "cpu" else "az,small")
+        values = merged(merged({"machine": {"workers": cores()}}, preset(names, get_game(name))), wanted)
+        return RunConfig.from_values({**values, "game": name, "preset": names}), []
+    earlier: Values = read_config(path).get("run", {})
+    if not earlier:
+        raise OptionError(f"{folder} holds a supervised run; give another --out")
+    for flag, there in (("preset", args.preset), ("game", game_name(args))):
+        if flag in args.given and earlier.get(flag) != there:
+            raise OptionError(f"{folder} was started with {flag} {earlier.get(flag)}, not {there}; give another --out")
+    now = RunConfig.from_values(merged(earlier, wanted)).to_json()
+    changed = sorted(_differences(earlier, now, ""))
+    for text in changed:
+        if text.split(".")[0].split(" ")[0] in FIXED:
+            raise OptionError(f"{text}: this cannot change while a run goes on; give another --out")
+    return RunConfig.from_values(now), changed
+
+
+def _differences(old: Values, new: Values, where: str) -> list[str]:
+    found = []
+    for name in {*old, *new}:
+        a, b = old.get(name), new.get(name)
+        if isinstance(a, dict) and isinstance(b, dict):
+            found += _differences(a, b, f"{where}{name}.")
+        elif a != b:
+            found.append(f"{where}{name} was {a}, is now {b}")
+    return found
+
+
+def described(run: RunConfig, game: Game, command: str) -> Values:
+    """What ``config.json`` holds."""
+    return {
+        "game": game.name,
+        "net": run.net_config(game).to_json(),
+        "run": run.to_json(),
+        "data": f"games of {run.game} against itself",
+        "command": command,
+    }
+
+
+def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]] = worker_command) -> int:
+    """Run the command. Errors: AzError."""
+    import torch
+
+    from .live import LiveView
+    from .loop import Loop
+    from .status import Hooks
+    from .tensorboard import EventWriter
+
+    folder: Path = args.out or default_out(game_name(args))
+    console = Console(stderr=True)
+    with RunLock(folder):
+        run, changed = settings(args, folder)
+        game = run.get_game()
+        run.net_config(game), run.learner_config()  # say what is wrong before anything is written
+        if run.machine.device != "cpu" and not torch.cuda.is_available():
+            raise OptionError(
+                f"--device {run.machine.device} needs a GPU and a torch built for it; leave --device out for the CPU"
+            )
+        torch.set_num_threads(run.machine.threads)
+        path = folder / "config.json"
+        first = str(read_config(path)["command"]) if path.exists() else shlex.join(["az-engine", *sys.argv[1:]])
+        write_atomically(path, json.dumps(described(run, game, first), indent=1).encode())
+        net = run.net_config(game)
+        heading = f"{run.game}, {net.architecture}, preset {run.preset}, in {folder}"
+        stopped: list[int] = []
+        events = EventWriter(folder / "tensorboard") if args.tensorboard else None
+        with LiveView(console, heading) as view:
+            for text in changed:
+                view.say(text)
+
+            def on_status(status: Status) -> None:
+                if view.due():
+                    loop.show_workers()
+                    view.show(status)
+
+            def on_row(row: dict[str, Any]) -> None:
+                nonlocal events
+                if events is not None:
+                    try:
+                        events.write_row(row)
+                    except OSError as error:
+                        view.say(f"{events.path} cannot be written ({error.strerror}): no more is written there")
+                        events = None
+
+            hooks = Hooks(on_status, view.say, on_row, lambda: bool(stopped), command)
+            loop = Loop(folder, run, hooks)
+            before = {s: signal.signal(s, lambda n, _: stopped.append(n)) for s in (signal.SIGINT, signal.SIGTERM)}
+            try:
+                finished = loop.train()
+            finally:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
+                if events is not None:
+                    events.close()
+        if not finished:
+            console.print(f"stopped and saved at step {loop.learner.step:,}; give the same command to go on")
+            return 130
+        finish(loop, console)
+    return 0
+
+
+def finish(loop: Loop, console: Console) -> None:
+    """Say where the last net is, and how strong it is."""
+    folder = loop.folder
+    console.print(
+        f"the last net: {folder.net(folder.net_steps[-1])} (WeightsFile of any engine command)", soft_wrap=True
+    )
+    if folder.net_steps[-1] not in loop.ladder.rated:
+        console.print(
+            f"it is not rated: its games would take more than ladder.share = {loop.run.ladder.share:.0%} of the run"
+        )
+    for name, (elo, low, high) in loop.status.elo.items():
+        console.print(f"{name}: {elo:+.0f} Elo above random moves, 95 % [{low:+.0f}, {high:+.0f}]")
+    console.print(f"az-engine plot {folder.folder} draws the curves")

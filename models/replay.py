@@ -1,0 +1,237 @@
+"""Self-play games on disk: one record a game, written when the game ends, exactly once, by its id.
+
+A worker appends to its own shards, ``games/<worker>-<number>.games`` (see :mod:`frames`); the first record of a shard
+says what it holds. A position takes 7 bytes and 4 for each move of its policy target. Ids are the worker's number
+times 2^32 plus the worker's own count, so that any number of workers on any number of machines never meet.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.errors import DataError
+from ..engine.games.base import Game
+from .frames import FrameReader, FrameWriter
+
+MAX_TARGET = 255  # moves of one policy target
+SHARD_BYTES = 64 << 20  # after which a worker begins a new shard
+WORKER_SHIFT = 32  # game id = worker << 32 | count
+REASONS = ("rules", "resigned", "max moves")
+_TITLE, _GAME = 0, 1  # first byte of a payload
+_HEADER = struct.Struct(
+    "<BBBBQIIIHHb"
+)  # kind, format, reason, flags, id, first and last net, simulations, n, targets, z
+_FORMAT = 1
+_PLAYED_ON = 1
+_SHARE, _VALUE = 65535.0, 32767.0  # what a probability of 1 and a value of 1 are stored as
+
+
+@dataclass(frozen=True, slots=True)
+class GameRecord:
+    """One finished game of n moves from the start position.
+
+    moves u2[n]; values f4[n], the root's value, and outlooks f4[n], the best that the mover may hope for (it resigns
+    when that is below the threshold), both in the mover's view; counts u2[n], how many entries of the flat arrays
+    ``target_moves`` u2 and ``target_shares`` f4 belong to each position (0: it is no target).
+    """
+
+    id: int
+    nets: tuple[int, int]  # training steps of the nets that played its first and its last move
+    moves: NDArray[np.uint16]
+    values: NDArray[np.float32]
+    outlooks: NDArray[np.float32]
+    counts: NDArray[np.uint16]
+    target_moves: NDArray[np.uint16]
+    target_shares: NDArray[np.float32]
+    result: int  # +1 the first player won, 0, -1
+    reason: str  # of REASONS
+    simulations: int = 0
+    played_on: bool = False  # nobody could resign: no threshold yet, or one of the games kept for measuring it
+
+    @property
+    def targets(self) -> int:
+        """Positions with a policy target."""
+        return int(np.count_nonzero(self.counts))
+
+    def to_bytes(self) -> bytes:
+        """As a payload. Errors: DataError for a game that cannot be stored."""
+        if len(self.moves) >= 1 << 16 or self.reason not in REASONS:
+            raise DataError(f"a game of {len(self.moves)} moves that ended by {self.reason!r} cannot be stored")
+        if self.counts.max(initial=0) > MAX_TARGET:
+            raise DataError(f"a policy target of more than {MAX_TARGET} moves cannot be stored")
+        header = _HEADER.pack(
+            _GAME, _FORMAT, REASONS.index(self.reason), _PLAYED_ON * self.played_on, self.id, *self.nets,
+            min(self.simulations, 2**32 - 1), len(self.moves), self.targets, self.result,
+        )  # fmt: skip
+        arrays = (
+            self.moves.astype("<u2"),
+            np.rint(np.clip(self.values, -1, 1) * _VALUE).astype("<i2"),
+            np.rint(np.clip(self.outlooks, -1, 1) * _VALUE).astype("<i2"),
+            self.counts.astype(np.uint8),
+            self.target_moves.astype("<u2"),
+            np.rint(self.target_shares * _SHARE).astype("<u2"),
+        )
+        return header + b"".join(a.tobytes() for a in arrays)
+
+    @classmethod
+    def from_bytes(cls, payload: bytes) -> GameRecord:
+        """The inverse of :meth:`to_bytes`. Errors: DataError when the payload is no game."""
+        try:
+            kind, version, reason, flags, number, first, last, simulations, n, _, result = _HEADER.unpack_from(payload)
+            if (kind, version) != (_GAME, _FORMAT) or reason >= len(REASONS):
+                raise ValueError(f"kind {kind}, format {version}")
+            at = _HEADER.size
+
+            def take(dtype: str, count: int) -> NDArray[Any]:
+                nonlocal at
+                values = np.frombuffer(payload, dtype, count, at)
+                at += values.nbytes
+                return values
+
+            moves, values, outlooks, counts = take("<u2", n), take("<i2", n), take("<i2", n), take("u1", n)
+            total = int(counts.sum())
+            target_moves, shares = take("<u2", total), take("<u2", total)
+            if at != len(payload):
+                raise ValueError(f"{len(payload) - at} bytes too many")
+        except (struct.error, ValueError) as error:
+            raise DataError(f"a record of a self-play game cannot be read ({error})") from error
+        return cls(
+            number, (first, last), moves.astype(np.uint16), (values / _VALUE).astype(np.float32),
+            (outlooks / _VALUE).astype(np.float32), counts.astype(np.uint16), target_moves.astype(np.uint16),
+            (shares / _SHARE).astype(np.float32), result, REASONS[reason], simulations, bool(flags & _PLAYED_ON),
+        )  # fmt: skip
+
+
+def title(game: Game, run: str) -> dict[str, Any]:
+    """What the first record of a shard says: which moves these are, and of which run."""
+    return {"game": game.name, "board": list(game.planes[1:]), "moves_version": game.moves_version, "run": run}
+
+
+def shard_path(folder: Path, worker: int, number: int) -> Path:
+    """The file of a worker's shard."""
+    return folder / f"{worker:04d}-{number:05d}.games"
+
+
+class GameWriter:
+    """Stores one worker's games. What a killed predecessor of the same number wrote is known and not written again."""
+
+    def __init__(
+        self, folder: Path, worker: int, shard_title: dict[str, Any], *, shard_bytes: int = SHARD_BYTES
+    ) -> None:
+        """Errors: DataError when another process is this worker."""
+        self.folder, self.worker = folder, worker
+        self._title = shard_title
+        self._shard_bytes = shard_bytes
+        self.ids: set[int] = set()
+        shards = sorted(folder.glob(f"{worker:04d}-?????.games"))
+        for path in shards[:-1]:
+            self.ids |= {r.id for r in GameReader(path, shard_title).read()}
+        self._number = int(shards[-1].stem[5:]) if shards else 0
+        self._open()
+        if shards:
+            self.ids |= {r.id for r in GameReader(shards[-1], shard_title).read()}
+
+    def _open(self) -> None:
+        self._file = FrameWriter(shard_path(self.folder, self.worker, self._number))
+        if self._file.records == 0:
+            self._file.append(bytes([_TITLE]) + json.dumps(self._title).encode())
+
+    @property
+    def next_id(self) -> int:
+        """An id above all that are stored."""
+        return max(self.ids, default=(self.worker << WORKER_SHIFT) - 1) + 1
+
+    def write(self, record: GameRecord) -> bool:
+        """Store a game unless it is stored already; whether it was new. Errors: DiskFull, DataError."""
+        if record.id in self.ids:
+            return False
+        if self._file.size > self._shard_bytes:
+            self._file.close()
+            self._number += 1
+            self._open()
+        self._file.append(record.to_bytes())
+        self.ids.add(record.id)
+        return True
+
+    def close(self) -> None:
+        """Sync and close."""
+        self._file.close()
+
+
+class GameReader:
+    """Reads one shard, also while it grows."""
+
+    def __init__(self, path: Path, expected: dict[str, Any]) -> None:
+        self._frames = FrameReader(path)
+        self._expected = expected
+        self.path = path
+
+    @property
+    def damaged(self) -> int:
+        """Stretches that were skipped."""
+        return self._frames.damaged
+
+    def read(self) -> list[GameRecord]:
+        """The games since the last call. Errors: DataError when the shard is of another game, board or run."""
+        records = []
+        for payload in self._frames.read():
+            if payload[:1] == bytes([_TITLE]):
+                found = json.loads(payload[1:])
+                different = sorted(k for k in self._expected if found.get(k) != self._expected[k])
+                if different:
+                    field = different[0]
+                    raise DataError(
+                        f"{self.path} holds games of another {field} ({found.get(field)}, "
+                        f"here {self._expected[field]}); remove it from this run's folder"
+                    )
+            else:
+                records.append(GameRecord.from_bytes(payload))
+        return records
+
+
+class ReplayFolder:
+    """All shards of a run, each game handed out once however often it is stored."""
+
+    def __init__(self, folder: Path, shard_title: dict[str, Any]) -> None:
+        self.folder = folder
+        self._title = shard_title
+        self._readers: dict[Path, GameReader] = {}
+        self._seen: set[int] = set()
+        self.repeated = 0  # games found a second time
+
+    @property
+    def damaged(self) -> int:
+        """Damaged stretches skipped in all shards."""
+        return sum(r.damaged for r in self._readers.values())
+
+    def __len__(self) -> int:
+        """Games handed out so far."""
+        return len(self._seen)
+
+    def read(self) -> Iterator[list[GameRecord]]:
+        """The games that are new since the last call, in parts: no more at a time than a shard of each worker holds.
+
+        Older shards come first, and in a part the games of older nets. Errors: DataError.
+        """
+        paths = sorted(self.folder.glob("????-?????.games"), key=lambda path: (path.stem[5:], path.stem))
+        for _, together in groupby(paths, key=lambda path: path.stem[5:]):
+            records = []
+            for path in together:
+                reader = self._readers.setdefault(path, GameReader(path, self._title))
+                for record in reader.read():
+                    if record.id in self._seen:
+                        self.repeated += 1
+                    else:
+                        self._seen.add(record.id)
+                        records.append(record)
+            if records:
+                yield sorted(records, key=lambda r: r.nets[1])

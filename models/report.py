@@ -1,0 +1,40 @@
+"""``az-engine report WHAT``: the papers' figures, of your own nets."""
+
+from __future__ import annotations
+
+import argparse
+
+from . import report_architectures, report_scaling, report_search
+
+HELP = """\
+Redo figures of the papers with your own nets: as SVG, PNG or one HTML page, and as JSON.
+
+examples:
+  az-engine report search --fen "r1bq1rk1/pp2bppp/2n1pn2/3p4/2PP4/2NB1N2/PP3PPP/R1BQ1RK1 w - - 0 9" --out search.html
+  az-engine report scaling --visits 25 --doublings 5 --games 40 --out runs/scaling
+  az-engine report architectures --supervised data --minutes 10 --out runs/architectures"""
+
+_REPORTS = {
+    "search": ("what a search looks at as it grows (Science, Figure 4)", report_search),
+    "scaling": ("Elo as thinking time doubles (Science, Figure 2)", report_scaling),
+    "architectures": ("the four kinds of network beside each other (Nature, Figure 4)", report_architectures),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """One subcommand for each report."""
+    reports = parser.add_subparsers(dest="report", required=True, metavar="WHAT")
+    for name, (line, module) in _REPORTS.items():
+        report = reports.add_parser(
+            name,
+            help=line,
+            description=module.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(report)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Make the report; its exit status."""
+    status: int = _REPORTS[args.report][1].main(args)
+    return status

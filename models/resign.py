@@ -1,0 +1,61 @@
+"""The resignation threshold: as high as the games played to their end allow.
+
+AlphaGo Zero disables resignation in 10 % of the games and keeps the share of false positives, games that would have
+been given up and were not lost, below 5 % (Methods, 'Self-play').
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from .replay import GameRecord
+from .runconfig import ResignConfig
+
+_GRID = np.round(np.arange(-0.99, 0.0, 0.01), 2)  # thresholds that come into question
+
+
+class ResignControl:
+    """Watches the games that were played to their end and chooses the threshold from them."""
+
+    def __init__(self, config: ResignConfig) -> None:
+        self.config = config
+        self._games: deque[tuple[np.ndarray[tuple[int], np.dtype[np.float32]], int]] = deque(maxlen=config.games)
+        self.resigned: deque[bool] = deque(maxlen=config.games)
+
+    def add(self, record: GameRecord) -> None:
+        """Take in a finished game."""
+        self.resigned.append(record.reason == "resigned")
+        if record.played_on and len(record.outlooks):
+            self._games.append((record.outlooks, record.result))
+
+    def counts(self, threshold: float) -> tuple[int, int]:
+        """(games that would have been given up at ``threshold``, those of them that were not lost)."""
+        given_up = wrong = 0
+        for outlooks, result in self._games:
+            below = np.flatnonzero(outlooks < threshold)
+            if len(below):
+                given_up += 1
+                wrong += (result if below[0] % 2 == 0 else -result) != -1
+        return given_up, wrong
+
+    def false_positives(self, threshold: float | None) -> float | None:
+        """Share of wrong resignations at ``threshold``; None when there would be none at all."""
+        if threshold is None:
+            return None
+        given_up, wrong = self.counts(threshold)
+        return wrong / given_up if given_up else None
+
+    def threshold(self) -> float | None:
+        """The highest threshold whose share of wrong resignations is low enough; None when nobody should resign."""
+        config = self.config
+        if not config.enabled or len(self._games) < config.least:
+            return None
+        for value in _GRID[::-1].tolist():
+            if not config.lowest <= value <= config.highest:
+                continue
+            given_up, wrong = self.counts(value)
+            if given_up and wrong <= config.wrong * given_up:
+                return float(value)
+        return None

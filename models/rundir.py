@@ -1,0 +1,174 @@
+"""The folder of a self-play run: what lies where, and which net plays.
+
+config.json              the run's settings
+lock                     held by the one learner
+checkpoints/             tensors, optimiser, random state (see checkpoint)
+nets/net_00001000.onnx   published nets; current.json says which one generates the games
+games/0001-00000.games   the games of worker 1 (see replay)
+examples/                some of the newest games at each checkpoint, for people
+workers/0001.json        what worker 1 is doing; 0001.lock is held by it, 0001.log is what it said
+log.jsonl, ladder.jsonl  metrics; games of the rating
+pause                    while it is young: workers wait for the learner
+finished                 the run is over: workers end
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from ..engine.errors import DataError
+from ..engine.files import write_atomically
+
+PAUSE_SECONDS = 60.0  # a pause that nobody renews is over
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """The net that generates games."""
+
+    net: str  # its file's name in nets/
+    step: int  # its training step
+    considered: int  # step of the newest checkpoint that was published or judged by the gate
+    resign: float | None = None  # the mover resigns when its outlook is below; None = never
+
+
+class RunFolder:
+    """Paths and small files of a run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.games = folder / "games"
+        self.nets = folder / "nets"
+        self.workers = folder / "workers"
+        self.checkpoints = folder / "checkpoints"
+        self.examples = folder / "examples"
+        self.log = folder / "log.jsonl"
+        self.ladder = folder / "ladder.jsonl"
+        self._current = self.nets / "current.json"
+        self._pause = folder / "pause"
+        self._finished = folder / "finished"
+
+    def net(self, step: int) -> Path:
+        """The file of a published net."""
+        return self.nets / f"net_{step:08d}.onnx"
+
+    @property
+    def net_steps(self) -> list[int]:
+        """Training steps of the nets that are there, oldest first."""
+        return sorted(int(p.stem[4:]) for p in self.nets.glob("net_????????.onnx"))
+
+    @property
+    def current(self) -> Current | None:
+        """Which net plays; None before the first. Errors: DataError."""
+        try:
+            return Current(**json.loads(self._current.read_text()))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, TypeError) as error:
+            raise DataError(f"{self._current} cannot be read ({error}); remove it and start the run again") from error
+
+    @current.setter
+    def current(self, current: Current) -> None:
+        write_atomically(self._current, json.dumps(asdict(current)).encode())
+
+    def current_stamp(self) -> tuple[int, int]:
+        """Changes whenever :attr:`current` is set; (0, 0) before."""
+        try:
+            status = self._current.stat()
+        except FileNotFoundError:
+            return 0, 0
+        return status.st_mtime_ns, status.st_ino
+
+    @property
+    def paused(self) -> bool:
+        """Whether the learner, which is behind, asks the workers to wait."""
+        try:
+            return time.time() - self._pause.stat().st_mtime < PAUSE_SECONDS
+        except FileNotFoundError:
+            return False
+
+    @paused.setter
+    def paused(self, wanted: bool) -> None:
+        if wanted:
+            self._pause.touch()
+        else:
+            self._pause.unlink(missing_ok=True)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run has come to its end."""
+        return self._finished.exists()
+
+    @finished.setter
+    def finished(self, over: bool) -> None:
+        if over:
+            self._finished.touch()
+        else:
+            self._finished.unlink(missing_ok=True)
+
+
+@dataclass(slots=True)
+class Beat:
+    """What a worker says of itself every few seconds; counts are since its start."""
+
+    worker: int
+    pid: int
+    host: str
+    count: int = 0  # of these messages: one that stays the same for long is a worker that hangs
+    state: str = "starting"  # or "playing", "waiting", "disk full", "ended"
+    games: int = 0
+    positions: int = 0
+    simulations: int = 0
+    evaluations: int = 0
+    batches: int = 0
+    rows: int = 0  # evaluated positions that the batches had room for
+    seconds: float = 0.0  # of playing
+    net: int = -1  # training step of the net that it plays with
+
+    def write(self, path: Path) -> None:
+        """Store it; it need not survive a power loss."""
+        draft = path.with_suffix(".new")
+        draft.write_text(json.dumps(asdict(self)))
+        draft.replace(path)
+
+    @classmethod
+    def read(cls, path: Path) -> Beat | None:
+        """A worker's newest message; None when there is none that can be read."""
+        try:
+            values: dict[str, Any] = json.loads(path.read_text())
+            return cls(**values)
+        except (OSError, ValueError, TypeError):
+            return None
+
+
+class WorkerSlot:
+    """One of the run's worker numbers, held by an flock, so that it is free again however the process ends."""
+
+    def __init__(self, folder: RunFolder, number: int | None = None) -> None:
+        """Take ``number``, or the lowest free one from 1 on. Errors: DataError when it is taken."""
+        folder.workers.mkdir(parents=True, exist_ok=True)
+        numbers = range(1, 10_000) if number is None else (number,)
+        for candidate in numbers:
+            file = os.open(folder.workers / f"{candidate:04d}.lock", os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(file)
+                continue
+            self.number, self._file = candidate, file
+            return
+        raise DataError(
+            f"worker {number} of {folder.folder} is running already; leave the number out to get a free one"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._file)

@@ -1,0 +1,165 @@
+"""Keeps the run's own self-play processes going: starts them, restarts the dead, kills those that hang."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..engine.errors import DataError
+from .patience import RETRY_SECONDS
+from .rundir import Beat, RunFolder
+
+CHECK_SECONDS = 1.0
+STOP_SECONDS = 20.0  # given to workers to end by themselves
+QUICK_SECONDS = 60.0  # a worker that lives shorter has failed
+MAX_FAILURES = 5  # in a row
+
+
+@dataclass(slots=True)
+class _Child:
+    number: int
+    process: subprocess.Popen[bytes] | None = None
+    started: float = 0.0
+    beat: tuple[int, int] = (-1, 0)  # count of its newest message, and when the file was touched
+    seen: float = 0.0  # when that came
+    failures: int = 0
+    wait_until: float = 0.0
+    pids: list[int] = field(default_factory=list)
+
+
+def worker_command(folder: Path, number: int) -> list[str]:
+    """The command that starts a worker of this process."""
+    return [
+        *(sys.executable, "-P", "-m", "az_engine", "selfplay", str(folder)),
+        *("--number", str(number), "--parent", str(os.getpid())),
+    ]
+
+
+class Supervisor:
+    """Runs ``count`` workers, numbered from 1, and looks after them in a thread of its own."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        count: int,
+        hang_seconds: float,
+        say: Callable[[str], None],
+        command: Callable[[Path, int], Sequence[str]] = worker_command,
+    ) -> None:
+        self.folder, self.hang_seconds, self.say, self.command = folder, hang_seconds, say, command
+        self.restarts = 0
+        self.failed = ""  # why the workers cannot go on
+        self._children = [_Child(number) for number in range(1, count + 1)]
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
+
+    def start(self) -> None:
+        """Start the workers."""
+        self.folder.workers.mkdir(parents=True, exist_ok=True)
+        for child in self._children:
+            self._start(child)
+        self._thread.start()
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the workers that run."""
+        return [c.process.pid for c in self._children if c.process is not None and c.process.poll() is None]
+
+    def beats(self) -> list[Beat]:
+        """The newest message of every worker of the run, also of those that were started elsewhere."""
+        found = (Beat.read(path) for path in sorted(self.folder.workers.glob("????.json")))
+        return [beat for beat in found if beat is not None]
+
+    def check(self) -> None:
+        """Raises DataError when the workers die again and again."""
+        if self.failed:
+            raise DataError(self.failed)
+
+    def stop(self) -> None:
+        """End all workers; those that do not end by themselves are killed."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        running = [c.process for c in self._children if c.process is not None and c.process.poll() is None]
+        for process in running:
+            process.terminate()
+        deadline = time.monotonic() + STOP_SECONDS
+        for process in running:
+            try:
+                process.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+    def _log(self, child: _Child) -> Path:
+        return self.folder.workers / f"{child.number:04d}.log"
+
+    def _start(self, child: _Child) -> None:
+        source = str(Path(__file__).parents[2])  # of this package, however found
+        search_path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")]))
+        with self._log(child).open("ab") as log:
+            child.process = subprocess.Popen(
+                self.command(self.folder.folder, child.number),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "PYTHONPATH": search_path, "OMP_NUM_THREADS": "1"},
+                start_new_session=True,  # Ctrl-C reaches the learner, which then ends its workers
+            )
+        child.started = child.seen = time.monotonic()
+        child.beat = (-1, 0)
+        child.pids.append(child.process.pid)
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(CHECK_SECONDS):
+            for child in self._children:
+                self._look_after(child)
+
+    def _look_after(self, child: _Child) -> None:
+        now = time.monotonic()
+        if child.process is None:
+            if now >= child.wait_until and not self._stopping.is_set():
+                try:
+                    self._start(child)
+                except OSError as error:
+                    child.wait_until = now + RETRY_SECONDS
+                    self.say(f"worker {child.number} cannot be started ({error.strerror})")
+            return
+        status = child.process.poll()
+        if status is not None:
+            self._ended(child, status, now)
+            return
+        path = self.folder.workers / f"{child.number:04d}.json"
+        beat = Beat.read(path)
+        if beat is not None and (seen := (beat.count, path.stat().st_mtime_ns)) != child.beat:
+            child.beat = seen
+            if beat.pid == child.process.pid:
+                child.seen = now
+        if now - child.seen > self.hang_seconds:
+            self.say(f"worker {child.number} has shown no progress for {now - child.seen:.0f} s: killed, started again")
+            child.process.send_signal(signal.SIGKILL)  # works on a stopped process, too
+            child.process.wait()
+            child.process, child.wait_until = None, now
+            self.restarts += 1
+
+    def _ended(self, child: _Child, status: int, now: float) -> None:
+        if self.folder.finished:
+            return
+        quick = now - child.started < QUICK_SECONDS and status > 0
+        child.failures = child.failures + 1 if quick else 0
+        last = self._log(child).read_text(errors="replace").strip().splitlines()[-1:]
+        why = f"signal {-status}" if status < 0 else f"status {status}: {last[0] if last else 'it said nothing'}"
+        if child.failures >= MAX_FAILURES:
+            self.failed = f"worker {child.number} fails again and again ({why}); see {self._log(child)}"
+            self._stopping.set()
+            return
+        self.say(f"worker {child.number} ended ({why}): started again")
+        child.process, child.wait_until = None, now + min(30.0, 2.0**child.failures - 1)
+        self.restarts += 1

@@ -1,0 +1,150 @@
+"""The window of self-play games that the learner samples from: the newest games, as flat arrays of states.
+
+Old games fall out at one end as new ones come in at the other. Memory is bounded in games and in bytes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..engine.errors import DataError
+from ..engine.games.base import Game
+from .dataset import Batch, Positions, one_hot_result
+from .replay import GameRecord
+
+HELD_OUT_GAMES = 200  # of which the learner's judgement is taken
+
+
+@dataclass(frozen=True, slots=True)
+class WindowConfig:
+    """How many of the newest games are sampled from."""
+
+    games: int = 1_000_000  # AlphaZero; AlphaGo Zero 500,000
+    start: int = 0  # > 0: the window grows from so many games, see :func:`window_games`
+    growth: float = 0.75  # exponent of the growth
+    memory_mib: int = 4096  # fewer games when they would take more; the run says so
+    held_out_every: int = 0  # every so many-th game is measured on and never trained on; 0 = none, as in the papers
+
+
+def window_games(config: WindowConfig, total: int) -> int:
+    """Games in the window when ``total`` have been played.
+
+    With ``start`` c and ``growth`` a: c (1 + 0.4 ((total / c)^a - 1) / a), KataGo's sublinear growth (Wu 2019,
+    'Accelerating Self-Play Learning in Go', Appendix C), so that the games of the first nets are soon forgotten.
+    """
+    if not config.start or total <= config.start:
+        return min(config.games, max(total, 1))
+    c, a = config.start, config.growth
+    return min(config.games, int(c * (1 + 0.4 * ((total / c) ** a - 1) / a)))
+
+
+def replayed(game: Game, record: GameRecord) -> NDArray[np.void]:
+    """The positions State[n] in which the moves of a game were chosen."""
+    line = np.zeros(len(record.moves) + 1, game.state_dtype)
+    line[:1] = game.initial()
+    for i, move in enumerate(record.moves.tolist()):
+        game.play_at(line, i, move)
+    return line[:-1]
+
+
+class Window(Positions):
+    """Games in arrival order; a row is a position, drawn uniformly among those with a policy target."""
+
+    def __init__(self, game: Game, games: int, memory_mib: int = 1 << 20) -> None:
+        empty = np.zeros(0, np.int64)
+        super().__init__(
+            game, np.zeros(0, game.state_dtype), empty, np.zeros((0, 1), np.uint16), np.zeros((0, 1), np.float32),
+            np.zeros((0, 3), np.float32), np.zeros(0, np.float32), drawn=empty,
+        )  # fmt: skip
+        self.limit = games
+        self._bytes = memory_mib << 20
+        self._entry_moves = np.zeros(0, np.uint16)  # the policy targets end to end; row r's begin at _entries[r]
+        self._entry_shares = np.zeros(0, np.float32)
+        self._entries = np.zeros(1, np.int64)
+        self._lengths: deque[int] = deque()  # of the games, oldest first
+        self._start = self._end = 0  # rows in use
+        self._entry_end = 0
+        self.memory_bound = False  # whether memory, not ``limit``, bounded the window
+
+    @property
+    def games(self) -> int:
+        """Games in the window."""
+        return len(self._lengths)
+
+    def add(self, records: list[GameRecord]) -> None:
+        """Take in games, drop the oldest beyond ``limit``. Errors: DataError for a game that cannot be replayed."""
+        for record in records[-self.limit :]:
+            if len(record.moves):
+                self._append(record)
+        self.trim()
+        self.drawn = self._start + np.flatnonzero(np.diff(self._entries[self._start : self._end + 1]))
+        self.description = f"{len(self.drawn):,} positions of {self.games:,} self-play games"
+
+    def trim(self) -> None:
+        """Drop the oldest games beyond ``limit``."""
+        row = self.states.itemsize + self.first.itemsize + self.wdl.itemsize * 3 + self.z.itemsize + 8
+        while self._lengths:
+            entries = self._entry_end - int(self._entries[self._start])
+            too_big = (self._end - self._start) * row + entries * 6 > self._bytes and len(self._lengths) > 1
+            self.memory_bound |= too_big
+            if len(self._lengths) <= self.limit and not too_big:
+                return
+            self._start += self._lengths.popleft()
+
+    def _append(self, record: GameRecord) -> None:
+        n, entries = len(record.moves), len(record.target_moves)
+        self._make_room(n, entries)
+        begin, end = self._end, self._end + n
+        self.states[begin:end] = states = replayed(self.game, record)
+        self.first[begin:end] = begin
+        sides = (self.game.side_to_move(states[0]) + np.arange(n)) % 2
+        self.z[begin:end] = np.where(sides == 0, record.result, -record.result)
+        self.wdl[begin:end] = one_hot_result(self.z[begin:end])
+        self._entries[begin + 1 : end + 1] = self._entry_end + np.cumsum(record.counts, dtype=np.int64)
+        self._entry_moves[self._entry_end : self._entry_end + entries] = record.target_moves
+        self._entry_shares[self._entry_end : self._entry_end + entries] = record.target_shares
+        self._end, self._entry_end = end, self._entry_end + entries
+        self._lengths.append(n)
+
+    def _make_room(self, rows: int, entries: int) -> None:
+        """Room for a game: the rows in use move to the front, into arrays of twice their size if need be."""
+        if self._end + rows <= len(self.states) and self._entry_end + entries <= len(self._entry_moves):
+            return
+        start, end = self._start, self._end
+        first_entry, entry_end = int(self._entries[start]), self._entry_end
+        size = max(1024, 2 * (end - start + rows))
+        entry_size = max(8192, 2 * (entry_end - first_entry + entries))
+
+        def moved(old: NDArray[np.generic], begin: int, stop: int, length: int) -> NDArray[np.generic]:
+            new = np.zeros((length, *old.shape[1:]), old.dtype)
+            new[: stop - begin] = old[begin:stop]
+            return new
+
+        self.states = moved(self.states, start, end, size)  # type: ignore[assignment]
+        self.first = moved(self.first - start, start, end, size)  # type: ignore[assignment]
+        self.z = moved(self.z, start, end, size)  # type: ignore[assignment]
+        self.wdl = moved(self.wdl, start, end, size)  # type: ignore[assignment]
+        self._entries = moved(self._entries - first_entry, start, end + 1, size + 1)  # type: ignore[assignment]
+        self._entry_moves = moved(self._entry_moves, first_entry, entry_end, entry_size)  # type: ignore[assignment]
+        self._entry_shares = moved(self._entry_shares, first_entry, entry_end, entry_size)  # type: ignore[assignment]
+        self._start, self._end, self._entry_end = 0, end - start, entry_end - first_entry
+
+    def targets(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
+        """Policy targets of rows i8[B]: moves u2[B, K] and probabilities f4[B, K] that add up to 1."""
+        begin, end = self._entries[rows], self._entries[rows + 1]
+        places = np.arange(int((end - begin).max(initial=1)))
+        used = begin[:, None] + places < end[:, None]
+        where = np.where(used, begin[:, None] + places, begin[:, None])
+        shares = np.where(used, self._entry_shares[where], np.float32(0))
+        totals = shares.sum(axis=1, keepdims=True)
+        if not (totals > 0).all():
+            raise DataError("a position without a policy target was drawn; its game record is damaged")
+        return self._entry_moves[where], (shares / totals).astype(np.float32)
+
+    def draw(self, size: int, seed: int, step: int) -> Batch:
+        """The positions of training step ``step``: each uniformly from the window, as in the papers."""
+        return self.batch(np.random.Generator(np.random.PCG64([seed, step])).integers(len(self), size=size))

@@ -1,0 +1,219 @@
+"""``az-engine selfplay``: one process that plays games against itself for a run.
+
+It follows the run's newest net, writes each game when it ends, tells every few seconds that it is alive, waits while
+the disk is full or the learner asks for it, and may be killed at any instant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ..engine.errors import DataError
+from ..engine.evaluator import Evaluator, OnnxEvaluator
+from ..engine.games.base import Game
+from ..engine.selfplay import PlayedGame, SelfPlay
+from .patience import Patience
+from .replay import WORKER_SHIFT, GameRecord, GameWriter, title
+from .runconfig import RunConfig, load_run
+from .rundir import Beat, Current, RunFolder, WorkerSlot
+
+HELP = "play games for a training run, beside the processes that train starts"
+BEAT_SECONDS = 2.0
+POLL_SECONDS = 1.0  # between looks for a newer net
+
+
+def record_of(played: PlayedGame, *, played_on: bool) -> GameRecord:
+    """A finished game as it is stored; targets keep the moves that have a share of at least 1 / 65535."""
+    used = played.target > 0.5 / 65535
+    return GameRecord(
+        id=played.id,
+        nets=played.nets,
+        moves=played.moves,
+        values=played.values,
+        outlooks=played.outlooks,
+        counts=used.sum(axis=1).astype(np.uint16),
+        target_moves=played.target_moves[used],
+        target_shares=played.target[used],
+        result=played.result,
+        reason=played.reason,
+        played_on=played_on,
+    )
+
+
+class Worker:
+    """Plays with the run's current net and stores what it has played."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        run: RunConfig,
+        number: int,
+        say: Callable[[str], None],
+        *,
+        first_id: int | None = None,
+    ) -> None:
+        """Blocks while the net loads; there must be one. ``first_id`` None = behind the games stored already.
+
+        Errors: DataError, NetError.
+        """
+        self.folder, self.run, self.number, self.say = folder, run, number, say
+        self.game: Game = run.get_game()
+        self.writer = GameWriter(folder.games, number, title(self.game, str(run.seed)))
+        self.stopping: Callable[[], bool] = lambda: False
+        self._patiently = Patience(
+            folder.folder,
+            say,
+            stopping=self._stops,
+            waiting=lambda: self.tell("disk full", at_once=True),
+        )
+        folder.workers.mkdir(parents=True, exist_ok=True)
+        self.beat = Beat(number, os.getpid(), socket.gethostname())
+        self._stamp = (0, 0)
+        self._polled = self._beaten = time.monotonic()
+        current = folder.current
+        if current is None:
+            raise DataError(f"{folder.folder} has no net yet; start az-engine train first")
+        self._stamp = folder.current_stamp()
+        self.current: Current = current
+        first = self.writer.next_id if first_id is None else first_id
+        ids = range(first, (number + 1) << WORKER_SHIFT)
+        self.play = SelfPlay(self.game, self._evaluator(current), run.selfplay, run.seed, ids, net=current.step)
+        self.play.resign = current.resign
+
+    def _evaluator(self, current: Current) -> Evaluator:
+        path = self.folder.nets / current.net
+        return OnnxEvaluator(path, self.game, provider=self.run.machine.provider, batch_size=self.run.selfplay.games)
+
+    def follow(self) -> None:
+        """Take the run's current net if it is another one. Errors: NetError, DataError."""
+        stamp = self.folder.current_stamp()
+        if stamp == self._stamp:
+            return
+        current = self.folder.current
+        assert current is not None
+        if current.net != self.current.net:
+            self.play.use(self._evaluator(current), current.step)
+        self.play.resign = current.resign
+        self.current, self._stamp = current, stamp
+
+    def state(self) -> bytes:
+        """The games in progress; whoever restores them goes on exactly as this worker does."""
+        buffer = io.BytesIO()
+        np.savez(buffer, allow_pickle=False, **self.play.state())
+        return buffer.getvalue()
+
+    def restore(self, state: bytes) -> None:
+        """Go on from a :meth:`state`, with the run's current net."""
+        with np.load(io.BytesIO(state), allow_pickle=False) as kept:
+            self.play.restore({name: kept[name] for name in kept.files})
+        self.play.use(self._evaluator(self.current), self.current.step)
+        self.play.resign = self.current.resign
+
+    def advance(self) -> list[GameRecord]:
+        """One batch of all games; those that ended, stored. Waits while the disk is full. Errors: AzError."""
+        begun = time.monotonic()
+        finished = self.play.step()
+        self.beat.seconds += time.monotonic() - begun
+        nobody_resigns = self.play.resign is None
+        payloads = [record_of(g, played_on=g.played_on or nobody_resigns).to_bytes() for g in finished]
+        records = [GameRecord.from_bytes(payload) for payload in payloads]  # rounded as whoever reads it again has it
+        for record in records:
+            self._store(record)
+        self.beat.games += len(records)
+        self.beat.positions = self.play.positions
+        return records
+
+    def _stops(self) -> bool:
+        return self.stopping()
+
+    def _store(self, record: GameRecord) -> None:
+        self._patiently(lambda: self.writer.write(record), "a finished game")
+
+    def tell(self, state: str, *, at_once: bool = False) -> None:
+        """Say that this worker is alive, at most every BEAT_SECONDS."""
+        now = time.monotonic()
+        if not at_once and now - self._beaten < BEAT_SECONDS and state == self.beat.state:
+            return
+        self._beaten = now
+        beat = self.beat
+        beat.state, beat.net, beat.count = state, self.current.step, beat.count + 1
+        beat.simulations, beat.evaluations = self.play.simulations, self.play.evaluations
+        beat.batches, beat.rows = self.play.batches, self.play.batches * self.run.selfplay.games
+        path = self.folder.workers / f"{self.number:04d}.json"
+        try:
+            beat.write(path)
+        except OSError:  # a full disk: at least the old message is fresh
+            path.touch()
+
+    def work(self) -> None:
+        """Play until :attr:`stopping` or the run has finished."""
+        self.tell("playing", at_once=True)
+        while not self.stopping() and not self.folder.finished:
+            if self.folder.paused:
+                self.tell("waiting")
+                time.sleep(POLL_SECONDS)
+                continue
+            self.advance()
+            self.tell("playing")
+            if time.monotonic() - self._polled > POLL_SECONDS:
+                self._polled = time.monotonic()
+                self.follow()
+        self.tell("ended", at_once=True)
+        self.writer.close()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.description = (
+        "Play games for a run of az-engine train, which starts such processes itself (--workers). Start more of them "
+        "by hand, on any machine that sees the run's folder, before or while the learner runs; Ctrl-C ends one. Each "
+        "has a number, and games of its own."
+    )
+    parser.formatter_class = argparse.ArgumentDefaultsHelpFormatter
+    parser.add_argument("run", metavar="RUN", type=Path, help="folder of the run (--out of az-engine train)")
+    parser.add_argument("--number", type=int, default=0, help="this worker's number; 0 = the lowest free one")
+    parser.add_argument("--provider", default="", help="what runs the net (cpu, cuda, ...); empty = as the run says")
+    parser.add_argument("--parent", type=int, default=0, help="end when the process of this id is gone; 0 = never")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run the command. Errors: AzError."""
+    stopped: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda n, _frame: stopped.append(n))
+
+    def stopping() -> bool:
+        return bool(stopped) or (args.parent != 0 and os.getppid() != args.parent)
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    folder = RunFolder(args.run)
+    run = load_run(args.run)
+    if args.provider:
+        run = replace(run, machine=replace(run.machine, provider=args.provider))
+    with WorkerSlot(folder, args.number or None) as slot:
+        told = False
+        while folder.current is None and not stopping():
+            if not told:
+                say(f"waiting for the first net of {args.run}")
+                told = True
+            time.sleep(POLL_SECONDS)
+        if stopping():
+            return 130
+        worker = Worker(folder, run, slot.number, say)
+        worker.stopping = stopping
+        say(f"worker {slot.number} plays {run.game} for {args.run}")
+        worker.work()
+    return 130 if stopped else 0

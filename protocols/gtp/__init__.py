@@ -1,0 +1,31 @@
+"""GTP 2 (draft 2 of the specification, and what GNU Go, KataGo, Leela Zero and Sabaki made of it), and its command.
+
+Bottom up: :mod:`board`, :mod:`rules` and :mod:`count` know Go as GTP talks of it; :mod:`game` is the game, :mod:`clock`
+its time, :mod:`choice` what to play after a search; :mod:`command` is a line and its response, :mod:`search` and
+:mod:`analysis` what comes in between; :mod:`player` has the commands, :mod:`session` the conversation.
+"""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+
+from ..conversation import converse, engine_of
+from ..options import add_flags
+from .session import GtpSession
+
+HELP = """\
+Play Go in any program that speaks GTP (Sabaki, GoGui, q5Go, Lizzie ...): enter this command, or az-engine-gtp, as the
+engine. Analysis as in Leela Zero and KataGo: analyze, lz-analyze, kata-analyze.
+
+By hand: type `boardsize 9`, `play b E5`, `genmove w`, `showboard`, `quit`."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags of ``az-engine gtp``."""
+    add_flags(parser, "gtp")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Talk GTP on stdin and stdout; see :func:`converse`."""
+    return converse(partial(GtpSession, engine_of("go")), "gtp", args)

@@ -1,0 +1,47 @@
+"""What to play once a search has ended: its best move, unless that is a pass that loses, or the game is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...engine.info import BestMove, Line
+from .board import PASS
+
+RESIGN = "resign"
+_EARLY = 4  # no resignation before size * size / _EARLY moves
+
+
+class Choice:
+    """Chooses move after move; knows how long the game has looked lost to each player."""
+
+    def __init__(self, percent: float, patience: int) -> None:
+        """Resign when the chance to win stays below ``percent`` for ``patience`` moves running; 0: never."""
+        self._threshold, self._patience = percent / 100.0, patience
+        self._hopeless: dict[str, int] = {}  # by colour, moves running that looked lost
+
+    def forget(self) -> None:
+        """Another game, or moves taken back."""
+        self._hopeless.clear()
+
+    def choose(self, best: BestMove, lines: Sequence[Line], lead: float, *, last: bool) -> str:
+        """The vertex to play, or pass.
+
+        lines: the last report's, which has one more than the best. lead: points ahead if the game ended now. last:
+        whether the opponent has passed, so that a pass ends the game.
+        """
+        move = best.move or PASS
+        if last and lead > 0:
+            return PASS
+        if move != PASS or lead > 0:
+            return move
+        value = best.lines[0].wdl.value if best.lines else 0.0
+        if value <= 0 and (not last or lead == 0):  # nothing is given away
+            return PASS
+        return next((line.pv[0] for line in lines if line.pv[0] != PASS), PASS)
+
+    def resigns(self, colour: str, best: BestMove, moves: int, size: int) -> bool:
+        """Whether a colour should give up now, after ``moves`` moves of the game. Call once a move."""
+        value = best.lines[0].wdl.value if best.lines else 0.0
+        lost = (1.0 + value) / 2.0 < self._threshold
+        self._hopeless[colour] = self._hopeless.get(colour, 0) + 1 if lost else 0
+        return self._hopeless[colour] >= self._patience and _EARLY * moves >= size * size

@@ -1,0 +1,129 @@
+"""Time in GTP: what ``time_settings`` and its relatives agree on, and what each player has left of it.
+
+A player's clock counts by itself; ``time_left`` corrects it. All times here are seconds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...engine.limits import Limits
+from .board import GtpError
+
+_LONGEST = 1e8  # seconds; more means no limit as far as any game goes
+_MOST = 10**6  # stones or periods
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSystem:
+    """How a game is timed. ``main`` None: not at all.
+
+    Overtime, after the main time: ``stones`` moves within every ``period`` (Canadian; 0 stones: there is none), or,
+    with ``periods``, one move within each period, of which that many may be used up (Japanese byo-yomi).
+    """
+
+    main: float | None = None
+    period: float = 0.0
+    stones: int = 0
+    periods: int = 0
+    increment: float = 0.0
+
+
+def read_time_settings(words: Sequence[str]) -> TimeSystem:
+    """The arguments of ``time_settings``: main time, byo-yomi time, byo-yomi stones. Errors: GtpError."""
+    if len(words) != 3:
+        raise GtpError("syntax error")
+    main, period, stones = seconds(words[0]), seconds(words[1]), whole(words[2])
+    if period > 0 and stones == 0:  # the specification's way to say: no limit
+        return TimeSystem()
+    return TimeSystem(main, period, stones if period > 0 else 0)
+
+
+def read_kind(words: Sequence[str]) -> TimeSystem:
+    """The arguments of ``kgs-time_settings`` and ``kata-time_settings``: a kind and its numbers. Errors: GtpError."""
+    kind, numbers = (words[0].lower(), words[1:]) if words else ("", [])
+    match kind, len(numbers):
+        case "none", 0:
+            return TimeSystem()
+        case "absolute", 1:
+            return TimeSystem(seconds(numbers[0]))
+        case "fischer", 2:
+            return TimeSystem(seconds(numbers[0]), increment=seconds(numbers[1]))
+        case "byoyomi", 3:
+            return TimeSystem(seconds(numbers[0]), seconds(numbers[1]), 1, max(whole(numbers[2]), 1))
+        case "canadian", 3:
+            return TimeSystem(seconds(numbers[0]), seconds(numbers[1]), max(whole(numbers[2]), 1))
+    raise GtpError("syntax error")
+
+
+def seconds(word: str, *, negative: bool = False) -> float:
+    """A number of seconds. Errors: GtpError."""
+    try:
+        number = float(word) if word.isascii() else math.nan
+    except ValueError:
+        number = math.nan
+    if math.isnan(number) or (number < 0 and not negative):
+        raise GtpError("syntax error")
+    return min(max(number, -_LONGEST), _LONGEST)
+
+
+def whole(word: str) -> int:
+    """A number of stones or periods. Errors: GtpError."""
+    if not (word.isascii() and word.isdigit()) or len(word) > 18:
+        raise GtpError("syntax error")
+    return min(int(word), _MOST)
+
+
+class PlayerClock:
+    """What one player has left."""
+
+    def __init__(self, system: TimeSystem) -> None:
+        """The game begins."""
+        self._system = system
+        self._left = system.main
+        self._moves = 0  # still to play within _left; 0: it is main time
+        self._overtime = False
+
+    def correct(self, left: float, stones: int) -> None:
+        """``time_left``: seconds, and the stones (byo-yomi: periods) they are for, 0 in main time."""
+        self._left = left
+        self._overtime = stones > 0
+        self._moves = 1 if self._system.periods else stones
+
+    def spend(self, spent: float) -> None:
+        """A move was made in that many seconds."""
+        if self._left is None:
+            return
+        self._left -= spent
+        if self._overtime:
+            self._moves -= 1
+            if self._moves <= 0:
+                self._left, self._moves = self._system.period, self._system.stones
+            return
+        self._left += self._system.increment
+        if self._left <= 0 and self._system.stones:  # this move ended in overtime
+            self._overtime = True
+            self._left, self._moves = self._left + self._system.period, self._system.stones - 1
+            if self._moves <= 0:
+                self._left, self._moves = self._system.period, self._system.stones
+
+    def limits(self, side: int, gone: float = 0.0) -> Limits | None:
+        """Bounds of the player's next move; None when nothing is timed.
+
+        side: 0 black, 1 white. gone: what the move has taken already.
+        """
+        if self._left is None:
+            return None
+        left, system = round(1000 * (max(self._left, 0.0) - gone)), self._system
+        byoyomi, movestogo = 0, None
+        if self._overtime and system.periods:
+            left, byoyomi = 0, max(left, 0)
+        elif self._overtime:
+            movestogo = max(self._moves, 1)
+        elif system.stones:
+            byoyomi = max(round(1000 * system.period / system.stones) + min(left, 0), 0)
+        increment = round(1000 * system.increment)
+        time = (left, None) if side == 0 else (None, left)
+        return Limits(time=time, increment=(increment, increment), byoyomi=byoyomi, movestogo=movestogo)

@@ -1,0 +1,81 @@
+"""One line of GTP: reading it, and answering it exactly once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from ..lines import LineWriter
+
+ENDLESS = ("analyze", "lz-analyze", "kata-analyze")  # they run until another line comes
+
+
+class Command:
+    """A command on its way from its line to the end of its response."""
+
+    def __init__(self, number: str, name: str, rest: str) -> None:
+        """``number``: the id's digits as they came, or nothing; ``rest``: the arguments."""
+        self.number, self.name, self.rest = number, name, rest
+        self.words = rest.split()
+        self.endless = name in ENDLESS
+        self.fault = ""  # why it cannot be obeyed, if that is known beforehand
+        self.begun = False  # the head of its response is out
+        self._answered = False
+        self._interrupted = False
+        self._stop: Callable[[], None] | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it is to end soon."""
+        return self._interrupted
+
+    def interrupt(self) -> None:
+        """Let it end soon. From any thread; returns at once."""
+        with self._lock:
+            self._interrupted = True
+            if self._stop is not None:
+                self._stop()
+
+    def on_interrupt(self, stop: Callable[[], None] | None) -> None:
+        """``stop`` is called when it is interrupted, or now if it has been. It must return at once."""
+        with self._lock:
+            self._stop = stop
+            if stop is not None and self._interrupted:
+                stop()
+
+    def begin(self, writer: LineWriter) -> None:
+        """Write the head of a response whose lines follow one by one."""
+        self.begun = True
+        writer.write(f"={self.number}")
+
+    def succeed(self, writer: LineWriter, text: str = "") -> None:
+        """Write the whole response, or end the one begun."""
+        self._respond(writer, "=", text)
+
+    def fail(self, writer: LineWriter, text: str) -> None:
+        """Say that it failed; a response already begun is ended."""
+        self._respond(writer, "?", text)
+
+    def _respond(self, writer: LineWriter, head: str, text: str) -> None:
+        with self._lock:
+            answered, self._answered = self._answered, True
+        if answered:  # another thread was quicker
+            return
+        if self.begun:
+            writer.write("")
+            return
+        lines = [line.rstrip() for line in text.split("\n") if line.strip()]  # a blank line would end the response
+        writer.write(f"{head}{self.number} ".rstrip() + (" " if lines else "") + "\n".join(lines) + "\n")
+
+
+def read_command(line: str) -> Command | None:
+    """The command in a line that :func:`lines.clean` has cleaned; None when there is none."""
+    text = line.partition("#")[0].strip()
+    head, _, rest = text.replace("\t", " ").partition(" ")
+    if not head:
+        return None
+    if head.isascii() and head.isdigit():
+        name, _, rest = rest.strip().partition(" ")
+        return Command(head, name, rest.strip())
+    return Command("", head, rest.strip())

@@ -1,0 +1,280 @@
+"""The game that GTP's commands are about, kept in step with the position that the engine holds.
+
+Every method either does the whole of what it says or raises and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from ...engine.errors import NetError, PositionError
+from ...engine.info import Estimate
+from ..loader import EngineSeam
+from .board import PASS, STONES, Board, GtpError, other, point
+from .count import Terms, count, dead_chains
+from .rules import DEFAULT
+
+SIZES = range(2, 26)
+DEFAULT_SIZE, DEFAULT_KOMI = 19, 7.5  # the size if the net plays it, else its greatest
+SKIP = "skip"  # the engine's word for: the side to move changes, and nothing else
+_MOST_KOMI = 1000
+
+
+class GoEngine(EngineSeam, Protocol):
+    """What GTP needs of an engine beyond what the other protocols do."""
+
+    @property
+    def position(self) -> str | None:
+        """The position held."""
+
+    def sizes(self) -> tuple[int, ...]:
+        """Sizes of board that the net plays, empty for any."""
+
+    def resize(self, size: int) -> None:
+        """Another board."""
+
+    def play(self, move: str) -> None:
+        """One move more."""
+
+    def undo(self) -> None:
+        """One move less."""
+
+    def legal_moves(self) -> list[str]:
+        """Of the position held."""
+
+    def estimate(self) -> Estimate | None:
+        """How the game is expected to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One move of the game; ``skip`` when the other colour would have been to move."""
+
+    colour: str
+    vertex: str
+    skip: bool = False
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """As the engine takes it."""
+        return (SKIP, self.vertex) if self.skip else (self.vertex,)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The position that a game begins from."""
+
+    board: Board
+    turn: str = "b"
+    handicap: int = 0
+
+    def text(self, komi: float, rules: str) -> str:
+        """As the engine reads it."""
+        return f"{self.board.text} {self.turn} - {komi:g} {rules} {self.handicap} 0 0"
+
+
+def empty(size: int) -> Start:
+    """An empty board."""
+    return Start(Board(size, "." * size * size))
+
+
+class GtpGame:
+    """One game after another. All methods may block while kernels are loaded; call them from one thread."""
+
+    def __init__(self, engine: Callable[[], GoEngine], say: Callable[[str], None]) -> None:
+        """``engine`` makes the engine or brings it up to date; ``say`` tells the user a sentence."""
+        self.komi, self.rules = DEFAULT_KOMI, DEFAULT
+        self.moves: list[Move] = []
+        self._engine, self._say = engine, say
+        self._start: Start | None = None  # None: no size has been chosen yet
+        self._held = False  # whether the engine holds the position
+
+    # ------------------------------------------------------------------ what it looks like
+
+    @property
+    def start(self) -> Start:
+        """Where it began."""
+        if self._start is None:
+            sizes = [n for n in self._sizes() if n <= DEFAULT_SIZE]
+            self._start = empty(DEFAULT_SIZE if not self._sizes() else max(sizes or self._sizes()))
+        return self._start
+
+    @property
+    def size(self) -> int:
+        """Of the board."""
+        return self.start.board.size
+
+    @property
+    def turn(self) -> str:
+        """The colour to move."""
+        return other(self.moves[-1].colour) if self.moves else self.start.turn
+
+    @property
+    def board(self) -> Board:
+        """The stones now."""
+        return Board.read(self.engine().position or "")
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The moves as the engine takes them."""
+        return tuple(word for move in self.moves for word in move.words)
+
+    @property
+    def text(self) -> str:
+        """The start as the engine reads it."""
+        return self.start.text(self.komi, self.rules)
+
+    def engine(self) -> GoEngine:
+        """The engine, holding the position."""
+        engine = self._engine()
+        if not self._held:
+            engine.resize(self.size)
+            engine.set_position(self.text, self.words)
+            self._held = True
+        return engine
+
+    def _sizes(self) -> tuple[int, ...]:
+        try:
+            return self._engine().sizes()
+        except NetError:
+            return ()  # a board can be set up without a net; who asks for a move is told what is wrong
+
+    # ------------------------------------------------------------------ setting it up
+
+    def resize(self, size: int) -> None:
+        """A new game on an empty board of that size."""
+        self.admit(size)
+        self._begin(empty(size))
+
+    def admit(self, size: int) -> None:
+        """Errors: GtpError for a size that the net does not play."""
+        played = self._sizes()
+        if size not in SIZES or (played and size not in played):
+            if played and size in SIZES:
+                boards = ", ".join(f"{n}x{n}" for n in played)
+                self._say(f"this net plays on {boards}, not on {size}x{size}; choose another with --weights-file")
+            raise GtpError("unacceptable size")
+
+    def clear(self) -> None:
+        """A new game on an empty board."""
+        self._begin(empty(self.size))
+
+    def _begin(self, start: Start) -> None:
+        """Begin from a position that is known to be sound."""
+        self._start, self.moves, self._held = start, [], False
+
+    def set_komi(self, komi: float) -> None:
+        """Change komi."""
+        if abs(komi) > _MOST_KOMI or not (2 * komi).is_integer():
+            raise GtpError("unacceptable komi")
+        self.komi, self._held = komi + 0.0, False  # + 0.0: no minus before a zero
+
+    def set_rules(self, rules: str) -> None:
+        """Change the rule set; the moves so far must be legal by it."""
+        if not self.moves:
+            self.rules, self._held = rules, False
+            return
+        try:
+            self.load(self.start, self.moves, komi=self.komi, rules=rules)
+        except GtpError as error:
+            raise GtpError("the moves so far are not legal by these rules") from error
+
+    def set_handicap(self, stones: Sequence[str]) -> None:
+        """Black begins with these stones on an empty board, white moves."""
+        if self.moves or not self.start.board.empty:
+            raise GtpError("board not empty")
+        size = self.size
+        board = self.start.board.with_stones({point(vertex, size): STONES["b"] for vertex in stones})
+        self.load(Start(board, "w", len(stones)), (), komi=self.komi, rules=self.rules)
+
+    def load(self, start: Start, moves: Sequence[Move], *, komi: float, rules: str) -> None:
+        """Another game, up to its last position. Errors: GtpError when it is not sound."""
+        before = self._start, self.moves, self.komi, self.rules
+        self._start, self.moves, self.komi, self.rules, self._held = start, [*moves], komi, rules, False
+        try:
+            self.engine()
+        except PositionError as error:
+            self._start, self.moves, self.komi, self.rules = before
+            self._held = False
+            raise GtpError(str(error)) from error
+
+    # ------------------------------------------------------------------ moving
+
+    def play(self, colour: str, vertex: str) -> None:
+        """A move of either colour."""
+        engine, move = self.engine(), Move(colour, vertex, skip=colour != self.turn)
+        with self._turned(engine, move.colour):
+            try:
+                engine.play(vertex)
+            except PositionError as error:
+                raise GtpError("illegal move") from error
+            self.moves.append(move)
+
+    @contextmanager
+    def to_move(self, colour: str) -> Iterator[GoEngine]:
+        """The engine with that colour to move; afterwards the game is as it was."""
+        engine = self.engine()
+        with self._turned(engine, colour):
+            yield engine
+
+    @contextmanager
+    def _turned(self, engine: GoEngine, colour: str) -> Iterator[None]:
+        """``colour`` is to move inside; taken back at the end unless a move was made."""
+        skip, made = colour != self.turn, len(self.moves)
+        if skip:
+            engine.play(SKIP)
+        try:
+            yield
+        finally:
+            if skip and len(self.moves) == made:
+                engine.undo()
+
+    def without_suicide(self, colour: str, moves: Sequence[str]) -> str:
+        """The first of a colour's moves that leaves its stone on the board; pass when there is none.
+
+        Some rule sets allow suicide, but most controllers and referees do not know it, and it is hardly ever any good.
+        """
+        with self.to_move(colour) as engine:
+            for move in moves:
+                if move == PASS:
+                    return move
+                engine.play(move)
+                taken = self.board.stones[point(move, self.size)] == "."
+                engine.undo()
+                if not taken:
+                    return move
+        return PASS
+
+    def undo(self) -> None:
+        """Take the last move back."""
+        if not self.moves:
+            raise GtpError("cannot undo")
+        engine = self.engine()
+        for _ in self.moves.pop().words:
+            engine.undo()
+
+    # ------------------------------------------------------------------ the end
+
+    @property
+    def passed(self) -> bool:
+        """Whether the last move was a pass."""
+        return bool(self.moves) and self.moves[-1].vertex == PASS
+
+    def dead(self) -> list[frozenset[int]] | None:
+        """Chains that the net thinks dead; None when no net says anything of that. BLOCKS for an evaluation."""
+        engine = self.engine()
+        try:
+            estimate = engine.estimate()
+        except NetError:
+            return None
+        if estimate is None or estimate.ownership is None:
+            return None
+        position = engine.position or ""
+        return dead_chains(Board.read(position), estimate.ownership, position.split()[1])
+
+    def margin(self, dead: Sequence[frozenset[int]] = ()) -> float:
+        """Black's lead on the board as it stands, without the dead."""
+        return count(self.board, Terms(self.komi, self.rules, self.start.handicap), dead)

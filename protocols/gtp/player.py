@@ -1,0 +1,399 @@
+"""What GTP's commands do, one after another: :class:`GtpPlayer` knows all of them by name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ... import __version__
+from ...engine.clock import Stopwatch
+from ...engine.errors import DataError
+from ...engine.info import BestMove, ThinkingInfo
+from ...engine.limits import Limits
+from ..lines import LineWriter
+from ..loader import Loader
+from ..options import OptionValues
+from .analysis import Analysis, analysis_line, read_analysis, searched
+from .board import PASS, STONES, Board, GtpError, handicap, most_handicap, other, read_colour, read_vertex, vertex
+from .choice import RESIGN, Choice
+from .clock import PlayerClock, TimeSystem, read_kind, read_time_settings, seconds, whole
+from .command import Command
+from .count import result
+from .game import SKIP, GoEngine, GtpGame, Move, Start
+from .rules import describe_rules, read_kgs_rules, read_rules
+from .search import search
+
+_CHOICES = 4  # moves that a search for one reports: the best may be a pass or a suicide that we do not play
+
+Handler = Callable[[Command], str | None]  # the response's text, None when it has been written already
+
+
+class GtpPlayer:
+    """The game, the clocks and the engine behind one conversation. Not safe to call from two threads at once."""
+
+    def __init__(
+        self, loader: Loader[GoEngine], values: OptionValues, writer: LineWriter, say: Callable[[str], None]
+    ) -> None:
+        """Load nothing. ``writer``: for responses that come line by line; ``say``: sentences for the user."""
+        self._loader, self._values, self._writer, self._say = loader, values, writer, say
+        self._game = GtpGame(loader.configured, say)
+        self._ready_size = 0  # the board that the net was loaded for
+        self._choice = Choice(float(values["resign"]), int(values["resign_moves"]))
+        self._set_time(TimeSystem())
+        self.commands: dict[str, Handler] = {
+            "protocol_version": lambda _: "2",
+            "name": lambda _: "az-engine",
+            "version": lambda _: __version__,
+            "known_command": lambda command: "true" if command.rest in self.commands else "false",
+            "list_commands": lambda _: "\n".join(self.commands),
+            "quit": lambda _: "",
+            "boardsize": self._boardsize,
+            "rectangular_boardsize": self._rectangular_boardsize,
+            "clear_board": self._clear_board,
+            "komi": self._komi,
+            "get_komi": lambda _: f"{self._game.komi:g}",
+            "kata-set-rules": lambda command: self._rules(read_rules(command.rest)),
+            "kata-get-rules": lambda _: describe_rules(self._game.rules),
+            "kgs-rules": lambda command: self._rules(read_kgs_rules(command.rest)),
+            "play": self._play,
+            "undo": self._undo,
+            "genmove": self._genmove,
+            "reg_genmove": self._reg_genmove,
+            "kgs-genmove_cleanup": self._cleanup,
+            "genmove_analyze": self._genmove_analyze,
+            "lz-genmove_analyze": self._genmove_analyze,
+            "kata-genmove_analyze": self._genmove_analyze,
+            "analyze": self._analyze,
+            "lz-analyze": self._analyze,
+            "kata-analyze": self._analyze,
+            "fixed_handicap": self._fixed_handicap,
+            "place_free_handicap": self._place_free_handicap,
+            "set_free_handicap": self._set_free_handicap,
+            "time_settings": lambda command: self._set_time(read_time_settings(command.words)),
+            "kgs-time_settings": lambda command: self._set_time(read_kind(command.words)),
+            "kata-time_settings": lambda command: self._set_time(read_kind(command.words)),
+            "time_left": self._time_left,
+            "final_score": lambda _: result(self._game.margin(self._dead())),
+            "final_status_list": self._final_status_list,
+            "showboard": lambda _: "\n".join([self._summary(), *self._game.board.drawing()]),
+            "loadsgf": self._loadsgf,
+            "printsgf": self._printsgf,
+            "clear_cache": self._clear_cache,
+            "cputime": lambda _: f"{time.process_time():.3f}",
+        }
+
+    # ------------------------------------------------------------------ the game
+
+    def _boardsize(self, command: Command) -> str:
+        (word,) = _words(command, 1)
+        if not (word.isascii() and word.removeprefix("-").isdigit()):
+            raise GtpError("boardsize not an integer")
+        self._game.resize(int(word[:6]))
+        self._new_game()
+        return ""
+
+    def _rectangular_boardsize(self, command: Command) -> str:
+        width, height = _words(command, 2)
+        if width != height:
+            raise GtpError("unacceptable size")
+        return self._boardsize(Command("", command.name, width))
+
+    def _clear_board(self, _: Command) -> str:
+        self._game.clear()
+        self._new_game()
+        return ""
+
+    def _new_game(self) -> None:
+        self._choice.forget()
+        self._set_time(self._system)
+
+    def _komi(self, command: Command) -> str:
+        (word,) = _words(command, 1)
+        try:
+            komi = float(word) if word.isascii() and "_" not in word else None
+        except ValueError:
+            komi = None
+        if komi is None or komi - komi != 0:  # no number, or not finite
+            raise GtpError("komi not a float")
+        self._game.set_komi(komi)
+        return ""
+
+    def _rules(self, name: str) -> str:
+        self._game.set_rules(name)
+        return ""
+
+    def _play(self, command: Command) -> str:
+        colour, place = _words(command, 2)
+        self._game.play(read_colour(colour), read_vertex(place, self._game.size))
+        return ""
+
+    def _undo(self, _: Command) -> str:
+        self._game.undo()
+        self._choice.forget()
+        return ""
+
+    def _summary(self) -> str:
+        game = self._game
+        side = "black" if game.turn == "b" else "white"
+        return f"move {len(game.moves) + 1}, {side} (X is black, O is white), komi {game.komi:g}, {game.rules} rules"
+
+    # ------------------------------------------------------------------ handicap
+
+    def _fixed_handicap(self, command: Command) -> str:
+        stones = self._stones(command)
+        if stones > most_handicap(self._game.size):
+            raise GtpError("invalid number of stones")
+        return self._handicap(handicap(self._game.size, stones))
+
+    def _place_free_handicap(self, command: Command) -> str:
+        """As many of the stones as have a fixed place, which the specification allows."""
+        stones = min(self._stones(command), most_handicap(self._game.size))
+        if stones < 2:
+            raise GtpError("invalid number of stones")
+        return self._handicap(handicap(self._game.size, stones))
+
+    def _set_free_handicap(self, command: Command) -> str:
+        size = self._game.size
+        try:
+            stones = [read_vertex(word, size) for word in command.words]
+        except GtpError:
+            raise GtpError("bad vertex list") from None
+        if len(stones) < 2 or PASS in stones or len(set(stones)) < len(stones):
+            raise GtpError("bad vertex list")
+        self._handicap(stones)
+        return ""
+
+    def _stones(self, command: Command) -> int:
+        (word,) = _words(command, 1)
+        stones = whole(word)
+        if stones < 2:
+            raise GtpError("invalid number of stones")
+        return stones
+
+    def _handicap(self, stones: Sequence[str]) -> str:
+        self._game.set_handicap(stones)
+        return " ".join(stones)
+
+    # ------------------------------------------------------------------ time
+
+    def _set_time(self, system: TimeSystem) -> str:
+        self._system = system
+        self._clocks = {colour: PlayerClock(system) for colour in STONES}
+        return ""
+
+    def _time_left(self, command: Command) -> str:
+        colour, left, stones = _words(command, 3)
+        self._clocks[read_colour(colour)].correct(seconds(left, negative=True), whole(stones))
+        return ""
+
+    def _limits(self, colour: str, gone: float) -> Limits:
+        """Bounds of the next move, ``gone`` seconds of which have passed; untimed: what the user set for a move."""
+        untimed = Limits(movetime=round(1000 * float(self._values["move_time"])))
+        return self._clocks[colour].limits([*STONES].index(colour), gone) or untimed
+
+    # ------------------------------------------------------------------ thinking
+
+    def _ready(self) -> None:
+        """Load the net for the board. Errors: GtpError, why there is none."""
+        self._game.engine()
+        if self._ready_size != self._game.size:
+            self._loader.again()
+        reason = self._loader.prepare()
+        if reason is not None:
+            raise GtpError(reason)
+        self._ready_size = self._game.size
+
+    def _search(
+        self, engine: GoEngine, command: Command, limits: Limits, asked: Analysis | None, *, lines: int
+    ) -> tuple[BestMove, ThinkingInfo | None]:
+        """Search, and print reports if they are asked for. Errors: GtpError when it gives no move."""
+        engine.configure(multipv=lines)
+        if asked is not None:
+            limits = replace(limits, report_ms=asked.interval_ms)
+            command.begin(self._writer)
+
+        def show(info: ThinkingInfo) -> None:
+            if asked is not None and not self._writer.write(analysis_line(info, asked)):
+                command.interrupt()
+
+        best, last = search(engine, limits, command, show, self._say)
+        if best.error is not None:
+            self._say(f"internal error, please report it: {type(best.error).__name__}: {best.error}")
+        if best.move is None and not command.endless:
+            raise GtpError(best.messages[-1] if best.messages else "there is no move")
+        return best, last
+
+    def _decide(self, command: Command, colour: str, asked: Analysis | None, *, cleanup: bool = False) -> str:
+        """The move for a colour; the game is as it was afterwards, but for what is known of the resignation."""
+        watch, game = Stopwatch(), self._game
+        self._ready()
+        limits = self._limits(colour, watch.seconds)
+        with game.to_move(colour) as engine:
+            moves = self._kept_from_passing(engine, colour) if cleanup else ()
+            if asked is not None:
+                moves = searched(asked, moves or engine.legal_moves())
+            limits = replace(limits, searchmoves=moves)
+            best, last = self._search(engine, command, limits, asked, lines=asked.most if asked else _CHOICES)
+        ends = game.passed and game.moves[-1].colour == other(colour)
+        lines = last.lines if last is not None else ()
+        move = best.move or PASS
+        if not (cleanup or moves) and (move == PASS or ends):
+            move = self._choice.choose(best, lines, self._lead(colour), last=ends)
+        move = game.without_suicide(colour, (move, *(line.pv[0] for line in lines)))
+        if cleanup or move == PASS or command.name == "reg_genmove":
+            return move
+        return RESIGN if self._choice.resigns(colour, best, len(game.moves), game.size) else move
+
+    def _lead(self, colour: str) -> float:
+        """Points by which a colour is sure to be ahead if the game ends now.
+
+        Tromp-Taylor counts every stone as alive. By other rules the players take dead stones off: then ours do not
+        count, and the opponent's are not yet captured.
+        """
+        game, ours = self._game, list[frozenset[int]]()
+        if game.rules != "tromp-taylor":
+            stones = game.board.stones
+            ours = [points for points in game.dead() or () if stones[min(points)] == STONES[colour]]
+        return game.margin(ours) * (1 if colour == "b" else -1)
+
+    def _kept_from_passing(self, engine: GoEngine, colour: str) -> tuple[str, ...]:
+        """The moves but for the pass, while stones of the opponent are dead and not captured; else all."""
+        dead = self._game.dead()
+        if dead is None:
+            captured = self._game.margin() * (1 if colour == "b" else -1) > 0
+        else:
+            stones = self._game.board.stones
+            captured = all(stones[min(points)] == STONES[colour] for points in dead)
+        return () if captured else tuple(move for move in engine.legal_moves() if move != PASS)
+
+    def _make(self, command: Command, colour: str, asked: Analysis | None, *, cleanup: bool = False) -> str:
+        """Decide, play it, and let the clock run meanwhile."""
+        watch = Stopwatch()
+        move = self._decide(command, colour, asked, cleanup=cleanup)
+        if move != RESIGN:
+            self._game.play(colour, move)
+        self._clocks[colour].spend(watch.seconds)
+        return move
+
+    def _genmove(self, command: Command) -> str:
+        (word,) = _words(command, 1)
+        return self._make(command, read_colour(word), None)
+
+    def _reg_genmove(self, command: Command) -> str:
+        (word,) = _words(command, 1)
+        return self._decide(command, read_colour(word), None)
+
+    def _cleanup(self, command: Command) -> str:
+        (word,) = _words(command, 1)
+        return self._make(command, read_colour(word), None, cleanup=True)
+
+    def _genmove_analyze(self, command: Command) -> None:
+        asked = read_analysis(command.words, self._game.size, kata=command.name.startswith("kata"))
+        move = self._make(command, asked.colour or self._game.turn, asked)
+        self._writer.write(f"play {move}")
+        command.succeed(self._writer)
+
+    def _analyze(self, command: Command) -> None:
+        asked = read_analysis(command.words, self._game.size, kata=command.name.startswith("kata"))
+        colour = asked.colour or self._game.turn
+        with self._game.to_move(colour) as engine:
+            moves = searched(asked, engine.legal_moves())
+            if command.interrupted:  # the next line is here already
+                command.begin(self._writer)
+            else:
+                self._ready()
+                limits = Limits(infinite=True, searchmoves=moves)
+                self._search(engine, command, limits, asked, lines=asked.most)
+        command.succeed(self._writer)
+
+    def _clear_cache(self, _: Command) -> str:
+        self._game.engine().new_game()
+        return ""
+
+    # ------------------------------------------------------------------ the end of the game
+
+    def _dead(self) -> list[frozenset[int]]:
+        """Dead chains; none, with a word of it, when there is no net that could tell."""
+        if self._game.board.empty:
+            return []
+        try:
+            self._ready()
+        except GtpError as error:
+            self._say(str(error))
+        dead = self._game.dead()
+        if dead is None:
+            self._say("no net tells dead stones here: every stone on the board counts as alive")
+        return dead or []
+
+    def _final_status_list(self, command: Command) -> str:
+        (status,) = _words(command, 1)
+        if status not in ("alive", "dead", "seki"):
+            raise GtpError("invalid status")
+        if status == "seki":
+            return ""  # seki is not told apart from life
+        dead, board = self._dead(), self._game.board
+        chains = [points for kind, points, _ in board.regions() if kind != "."]
+        chosen = [points for points in chains if (points in dead) == (status == "dead")]
+        return "\n".join(" ".join(vertex(p, board.size) for p in sorted(points)) for points in chosen)
+
+    # ------------------------------------------------------------------ SGF
+
+    def _loadsgf(self, command: Command) -> str:
+        *_, last = command.words or [""]
+        name, count = command.rest, None
+        if len(command.words) > 1 and last.isascii() and last.isdigit():
+            name, count = command.rest[: -len(last)].rstrip(), max(whole(last) - 1, 0)
+        if not name:
+            raise GtpError("syntax error")
+        start, komi, rules, moves = _read_sgf(Path(name))
+        self._game.admit(start.board.size)
+        self._game.load(start, moves[:count], komi=komi, rules=rules)
+        self._new_game()
+        return ""
+
+    def _printsgf(self, command: Command) -> str:
+        if command.words:
+            raise GtpError("printsgf writes no file: leave the name out")
+        from ...engine.games import get_game
+        from ...engine.record import Record, format_named
+
+        write = format_named(get_game("go"), "sgf").write
+        assert write is not None
+        return write(Record(self._game.words, self._game.text))
+
+
+def _words(command: Command, number: int) -> list[str]:
+    """The arguments, if there are as many. Errors: GtpError."""
+    if len(command.words) != number:
+        raise GtpError("syntax error")
+    return command.words
+
+
+def _read_sgf(path: Path) -> tuple[Start, float, str, list[Move]]:
+    """Start, komi, rules and moves of a file's first game. Errors: GtpError, which tells nothing of what is in it."""
+    from ...engine.games import get_game
+    from ...engine.record import format_named
+
+    try:
+        if not path.is_file():
+            raise GtpError("cannot load file: there is no such file")
+        with path.open("rb") as stream:
+            record = next(format_named(get_game("go"), "sgf").read(stream))
+    except (OSError, ValueError, StopIteration):
+        raise GtpError("cannot load file: it cannot be read") from None
+    except DataError as error:
+        raise GtpError(f"cannot load file: {error}") from None
+    if record.fault or record.root is None:
+        raise GtpError(f"cannot load file: {record.fault}")
+    text, turn, _, komi, rules, stones, *_ = record.root.split()
+    start = Start(Board.read(text), turn, int(stones))
+    moves: list[Move] = []
+    skip = False
+    for word in record.moves:
+        if word != SKIP:
+            moves.append(Move(turn, word, skip))
+        skip = word == SKIP
+        turn = other(turn)
+    return start, float(komi), rules, moves

@@ -1,0 +1,64 @@
+"""Exhaustive play against a small game's perfect player: the oracle for learning."""
+
+from __future__ import annotations
+
+from az_engine.engine.contest import Player, Seat
+from az_engine.engine.games.base import Game, State
+from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING
+
+
+class Perfect:
+    """Minimax over the whole game."""
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self._values: dict[str, int] = {}
+
+    def value(self, line: State) -> int:
+        """Outcome code of the last position under perfect play, for the side to move."""
+        key = self.game.format_position(line[-1])
+        if key not in self._values:
+            code = self.game.outcome(line)
+            if code == RUNNING:
+                code = max(-self.value(self.game.play(line, int(m))) for m in self.game.legal_moves(line))
+            self._values[key] = code
+        return self._values[key]
+
+    def replies(self, line: State, *, perfect: bool) -> list[int]:
+        """The moves that keep the value, or all of them."""
+        moves = [int(m) for m in self.game.legal_moves(line)]
+        if not perfect:
+            return moves
+        best = self.value(line)
+        return [m for m in moves if -self.value(self.game.play(line, m)) == best]
+
+
+def results(perfect: Perfect, player: Player, *, against_perfect: bool) -> dict[int, int]:
+    """How often a player, as either side, comes to each outcome code over every line of play of the opponent."""
+    game = perfect.game
+    seat = Seat(game, player, 600, 9, 0)
+    found: dict[int, int] = {}
+    for side in (0, 1):
+        lines = {game.format_position(game.initial()[0]): game.initial()}
+        while lines:
+            mine = [line for line in lines.values() if (len(line) - 1) % 2 == side]
+            theirs = [line for line in lines.values() if (len(line) - 1) % 2 != side]
+            played = [game.play(line, m) for line, m in zip(mine, seat.moves(mine) if mine else [], strict=True)]
+            played += [game.play(line, m) for line in theirs for m in perfect.replies(line, perfect=against_perfect)]
+            lines = {}
+            for line in played:
+                code = game.outcome(line)
+                if code == RUNNING:
+                    lines[game.format_position(line[-1])] = line
+                else:
+                    mine_to_move = (len(line) - 1) % 2 == side
+                    code = code if mine_to_move else -code
+                    found[code] = found.get(code, 0) + 1
+    return found
+
+
+def never_loses(perfect: Perfect, player: Player) -> bool:
+    """Whether a player draws every line of perfect play, and loses none of any play."""
+    return set(results(perfect, player, against_perfect=True)) == {DRAW} and LOSS not in results(
+        perfect, player, against_perfect=False
+    )

@@ -1,0 +1,437 @@
+"""Whole runs of self-play at tic-tac-toe: they learn, go on after any interruption, and lose and double nothing."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import az_engine
+from az_engine.engine.contest import Player
+from az_engine.engine.errors import DataError, NetError, OptionError
+from az_engine.engine.evaluator import OnnxEvaluator, load_evaluator
+from az_engine.engine.games import get_game, register_path
+from az_engine.engine.params import paper_params
+from az_engine.engine.record import read_games
+from az_engine.models import checkpoint, gate, patience, plot
+from az_engine.models.examples import write_examples
+from az_engine.models.files import RunLock
+from az_engine.models.frames import FrameReader
+from az_engine.models.log import read_log
+from az_engine.models.loop import Loop
+from az_engine.models.presets import preset
+from az_engine.models.reinforce import described
+from az_engine.models.replay import GameRecord
+from az_engine.models.runconfig import RunConfig, Values, merged
+from az_engine.models.rundir import Current, RunFolder
+from az_engine.models.status import Hooks
+
+from .games import random_game
+from .perfect import Perfect, never_loses
+
+GAMES = Path(__file__).parents[1] / "games"
+register_path(GAMES)
+GAME = get_game("tictactoe")
+SMALL: Values = {
+    "game": "tictactoe",
+    "net": {"blocks": 1, "filters": 16, "value_hidden": 16},
+    "learner": {"batch": 64, "rate": 0.005, "warmup": 10},
+    "selfplay": {"visits": 8, "games": 8, "noise_alpha": 1.0},
+    "loop": {"steps": 60, "checkpoint_steps": 20, "first_positions": 200, "reuse": 8.0, "symmetries": True},
+    "ladder": {"share": 0.0, "opening_plies": 1, "pairs": 4, "visits": 8, "plain_visits": 16},
+    "resign": {"least": 20},
+    "window": {"held_out_every": 10},
+    "machine": {"workers": 0},
+}
+
+
+def config(**over: Any) -> RunConfig:
+    return RunConfig.from_values(merged(merged(preset("az,small", GAME), SMALL), over))
+
+
+def begin(folder: Path, run: RunConfig) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(described(run, GAME, "az-engine train")))
+    return folder
+
+
+def train(folder: Path, run: RunConfig, hooks: Hooks | None = None) -> Loop:
+    begin(folder, run)
+    trained = Loop(folder, run, hooks or Hooks())
+    assert trained.train()
+    return trained
+
+
+def stored(folder: Path) -> list[GameRecord]:
+    """Every game record in the run's shards, as often as it is there."""
+    payloads = [p for path in sorted((folder / "games").glob("*.games")) for p in FrameReader(path).read()]
+    return [GameRecord.from_bytes(p) for p in payloads if p[:1] == b"\x01"]
+
+
+def environment() -> dict[str, str]:
+    source = str(Path(az_engine.__file__).parents[1])
+    return {**os.environ, "AZ_ENGINE_GAMES": str(GAMES), "PYTHONPATH": source}
+
+
+def command(folder: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "az_engine", "train", "--game", "tictactoe", "--out", str(folder), *words]
+
+
+def tensors(folder: Path, step: int) -> bytes:
+    return (folder / "checkpoints" / f"step-{step:08d}.safetensors").read_bytes()
+
+
+def games_of(folder: Path) -> bytes:
+    return (folder / "games" / "0000-00000.games").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 60 steps that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    train(folder, config(ladder={"share": 1.0}))
+    return folder
+
+
+def test_a_run_leaves_what_it_says(whole: Path) -> None:
+    folder = RunFolder(whole)
+    assert folder.finished
+    assert folder.current == Current("net_00000060.onnx", 60, 60, folder.current.resign if folder.current else None)
+    assert folder.net_steps == [0, 20, 40, 60]
+    records = stored(whole)
+    ids = [r.id for r in records]
+    assert len(set(ids)) == len(ids) > 60
+    assert all(r.targets == len(r.moves) for r in records)
+    for record in records[:50]:
+        line = GAME.initial()
+        for move in record.moves.tolist():
+            assert move in GAME.legal_moves(line)
+            line = GAME.play(line, move)
+        if record.reason == "rules":
+            assert GAME.outcome(line) * (1 if len(record.moves) % 2 == 0 else -1) == record.result
+    rows = read_log(folder.log)
+    assert [r["step"] for r in rows if "loss" in r] == [20, 40, 60]
+    assert [r["step"] for r in rows if "heldout" in r] == [20, 40, 60]
+    played = [r["selfplay"] for r in rows if "selfplay" in r]
+    assert 5 <= played[-1]["length"] <= 9
+    assert played[-1]["damaged_records"] == played[-1]["repeated_games"] == 0
+
+
+def test_the_folder_of_a_run_is_a_net(whole: Path, tmp_path: Path) -> None:
+    evaluator = load_evaluator(str(whole), GAME)
+    assert evaluator.info is not None
+    assert evaluator.info.step == 60
+    with pytest.raises(NetError, match="no folder of a self-play run"):
+        load_evaluator(str(tmp_path), GAME)
+
+
+@pytest.mark.parametrize("name", ["go5", "chess", "shogi"])
+def test_games_to_look_at(name: str, tmp_path: Path) -> None:
+    game = get_game(name)
+    played = [random_game(game, number, plies=40) for number in range(10)]
+    path = write_examples(game, played, tmp_path, 7)
+    assert path is not None
+    read = list(read_games(game, path))
+    assert [record.moves for record in read] == [
+        game.format_moves(game.initial()[0], record.moves.tolist()) for record in played[-8:]
+    ]
+    assert not any(record.fault for record in read)
+    assert write_examples(GAME, played, tmp_path, 7) is None
+
+
+def test_reuse_is_kept(whole: Path) -> None:
+    """Never more than 8 positions trained on for each new one; at the end no more games than that needs."""
+    rows = [r for r in read_log(whole / "log.jsonl") if "selfplay" in r]
+    for row in rows:
+        assert row["positions"] <= 8.0 * row["selfplay"]["positions"]
+    assert rows[-1]["positions"] > 0.9 * 8.0 * (rows[-1]["selfplay"]["positions"] - 8 * 9)
+
+
+def test_the_ladder_rates_first_and_last_net(whole: Path, tmp_path: Path) -> None:
+    rows = read_log(whole / "ladder.jsonl")
+    assert {r["step"] for r in rows} >= {0, 60}
+    assert all(r["wins"] + r["draws"] + r["losses"] == 8 for r in rows)
+    text = json.dumps(rows)
+    assert all(name in text for name in ('"random"', '"search @16"', '"net 60 raw"', '"net 60 @8"'))
+    assert plot.main(plot_arguments(whole, tmp_path)) == 0
+    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
+    page = (tmp_path / "curves.html").read_text()
+    assert "data:image/png;base64," in page
+    assert "http" not in page.split("base64,")[0]
+    assert "net 60 @8, Elo [95 %]" in page
+
+
+def plot_arguments(run: Path, out: Path) -> Any:
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    plot.add_arguments(parser)
+    return parser.parse_args([str(run), "--out", str(out)])
+
+
+class Killed(Exception):
+    """What stands for a kill in one process."""
+
+
+def killing(after: int) -> Callable[[Any], None]:
+    """A hook that ends the run at its ``after``-th call."""
+    calls = 0
+
+    def hook(_: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls >= after:
+            raise Killed
+
+    return hook
+
+
+def test_after_any_interruption_the_run_goes_on_bit_by_bit_as_if_nothing_had_been(whole: Path, tmp_path: Path) -> None:
+    """The rating is no part of it: the interrupted run has none."""
+    folder = begin(tmp_path / "run", config())
+    interruptions = 0
+    for after in (1, 2, 40, 3, 90, 7, 150, 33, 400):
+        try:
+            if Loop(folder, config(), Hooks(on_status=killing(after))).train():
+                break
+        except Killed:
+            interruptions += 1
+    else:
+        assert Loop(folder, config(), Hooks()).train()
+    assert interruptions >= 6
+    assert tensors(folder, 60) == tensors(whole, 60)
+    assert games_of(folder) == games_of(whole)
+    for step in (20, 40, 60):
+        net = f"nets/net_{step:08d}.onnx"
+        assert (folder / net).read_bytes() == (whole / net).read_bytes()
+
+
+def test_another_seed_is_another_run(whole: Path, tmp_path: Path) -> None:
+    train(tmp_path, config(seed=1, loop={"steps": 20}))
+    assert games_of(tmp_path)[200:1000] != games_of(whole)[200:1000]
+
+
+@pytest.mark.slow
+def test_kill_9_at_random_instants_goes_on_bit_by_bit(whole: Path, tmp_path: Path) -> None:
+    folder = begin(tmp_path / "run", config())
+    kills = 0
+    for seconds in (4.0, 7.0, 5.5, 9.0, 6.3, 60.0, 200.0):
+        process = subprocess.Popen(command(folder), env=environment(), stderr=subprocess.DEVNULL)
+        try:
+            assert process.wait(seconds) == 0
+            break
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            kills += 1
+    assert kills
+    assert tensors(folder, 60) == tensors(whole, 60)
+    assert games_of(folder) == games_of(whole)
+
+
+def wait_for(ready: Callable[[], Any], seconds: float = 200.0) -> Any:
+    deadline = time.monotonic() + seconds
+    while not (found := ready()):
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.2)
+    return found
+
+
+@pytest.mark.slow
+def test_workers_and_learner_killed_every_finished_game_is_there_once(tmp_path: Path) -> None:
+    """Two workers of the run and one started by hand; each kind is killed, and the learner is."""
+    folder = begin(tmp_path / "run", config(machine={"workers": 2, "hang_seconds": 60.0}, loop={"steps": 100_000}))
+    journal: dict[int, bytes] = {}  # every game that was ever seen on disk
+
+    def look() -> int:
+        seen = {}
+        for record in stored(folder):
+            assert record.id not in seen
+            seen[record.id] = record.to_bytes()
+        assert all(seen.get(number) == content for number, content in journal.items())
+        journal.update(seen)
+        return len(seen)
+
+    def beat(worker: int) -> Any:
+        path = folder / "workers" / f"{worker:04d}.json"
+        return json.loads(path.read_text()) if path.exists() else {"pid": 0, "games": 0}
+
+    by_hand = None
+    learner = subprocess.Popen(command(folder), env=environment(), stderr=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: (folder / "games").exists() and look() > 20)
+        by_hand = subprocess.Popen(
+            [sys.executable, "-m", "az_engine", "selfplay", str(folder)], env=environment(), stderr=subprocess.DEVNULL
+        )
+        wait_for(lambda: beat(3)["games"] > 0 and beat(1)["games"] > 0)
+        first = beat(1)["pid"]
+        os.kill(first, signal.SIGKILL)
+        wait_for(lambda: beat(1)["pid"] != first and beat(1)["games"] > 0)  # started again
+        learner.kill()
+        learner.wait()
+        wait_for(lambda: not any(alive(beat(n)["pid"]) for n in (1, 2)))  # workers do not outlive their learner
+        before = look()
+        wait_for(lambda: look() > before)  # but the one started by hand plays on
+        before, first = look(), beat(1)["pid"]
+        learner = subprocess.Popen(command(folder), env=environment(), stderr=subprocess.DEVNULL)
+        wait_for(lambda: look() > before + 30 and beat(1)["pid"] != first)
+        by_hand.kill()
+        by_hand.wait()
+        learner.send_signal(signal.SIGTERM)
+        assert learner.wait(100) == 130
+        look()
+    finally:
+        for process in (learner, by_hand):
+            if process is not None and process.poll() is None:
+                process.kill()
+                process.wait()
+    replayed = Loop(folder, config(machine={"workers": 1}), Hooks())
+    assert sorted(r.id for part in replayed.replay.read() for r in part) == sorted(journal)
+    assert replayed.replay.damaged == replayed.replay.repeated == 0
+    assert {number >> 32 for number in journal} == {1, 2, 3}
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; one that is dead and not yet waited for does not."""
+    said = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return bool(said.strip()) and not said.strip().startswith("Z")
+
+
+def test_a_second_learner_is_refused(tmp_path: Path) -> None:
+    from az_engine.models import reinforce
+
+    from .test_runconfig import parsed
+
+    begin(tmp_path, config())
+    with RunLock(tmp_path), pytest.raises(DataError, match=f"in use by another process \\(pid {os.getpid()}\\)"):
+        reinforce.main(parsed("--game", "tictactoe", "--out", str(tmp_path)))
+
+
+def test_a_diverged_net_is_never_used(tmp_path: Path) -> None:
+    wild = config(learner={"rate": 1e6, "warmup": 0, "clip": 0.0, "optimiser": "sgd", "schedule": "constant"})
+    said: list[str] = []
+    with pytest.raises(DataError, match=r"diverged|unfit|rate"):
+        Loop(begin(tmp_path, wild), wild, Hooks(on_event=said.append)).train()
+    current = RunFolder(tmp_path).current
+    assert current is not None
+    assert current.step == 0
+
+
+def test_a_full_disk_pauses_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, failures, said = checkpoint.save, [3], list[str]()
+
+    def full(folder: Path, saved: checkpoint.Checkpoint) -> Path:
+        if failures[0]:
+            failures[0] -= 1
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(folder, saved)
+
+    monkeypatch.setattr(checkpoint, "save", full)
+    monkeypatch.setattr(patience, "RETRY_SECONDS", 0.01)
+    train(tmp_path, config(loop={"steps": 20}), Hooks(on_event=said.append))
+    assert failures == [0]
+    assert [text for text in said if "make room" in text] == [f"{tmp_path} is full; make room and the run goes on"]
+    assert tensors(tmp_path, 20)
+
+
+def test_a_stopped_run_is_saved_and_goes_on(tmp_path: Path) -> None:
+    begin(tmp_path, config())
+    first = Loop(tmp_path, config(), Hooks())
+    first.hooks.stop = lambda: first.learner.step >= 27
+    assert not first.train()
+    assert first.learner.step == 27
+    second = Loop(tmp_path, config(), Hooks())
+    assert second.train()
+    ids = [r.id for r in stored(tmp_path)]
+    assert len(set(ids)) == len(ids)
+
+
+def test_the_gate_lets_only_winners_generate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gated = config(gate={"games": 8, "visits": 4, "opening_plies": 1})
+    verdicts = iter([False, True, False])
+
+    def contest(*_: Any, **__: Any) -> Any:
+        promoted = next(verdicts)
+        return gate.Verdict(5 * promoted, 0, 5 * (not promoted), promoted)
+
+    monkeypatch.setattr(gate, "contest", contest)
+    train(tmp_path, gated)
+    current = RunFolder(tmp_path).current
+    assert current is not None
+    assert (current.step, current.considered) == (40, 60)
+    rows = [r["gate"] for r in read_log(tmp_path / "log.jsonl") if "gate" in r]
+    assert [(r["best"], r["promoted"]) for r in rows] == [(0, False), (0, True), (40, False)]
+    assert {r.nets[1] for r in stored(tmp_path)} == {0, 40}
+
+
+def test_the_gate_counts_and_stops_when_the_verdict_is_certain(whole: Path) -> None:
+    nets = [OnnxEvaluator(whole / f"nets/net_{s:08d}.onnx", GAME, provider="cpu", batch_size=8) for s in (60, 0)]
+    good, bad = (Player(str(i), net, 0, paper_params("az")) for i, net in enumerate(nets))
+    settings = replace(config().gate, games=200, visits=0, opening_plies=2)
+    verdict = gate.contest(GAME, good, bad, settings, seed=1, max_moves=9)
+    assert verdict is not None
+    assert verdict.wins + verdict.draws + verdict.losses <= 200
+    assert verdict.promoted == (verdict.score > 0.55) or verdict.wins + verdict.draws + verdict.losses < 200
+    equal = gate.contest(GAME, good, good, settings, seed=1, max_moves=9)
+    assert equal is not None
+    assert equal.wins == equal.losses  # each opening with both colours
+    assert not equal.promoted
+
+
+def test_tensorboard_hears_of_every_row(tmp_path: Path) -> None:
+    import struct
+
+    from az_engine.models.frames import crc32c
+    from az_engine.models.tensorboard import EventWriter
+
+    writer = EventWriter(tmp_path)
+    writer.write_row({"step": 300, "loss": 0.5, "selfplay": {"length": 7.0, "resign_threshold": None}})
+    writer.close()
+    (path,) = tmp_path.iterdir()
+    data, events = path.read_bytes(), []
+    while data:
+        (length,) = struct.unpack_from("<Q", data)
+        crc = crc32c(data[:8])
+        assert struct.unpack_from("<I", data, 8)[0] == ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+        events.append(data[12 : 12 + length])
+        data = data[16 + length :]
+    assert b"brain.Event:2" in events[0]
+    assert events[1][9:12] == b"\x10\xac\x02"  # step 300 as a varint
+    assert b"\x0a\x04loss\x15" + struct.pack("<f", 0.5) in events[1]
+    assert b"selfplay/length" in events[1]
+    assert b"resign" not in events[1]
+
+
+def test_a_run_without_an_end_is_refused() -> None:
+    with pytest.raises(OptionError, match="needs an end"):
+        config(loop={"steps": 0})
+
+
+@pytest.mark.slow
+def test_from_random_weights_to_a_net_that_never_loses(tmp_path: Path) -> None:
+    """With 25 visits: drawn against every line of perfect play, lost in none of any play."""
+    run = config(
+        net={"filters": 32},
+        learner={"batch": 128},
+        selfplay={"visits": 25, "games": 32},
+        loop={"steps": 700, "checkpoint_steps": 100, "first_positions": 1000, "reuse": 4.0},
+    )
+    train(tmp_path, run)
+    perfect, folder = Perfect(GAME), RunFolder(tmp_path)
+
+    def player(step: int) -> Player:
+        net = OnnxEvaluator(folder.net(step), GAME, provider="cpu", batch_size=64)
+        return Player(str(step), net, 25, paper_params("az"))
+
+    assert not never_loses(perfect, player(0))
+    assert never_loses(perfect, player(700))

@@ -1,0 +1,129 @@
+"""Self-play games on disk: written once, read once, whatever happens in between."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from az_engine.engine.errors import DataError
+from az_engine.engine.games import get_game
+from az_engine.models.frames import FrameReader
+from az_engine.models.replay import GameReader, GameRecord, GameWriter, ReplayFolder, shard_path, title
+
+from .games import random_game, same
+
+CHESS = get_game("chess")
+TITLE = title(CHESS, "1")
+
+
+def test_a_game_comes_back_as_it_was() -> None:
+    for number in range(6):
+        record = random_game(CHESS, number, every=1 + number % 3)
+        assert same(GameRecord.from_bytes(record.to_bytes()), record)
+
+
+def test_a_position_takes_7_bytes_and_4_for_each_move_of_its_target() -> None:
+    record = random_game(CHESS, 1)
+    assert len(record.to_bytes()) == 29 + 7 * len(record.moves) + 4 * len(record.target_moves)
+
+
+@given(st.binary(max_size=200))
+def test_no_payload_is_more_than_a_data_error(payload: bytes) -> None:
+    with pytest.raises(DataError):
+        GameRecord.from_bytes(payload)
+
+
+def test_a_record_cut_or_lengthened_is_refused() -> None:
+    payload = random_game(CHESS, 2, plies=4).to_bytes()
+    for wrong in (*(payload[:n] for n in range(0, len(payload), 5)), payload + b"x"):
+        with pytest.raises(DataError, match="cannot be read"):
+            GameRecord.from_bytes(wrong)
+
+
+def test_what_cannot_be_stored_is_said() -> None:
+    record = random_game(CHESS, 3, plies=2)
+    with pytest.raises(DataError, match="ended by 'boredom'"):
+        replace(record, reason="boredom").to_bytes()
+    with pytest.raises(DataError, match="more than 255 moves"):
+        replace(record, counts=np.array([256, 0], np.uint16)).to_bytes()
+
+
+def test_a_game_is_stored_once_by_its_id(tmp_path: Path) -> None:
+    record = random_game(CHESS, 5)
+    writer = GameWriter(tmp_path, 0, TITLE)
+    assert writer.write(record)
+    assert not writer.write(record)
+    writer.close()
+    again = GameWriter(tmp_path, 0, TITLE)
+    assert (again.ids, again.next_id) == ({5}, 6)
+    assert not again.write(record)
+    again.close()
+    ((read,),) = ReplayFolder(tmp_path, TITLE).read()
+    assert same(read, record)
+
+
+def test_workers_have_ids_and_shards_of_their_own(tmp_path: Path) -> None:
+    for worker in (1, 2):
+        writer = GameWriter(tmp_path, worker, TITLE)
+        assert writer.next_id == worker << 32
+        writer.write(random_game(CHESS, writer.next_id, plies=3))
+        writer.close()
+    replay = ReplayFolder(tmp_path, TITLE)
+    assert [r.id for part in replay.read() for r in part] == [1 << 32, 2 << 32]
+    assert list(replay.read()) == []
+    with GameWriter(tmp_path, 1, TITLE)._file, pytest.raises(DataError, match="another process"):
+        GameWriter(tmp_path, 1, TITLE)
+
+
+def test_shards_are_ended_when_they_are_big(tmp_path: Path) -> None:
+    writer = GameWriter(tmp_path, 0, TITLE, shard_bytes=2000)
+    for number in range(20):
+        writer.write(random_game(CHESS, number, plies=20, every=2))
+    writer.close()
+    shards = sorted(p.name for p in tmp_path.iterdir())
+    assert shards[:2] == ["0000-00000.games", "0000-00001.games"]
+    assert all((tmp_path / name).stat().st_size < 3000 for name in shards)
+    parts = list(ReplayFolder(tmp_path, TITLE).read())
+    assert len(parts) == len(shards)
+    assert [r.id for part in parts for r in part] == list(range(20))
+    again = GameWriter(tmp_path, 0, TITLE, shard_bytes=2000)
+    assert again.next_id == 20
+    again.close()
+
+
+def test_a_damaged_game_in_the_middle_is_skipped_and_counted(tmp_path: Path) -> None:
+    writer = GameWriter(tmp_path, 0, TITLE)
+    for number in range(5):
+        writer.write(random_game(CHESS, number, plies=10))
+    writer.close()
+    path = shard_path(tmp_path, 0, 0)
+    data = bytearray(path.read_bytes())
+    lengths = [12 + len(p) for p in FrameReader(path).read()]
+    data[sum(lengths[:3]) + 40] ^= 1  # in the third game
+    path.write_bytes(data)
+    replay = ReplayFolder(tmp_path, TITLE)
+    assert [r.id for part in replay.read() for r in part] == [0, 1, 3, 4]
+    assert replay.damaged == 1
+
+
+def test_a_copied_shard_does_not_give_its_games_twice(tmp_path: Path) -> None:
+    writer = GameWriter(tmp_path, 0, TITLE)
+    for number in range(3):
+        writer.write(random_game(CHESS, number, plies=4))
+    writer.close()
+    (tmp_path / "0007-00000.games").write_bytes(shard_path(tmp_path, 0, 0).read_bytes())
+    replay = ReplayFolder(tmp_path, TITLE)
+    assert [r.id for part in replay.read() for r in part] == [0, 1, 2]
+    assert (len(replay), replay.repeated) == (3, 3)
+
+
+def test_a_shard_of_another_run_is_refused(tmp_path: Path) -> None:
+    GameWriter(tmp_path, 0, TITLE).close()
+    reader = GameReader(shard_path(tmp_path, 0, 0), title(CHESS, "2"))
+    with pytest.raises(DataError, match=r"another run \(1, here 2\)"):
+        reader.read()

@@ -1,0 +1,189 @@
+"""Presets hold the papers' numbers; files and flags override them; what is wrong is said."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tomllib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from az_engine.engine.errors import DataError, OptionError
+from az_engine.engine.games import get_game
+from az_engine.models import reinforce, train
+from az_engine.models.learner import learning_rate
+from az_engine.models.presets import describe, preset
+from az_engine.models.runconfig import RunConfig, assignment, built, load_run, merged, read_toml
+
+
+def run_of(names: str, game: str, **over: Any) -> RunConfig:
+    return RunConfig.from_values({**merged(preset(names, get_game(game)), over), "game": game})
+
+
+def parsed(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    train.add_arguments(parser)
+    return parser.parse_args(list(words))
+
+
+@pytest.mark.parametrize("game", ["chess", "shogi", "go9"])
+def test_az_is_the_paper(game: str) -> None:
+    """AlphaZero 2018, Methods and Table S3."""
+    run = run_of("az", game)
+    net, learner = run.net_config(run.get_game()), run.learner_config()
+    assert (net.kind, net.blocks, net.filters, net.squeeze, net.value_head) == ("dual-res", 19, 256, 0, "value")
+    assert net.policy_head == ("flat" if game == "go9" else "conv")
+    assert (run.selfplay.visits, run.selfplay.temperature_moves, run.selfplay.noise_share) == (800, 30, 0.25)
+    assert (run.selfplay.search.puct, run.selfplay.search.c_puct, run.selfplay.search.c_base) == ("az", 1.25, 19652)
+    assert (run.selfplay.search.fpu, run.selfplay.search.solver) == ("zero", False)
+    assert not run.selfplay.search.symmetries
+    assert run.selfplay.max_moves == (2 * 81 if game == "go9" else 512)
+    assert (run.window.games, run.window.start, run.window.held_out_every) == (1_000_000, 0, 0)
+    assert (learner.batch, learner.optimiser, learner.value_weight, learner.ema) == (4096, "sgd", 1.0, 0.0)
+    assert (run.loop.steps, run.loop.checkpoint_steps, run.gate.games, run.loop.symmetries) == (700_000, 1000, 0, False)
+    assert (run.selfplay.play_on_share, run.resign.wrong) == (0.1, 0.05)
+    rates = {step: learning_rate(learner, step, step / 700_000) for step in (0, 99_999, 100_000, 300_000, 500_000)}
+    first = 0.02 if game == "go9" else 0.2
+    assert list(rates.values()) == [first, first, 0.02, 0.002, 0.0002]
+
+
+def test_noise_is_the_papers_by_game() -> None:
+    assert [get_game(g).noise_alpha for g in ("chess", "shogi", "go")] == [0.3, 0.15, 0.03]
+
+
+def test_agz_is_the_paper() -> None:
+    """AlphaGo Zero, Methods."""
+    run = run_of("agz", "go19")
+    net, learner = run.net_config(run.get_game()), run.learner_config()
+    assert (net.blocks, net.filters, net.policy_head, net.value_head) == (19, 256, "flat", "value")
+    assert (run.selfplay.visits, run.selfplay.search.puct, run.selfplay.max_moves) == (1600, "agz", 722)
+    assert (run.selfplay.search.symmetries, run.loop.symmetries) == (True, True)
+    assert (run.gate.games, run.gate.score, run.gate.visits) == (400, 0.55, 1600)
+    assert (run.window.games, learner.batch, run.loop.checkpoint_steps) == (500_000, 2048, 1000)
+    assert [learning_rate(learner, s, s / 700_000) for s in (0, 399_999, 400_000, 600_000)] == [0.01, 0.01, 0.001, 1e-4]
+
+
+@pytest.mark.parametrize("names", ["az,small", "agz,small", "small", "az,gpu", "agz,gpu"])
+@pytest.mark.parametrize("game", ["chess", "shogi", "go5", "go19"])
+def test_every_preset_fits_every_game(names: str, game: str) -> None:
+    run = run_of(names, game)
+    net = run.net_config(run.get_game())
+    assert run.learner_config().batch <= 1024
+    assert net.filters <= 128
+    assert (run.gate.games == 400) == ("agz" in names)
+    assert RunConfig.from_values(json.loads(json.dumps(run.to_json()))) == run
+
+
+def test_presets_are_written_as_toml() -> None:
+    values = preset("agz,small", get_game("go9"))
+    assert tomllib.loads(describe(values)) == values
+
+
+def test_later_settings_override_earlier_ones(tmp_path: Path) -> None:
+    file = tmp_path / "my.toml"
+    file.write_text("[selfplay]\nvisits = 50\ngames = 16\n[selfplay.search]\nc_puct = 2\n[learner]\nrate = 0.01\n")
+    args = parsed("--game", "go", "--size", "5", "--preset", "agz,small", "--config", str(file), "--batch", "64",
+                  "--set", "selfplay.visits=30", "--set", "selfplay.noise_alpha=none", "--steps", "77")  # fmt: skip
+    run, changed = reinforce.settings(args, tmp_path / "run")
+    assert changed == []
+    assert (run.game, run.preset, run.selfplay.visits, run.selfplay.games) == ("go5", "agz,small", 30, 16)
+    assert (run.selfplay.search.c_puct, run.selfplay.search.puct) == (2.0, "agz")
+    assert (run.learner["rate"], run.learner["batch"], run.loop.steps) == (0.01, 64, 77)
+    assert run.net["blocks"] == 2  # of the preset: --blocks was not given, so its default does not count
+
+
+def test_a_flag_given_with_its_default_still_overrides_the_preset(tmp_path: Path) -> None:
+    run, _ = reinforce.settings(parsed("--game", "go", "--size", "5", "--blocks", "6"), tmp_path)
+    assert run.net["blocks"] == 6
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--set", "selfplay.visit=3"], "did you mean selfplay.visits"),
+        (["--set", "selfplay.visits=many"], "selfplay.visits is 'many'; it must be of type int"),
+        (["--set", "selfplay.visits=true"], "must be of type int"),
+        (["--set", "selfplay=3"], "selfplay is a section"),
+        (["--set", "learner.schedule=cosinus"], "learner.schedule is 'cosinus'; it must be one of"),
+        (["--set", "learner.rat=1.0"], "did you mean learner.rate"),
+        (["--set", "visits"], "write section.name=value"),
+        (["--preset", "alpha"], "no preset 'alpha'; there are az, agz, small, gpu"),
+        (["--teacher-weight", "0.5"], "--teacher-weight is for --supervised"),
+        (["--config", "missing.toml"], "missing.toml cannot be read"),
+        (["--set", "loop.reuse=0"], "must be greater than 0"),
+    ],
+)
+def test_what_is_wrong_is_said(words: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def begin() -> None:
+        run, _ = reinforce.settings(parsed("--game", "go", "--size", "5", *words), tmp_path)
+        run.learner_config()
+
+    with pytest.raises(OptionError) as caught:
+        begin()
+    assert said in str(caught.value)
+
+
+def test_values_of_assignments() -> None:
+    assert assignment("a.b=1") == {"a": {"b": 1}}
+    assert assignment("a.b = 1.5") == {"a": {"b": 1.5}}
+    assert assignment("a=none") == {"a": None}
+    assert assignment("a.b.c=agz") == {"a": {"b": {"c": "agz"}}}
+    assert assignment("a=true") == {"a": True}
+
+
+def test_a_file_that_is_no_toml_is_said(tmp_path: Path) -> None:
+    (tmp_path / "x.toml").write_text("visits = = 3")
+    with pytest.raises(OptionError, match="cannot be read"):
+        read_toml(tmp_path / "x.toml")
+
+
+def start(folder: Path, *words: str) -> tuple[RunConfig, list[str]]:
+    args = parsed("--game", "go", "--size", "5", *words)
+    run, changed = reinforce.settings(args, folder)
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(reinforce.described(run, run.get_game(), "az-engine train")))
+    return run, changed
+
+
+def test_a_run_that_goes_on_keeps_its_settings_and_may_change_some(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    first, _ = start(folder, "--preset", "agz,small", "--set", "selfplay.visits=33")
+    again, changed = reinforce.settings(parsed("--game", "go", "--size", "5"), folder)
+    assert (again, changed) == (first, [])
+    longer, changed = reinforce.settings(
+        parsed("--game", "go", "--size", "5", "--steps", "99", "--workers", "3"), folder
+    )
+    assert (longer.loop.steps, longer.machine.workers, longer.selfplay.visits) == (99, 3, 33)
+    assert changed == ["loop.steps was 10000, is now 99", f"machine.workers was {first.machine.workers}, is now 3"]
+    for words, said in (
+        (["--blocks", "3"], "net.blocks was 2, is now 3: this cannot change"),
+        (["--seed", "9"], "seed was 0, is now 9: this cannot change"),
+        (["--preset", "az"], "was started with preset agz,small, not az"),
+    ):
+        with pytest.raises(OptionError) as caught:
+            reinforce.settings(parsed("--game", "go", "--size", "5", *words), folder)
+        assert said in str(caught.value)
+    with pytest.raises(OptionError, match="was started with game go5, not chess"):
+        reinforce.settings(parsed("--game", "chess"), folder)
+    assert load_run(folder) == first
+
+
+def test_a_folder_without_a_run_is_said(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot be read"):
+        load_run(tmp_path)
+    (tmp_path / "config.json").write_text('{"game": "chess"}')
+    with pytest.raises(DataError, match="no self-play run"):
+        load_run(tmp_path)
+    with pytest.raises(OptionError, match="a supervised run"):
+        reinforce.settings(parsed(), tmp_path)
+
+
+def test_unknown_sections_are_said() -> None:
+    with pytest.raises(OptionError, match="no setting self_play; did you mean selfplay"):
+        built(RunConfig, {"game": "chess", "self_play": {}}, "")
+    assert asdict(RunConfig("chess"))["machine"]["workers"] == 1

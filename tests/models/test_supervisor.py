@@ -1,0 +1,137 @@
+"""Workers that die or hang are started again; those that cannot work are given up, with the reason."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from az_engine.engine.errors import DataError
+from az_engine.models import supervisor
+from az_engine.models.rundir import Beat, RunFolder, WorkerSlot
+from az_engine.models.supervisor import Supervisor
+
+BEATS = """
+import json, os, sys, time
+path, count = sys.argv[1], 0
+while True:
+    count += 1
+    with open(path + ".new", "w") as file:
+        json.dump({"worker": 1, "pid": os.getpid(), "host": "here", "count": count}, file)
+    os.replace(path + ".new", path)
+    time.sleep(0.05)
+"""
+
+
+def beating(folder: Path, number: int) -> list[str]:
+    return [sys.executable, "-S", "-c", BEATS, str(folder / "workers" / f"{number:04d}.json")]
+
+
+def failing(folder: Path, number: int) -> list[str]:
+    return [sys.executable, "-S", "-c", "import sys; sys.exit('no net to be had')"]
+
+
+def wait_for(ready: Callable[[], Any], seconds: float = 120.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not ready():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def running(tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
+    monkeypatch.setattr(supervisor, "CHECK_SECONDS", 0.1)
+    started = Supervisor(RunFolder(tmp_path), 1, 5.0, said.append, beating)
+    started.start()
+    try:
+        wait_for(lambda: [b.pid for b in started.beats()] == started.pids)
+        yield started
+    finally:
+        started.stop()
+
+
+def replaced(running: Supervisor, pid: int) -> bool:
+    return bool(running.pids) and running.pids != [pid] and [b.pid for b in running.beats()] == running.pids
+
+
+def test_a_killed_worker_is_started_again(running: Supervisor, said: list[str]) -> None:
+    (pid,) = running.pids
+    os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: replaced(running, pid))
+    assert said == ["worker 1 ended (signal 9): started again"]
+    assert running.restarts == 1
+    running.check()
+
+
+def test_a_stopped_worker_is_killed_and_started_again(running: Supervisor, said: list[str]) -> None:
+    (pid,) = running.pids
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(lambda: replaced(running, pid))
+    assert said[0].startswith("worker 1 has shown no progress for 5 s: killed")
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_stopping_ends_all_workers(tmp_path: Path, said: list[str]) -> None:
+    started = Supervisor(RunFolder(tmp_path), 2, 60.0, said.append, beating)
+    started.start()
+    pids = started.pids
+    assert len(pids) == 2
+    started.stop()
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_a_worker_that_always_fails_is_given_up(
+    tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(supervisor, "MAX_FAILURES", 2)
+    started = Supervisor(RunFolder(tmp_path), 1, 60.0, said.append, failing)
+    started.start()
+    wait_for(lambda: started.failed)
+    with pytest.raises(DataError, match=r"again and again .*no net to be had"):
+        started.check()
+    started.stop()
+
+
+def test_worker_numbers_are_free_again_and_never_shared(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    with WorkerSlot(folder) as one, WorkerSlot(folder) as two:
+        assert (one.number, two.number) == (1, 2)
+        with pytest.raises(DataError, match=r"worker 2 .* is running already"):
+            WorkerSlot(folder, 2)
+    with WorkerSlot(folder) as again:
+        assert again.number == 1
+
+
+def test_a_torn_message_of_a_worker_is_no_message(tmp_path: Path) -> None:
+    path = tmp_path / "0001.json"
+    beat = Beat(1, 7, "here", count=3, games=5)
+    beat.write(path)
+    assert Beat.read(path) == beat
+    path.write_text(path.read_text()[:20])
+    assert Beat.read(path) is None
+
+
+def test_a_pause_that_nobody_renews_is_over(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    assert not folder.paused
+    folder.paused = True
+    assert RunFolder(tmp_path).paused
+    os.utime(tmp_path / "pause", (time.time() - 3600,) * 2)
+    assert not RunFolder(tmp_path).paused
+    folder.paused = False
+    assert not (tmp_path / "pause").exists()

@@ -1,0 +1,310 @@
+"""``az-engine gtp`` as a process, with the real engine: start, end, malformed input, another program's client."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from az_engine.protocols.gtp.command import read_command
+from az_engine.protocols.lines import clean
+
+CASES = [
+    json.loads(line)
+    for line in Path(__file__).parents[2].joinpath("data", "badinput_gtp.jsonl").read_text("utf-8").splitlines()
+]
+COMMAND = [sys.executable, "-m", "az_engine", "gtp"]
+QUICK = ("--weights-file", "uniform", "--hash", "16", "--threads", "1", "--move-time", "0.05", "--resign", "0")
+HEAVY = ("numpy", "numba", "onnxruntime", "torch", "chess", "rich", "sgfmill")
+
+
+class Process:
+    """The command, with pipes; its responses are parsed strictly. Context manager: kills what is left."""
+
+    def __init__(self, *flags: str) -> None:
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen([*COMMAND, *flags], stdin=pipe, stdout=pipe, stderr=pipe)
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.stdin, self.stdout = self.process.stdin, self.process.stdout
+        self.complaints = bytearray()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        assert self.process.stderr is not None
+        while chunk := self.process.stderr.read1(65536):  # type: ignore[attr-defined]
+            self.complaints += chunk
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def send(self, *lines: str) -> None:
+        """Send lines, all at once."""
+        self.stdin.write("".join(line + "\n" for line in lines).encode("utf-8", "surrogateescape"))
+        self.stdin.flush()
+
+    def response(self) -> str:
+        """The next response: its head must be right and one blank line must end it."""
+        lines = []
+        while line := self.stdout.readline().decode().rstrip("\n"):
+            lines.append(line)
+        assert lines, "the output ended, or an empty line stands where a response should begin"
+        assert re.match(r"[=?]\d*( |$)", lines[0]), lines[0]
+        return "\n".join(lines)
+
+    def ask(self, *lines: str) -> list[str]:
+        """The responses to lines, each of which is a command."""
+        self.send(*lines)
+        return [self.response() for _ in lines]
+
+    def end(self, patience: float = 5.0) -> tuple[int, bytes]:
+        """Exit status and the rest of the output."""
+        code = self.process.wait(patience)
+        return code, self.stdout.read()
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Process]:
+    """One process for all cases that leave it alive."""
+    with Process(*QUICK) as process:
+        process.ask("boardsize 9", "genmove b")
+        yield process
+
+
+# ----------------------------------------------------------------------------------------------------- start and end
+
+
+def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
+    program = f"import sys, az_engine.cli, az_engine.protocols.gtp; print([m for m in {HEAVY} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_first_response_comes_within_a_quarter_of_a_second_of_the_start() -> None:
+    """Counted in the processor's time, which other programs on the machine do not change."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with Process() as process:
+        assert process.ask("name", "list_commands", "quit")[0] == "= az-engine"
+        assert process.end() == (0, b"")
+        assert process.complaints == b""
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.25
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_it_during_an_analysis(number: int) -> None:
+    with Process(*QUICK) as process:
+        process.ask("boardsize 9", "genmove b")
+        process.send("kata-analyze 5")
+        assert process.stdout.readline() == b"=\n"
+        process.process.send_signal(number)
+        code, rest = process.end()
+        assert code == 0
+        assert rest.endswith(b"\n\n")
+
+
+def test_the_end_of_the_input_ends_it_with_everything_answered() -> None:
+    done = subprocess.run(
+        [*COMMAND, *QUICK], input=b"name\n\n7 boardsize 9\n8 genmove b", capture_output=True, timeout=250, check=False
+    )
+    assert done.returncode == 0
+    assert re.fullmatch(rb"= az-engine\n\n=7\n\n=8 [A-HJ][1-9]\n\n", done.stdout), done.stdout
+
+
+def test_flags_that_are_no_option_of_gtp_are_refused() -> None:
+    done = subprocess.run([*COMMAND, "--multipv", "3"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    helped = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True).stdout
+    for flag in ("--weights-file", "--move-time", "--resign", "--resign-moves", "--nodes-limit", "--log-file"):
+        assert flag in helped
+
+
+def test_everything_is_logged_if_the_user_wishes(tmp_path: Path) -> None:
+    log = tmp_path / "log.txt"
+    with Process(*QUICK, "--log-file", str(log)) as process:
+        process.ask("5 name", "nonsense", "quit")
+        process.end()
+    written = [line[24:] for line in log.read_text().splitlines()]
+    assert [line for line in written if line[0] == "<"] == ["< 5 name", "< nonsense", "< quit"]
+    assert [line for line in written if line[0] == ">" and line != "> "] == [
+        "> =5 az-engine",
+        "> ? unknown command",
+        "> =",
+    ]
+
+
+# ----------------------------------------------------------------------------------------------------- malformed input
+
+
+def expected(lines: Sequence[str]) -> list[str]:
+    """The ids of the responses that lines must get."""
+    commands = [read_command(clean(line.encode("utf-8", "surrogateescape"))) for line in lines]
+    return [command.number for command in commands if command is not None]
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if "input" in c], ids=lambda c: c["id"])
+def test_sample_of_malformed_commands(case: dict[str, Any], engine: Process) -> None:
+    engine.ask("boardsize 9", "komi 7.5", "time_settings 0 1 0")
+    before = engine.ask("showboard", "get_komi")
+    engine.send(*case["input"])
+    responses = [engine.response() for _ in expected(case["input"])]
+    assert engine.ask("123 protocol_version") == ["=123 2"]
+    wanted = case["assert"][0]
+    if wanted.startswith("no response"):
+        assert responses == []
+    elif wanted.startswith("=7"):
+        assert responses[-1].startswith("=007 ")
+    elif wanted.startswith("= then"):
+        assert responses[-2:] == ["=", wanted.removeprefix("= then ")]
+    elif wanted.startswith("? unacceptable") or wanted == "? board not empty":
+        assert responses[-1] == wanted
+    elif case["expect"].startswith("E1"):
+        assert responses[-1].startswith("? ")
+    else:
+        assert responses[-1].startswith("=")
+    if len(case["input"]) == 1 and case["expect"].startswith("E1"):
+        assert engine.ask("showboard", "get_komi") == before
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if "input_b64" in c], ids=lambda c: c["id"])
+def test_sample_of_raw_bytes(case: dict[str, Any], engine: Process) -> None:
+    data = base64.b64decode(case["input_b64"])
+    engine.stdin.write(data)
+    engine.stdin.flush()
+    responses = [engine.response() for _ in data.strip().split(b"\n")]
+    assert responses[-1] == "= az-engine"
+    assert engine.ask("9 name") == ["=9 az-engine"]
+
+
+WORDS = (
+    "name version boardsize clear_board komi play genmove undo showboard fixed_handicap set_free_handicap loadsgf quit "
+    "place_free_handicap time_left final_score final_status_list printsgf lz-analyze kata-analyze kgs-time_settings "
+    "kata-set-rules known_command b w BLACK white green pass resign A1 a1 C3 D4 j9 K10 T19 Z25 I5 A0 -1 0 1 2 5 9 9.0 "
+    "19 26 1e9 nan inf 99999999999999999999 byoyomi interval avoid ownership true {} "
+    "\u00e9 \u56f2 \udcff # \x00 \x1b[2J"
+).split()
+
+
+def malformed(rng: random.Random) -> str:
+    """One line that no controller should send."""
+    kind = rng.randrange(4)
+    words = rng.choices(WORDS, k=rng.randrange(0, 7))
+    if kind == 0:
+        return f"{rng.randrange(10 ** rng.randrange(1, 25))} {' '.join(words)}"
+    if kind == 1:
+        return rng.choice(("\t", " \t ", "  ")).join(words)
+    if kind == 2:
+        return rng.choice(("play", "genmove", "boardsize", "komi", "loadsgf", "lz-analyze")) + " " + " ".join(words)
+    return "".join(rng.choice("genmove play\t=?#{}\\\x7f\x01\u03c8\u2028") for _ in range(30))
+
+
+def test_two_thousand_malformed_lines_get_one_response_each(engine: Process) -> None:
+    rng = random.Random(4)
+    lines: list[str] = []
+    while len(lines) < 2000:
+        line = malformed(rng)
+        command = read_command(clean(line.encode("utf-8", "surrogateescape")))
+        if command is None or command.name != "quit":
+            lines.append(line)
+    for start in range(0, 2000, 50):
+        part = lines[start : start + 50]
+        engine.send(*part, "1 boardsize 9", "987 name")
+        for number in expected(part):
+            assert re.match(rf"[=?]{number}( |\n|$)", engine.response())
+        assert [engine.response(), engine.response()] == ["=1", "=987 az-engine"]
+    assert b"Traceback" not in engine.complaints
+
+
+def test_a_hundred_megabytes_without_a_line_end_do_not_fill_the_memory(engine: Process) -> None:
+    status = Path(f"/proc/{engine.process.pid}/status")
+    if not status.exists():
+        pytest.skip("needs /proc")
+
+    def memory() -> int:
+        return int(re.findall(r"VmRSS:\s+(\d+) kB", status.read_text())[0])
+
+    before = memory()
+    for _ in range(100):
+        engine.stdin.write(b"x" * (1 << 20))
+    engine.send("", "5 name")
+    assert [engine.response(), engine.response()] == ["? a line longer than 1 MiB", "=5 az-engine"]
+    assert memory() - before < 8192
+
+
+def test_an_analysis_ends_within_fifty_milliseconds_of_a_line(engine: Process) -> None:
+    """The quickest of several: the machine may be busy."""
+    engine.ask("boardsize 9", "play b E5")
+    times = []
+    for _ in range(8):
+        engine.send("lz-analyze w 5")
+        assert engine.stdout.readline() == b"=\n"
+        engine.stdout.readline()
+        start = time.monotonic()
+        engine.send("")
+        while engine.stdout.readline() != b"\n":
+            continue
+        times.append(time.monotonic() - start)
+    assert min(times) < 0.05
+
+
+GNU_GO = next((path for path in ("/usr/games/gnugo", "/usr/bin/gnugo") if os.access(path, os.X_OK)), None)
+
+
+@pytest.mark.skipif(GNU_GO is None, reason="GNU Go is not installed")
+def test_a_game_against_gnu_go_has_no_illegal_move(engine: Process) -> None:
+    assert GNU_GO is not None
+    with subprocess.Popen([GNU_GO, "--mode", "gtp", "--level", "1"], stdin=-1, stdout=-1, text=True) as gnu:
+        assert gnu.stdin is not None
+        assert gnu.stdout is not None
+
+        def ask(command: str) -> str:
+            gnu.stdin.write(command + "\n")  # type: ignore[union-attr]
+            gnu.stdin.flush()  # type: ignore[union-attr]
+            lines = []
+            while line := gnu.stdout.readline().strip():  # type: ignore[union-attr]
+                lines.append(line)
+            assert lines[0].startswith("="), (command, lines)
+            return lines[0][2:]
+
+        for command in ("boardsize 9", "clear_board", "komi 7"):
+            ask(command)
+            assert engine.ask(command) == ["="]
+        assert engine.ask("kata-set-rules chinese") == ["="]
+        passes = 0
+        for number in range(200):
+            colour, other = "bw"[number % 2], number % 2
+            move = engine.ask(f"genmove {colour}")[0][2:] if other else ask(f"genmove {colour}")
+            if move.lower() == "resign":
+                break
+            passes = passes + 1 if move.lower() == "pass" else 0
+            if other:
+                ask(f"play {colour} {move}")
+            else:
+                assert engine.ask(f"play {colour} {move}") == ["="]
+            if passes == 2:
+                break
+        assert re.fullmatch(r"= ([BW]\+\d+(\.5)?|0)", engine.ask("final_score")[0])
+        gnu.terminate()
+
+
+def test_it_outlived_all_that(engine: Process) -> None:
+    assert engine.ask("boardsize 9", "quit") == ["=", "="]
+    assert engine.end() == (0, b"")
+    assert b"Traceback" not in engine.complaints

@@ -1,0 +1,172 @@
+"""The end of a game over GTP: scores, dead stones, passing, cleaning up, resigning."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from az_engine.engine.engine import Engine
+from az_engine.engine.info import BestMove, Estimate, Wdl
+from az_engine.engine.limits import Limits
+from az_engine.engine.params import EngineOptions
+from az_engine.engine.thinking import OnDone, OnInfo
+from az_engine.protocols.gtp.game import GoEngine
+
+from .talk import SUICIDE, GtpTalk, engine_that_says
+
+
+def test_the_score_without_a_net_counts_every_stone_and_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+    with GtpTalk() as talk:
+        talk.ask("boardsize 5", "komi 0.5", "play b C3")
+        assert talk.ask("final_score", "play w A1", "final_score") == ["= B+24.5", "=", "= W+0.5"]
+        assert talk.ask("final_status_list alive", "final_status_list dead", "final_status_list seki") == [
+            "= C3\nA1",
+            "=",
+            "=",
+        ]
+        talk.ask("komi 0", "clear_board", "kata-set-rules chinese", "set_free_handicap B2 D4")
+        assert talk.one("final_score") == "= B+23", "white gets a point for each handicap stone"
+        assert talk.ask("clear_board", "final_score") == ["=", "= 0"]
+    assert "every stone on the board counts as alive" in capfd.readouterr().err
+
+
+def black_owns(position: str) -> list[float]:
+    """A net that believes in black."""
+    return [1.0 if position.split()[1] == "b" else -1.0] * 25
+
+
+def test_the_score_with_a_net_leaves_dead_stones_out() -> None:
+    with GtpTalk(engine_that_says(black_owns)) as talk:
+        talk.ask("boardsize 5", "komi 0.5", "play b C3", "play w A1", "play w B1")
+        assert talk.ask("final_status_list dead", "final_status_list alive", "final_score") == [
+            "= A1 B1",
+            "= C3",
+            "= B+24.5",
+        ]
+
+
+WON = ("boardsize 5", "komi 0.5", *(f"play b C{n}" for n in range(1, 6)), *(f"play w D{n}" for n in range(1, 6)))
+
+
+@pytest.mark.parametrize("colour", ["b", "w"])
+def test_a_pass_is_answered_with_a_pass_exactly_when_that_wins(colour: str) -> None:
+    """Black has 15 points of 25: whoever is behind plays on."""
+    opponent = "w" if colour == "b" else "b"
+    with GtpTalk(nodes_limit=1) as talk:
+        talk.ask(*WON, f"play {opponent} pass")
+        assert (talk.one(f"genmove {colour}") == "= pass") == (colour == "b")
+
+
+def test_dead_stones_are_counted_as_the_arbiter_counts_them() -> None:
+    """White's dead stone spoils black's area by Tromp-Taylor, so black must not pass; agreement would remove it."""
+    spoilt = ("play w A1", "play w pass")
+    with GtpTalk(engine_that_says(black_owns), nodes_limit=1) as talk:
+        talk.ask("boardsize 5", "komi 20.5", *(f"play b C{n}" for n in range(1, 6)), "play w A1")
+        assert talk.one("final_score") == "= B+4.5"
+        talk.one("play w pass")
+        assert talk.one("genmove b") != "= pass"
+    with GtpTalk(engine_that_says(black_owns), nodes_limit=1) as talk:
+        talk.ask("kata-set-rules chinese", *WON, *spoilt)
+        assert talk.one("genmove b") != "= pass", "5 points without the corner"
+
+
+def engine_that_prefers_to_pass(options: EngineOptions) -> GoEngine:
+    """Passes unless it is kept from it."""
+
+    class Tired(Engine):
+        def go(self, limits: Limits, on_info: OnInfo, on_done: OnDone) -> None:
+            super().go(replace(limits, searchmoves=limits.searchmoves or ("pass",)), on_info, on_done)
+
+    return Tired("go", options)
+
+
+def test_cleanup_passes_only_when_dead_stones_are_captured() -> None:
+    """By an engine that would rather pass. Black moves again and again, so that every other move is out of turn."""
+
+    class Tired(Engine):
+        def estimate(self) -> Estimate | None:
+            return Estimate(None, tuple(black_owns(self.position or "")))
+
+        def go(self, limits: Limits, on_info: OnInfo, on_done: OnDone) -> None:
+            choice = [m for m in ("A2", "B1", "C3", "D4") if m in self.legal_moves()]
+            super().go(
+                replace(limits, searchmoves=tuple(choice[:1]) if limits.searchmoves else ("pass",)), on_info, on_done
+            )
+
+    for rules in ("tromp-taylor", "chinese"):
+        with GtpTalk(lambda options: Tired("go", options), nodes_limit=1) as talk:
+            talk.ask("boardsize 5", "komi 0.5", f"kata-set-rules {rules}", "play b B2", "play w A1")
+            assert [talk.one("kgs-genmove_cleanup b") for _ in range(4)] == ["= A2", "= B1", "= pass", "= pass"]
+            assert "O" not in "".join(talk.one("showboard").split("\n")[2:])
+
+
+def test_without_a_net_cleanup_passes_when_it_is_ahead() -> None:
+    with GtpTalk(engine_that_prefers_to_pass, nodes_limit=1) as talk:
+        talk.ask(*WON)
+        assert talk.one("kgs-genmove_cleanup b") == "= pass"
+        assert talk.one("kgs-genmove_cleanup w") != "= pass"
+
+
+def test_the_status_of_every_chain_is_told_once() -> None:
+    """What the net thinks dead is dead; what it is not sure of lives."""
+
+    def unsure(position: str) -> list[float]:
+        black = [1.0] * 5 + [0.9] * 5 + [0.0] * 5 + [-0.2] * 5 + [-1.0] * 5
+        return black if position.split()[1] == "b" else [-x for x in black]
+
+    with GtpTalk(engine_that_says(unsure)) as talk:
+        talk.ask("boardsize 5", "play b A1", "play w A2", "play b C1", "play w C5", "play b E3", "play w D5")
+        for _ in range(2):  # whoever is to move
+            assert talk.one("final_status_list dead").split("\n") == ["= C5 D5", "A1", "C1"]
+            assert talk.one("final_status_list alive").split("\n") == ["= E3", "A2"]
+            assert talk.one("final_status_list seki") == "="
+            talk.one("play b pass")
+        assert talk.ask("clear_board", "final_status_list dead", "final_status_list alive") == ["="] * 3
+
+
+def test_it_resigns_only_after_three_hopeless_moves_and_never_early() -> None:
+
+    class Gloomy(Engine):
+        def go(self, limits: Limits, on_info: OnInfo, on_done: OnDone) -> None:
+            def gloomy(best: BestMove) -> None:
+                lines = tuple(replace(line, wdl=Wdl(0.04, 0.0, 0.96)) for line in best.lines)
+                on_done(replace(best, lines=lines))
+
+            super().go(limits, on_info, gloomy)
+
+    def play(resign: float) -> tuple[list[str], GtpTalk]:
+        talk = GtpTalk(lambda options: Gloomy("go", options), resign=resign, nodes_limit=1)
+        talk.ask("boardsize 5", "play b C3")
+        return [talk.one(f"genmove {'wb'[n % 2]}") for n in range(9)], talk
+
+    answers, talk = play(5.0)
+    with talk:
+        assert "= resign" not in answers[:5]
+        assert set(answers[6:]) == {"= resign"}, "a quarter of the board's points have been played"
+        before = talk.one("showboard")
+        assert talk.ask("genmove b", "showboard") == ["= resign", before]
+        assert talk.one("reg_genmove b") != "= resign"
+        assert talk.one("kgs-genmove_cleanup b") != "= resign"
+    for threshold in (0.0, 3.0):
+        answers, talk = play(threshold)
+        with talk:
+            assert "= resign" not in answers
+
+
+def test_a_suicide_that_the_rules_allow_is_still_not_what_it_plays() -> None:
+    with GtpTalk() as talk:
+        talk.ask("boardsize 5", *SUICIDE)
+        assert talk.one("lz-genmove_analyze w 5 allow w A1 1").endswith("\nplay pass")
+        assert talk.ask("undo", "play w A1", "undo") == ["=", "=", "="], "whoever wants to may"
+        assert talk.one("lz-genmove_analyze w 5 allow w A1,C3 1").endswith("\nplay C3")
+
+
+def test_reg_genmove_plays_nothing() -> None:
+    with GtpTalk() as talk:
+        talk.ask("boardsize 9", "play b E5")
+        before = talk.ask("showboard", "printsgf")
+        for colour in "bw":
+            assert re.fullmatch(r"= [A-HJ][1-9]", talk.one(f"reg_genmove {colour}"))
+            assert talk.ask("showboard", "printsgf") == before

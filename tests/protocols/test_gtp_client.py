@@ -1,0 +1,155 @@
+"""The GTP client against engines that go wrong, against a good one, and what it sends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from az_engine.engine.errors import EngineProcessError
+from az_engine.engine.limits import Limits
+from az_engine.protocols import driver
+from az_engine.protocols.gtp_client import GtpClient, parse_report
+from az_engine.protocols.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
+
+from .bad_gtp_engine import KATA, LZ, OWNERS
+
+BAD = str(Path(__file__).with_name("bad_gtp_engine.py"))
+SCRIPTED = str(Path(__file__).parents[1] / "bench" / "scripted_engine.py")
+QUICK = Limits(movetime=10)
+START = "9/9/9/9/9/9/9/9/9 b - 7 chinese-ogs 0 0 0"
+STONES = "9/9/2X6/9/9/9/6X2/9/9 w - 0.5 aga 2 0 0"
+
+
+def bad(how: str, **settings: float) -> GtpClient:
+    return GtpClient([sys.executable, BAD, how], **settings)  # type: ignore[arg-type]
+
+
+def scripted(log: Path, *answers: str) -> GtpClient:
+    return GtpClient([sys.executable, SCRIPTED, "gtp", *answers], {"Log": log})
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "GRACE_S", 0.7)
+    monkeypatch.setattr(driver, "QUIT_S", 0.3)
+
+
+@pytest.mark.parametrize(
+    ("how", "fault", "words"),
+    [
+        ("no start", EngineDied, "exit status 3"),
+        ("die", EngineDied, "signal 9"),
+        ("exit", EngineDied, "exit status 7"),
+        ("mute", EngineStalled, "list_commands"),
+        ("never ready", EngineStalled, "protocol_version"),
+        ("hang", EngineStalled, "genmove"),
+        ("spam", EngineFlooded, "without end"),
+        ("pour", EngineFlooded, "without end"),
+        ("illegal", EngineMisbehaved, "illegal move: Z99"),
+        ("nonsense", EngineMisbehaved, "illegal move: Nf3"),
+        ("empty", EngineMisbehaved, "illegal move"),
+        ("wrong id", EngineMisbehaved, "no response to it"),
+        ("refuses", EngineMisbehaved, "refuses the legal move b C3"),
+    ],
+)
+def test_faults_are_told_apart_and_leave_no_process(how: str, fault: type[EngineProcessError], words: str) -> None:
+    engines = []
+
+    def moves() -> None:
+        engines.append(bad(how, start_s=1.5, ready_s=1.0))
+        engines[0].play(START, ["C3"], QUICK)
+
+    with pytest.raises(fault, match=words) as caught:
+        moves()
+    assert type(caught.value) is fault
+    for engine in engines:
+        with pytest.raises(ProcessLookupError):
+            os.kill(engine.pid, 0)
+
+
+def test_moves_are_read_in_any_case() -> None:
+    for how, move in (("lower", "E5"), ("pass", "pass"), ("good", "E5")):
+        with bad(how) as engine:
+            assert engine.play(START, [], QUICK).move == move
+    with bad("resign") as engine:
+        answer = engine.play(START, [], QUICK)
+        assert (answer.move, answer.resign) == (None, True)
+        assert engine.final_score() is None  # it has no such command
+
+
+def test_only_news_is_sent(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with scripted(log, "E5", "C3", "G7", "D3") as engine:
+        engine.new_game()
+        engine.play(START, [], Limits(time=(60_000, 60_000), byoyomi=5000))
+        engine.play(START, ["E5", "D4"], Limits(time=(0, 60_000), byoyomi=5000))
+        assert engine.play(STONES, ["E5"], Limits()).move == "D3"
+        engine.set_option("Log", tmp_path / "other")
+    assert log.read_text().splitlines() == [
+        *(f"Log {log}", "protocol_version", "protocol_version"),
+        *("boardsize 9", "clear_board", "komi 7", "time_settings 60 5 1", "time_left b 60 0", "genmove b"),
+        *("play w D4", "time_left b 5 1", "genmove b"),
+        *("boardsize 9", "clear_board", "komi 0.5", "play b C7", "play b G3", "play w E5", "genmove b"),
+    ]
+
+
+def test_a_game_that_went_another_way_begins_anew(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with scripted(log, "E5") as engine:
+        engine.play(START, [], Limits())
+        engine.play(START, ["E4", "C3"], QUICK)
+    assert log.read_text().splitlines()[-7:-1] == [
+        *("clear_board", "komi 7", "play b E4", "play w C3", "time_settings 0 0.01 1", "time_left b 0 1"),
+    ]
+
+
+def test_what_katago_and_leela_zero_understand() -> None:
+    with bad("kata") as engine:
+        answer = engine.play(START, [], Limits(nodes=100, time=(1500, 1500), increment=(10, 10)))
+        assert answer.move == "E5"
+        first, second = answer.lines
+        assert (first.chance, first.lead, first.nodes, first.pv) == (0.625, 1.5, 70, ("E5", "C3", "G7"))
+        assert (second.multipv, second.pv) == (2, ("C4", "E5"))
+        assert engine.final_score() == -3.5
+        with pytest.raises(EngineProcessError, match="cannot be told a depth"):
+            engine.play(START, ["E5"], Limits(depth=3))
+    with bad("lz") as engine:
+        assert engine.play(START, [], Limits(nodes=100)).lines[0].chance == 0.625
+    with bad("good") as engine, pytest.raises(EngineProcessError, match="no command for a number of visits"):
+        engine.play(START, [], Limits(nodes=100))
+
+
+def test_reports() -> None:
+    report = parse_report(KATA + OWNERS, 1.0)
+    assert report is not None
+    assert (report.visits, len(report.lines), len(report.ownership)) == (100, 2, 81)
+    assert report.ownership[:41:40] == (0.5, -0.25)
+    report = parse_report(f"{LZ} rootInfo visits 9 winrate 1", 10_000.0)
+    assert report is not None
+    assert [line.chance for line in report.lines] == [0.625, 0.5]
+    for line in ("", "=4", "play E5", "info", "info move E5", "info move E5 visits x winrate 1", "infomove E5"):
+        assert parse_report(line, 1.0) is None
+
+
+def test_what_cannot_be_said() -> None:
+    with bad("good") as engine:
+        with pytest.raises(EngineProcessError, match="has no command 'level'"):
+            engine.set_option("level", 3)
+        with pytest.raises(EngineProcessError, match="ko may not be retaken"):
+            engine.play("9/9/9/9/9/9/9/9/9 b E5 7 aga 0 0 0", [], QUICK)
+        with pytest.raises(EngineProcessError, match="not asked"):
+            engine.wait()
+
+
+@pytest.mark.skipif(shutil.which("gnugo", path=os.defpath + ":/usr/games") is None, reason="GNU Go is not installed")
+def test_gnu_go() -> None:
+    path = shutil.which("gnugo", path=os.defpath + ":/usr/games")
+    with GtpClient(f"{path} --mode gtp --level 0 --chinese-rules", {"level": 1}) as engine:
+        answer = engine.play(START, ["E5"], Limits(time=(60_000, 60_000)))
+        assert answer.move is not None
+        assert engine.play(START, ["E5", answer.move, "pass"], Limits()).move is not None
+        assert engine.final_score() is not None
