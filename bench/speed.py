@@ -60,6 +60,13 @@ def add_search_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_net_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--net", default="", metavar="FILE", help="an ONNX net (default: the net inside the package)")
     parser.add_argument("--provider", default="cpu", help="what runs it (default: %(default)s)")
+    parser.add_argument("--size", type=int, default=0, metavar="N", help="lines of the board, where sizes differ")
+
+
+def _game(args: argparse.Namespace) -> Game:
+    """The game to measure. Errors: OptionError for a size that it has not."""
+    game = get_game(args.game)
+    return game.sized(args.size) if args.size else game
 
 
 def _sizes(text: str) -> list[int]:
@@ -107,7 +114,7 @@ def evaluations(args: argparse.Namespace) -> int:
 
 
 def _evaluations(args: argparse.Namespace) -> Iterator[Measurement]:
-    game = get_game(args.game)
+    game = _game(args)
     evaluator = _load(args.net, game, args.provider)
     planes = random_planes(game.using(evaluator.encoder), max(args.batches), evaluator.history)
     largest: float | None = None
@@ -128,7 +135,7 @@ def search(args: argparse.Namespace) -> int:
 
 
 def _search(args: argparse.Namespace) -> Iterator[Measurement]:
-    game = get_game(args.game)
+    game = _game(args)
     evaluator = _load(args.net, game, args.provider, args.batch)
     assert evaluator.info is not None
     size = evaluator.batch_size

@@ -144,6 +144,7 @@ def test_memory(capsys: pytest.CaptureFixture[str]) -> None:
         ["perft", "--fen", "x"],
         ["tree", "--rounds", "0"],
         ["search", "--net", "uniform"],
+        ["search", "--size", "9"],
         ["eval", "--net", "/no/such.onnx"],
         ["startup", "--stops", "0"],
     ],
