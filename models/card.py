@@ -15,7 +15,7 @@ from ..engine.files import write_atomically
 from ..engine.games.base import Game
 from ..engine.netinfo import NetInfo
 from . import export, quantise
-from .dataset import Dataset, Positions
+from .dataset import Dataset, Positions, spread
 from .learner import Learner, Measured
 
 CALIBRATION_POSITIONS = 1024
@@ -74,7 +74,7 @@ def release(
     int8 = quantise.quantise(fp32, calibration)
     judgements = []
     for part in heldout.parts:
-        compared = part.batch(_spread(len(part), COMPARED_POSITIONS))
+        compared = part.batch(spread(len(part), COMPARED_POSITIONS))
         agreement = quantise.compare(fp32, int8, compared)
         speeds = [quantise.speed(model, compared.planes) for model in (fp32, int8)]
         judgements.append(Judgement(part.board, len(compared), agreement, speeds[0], speeds[1]))
@@ -88,11 +88,7 @@ def _calibration(part: Positions) -> NDArray[np.uint8]:
     """Planes to calibrate with."""
     _, height, width = part.game.planes
     count = min(CALIBRATION_POSITIONS, CALIBRATION_POINTS // (height * width))
-    return part.batch(_spread(len(part), count)).planes
-
-
-def _spread(length: int, count: int) -> Any:
-    return np.linspace(0, length - 1, min(length, count)).astype(np.int64)
+    return part.batch(spread(len(part), count)).planes
 
 
 def card(

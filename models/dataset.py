@@ -214,6 +214,11 @@ def games_begin(game_ids: NDArray[Any], plies: NDArray[Any]) -> NDArray[np.int64
     return np.maximum.accumulate(np.where(new, np.arange(len(new)), 0)).astype(np.int64)
 
 
+def spread(length: int, count: int) -> NDArray[np.int64]:
+    """``count`` indices (or all) spread evenly over 0 .. length - 1: i8 [n]."""
+    return np.linspace(0, length - 1, min(length, count)).astype(np.int64)
+
+
 def one_hot_result(z: NDArray[Any]) -> NDArray[np.float32]:
     """Results z in {+1, 0, -1} [N] as certain win, draw, loss: f4 [N, 3]."""
     return np.eye(3, dtype=np.float32)[1 - z.astype(np.int64)]

@@ -21,15 +21,12 @@ from numpy.typing import NDArray
 
 from ..engine.errors import DataError
 from ..engine.jit import kernel
+from .files import DiskFull
 
 SYNC = b"\xa7AZ\x1e"
 _HEAD = struct.Struct("<4sII")
 MAX_PAYLOAD = 1 << 24  # bytes; a greater length is damage
 SYNC_SECONDS = 1.0  # longest time that a finished record may stay out of a power loss's reach
-
-
-class DiskFull(DataError):
-    """There is no room on the disk; nothing of the record was kept. The caller may wait and try again."""
 
 
 def _crc_table() -> NDArray[np.uint32]:

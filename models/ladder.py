@@ -21,8 +21,8 @@ from ..engine.errors import DataError
 from ..engine.evaluator import Evaluator, OnnxEvaluator, UniformEvaluator
 from ..engine.files import write_atomically
 from ..engine.games.base import Game
+from .files import Patience
 from .log import read_log
-from .patience import Patience
 from .runconfig import RunConfig
 from .rundir import RunFolder
 

@@ -25,10 +25,10 @@ from . import checkpoint
 from .checkpoint import Checkpoint
 from .dataset import Batch, Positions
 from .examples import write_examples
+from .files import Patience
 from .ladder import Ladder, raw, searching
 from .learner import Learner
 from .log import Log
-from .patience import Patience
 from .promotion import Promotion
 from .replay import WORKER_SHIFT, GameRecord, ReplayFolder, title
 from .resign import ResignControl
@@ -86,7 +86,7 @@ class Loop:
         """Go on to the run's end; False when it was stopped, and saved. Errors: AzError."""
         self.folder.paused = self.folder.finished = False
         state = self._resume()
-        self._log = Log(self.folder.log, self.learner.step)
+        self._log = self._patiently(lambda: Log(self.folder.log, self.learner.step), "the log")
         try:
             if self.promotion.first(self.resign.threshold()):
                 self.ladder.enqueue(self.learner.step)

@@ -13,9 +13,9 @@ from ..engine.evaluator import OnnxEvaluator
 from ..engine.games.base import Game
 from . import gate
 from .dataset import Positions
+from .files import Patience
 from .ladder import hash_of
 from .learner import Learner
-from .patience import Patience
 from .publish import publish
 from .runconfig import RunConfig
 from .rundir import Current, RunFolder

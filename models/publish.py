@@ -22,7 +22,7 @@ from ..engine.games.base import Game
 from ..engine.games.outcome import RUNNING
 from ..engine.netinfo import NetInfo
 from . import export, quantise
-from .dataset import Batch, Positions
+from .dataset import Batch, Positions, spread
 from .learner import Learner, TorchBatch, policy_loss, value_loss
 
 CANARIES = 256  # positions
@@ -136,8 +136,3 @@ def smaller(model: onnx.ModelProto, positions: Positions | None, batch: Batch | 
     if not agreement.kl <= INT8_KL:
         raise NetError(f"int8 is {agreement.kl:.3f} nats away from fp32")
     return int8
-
-
-def spread(length: int, count: int) -> NDArray[np.int64]:
-    """``count`` indices (or all) spread evenly over 0 .. length - 1: i8[n]."""
-    return np.linspace(0, length - 1, min(length, count)).astype(np.int64)

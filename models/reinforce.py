@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from ..engine.errors import OptionError
+from ..engine.errors import DataError, OptionError
 from ..engine.files import write_atomically
 from ..engine.games import get_game
 from ..engine.games.base import Game
@@ -195,7 +195,12 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
         torch.set_num_threads(run.machine.threads)
         path = folder / "config.json"
         first = str(read_config(path)["command"]) if path.exists() else shlex.join(["az-engine", *sys.argv[1:]])
-        write_atomically(path, json.dumps(described(run, game, first), indent=1).encode())
+        try:
+            write_atomically(path, json.dumps(described(run, game, first), indent=1).encode())
+        except OSError as error:
+            raise DataError(
+                f"{folder} cannot be written ({error.strerror}); give another --out or make room"
+            ) from error
         net = run.net_config(game)
         heading = f"{run.game}, {net.architecture}, preset {run.preset}, in {folder}"
         stopped: list[int] = []

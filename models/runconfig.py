@@ -129,7 +129,10 @@ class RunConfig:
     def net_config(self, game: Game) -> NetConfig:
         """The network's shape. Errors: OptionError."""
         shape = {"planes": list(game.planes), "actions": game.num_actions}
-        return built(NetConfig, {"history": game.history, **self.net, **shape}, "net.")
+        net = built(NetConfig, {"history": game.history, **self.net, **shape}, "net.")
+        if net.ownership or net.score:
+            raise OptionError("games against itself say neither ownership nor score; leave --ownership and --score out")
+        return net
 
     def learner_config(self) -> LearnerConfig:
         """The learner's settings. Errors: OptionError."""

@@ -23,7 +23,7 @@ from az_engine.engine.evaluator import OnnxEvaluator, load_evaluator
 from az_engine.engine.games import get_game, register_path
 from az_engine.engine.params import paper_params
 from az_engine.engine.record import read_games
-from az_engine.models import checkpoint, gate, patience, plot
+from az_engine.models import checkpoint, files, gate, plot
 from az_engine.models.examples import write_examples
 from az_engine.models.files import RunLock
 from az_engine.models.frames import FrameReader
@@ -337,11 +337,18 @@ def test_a_full_disk_pauses_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return real(folder, saved)
 
     monkeypatch.setattr(checkpoint, "save", full)
-    monkeypatch.setattr(patience, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(files, "RETRY_SECONDS", 0.01)
     train(tmp_path, config(loop={"steps": 20}), Hooks(on_event=said.append))
     assert failures == [0]
     assert [text for text in said if "make room" in text] == [f"{tmp_path} is full; make room and the run goes on"]
     assert tensors(tmp_path, 20)
+
+
+@pytest.mark.parametrize("options", [{"gumbel": 4}, {"full_share": 0.5, "fast_visits": 3}], ids=lambda o: next(iter(o)))
+def test_options_of_self_play_reach_the_games(options: Values, tmp_path: Path) -> None:
+    train(tmp_path, config(selfplay=options, loop={"steps": 20}))
+    shares = [record.targets / len(record.moves) for record in stored(tmp_path)]
+    assert sum(shares) / len(shares) == pytest.approx(options.get("full_share", 1.0), abs=0.15)
 
 
 def test_a_stopped_run_is_saved_and_goes_on(tmp_path: Path) -> None:
