@@ -92,7 +92,7 @@ def convert(content: bytes, source: Source) -> Converted:
         f"family: KataGo, version {net.version}, boards of 2x2 to 19x19, ownership and score",
         f"net: {net.name}, {describe(net)}, policy without optimism",
     )
-    return Converted(graph.to_bytes(info, outputs), info, facts, tuple(writer.int8))
+    return Converted(graph.to_bytes(info, outputs), info, facts, int8=tuple(writer.int8))
 
 
 def describe(net: KatagoNet) -> str:
