@@ -126,7 +126,8 @@ def test_going_on_after_kills(tmp_path: Path) -> None:
 def test_an_interruption_is_no_loss(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "az_engine", "match", "-A", f"{ENGINE} name=X", "-B", f"{ENGINE} name=Y"]
     command += ["--games", "1000", "--openings", "random:2", "--max-plies", "30", "--out", str(tmp_path), "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    heedful = ["env", "--default-signal=INT", *command]  # what a shell runs in the background ignores the signal
+    process = subprocess.Popen(heedful, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 240
     while not (tmp_path / JOURNAL).exists() or (tmp_path / JOURNAL).read_bytes().count(b"\n") < 2:
         assert time.monotonic() < deadline
