@@ -20,6 +20,7 @@ RULES = {
 _ALIASES = {"chinese-kgs": "chinese-ogs", "bga": "aga", "new_zealand": "new-zealand", "nz": "new-zealand"}
 _KGS = {"chinese": "chinese-ogs"}  # which KGS plays with positional superko
 _TERRITORY = ("japanese", "korean")
+_FRIENDLY = "friendlyPassOk"  # KataGo's newer versions say and want it
 _AREA: dict[str, Any] = {"scoring": "AREA", "tax": "NONE", "hasButton": False}
 
 
@@ -43,9 +44,10 @@ def read_kgs_rules(text: str) -> str:
 
 
 def describe_rules(name: str) -> str:
-    """KataGo's JSON dictionary of a rule set."""
+    """KataGo's JSON dictionary of a rule set. A pass is friendly where dead stones need not be captured."""
     ko, suicide, bonus = RULES[name]
-    return json.dumps(_AREA | {"ko": ko, "suicide": suicide, "whiteHandicapBonus": bonus}, sort_keys=True)
+    own = {"ko": ko, "suicide": suicide, "whiteHandicapBonus": bonus, _FRIENDLY: name != DEFAULT}
+    return json.dumps(_AREA | own, sort_keys=True)
 
 
 def handicap_points(name: str, stones: int) -> int:
@@ -63,6 +65,7 @@ def _from_json(text: str) -> str:
     default = json.loads(describe_rules(DEFAULT))
     wanted = default | given
     for name in RULES:
-        if json.loads(describe_rules(name)) == wanted:
+        known = json.loads(describe_rules(name))
+        if known == wanted | {_FRIENDLY: given.get(_FRIENDLY, known[_FRIENDLY])}:
             return name
     raise GtpError(f"these rules are not supported; known are {', '.join(RULES)}")

@@ -350,6 +350,9 @@ def test_every_point_as_handicap_is_refused() -> None:
         assert talk.ask("set_free_handicap A1 A2 B1", "genmove w")[0] == "="
 
 
+_NEITHER = '"friendlyPassOk": null, '
+
+
 def test_rules_by_the_names_of_kgs_and_katago() -> None:
     with GtpTalk() as talk:
         for name, ko, suicide, bonus in (
@@ -359,12 +362,15 @@ def test_rules_by_the_names_of_kgs_and_katago() -> None:
             ("new-zealand", "SITUATIONAL", "true", "0"),
             ("chinese-kgs", "POSITIONAL", "false", "N"),
         ):
+            friendly = f'"friendlyPassOk": {str(name != "Tromp-Taylor").lower()}, '
             json = (
-                f'{{"hasButton": false, "ko": "{ko}", "scoring": "AREA", "suicide": {suicide}, "tax": "NONE", '
-                f'"whiteHandicapBonus": "{bonus}"}}'
+                f'{{{friendly}"hasButton": false, "ko": "{ko}", "scoring": "AREA", "suicide": {suicide}, '
+                f'"tax": "NONE", "whiteHandicapBonus": "{bonus}"}}'
             )
             assert talk.ask(f"kata-set-rules {name}", "kata-get-rules") == ["=", f"= {json}"]
-            assert talk.ask(f"kata-set-rules {json}", "kata-get-rules") == ["=", f"= {json}"]
+            for given in (json, json.replace(friendly, "")):
+                assert talk.ask(f"kata-set-rules {given}", "kata-get-rules") == ["=", f"= {json}"]
+            assert talk.one(f"kata-set-rules {json.replace(friendly, _NEITHER)}").startswith("? these rules are not")
         assert talk.ask("kgs-rules chinese", "kgs-rules new_zealand", "kgs-rules aga") == ["="] * 3
         for name in _UNSUPPORTED:
             assert talk.one(f"kgs-rules {name}").startswith(f"? {name} rules are not supported: they count territory")
