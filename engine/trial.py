@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,8 @@ import numpy as np
 
 from .errors import NetError
 
-_SECONDS = 30
+_SECONDS = 30  # of computing
+_PATIENCE = 180  # s on the clock: a busy machine is no fault of the net
 _BYTES = 4 << 30  # address space of the child, beside the net itself
 _REMEMBERED = "tried-nets"  # file in the private cache directory: one SHA-256 and shape a line
 
@@ -32,9 +34,9 @@ def try_net(model: bytes, sha256: str, planes: tuple[int, int, int], cache: Path
     if remembered is not None and remembered.is_file() and entry in remembered.read_text("ascii").split():
         return
     try:
-        child = run_module(__name__, *map(str, planes), timeout=_SECONDS, given=model)
+        child = run_module(__name__, *map(str, (_SECONDS, *planes)), timeout=_PATIENCE, given=model)
     except subprocess.TimeoutExpired:
-        raise NetError(f"the net did not answer within {_SECONDS} s and is not used") from None
+        raise NetError(f"the net did not answer within {_PATIENCE} s and is not used") from None
     if child.returncode != 0:
         raise NetError(_reason(child))
     if remembered is not None:
@@ -56,6 +58,8 @@ def run_module(
 
 
 def _reason(child: subprocess.CompletedProcess[bytes]) -> str:
+    if child.returncode == -signal.SIGXCPU:
+        return f"the net did not answer within {_SECONDS} s of computing and is not used"
     if child.returncode < 0:
         return f"the net crashed onnxruntime (signal {-child.returncode}) and is not used"
     try:
@@ -69,13 +73,14 @@ def main(arguments: list[str]) -> int:
     """The child: read a net from standard input, run two empty boards, report a fault as JSON; the exit code."""
     from .evaluator import raw_session
 
+    seconds, *planes = map(int, arguments)
     model = sys.stdin.buffer.read()
     limit = _BYTES + 8 * len(model)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))  # SIGXCPU, then SIGKILL
     try:
         session = raw_session(model)
-        boards = np.zeros((2, *map(int, arguments)), np.uint8)
+        boards = np.zeros((2, *planes), np.uint8)
         session.run(None, {"planes": boards})
     except NetError as error:
         print(json.dumps({"error": str(error)}))

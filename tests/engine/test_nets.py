@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from az_engine.engine import trial
 from az_engine.engine.errors import NetError
 from az_engine.engine.evaluator import OnnxEvaluator, embedded_net, load_evaluator
 from az_engine.engine.games import get_game
@@ -165,6 +166,20 @@ def test_memory_bomb_is_refused_by_the_trial(tmp_path: Path) -> None:
     model.graph.node.append(helper.make_node("ReduceMean", ["bomb"], ["crumb"], keepdims=0))
     model.graph.output.append(helper.make_tensor_value_info("crumb", TensorProto.FLOAT, []))
     refusal(write(model, tmp_path / "bomb.onnx"))
+
+
+def test_a_net_that_computes_without_end_is_refused_by_the_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "_SECONDS", 2)
+    model = tiny_net()
+    model.graph.initializer.append(numpy_helper.from_array(np.array([4096, 4096], np.int64), "shape"))
+    model.graph.node.insert(0, helper.make_node("ConstantOfShape", ["shape"], ["product0"]))
+    for i in range(100):
+        model.graph.node.append(helper.make_node("MatMul", [f"product{i}", "product0"], [f"product{i + 1}"]))
+    model.graph.node.append(helper.make_node("ReduceMean", ["product100"], ["crumb"], keepdims=0))
+    model.graph.output.append(helper.make_tensor_value_info("crumb", TensorProto.FLOAT, []))
+    assert "within 2 s of computing" in refusal(write(model, tmp_path / "endless.onnx"))
 
 
 @pytest.mark.parametrize("weight", [np.nan, np.inf])
