@@ -196,7 +196,7 @@ class Event:
         errors: list[BaseException] = []
         ready = [] if seats is None else [seats]
 
-        def work() -> None:
+        def work(done: threading.Event) -> None:
             seats = ready.pop() if ready else Seats(self.terms)
             try:
                 while not stop.is_set():
@@ -215,18 +215,19 @@ class Event:
                 stop.set()
             finally:
                 seats.close()
+                done.set()
 
-        threads = [threading.Thread(target=work, name=f"match {i}") for i in range(min(concurrency, waiting.qsize()))]
-        for thread in threads:
-            thread.start()
-        try:
-            for thread in threads:
-                while thread.is_alive():
-                    thread.join(0.2)
+        ends = [threading.Event() for _ in range(min(concurrency, waiting.qsize()))]
+        for i, done in enumerate(ends):
+            threading.Thread(target=work, name=f"match {i}", args=(done,)).start()
+        try:  # not Thread.join: until Python 3.13 an interrupted join takes a running thread for ended
+            for done in ends:
+                while not done.wait(0.2):
+                    pass
         except KeyboardInterrupt:
             stop.set()
-            for thread in threads:
-                thread.join()
+            for done in ends:
+                done.wait()
             raise
         if errors:
             raise errors[0]
