@@ -56,6 +56,18 @@ def load_newest(folder: Path, on_problem: Callable[[str], None]) -> Checkpoint |
     return None
 
 
+def of_run(path: Path) -> Checkpoint:
+    """The newest whole checkpoint of a run's folder, or the one of a checkpoint's own file. Errors: DataError."""
+    if path.suffix in (".json", ".safetensors"):
+        return load(path.with_suffix(".json"))
+    problems: list[str] = []
+    saved = load_newest(path / "checkpoints", problems.append)
+    if saved is None:
+        reason = problems[0] if problems else f"{path} holds no checkpoints/step-*.json"
+        raise DataError(f"{reason}; give the folder of a training run, or one of its checkpoints")
+    return saved
+
+
 def load(path: Path) -> Checkpoint:
     """The checkpoint of a JSON file. Errors: DataError when it or its tensors are missing, torn or changed."""
     try:

@@ -68,6 +68,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="folder of the run: checkpoints, log, nets, card; self-play without it: runs/GAME",
     )
+    add(
+        "--init",
+        metavar="RUN",
+        type=Path,
+        help="begin with the averaged weights of another run of either kind (its folder, or a file of its checkpoints) "
+        "in place of random ones; the network is that run's unless flags say otherwise",
+    )
     add("--name", default="", help="the net's name in its metadata and card; empty = game and architecture")
     add("--about-data", default="", help="where DATA comes from and how to make it again: a sentence for the card")
     add("--finish", action="store_true", help="train no further: export the newest checkpoint and write its card")

@@ -336,6 +336,25 @@ class Learner:
         }
         return Checkpoint(self.step, tensors, state)
 
+    def begin_from(self, saved: Checkpoint) -> None:
+        """Take over the averaged weights of another run, and nothing else of it; heads this network lacks are left out.
+
+        Errors: DataError when it is of another network.
+        """
+        theirs = {
+            name.removeprefix("averaged."): t for name, t in saved.tensors.items() if name.startswith("averaged.")
+        }
+        for name, own in self.averaged.state_dict().items():
+            if name not in theirs or theirs[name].shape != own.shape:
+                found = f"is {list(theirs[name].shape)}" if name in theirs else "is missing"
+                raise DataError(
+                    f"the network to begin from is another: {name} {found} there and {list(own.shape)} here; "
+                    "give the settings of the network that it has, or leave them out"
+                )
+        weights = {name: theirs[name] for name in self.averaged.state_dict()}
+        self.network.load_state_dict(weights)
+        self.averaged.load_state_dict(weights)
+
     def restore(self, saved: Checkpoint) -> None:
         """Take over a checkpoint. Errors: DataError when it is of another network or other settings."""
         # what a checkpoint does not say yet is as it was before there was a setting

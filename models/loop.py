@@ -298,6 +298,9 @@ class Loop:
             self.ladder.seconds = float(loop.get("rating_seconds", 0.0))
             own_games = int(loop.get("own_games", 0))
             self.hooks.on_event(f"going on from step {saved.step:,}")
+        elif self.run.init:
+            self.learner.begin_from(checkpoint.of_run(Path(self.run.init)))
+            self.hooks.on_event(f"beginning with the weights of {self.run.init}")
         self.ladder.forget_after(self.learner.step)
         self._before, self._progress_before = self.learner.seconds, self.learner.progress
         for records in self.replay.read():

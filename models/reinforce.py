@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does w
     from .loop import Loop
     from .status import Status
 
-FIXED = ("game", "seed", "net", "learner")  # what may not change while a run goes on
+FIXED = ("game", "seed", "init", "net", "learner")  # what may not change while a run goes on
 # flags of az-engine train that set something of the run: name of the flag -> name of the setting
 FLAGS = {
     **{f.name: f"net.{f.name}" for f in fields(NetConfig) if f.name not in ("planes", "actions")},
@@ -41,6 +41,7 @@ FLAGS = {
     "device": "machine.device",
     "threads": "machine.threads",
     "workers": "machine.workers",
+    "init": "init",
     "seed": "seed",
 }
 OWN = ("game", "size", "out", "preset", "config", "set", "tensorboard", "given")
@@ -99,7 +100,8 @@ def overrides(args: argparse.Namespace) -> Values:
     values: Values = read_toml(args.config) if args.config else {}
     for name in sorted(args.given):
         if name in FLAGS:
-            values = merged(values, _nested(FLAGS[name], getattr(args, name)))
+            value = getattr(args, name)
+            values = merged(values, _nested(FLAGS[name], str(value) if isinstance(value, Path) else value))
         elif name == "paper":
             values = merged(values, {"net": {"blocks": args.paper - 1, "filters": 256, "value_head": "value"}})
         elif name not in OWN:
@@ -135,7 +137,10 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
     if not path.exists():
         name = game_name(args)
         names = args.preset or ("az,gpu" if args.device != "cpu" else "az,small")
-        values = merged(merged({"machine": {"workers": cores()}}, preset(names, get_game(name))), wanted)
+        values = merged({"machine": {"workers": cores()}}, preset(names, get_game(name)))
+        if args.init is not None:
+            values = merged(values, {"net": first_net(args.init)})
+        values = merged(values, wanted)
         return RunConfig.from_values({**values, "game": name, "preset": names}), []
     earlier: Values = read_config(path).get("run", {})
     if not earlier:
@@ -149,6 +154,17 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
         if text.split(".")[0].split(" ")[0] in FIXED:
             raise OptionError(f"{text}: this cannot change while a run goes on; give another --out")
     return RunConfig.from_values(now), changed
+
+
+def first_net(origin: Path) -> Values:
+    """The network of the run that this one begins from, less what games against itself cannot teach.
+
+    Errors: DataError.
+    """
+    from .checkpoint import of_run
+
+    net: Values = of_run(origin).state["net"]
+    return {name: value for name, value in net.items() if name not in ("planes", "actions", "ownership", "score")}
 
 
 def _differences(old: Values, new: Values, where: str) -> list[str]:

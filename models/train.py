@@ -56,7 +56,7 @@ def main(args: argparse.Namespace) -> int:
         raise OptionError("--supervised needs --out RUN, the folder of the run")
     import torch
 
-    from .checkpoint import load_newest
+    from .checkpoint import load_newest, of_run
     from .learner import Learner
 
     torch.set_num_threads(args.threads)
@@ -79,8 +79,10 @@ def main(args: argparse.Namespace) -> int:
         learner = Learner(game, net, config, device=args.device)
         work = Work(args, game, train, heldout, learner, console)
         work.remember()
+        saved = load_newest(args.out / "checkpoints", work.problem)
+        if args.init is not None and saved is None:
+            learner.begin_from(of_run(args.init))
         if args.finish:
-            saved = load_newest(args.out / "checkpoints", work.problem)
             if saved is None:
                 raise DataError(f"{args.out} holds no checkpoint to finish; train first")
             learner.restore(saved)
@@ -102,7 +104,14 @@ def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
     if game.encoder != OWN_ENCODER and args.history != HISTORY:
         raise OptionError(f"the planes of {game.encoder} are taken whole; leave --history out")
     names = {f.name for f in fields(NetConfig)} - {"planes", "actions"}
-    return NetConfig(game.planes, game.num_actions, **{name: getattr(args, name) for name in names})
+    values = {name: getattr(args, name) for name in names}
+    if args.init is not None:
+        from .checkpoint import load_newest, of_run
+
+        saved = load_newest(args.out / "checkpoints", lambda _: None) or of_run(args.init)
+        there = NetConfig.from_json(saved.state["net"])
+        values |= {name: getattr(there, name) for name in names - args.given}
+    return NetConfig(game.planes, game.num_actions, **values)
 
 
 def target_options(args: argparse.Namespace) -> TargetOptions:

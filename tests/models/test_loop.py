@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import errno
 import json
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import az_engine
 from az_engine.engine.contest import Player
@@ -23,7 +25,7 @@ from az_engine.engine.evaluator import OnnxEvaluator, load_evaluator
 from az_engine.engine.games import get_game, register_path
 from az_engine.engine.params import paper_params
 from az_engine.engine.record import read_games
-from az_engine.models import checkpoint, files, gate, plot
+from az_engine.models import checkpoint, files, flags, gate, plot, reinforce
 from az_engine.models.examples import write_examples
 from az_engine.models.files import RunLock
 from az_engine.models.frames import FrameReader
@@ -349,6 +351,28 @@ def test_options_of_self_play_reach_the_games(options: Values, tmp_path: Path) -
     train(tmp_path, config(selfplay=options, loop={"steps": 20}))
     shares = [record.targets / len(record.moves) for record in stored(tmp_path)]
     assert sum(shares) / len(shares) == pytest.approx(options.get("full_share", 1.0), abs=0.15)
+
+
+def test_a_run_begins_with_the_weights_of_another(whole: Path, tmp_path: Path) -> None:
+    parser = argparse.ArgumentParser()
+    flags.add_arguments(parser)
+    words = ["--game", "tictactoe", "--out", str(tmp_path / "run"), "--init", str(whole), "--steps", "20"]
+    run, _ = reinforce.settings(parser.parse_args(words), tmp_path / "run")
+    assert run.net_config(GAME) == config().net_config(GAME)  # that run's network, without a flag that describes it
+    run = RunConfig.from_values(merged(run.to_json(), {name: v for name, v in SMALL.items() if name != "net"}))
+    begun: list[dict[str, torch.Tensor]] = []
+    before = checkpoint.of_run(whole)
+
+    class Watched(Loop):
+        def _turn(self) -> None:
+            begun.append({n: t.clone() for n, t in self.learner.network.state_dict().items()} if not begun else {})
+            super()._turn()
+
+    begin(tmp_path / "run", run)
+    assert Watched(tmp_path / "run", run, Hooks()).train()
+    assert begun[0]
+    for name, tensor in begun[0].items():
+        assert torch.equal(tensor, before.tensors[f"averaged.{name}"]), name
 
 
 def test_a_stopped_run_is_saved_and_goes_on(tmp_path: Path) -> None:

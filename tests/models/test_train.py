@@ -17,7 +17,7 @@ from az_engine.engine.errors import DataError, NetError, OptionError
 from az_engine.engine.evaluator import OnnxEvaluator
 from az_engine.engine.netfile import read_outline
 from az_engine.engine.netinfo import NetInfo
-from az_engine.models import export, plot, quantise, train
+from az_engine.models import checkpoint, export, plot, quantise, train
 from az_engine.models.dataset import Batch, Positions
 from az_engine.models.learner import Learner
 from az_engine.models.log import read_log
@@ -144,6 +144,31 @@ def test_a_run_goes_on_with_its_own_targets_only(finished: Path, tmp_path: Path)
     shutil.copytree(finished, tmp_path / "run")
     with pytest.raises(DataError, match="other data or targets"):
         train.main(arguments(tmp_path / "run", "--steps", "41", "--policy", "best"))
+
+
+def test_a_run_begins_with_the_weights_of_another(finished: Path, tmp_path: Path) -> None:
+    """One step at a rate of nearly nothing leaves the first weights as they were; the network is that run's."""
+    words = ["--supervised", str(SAMPLE), "--out", str(tmp_path / "run"), "--init", str(finished), "--steps", "1"]
+    parser = argparse.ArgumentParser()
+    train.add_arguments(parser)
+    args = parser.parse_args([*words, "--batch", "32", "--rate", "1e-12", "--ema", "0", "--precision", "fp32"])
+    assert train.main(args) == 0
+    before, after = (checkpoint.of_run(folder) for folder in (finished, tmp_path / "run"))
+    assert after.state["net"] == before.state["net"]
+    assert after.step == 1
+    weights = [n for n in before.tensors if n.startswith("averaged.") and n.endswith("weight")]
+    assert weights
+    for name in weights:
+        assert torch.allclose(after.tensors[name], before.tensors[name], atol=1e-9), name
+    newest = max((finished / "checkpoints").glob("*.safetensors"))
+    assert checkpoint.of_run(newest).step == checkpoint.of_run(finished).step
+
+
+def test_a_run_cannot_begin_with_what_does_not_fit(finished: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"is another: .* is \[8, .* there and \[4, .* here"):
+        train.main(arguments(tmp_path / "run", "--steps", "1", "--init", str(finished), "--filters", "4"))
+    with pytest.raises(DataError, match="holds no checkpoints"):
+        train.main(arguments(tmp_path / "other", "--steps", "1", "--init", str(tmp_path)))
 
 
 def test_candidates_are_exported_on_the_way(tmp_path: Path) -> None:
