@@ -251,5 +251,7 @@ def finish(loop: Loop, console: Console) -> None:
             f"it is not rated: its games would take more than ladder.share = {loop.run.ladder.share:.0%} of the run"
         )
     for name, (elo, low, high) in loop.status.elo.items():
-        console.print(f"{name}: {elo:+.0f} Elo above random moves, 95 % [{low:+.0f}, {high:+.0f}]")
+        console.print(
+            f"{name}: Elo {elo:+.0f}, 95 % [{low:+.0f}, {high:+.0f}]; 0 = {loop.status.anchor}", soft_wrap=True
+        )
     console.print(f"az-engine plot {folder.folder} draws the curves")

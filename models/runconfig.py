@@ -55,7 +55,7 @@ class ResignConfig:
     enabled: bool = True
     wrong: float = 0.05  # greatest share of games given up that would not have been lost
     games: int = 1000  # newest games played to their end that it is chosen from
-    least: int = 100  # fewer of them: nobody resigns
+    least: int = 100  # fewer of them: nobody resigns; and so many of the newest are looked at by themselves, too
     highest: float = -0.5  # the threshold is never above this
     lowest: float = -0.99
 
