@@ -17,8 +17,8 @@ from rich.console import Console
 
 from ..engine.errors import DataError
 from ..engine.files import write_atomically
-from . import curves
 from .log import read_config, read_log
+from .selfplay import curves
 
 HELP = "draw the curves of a training run"
 WINDOW = 25  # log rows of the moving average

@@ -1,4 +1,4 @@
-"""The learner beside plain torch, by hand: ``python -m tests.models.slow_learner --game go9``.
+"""The learner beside plain torch, by hand: ``python -m tests.models.selfplay.slow_learner --game go9``.
 
 Positions trained on per CPU-second of the whole process, one thread: the learner draws its batches from a window of
 games, makes planes of them, takes its steps and averages its weights; plain torch takes the steps of the same network
@@ -18,9 +18,9 @@ from torch.nn import functional
 
 from az_engine.engine.games import get_game
 from az_engine.models.learner import Learner, TorchBatch
-from az_engine.models.presets import preset
-from az_engine.models.runconfig import RunConfig, merged
-from az_engine.models.window import Window
+from az_engine.models.selfplay.presets import preset
+from az_engine.models.selfplay.runconfig import RunConfig, merged
+from az_engine.models.selfplay.window import Window
 
 from .games import random_game
 

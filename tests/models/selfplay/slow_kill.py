@@ -1,4 +1,4 @@
-"""kill -9 at random instants, by hand: ``python -m tests.models.slow_kill --kills 50``.
+"""kill -9 at random instants, by hand: ``python -m tests.models.selfplay.slow_kill --kills 50``.
 
 First a learner with two workers of its own and one started separately, any of which is killed: after every kill each
 game that was ever on disk must be there, once and unchanged, and the learner must go on from its newest checkpoint. For
@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from az_engine.models.log import read_log
-from az_engine.models.loop import Loop
-from az_engine.models.status import Hooks
+from az_engine.models.selfplay.loop import Loop
+from az_engine.models.selfplay.status import Hooks
 
 from .test_loop import alive, begin, command, config, environment, games_of, stored, tensors, train
 

@@ -16,12 +16,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from ..engine.errors import DataError, OptionError
-from ..engine.games import get_game
-from ..engine.games.base import Game
-from ..engine.selfplay import SelfPlayConfig
-from .log import read_config
-from .settings import LearnerConfig, NetConfig
+from ...engine.errors import DataError, OptionError
+from ...engine.games import get_game
+from ...engine.games.base import Game
+from ...engine.selfplay import SelfPlayConfig
+from ..log import read_config
+from ..settings import LearnerConfig, NetConfig
 from .window import WindowConfig
 
 Section = TypeVar("Section")

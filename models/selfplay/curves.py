@@ -14,8 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from ..bench.rating import Rating
-from ..engine.errors import DataError
+from ...bench.rating import Rating
+from ...engine.errors import DataError
 from .ladder import described, ratings_of, scores_of
 
 WINDOW = 9  # log rows of the moving average of losses

@@ -7,15 +7,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..engine.contest import Player
-from ..engine.errors import DataError, NetError
-from ..engine.evaluator import OnnxEvaluator
-from ..engine.games.base import Game
+from ...engine.contest import Player
+from ...engine.errors import DataError, NetError
+from ...engine.evaluator import OnnxEvaluator
+from ...engine.games.base import Game
+from ..dataset import Positions
+from ..files import Patience
+from ..learner import Learner
 from . import gate
-from .dataset import Positions
-from .files import Patience
 from .ladder import hash_of
-from .learner import Learner
 from .publish import publish
 from .runconfig import RunConfig
 from .rundir import Current, RunFolder

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..engine.errors import AzError, DataError, NetError
-from . import checkpoint
-from .checkpoint import Checkpoint
-from .dataset import Batch, Positions
+from ...engine.errors import AzError, DataError, NetError
+from .. import checkpoint
+from ..checkpoint import Checkpoint
+from ..dataset import Batch, Positions
+from ..files import Patience
+from ..learner import Learner
+from ..log import Log
 from .examples import write_examples
-from .files import Patience
 from .ladder import Ladder, anchor, described, raw, searching
-from .learner import Learner
-from .log import Log
 from .promotion import Promotion
 from .replay import WORKER_SHIFT, GameRecord, ReplayFolder, title
 from .resign import ResignControl

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from ..engine.errors import DataError, OptionError
-from ..engine.files import write_atomically
-from ..engine.games import get_game
-from ..engine.games.base import Game
-from .files import RunLock
-from .log import read_config
+from ...engine.errors import DataError, OptionError
+from ...engine.files import write_atomically
+from ...engine.games import get_game
+from ...engine.games.base import Game
+from ..files import RunLock
+from ..log import read_config
+from ..settings import LearnerConfig, NetConfig
 from .presets import preset
 from .runconfig import RunConfig, Values, assignment, merged, read_toml
-from .settings import LearnerConfig, NetConfig
 from .supervisor import worker_command
 
 if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does without

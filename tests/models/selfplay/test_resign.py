@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from az_engine.models.replay import GameRecord
-from az_engine.models.resign import ResignControl
-from az_engine.models.runconfig import ResignConfig
+from az_engine.models.selfplay.replay import GameRecord
+from az_engine.models.selfplay.resign import ResignControl
+from az_engine.models.selfplay.runconfig import ResignConfig
 
 
 def game(outlooks: list[float], result: int, *, played_on: bool = True, reason: str = "rules") -> GameRecord:

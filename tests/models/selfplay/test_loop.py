@@ -26,26 +26,27 @@ from az_engine.engine.evaluator import OnnxEvaluator, load_evaluator
 from az_engine.engine.games import get_game, register_path
 from az_engine.engine.params import paper_params
 from az_engine.engine.record import read_games
-from az_engine.models import checkpoint, files, gate, plot
-from az_engine.models.examples import write_examples
+from az_engine.models import checkpoint, files, plot
 from az_engine.models.files import RunLock
-from az_engine.models.frames import FrameReader
-from az_engine.models.ladder import Ladder
-from az_engine.models.live import LiveView
 from az_engine.models.log import read_log
-from az_engine.models.loop import Loop
-from az_engine.models.presets import preset
-from az_engine.models.promotion import COURSE, course
-from az_engine.models.reinforce import described
-from az_engine.models.replay import GameRecord
-from az_engine.models.runconfig import RunConfig, Values, merged
-from az_engine.models.rundir import Current, RunFolder
-from az_engine.models.status import Hooks
+from az_engine.models.selfplay import gate
+from az_engine.models.selfplay.examples import write_examples
+from az_engine.models.selfplay.frames import FrameReader
+from az_engine.models.selfplay.ladder import Ladder
+from az_engine.models.selfplay.live import LiveView
+from az_engine.models.selfplay.loop import Loop
+from az_engine.models.selfplay.presets import preset
+from az_engine.models.selfplay.promotion import COURSE, course
+from az_engine.models.selfplay.reinforce import described
+from az_engine.models.selfplay.replay import GameRecord
+from az_engine.models.selfplay.runconfig import RunConfig, Values, merged
+from az_engine.models.selfplay.rundir import Current, RunFolder
+from az_engine.models.selfplay.status import Hooks
 
 from .games import random_game
 from .perfect import Perfect, never_loses
 
-GAMES = Path(__file__).parents[1] / "games"
+GAMES = Path(__file__).parents[2] / "games"
 register_path(GAMES)
 GAME = get_game("tictactoe")
 SMALL: Values = {
@@ -360,7 +361,7 @@ def alive(pid: int) -> bool:
 
 
 def test_a_second_learner_is_refused(tmp_path: Path) -> None:
-    from az_engine.models import reinforce
+    from az_engine.models.selfplay import reinforce
 
     from .test_runconfig import parsed
 
@@ -450,8 +451,8 @@ def test_the_gate_counts_and_stops_when_the_verdict_is_certain(whole: Path) -> N
 def test_tensorboard_hears_of_every_row(tmp_path: Path) -> None:
     import struct
 
-    from az_engine.models.frames import crc32c
-    from az_engine.models.tensorboard import EventWriter
+    from az_engine.models.selfplay.frames import crc32c
+    from az_engine.models.selfplay.tensorboard import EventWriter
 
     writer = EventWriter(tmp_path)
     writer.write_row({"step": 300, "loss": 0.5, "selfplay": {"length": 7.0, "resign_threshold": None}})
