@@ -43,7 +43,7 @@ def draw(rows: Rows, ladder: Rows, heading: str) -> Figure:
         line(charts[name], held, name, ORANGE, "held-out games")
         charts[name].set_ylabel(label)
     line(charts["accuracy"], held, "top1", ORANGE, "")
-    charts["accuracy"].set_ylabel("search's move found, held out")
+    charts["accuracy"].set_ylabel("search's move found")
     line(charts["length"], played, "length", BLUE, "")
     charts["length"].set_ylabel("plies a game")
     charts["length"].set_ylim(bottom=0)
@@ -51,8 +51,9 @@ def draw(rows: Rows, ladder: Rows, heading: str) -> Figure:
     resignation(charts["resignation"], played)
     for name in ("accuracy", "results", "resignation"):
         charts[name].yaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    last = max(r["step"] for r in [*rows, *ladder])
     for chart in charts.values():
-        chart.set_xlim(-0.02 * steps[-1]["step"], 1.02 * steps[-1]["step"])
+        chart.set_xlim(-0.02 * last, 1.02 * last)
         chart.set_xlabel("training steps")
         chart.grid(alpha=0.3)
         if chart.get_legend_handles_labels()[0]:
@@ -81,7 +82,7 @@ def elo(chart: Axes, ladder: Rows, gate: Rows) -> None:
         if points[0][0] == FIXED:
             rating = points[0][1]
             chart.axhline(rating.elo, color=GREY, linestyle="--", linewidth=1)
-            text = f"{described(way)}: {rating.elo:+.0f}"
+            text = described(way) if rating.elo == 0.0 else f"{described(way)}: {rating.elo:+.0f}"
             place = (0.99, rating.elo)
             chart.annotate(text, place, xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize="small")
             continue
