@@ -123,7 +123,7 @@ def line(chart: Axes, rows: Rows, key: str, colour: str, name: str) -> None:
     if not points:
         return
     x, y = np.array(points, float).T
-    if len(y) > 4 * WINDOW:
+    if len(y) > 4 * WINDOW and not np.isnan(y).any():
         chart.plot(x, y, color=colour, alpha=0.25, linewidth=0.8)
         x, y = (np.convolve(v, np.full(WINDOW, 1 / WINDOW), "valid") for v in (x, y))
     chart.plot(x, y, color=colour, label=name or None, marker="o" if len(y) < 30 else "", markersize=3)
