@@ -8,7 +8,7 @@ from typing import get_args
 
 from ..engine.games import game_names
 from ..engine.games.base import OWN_ENCODER
-from . import reinforce
+from .selfplay import reinforce
 from .settings import Intervals, Kind, LearnerConfig, PolicyHead, Schedule, ValueHead
 from .shards import TargetOptions
 

@@ -17,8 +17,8 @@ from rich.console import Console
 
 from ..engine.errors import DataError
 from ..engine.files import write_atomically
-from . import curves
 from .log import read_config, read_log
+from .selfplay import curves
 
 HELP = "draw the curves of a training run"
 WINDOW = 25  # log rows of the moving average
@@ -57,8 +57,10 @@ def main(args: argparse.Namespace) -> int:
 
 def title(config: dict[str, Any]) -> str:
     """One line that names the run."""
-    net = config.get("net", {})
-    return f"{config.get('game', '')}: {net.get('kind', '')} {net.get('blocks', '')}x{net.get('filters', '')}"
+    net, run = config.get("net", {}), config.get("run", {})
+    preset = f", preset {run['preset']}" if run.get("preset") else ""
+    game = run.get("game") or config.get("game", "")
+    return f"{game}, {net.get('kind', '')} {net.get('blocks', '')}x{net.get('filters', '')}{preset}"
 
 
 def draw(rows: list[dict[str, Any]], heading: str) -> Figure:

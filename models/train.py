@@ -20,12 +20,13 @@ from ..engine.files import write_atomically
 from ..engine.games import get_game
 from ..engine.games.base import OWN_ENCODER, Game
 from ..engine.record import is_record
-from . import flags, reinforce
+from . import flags
 from .dataset import Dataset, Mixture, Positions
 from .files import RunLock
 from .formats import shards_of
 from .log import read_config
 from .records import read_files
+from .selfplay import reinforce
 from .settings import HISTORY, Intervals, LearnerConfig, Length, NetConfig, paper
 from .shards import TargetOptions
 

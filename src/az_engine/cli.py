@@ -30,7 +30,7 @@ COMMANDS = {
     "export": ("az_engine.models.exporter", "hand a net to Lc0 or dlshogi"),
     "label": ("az_engine.models.label", "make training data with any UCI, USI or GTP engine"),
     "train": ("az_engine.models.train", "train a net: from games against itself, or on labelled positions"),
-    "selfplay": ("az_engine.models.worker", "play games for a training run, beside the processes that train starts"),
+    "selfplay": ("az_engine.models.selfplay.worker", "play games for a run, beside the processes that train starts"),
     "report": ("az_engine.models.report", "figures of the papers: search, scaling with time, architectures"),
     "plot": ("az_engine.models.plot", "draw the curves of a training run"),
 }

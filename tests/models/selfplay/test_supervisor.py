@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from az_engine.engine.errors import DataError
-from az_engine.models import supervisor
-from az_engine.models.rundir import Beat, RunFolder, WorkerSlot
-from az_engine.models.supervisor import Supervisor
+from az_engine.models.selfplay import supervisor
+from az_engine.models.selfplay.rundir import Beat, RunFolder, WorkerSlot
+from az_engine.models.selfplay.supervisor import Supervisor
 
 BEATS = """
 import json, os, sys, time

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..engine.errors import OptionError
-from ..engine.games.base import Game
+from ...engine.errors import OptionError
+from ...engine.games.base import Game
 from .runconfig import Values, merged
 
 

@@ -1,8 +1,9 @@
-"""kill -9 at random instants, by hand: ``python -m tests.models.slow_kill --kills 50``.
+"""kill -9 at random instants, by hand: ``python -m tests.models.selfplay.slow_kill --kills 50``.
 
-First one process that plays and learns in turns, which must come to the very bytes of a run that nobody killed; then a
-learner with two workers of its own and one started separately, any of which is killed: after every kill each game that
-was ever on disk must be there, once and unchanged, and the learner must go on from its newest checkpoint.
+First a learner with two workers of its own and one started separately, any of which is killed: after every kill each
+game that was ever on disk must be there, once and unchanged, and the learner must go on from its newest checkpoint. For
+the last quarter of the kills one process plays and learns in turns, and must come to the very bytes of a run nobody
+killed.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from az_engine.models.log import read_log
-from az_engine.models.loop import Loop
-from az_engine.models.status import Hooks
+from az_engine.models.selfplay.loop import Loop
+from az_engine.models.selfplay.status import Hooks
 
 from .test_loop import alive, begin, command, config, environment, games_of, stored, tensors, train
 
-STEPS = 2000  # of the run alone
+STEPS = 800  # of the run alone
+ALONE = 0.25  # share of the kills
 LEARNER_SHARE = 0.4  # of the kills among several processes
 
 
@@ -68,11 +70,15 @@ def together(folder: Path, kills: int, rng: random.Random) -> None:
     begin(folder, config(machine={"workers": 2}, loop={"steps": 1_000_000, "least_reuse": 4.0}))
     journal: dict[int, bytes] = {}
     by_hand = [sys.executable, "-m", "az_engine", "selfplay", str(folder), "--number", "9"]
+    begun = time.time()
     learner, worker = start(command(folder)), start(by_hand)
     newest, learners = 0, 0
     try:
+        while not stored(folder):
+            time.sleep(1.0)
+        longest = max(12.0, 1.5 * (time.time() - begun))  # so that there are kills while starting and while playing
         for kill in range(kills):
-            time.sleep(rng.uniform(0.5, 12.0))
+            time.sleep(rng.uniform(0.5, longest))
             victim = "learner" if rng.random() < LEARNER_SHARE else rng.choice(["1", "2", "9"])
             if victim == "learner":
                 learner.kill()
@@ -123,12 +129,13 @@ def together(folder: Path, kills: int, rng: random.Random) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kills", type=int, default=50, help="of each of the two trials")
+    parser.add_argument("--kills", type=int, default=50, help="of both trials together")
     parser.add_argument("--seed", type=int, default=0)
     args: Any = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        alone(Path(folder) / "alone", args.kills, random.Random(args.seed))
-        together(Path(folder) / "together", args.kills, random.Random(args.seed + 1))
+        single = round(ALONE * args.kills)
+        together(Path(folder) / "together", args.kills - single, random.Random(args.seed + 1))
+        alone(Path(folder) / "alone", single, random.Random(args.seed))
 
 
 if __name__ == "__main__":

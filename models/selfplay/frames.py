@@ -19,9 +19,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.errors import DataError
-from ..engine.jit import kernel
-from .files import DiskFull
+from ...engine.errors import DataError
+from ...engine.jit import kernel
+from ..files import DiskFull
 
 SYNC = b"\xa7AZ\x1e"
 _HEAD = struct.Struct("<4sII")

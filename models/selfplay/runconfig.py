@@ -16,12 +16,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from ..engine.errors import DataError, OptionError
-from ..engine.games import get_game
-from ..engine.games.base import Game
-from ..engine.selfplay import SelfPlayConfig
-from .log import read_config
-from .settings import LearnerConfig, NetConfig
+from ...engine.errors import DataError, OptionError
+from ...engine.games import get_game
+from ...engine.games.base import Game
+from ...engine.selfplay import SelfPlayConfig
+from ..log import read_config
+from ..settings import LearnerConfig, NetConfig
 from .window import WindowConfig
 
 Section = TypeVar("Section")
@@ -55,7 +55,7 @@ class ResignConfig:
     enabled: bool = True
     wrong: float = 0.05  # greatest share of games given up that would not have been lost
     games: int = 1000  # newest games played to their end that it is chosen from
-    least: int = 100  # fewer of them: nobody resigns
+    least: int = 100  # fewer of them: nobody resigns; and so many of the newest are looked at by themselves, too
     highest: float = -0.5  # the threshold is never above this
     lowest: float = -0.99
 

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from ..engine.errors import DataError, OptionError
-from ..engine.files import write_atomically
-from ..engine.games import get_game
-from ..engine.games.base import Game
-from .files import RunLock
-from .log import read_config
+from ...engine.errors import DataError, OptionError
+from ...engine.files import write_atomically
+from ...engine.games import get_game
+from ...engine.games.base import Game
+from ..files import RunLock
+from ..log import read_config
+from ..settings import LearnerConfig, NetConfig
 from .presets import preset
 from .runconfig import RunConfig, Values, assignment, merged, read_toml
-from .settings import LearnerConfig, NetConfig
 from .supervisor import worker_command
 
 if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does without
@@ -161,7 +161,7 @@ def first_net(origin: Path) -> Values:
 
     Errors: DataError.
     """
-    from .checkpoint import of_run
+    from ..checkpoint import of_run
 
     net: Values = of_run(origin).state["net"]
     return {name: value for name, value in net.items() if name not in ("planes", "actions", "ownership", "score")}
@@ -267,5 +267,7 @@ def finish(loop: Loop, console: Console) -> None:
             f"it is not rated: its games would take more than ladder.share = {loop.run.ladder.share:.0%} of the run"
         )
     for name, (elo, low, high) in loop.status.elo.items():
-        console.print(f"{name}: {elo:+.0f} Elo above random moves, 95 % [{low:+.0f}, {high:+.0f}]")
+        console.print(
+            f"{name}: Elo {elo:+.0f}, 95 % [{low:+.0f}, {high:+.0f}]; 0 = {loop.status.anchor}", soft_wrap=True
+        )
     console.print(f"az-engine plot {folder.folder} draws the curves")

@@ -30,6 +30,7 @@ class Status:
     length: float = 0.0  # mean plies of recent games
     resign: float | None = None
     elo: dict[str, tuple[float, float, float]] = field(default_factory=dict)  # newest rated net: (elo, low, high)
+    anchor: str = ""  # whose Elo is 0
     doing: str = ""
     rating_share: float = 0.0  # of the time
 

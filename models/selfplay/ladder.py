@@ -1,8 +1,9 @@
 """Rating while training: each rated checkpoint plays fixed opponents and earlier checkpoints.
 
 Two players are made of each net: the raw network, which plays its most probable move, and the net with a search of a
-few visits. The fixed ones: a player of uniformly random moves, which is the anchor (0 Elo), and a search without a net.
-Opponents whose result is known beforehand are left out, so that the games go where they tell something.
+few visits. The fixed ones: a player of uniformly random moves, and a search without a net, which is the anchor (0 Elo):
+random moves are soon too weak to measure anything by. Opponents whose result is known beforehand are left out, so that
+the games go where they tell something.
 """
 
 from __future__ import annotations
@@ -13,22 +14,24 @@ import os
 import time
 import zlib
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..bench.rating import PairScore, Rating, rate
-from ..engine.contest import Player, play_pairs, random_openings
-from ..engine.errors import DataError
-from ..engine.evaluator import Evaluator, OnnxEvaluator, UniformEvaluator
-from ..engine.files import write_atomically
-from ..engine.games.base import Game
-from .files import Patience
-from .log import read_log
+from ...bench.rating import PairScore, Rating, rate
+from ...engine.contest import Player, play_pairs, random_openings
+from ...engine.errors import DataError
+from ...engine.evaluator import Evaluator, OnnxEvaluator, UniformEvaluator
+from ...engine.files import write_atomically
+from ...engine.games.base import Game
+from ..files import Patience
+from ..log import read_log
 from .runconfig import RunConfig
 from .rundir import RunFolder
 
-RANDOM = "random"  # the anchor
+RANDOM = "random"
 KNOWN = 0.97  # a share of the points that leaves nothing to learn from more games
 RESERVE = 0.25  # share of the rating's time that is kept for the last net
+ENOUGH = 2  # matches of a net after which the next one may be rated instead: many points make a curve
 _KEPT_NETS = 4  # loaded at a time
 
 
@@ -63,7 +66,6 @@ class Ladder:
         self.folder, self.run, self.game, self.patiently = folder, run, game, patiently
         self.config = run.ladder
         self.waiting: list[Match] = []
-        self.seconds = 0.0  # spent on it, over all starts
         self._longest: dict[bool, float] = {}  # seconds of a match, by whether a net-less search takes part
         self.rows = [r for r in read_log(folder.ladder) if "a" in r] if folder.ladder.exists() else []
         self._evaluators: OrderedDict[str, Evaluator] = OrderedDict()
@@ -79,30 +81,55 @@ class Ladder:
     # ---- what to play
 
     @property
+    def seconds(self) -> float:
+        """Time spent on the matches that count, over all starts."""
+        return sum(float(r["seconds"]) for r in self.rows)
+
+    @property
     def rated(self) -> list[int]:
         """Steps of the nets that have played, oldest first."""
         return sorted({int(r["step"]) for r in self.rows})
 
     def enqueue(self, step: int, *, last: bool = False) -> bool:
-        """Plan the matches of a net; whether it will be rated: not while another one still is, but for the last."""
-        if self.config.share <= 0 or step in self.rated or any(m.step == step for m in self.waiting):
+        """Plan the matches of a net that has not played enough yet; whether there are any.
+
+        Not while another net waits for its first matches, but for the last net; what else that one had to play is left
+        out then.
+        """
+        if self.config.share <= 0 or self._enough(step) or any(m.step == step for m in self.waiting):
             return False
         if self.waiting and not last:
-            return False
+            if not self._enough(self.waiting[0].step):
+                return False
+            self.waiting.clear()
         visits = self.config.visits
         here, here_raw = searching(step, visits), raw(step)
-        earlier = [s for s in self.rated if s < step and self.folder.net(s).exists()][::-1]
-        near = earlier[: self.config.earlier]
-        if last and earlier and earlier[-1] not in near:
-            near = [*near, earlier[-1]]
-        matches = [(here, searching(s, visits)) for s in near[:1]]
-        matches += [(here, plain(self.config.plain_visits)), (here_raw, RANDOM), (here, RANDOM), (here, here_raw)]
-        matches += [(here_raw, raw(s)) for s in near[:1]] + [(here, searching(s, visits)) for s in near[1:]]
+        others = [s for s in self.rated if s != step and self.folder.net(s).exists()]
+        others.sort(key=lambda s: abs(s - step))
+        near = others[: self.config.earlier]
+        if last and others and others[-1] not in near:
+            near = [*near, others[-1]]
+        matches = [(here, searching(s, visits)) for s in near[:1]] + [(here, plain(self.config.plain_visits))]
+        matches += [(here, searching(s, visits)) for s in near[1:]] + [(here, here_raw)]
+        matches += [(here_raw, raw(s)) for s in near[:1]] + [(here_raw, RANDOM), (here, RANDOM)]
         if not self.rows:
             matches.insert(0, (plain(self.config.plain_visits), RANDOM))
-        wanted = [Match(a, b, step) for a, b in matches if b.startswith("net") or not self._known(a, b)]
-        self.waiting = [*(wanted or [Match(*matches[0], step)]), *([] if last else self.waiting)]
-        return True
+        played = {(r["a"], r["b"]) for r in self.rows}
+        new = [(a, b) for a, b in matches if (a, b) not in played]
+        self.waiting = [Match(a, b, step) for a, b in new if b.startswith("net") or not self._known(a, b)]
+        return bool(self.waiting)
+
+    def enqueue_left_out(self) -> bool:
+        """Plan the matches of the net that is farthest from all that have played enough; whether there is one."""
+        steps = self.folder.net_steps
+        rated = [s for s in steps if self._enough(s)]
+        left_out = [s for s in steps if s not in rated]
+        left_out.sort(key=lambda s: -min((abs(s - r) for r in rated), default=s))
+        return not self.waiting and any(self.enqueue(s) for s in left_out)
+
+    def _enough(self, step: int) -> bool:
+        """Whether a net has played so much that the next one may be rated."""
+        return [int(r["step"]) for r in self.rows].count(step) >= ENOUGH
 
     def _known(self, a: str, b: str) -> bool:
         """Whether the fixed player ``b`` has already lost (almost) every game to an earlier net that plays as ``a``."""
@@ -112,13 +139,15 @@ class Ladder:
 
     # ---- playing
 
-    def play_waiting(self, compute_seconds: float, *, last: bool = False) -> int:
+    def play_waiting(
+        self, compute_seconds: float, *, last: bool = False, stopping: Callable[[], bool] = lambda: False
+    ) -> int:
         """Play waiting matches while they stay inside the share of ``compute_seconds``; returns how many were played.
 
-        compute_seconds: of the run so far, over all its processes and starts.
+        compute_seconds: of the run so far, over all its processes and starts; stopping: whether to play no further one.
         """
         played = 0
-        while self.waiting:
+        while self.waiting and not stopping():
             match = self.waiting[0]
             share = self.config.share * (1.0 if last else 1.0 - RESERVE)
             slow = any(name.startswith("search") for name in (match.a, match.b))
@@ -147,7 +176,6 @@ class Ladder:
         seconds = time.monotonic() - begun
         slow = any(name.startswith("search") for name in (match.a, match.b))
         self._longest[slow] = max(seconds, 0.5 * self._longest.get(slow, 0.0))
-        self.seconds += seconds
         row = {
             "step": match.step,
             "a": score.a,
@@ -207,16 +235,36 @@ class Ladder:
         return scores_of(self.rows)
 
     def ratings(self) -> dict[str, Rating]:
-        """Elo of every player above the random one; empty before the first games."""
-        try:
-            return rate(self.scores(), RANDOM)
-        except DataError:
-            return {}
+        """Elo of every player above :func:`anchor`; empty before the first games."""
+        return ratings_of(self.scores())
 
 
 def scores_of(rows: list[dict[str, object]]) -> list[PairScore]:
     """The rows of ``ladder.jsonl`` as scores."""
     return [PairScore(str(r["a"]), str(r["b"]), *(int(str(r[k])) for k in ("wins", "draws", "losses"))) for r in rows]
+
+
+def anchor(scores: Sequence[PairScore]) -> str:
+    """Name of the player whose Elo is 0: the search without a net that has played most."""
+    games: dict[str, int] = {}
+    for score in scores:
+        for name in (score.a, score.b):
+            if name.startswith("search"):
+                games[name] = games.get(name, 0) + score.games
+    return max(games, key=lambda name: games[name], default=RANDOM)
+
+
+def ratings_of(scores: Sequence[PairScore]) -> dict[str, Rating]:
+    """Elo of every player above :func:`anchor`; empty before its first games."""
+    try:
+        return rate(scores, anchor(scores))
+    except DataError:
+        return {}
+
+
+def described(name: str) -> str:
+    """A fixed player in words."""
+    return "random moves" if name == RANDOM else f"search without a net, {int(name.partition('@')[2]):,} visits"
 
 
 def hash_of(text: str) -> int:

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.errors import DataError
-from ..engine.games.base import Game
+from ...engine.errors import DataError
+from ...engine.games.base import Game
 from .frames import FrameReader, FrameWriter
 
 MAX_TARGET = 255  # moves of one policy target

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..engine.files import write_atomically
-from ..engine.games.base import Game
-from ..engine.record import Reason, Record, format_games
+from ...engine.files import write_atomically
+from ...engine.games.base import Game
+from ...engine.record import Reason, Record, format_games
 from .replay import GameRecord
 
 GAMES = 8  # in a file

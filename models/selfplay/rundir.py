@@ -22,8 +22,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from ..engine.errors import DataError
-from ..engine.files import write_atomically
+from ...engine.errors import DataError
+from ...engine.files import write_atomically
 
 PAUSE_SECONDS = 60.0  # a pause that nobody renews is over
 

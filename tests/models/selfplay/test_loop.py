@@ -6,6 +6,7 @@ import argparse
 import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,8 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from rich.console import Console
 
 import az_engine
 from az_engine.engine.contest import Player
@@ -25,23 +28,27 @@ from az_engine.engine.evaluator import OnnxEvaluator, load_evaluator
 from az_engine.engine.games import get_game, register_path
 from az_engine.engine.params import paper_params
 from az_engine.engine.record import read_games
-from az_engine.models import checkpoint, files, flags, gate, plot, reinforce
-from az_engine.models.examples import write_examples
+from az_engine.models import checkpoint, files, flags, plot
 from az_engine.models.files import RunLock
-from az_engine.models.frames import FrameReader
 from az_engine.models.log import read_log
-from az_engine.models.loop import Loop
-from az_engine.models.presets import preset
-from az_engine.models.reinforce import described
-from az_engine.models.replay import GameRecord
-from az_engine.models.runconfig import RunConfig, Values, merged
-from az_engine.models.rundir import Current, RunFolder
-from az_engine.models.status import Hooks
+from az_engine.models.selfplay import gate, reinforce
+from az_engine.models.selfplay.examples import write_examples
+from az_engine.models.selfplay.frames import FrameReader
+from az_engine.models.selfplay.ladder import Ladder
+from az_engine.models.selfplay.live import LiveView
+from az_engine.models.selfplay.loop import Loop
+from az_engine.models.selfplay.presets import preset
+from az_engine.models.selfplay.promotion import COURSE, course
+from az_engine.models.selfplay.reinforce import described
+from az_engine.models.selfplay.replay import GameRecord
+from az_engine.models.selfplay.runconfig import RunConfig, Values, merged
+from az_engine.models.selfplay.rundir import Current, RunFolder
+from az_engine.models.selfplay.status import Hooks
 
 from .games import random_game
 from .perfect import Perfect, never_loses
 
-GAMES = Path(__file__).parents[1] / "games"
+GAMES = Path(__file__).parents[2] / "games"
 register_path(GAMES)
 GAME = get_game("tictactoe")
 SMALL: Values = {
@@ -101,7 +108,8 @@ def games_of(folder: Path) -> bytes:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of 60 steps that nothing interrupted."""
     folder = tmp_path_factory.mktemp("runs") / "whole"
-    train(folder, config(ladder={"share": 1.0}))
+    with folder.with_name("shown.txt").open("w") as file, LiveView(Console(file=file, width=200), "") as view:
+        train(folder, config(ladder={"share": 1.0}), Hooks(on_status=view.show))
     return folder
 
 
@@ -127,6 +135,12 @@ def test_a_run_leaves_what_it_says(whole: Path) -> None:
     played = [r["selfplay"] for r in rows if "selfplay" in r]
     assert 5 <= played[-1]["length"] <= 9
     assert played[-1]["damaged_records"] == played[-1]["repeated_games"] == 0
+
+
+def test_the_last_line_says_where_the_run_ended(whole: Path) -> None:
+    lines = whole.with_name("shown.txt").read_text().splitlines()
+    assert "step 0 (0.0%" in lines[0]
+    assert "step 60 (100.0%" in lines[-1]
 
 
 def test_the_folder_of_a_run_is_a_net(whole: Path, tmp_path: Path) -> None:
@@ -171,6 +185,45 @@ def test_the_ladder_rates_first_and_last_net(whole: Path, tmp_path: Path) -> Non
     assert "data:image/png;base64," in page
     assert "http" not in page.split("base64,")[0]
     assert "net 60 @8, Elo [95 %]" in page
+
+
+def test_a_run_that_is_over_rates_the_nets_that_were_left_out(whole: Path, tmp_path: Path) -> None:
+    """Given again with a greater share: the farthest from the rated ones first, and nobody plays for it."""
+    folder = tmp_path / "whole"
+    shutil.copytree(whole, folder)
+    rows = read_log(folder / "ladder.jsonl")
+    kept = [r for r in rows if r["step"] in (0, 60)]
+    (folder / "ladder.jsonl").write_text("".join(json.dumps(r) + "\n" for r in kept))
+    games = games_of(folder)
+    train(folder, config(ladder={"share": 100.0}))
+    added = read_log(folder / "ladder.jsonl")[len(kept) :]
+    assert list(dict.fromkeys(r["step"] for r in added)) == [20, 40]
+    assert (added[0]["a"], added[0]["b"]) in {("net 20 @8", "net 0 @8"), ("net 20 @8", "net 60 @8")}
+    assert games_of(folder) == games
+
+
+def test_a_net_gives_way_to_the_next_one_when_it_has_played_enough(whole: Path, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "whole")
+    shutil.copytree(whole, folder.folder)
+    folder.ladder.unlink()
+    ladder = Ladder(folder, config(ladder={"share": 1.0}), GAME, lambda action, what: action())  # type: ignore[arg-type]
+    assert ladder.enqueue(0)
+    assert not ladder.enqueue(20)
+    ladder.play(ladder.waiting.pop(0))
+    ladder.play(ladder.waiting.pop(0))
+    assert ladder.enqueue(20)
+    assert {match.step for match in ladder.waiting} == {20}
+    assert ladder.ratings()["search @16"].elo == 0.0
+
+
+def test_the_nets_that_stay_mark_the_whole_course_of_a_run() -> None:
+    kept: set[int] = set()
+    for step in range(0, 200 * 500, 200):
+        kept = course(sorted({*kept, step}), 200)
+        gaps = np.diff(sorted(kept))
+        assert len(kept) <= COURSE
+        assert len(set(gaps.tolist())) <= 1
+    assert kept == set(range(0, 200 * 500, 6400))
 
 
 def plot_arguments(run: Path, out: Path) -> Any:
@@ -310,7 +363,7 @@ def alive(pid: int) -> bool:
 
 
 def test_a_second_learner_is_refused(tmp_path: Path) -> None:
-    from az_engine.models import reinforce
+    from az_engine.models.selfplay import reinforce
 
     from .test_runconfig import parsed
 
@@ -422,8 +475,8 @@ def test_the_gate_counts_and_stops_when_the_verdict_is_certain(whole: Path) -> N
 def test_tensorboard_hears_of_every_row(tmp_path: Path) -> None:
     import struct
 
-    from az_engine.models.frames import crc32c
-    from az_engine.models.tensorboard import EventWriter
+    from az_engine.models.selfplay.frames import crc32c
+    from az_engine.models.selfplay.tensorboard import EventWriter
 
     writer = EventWriter(tmp_path)
     writer.write_row({"step": 300, "loss": 0.5, "selfplay": {"length": 7.0, "resign_threshold": None}})

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..engine.errors import AzError, DataError, NetError
-from . import checkpoint
-from .checkpoint import Checkpoint
-from .dataset import Batch, Positions
+from ...engine.errors import AzError, DataError, NetError
+from .. import checkpoint
+from ..checkpoint import Checkpoint
+from ..dataset import Batch, Positions
+from ..files import Patience
+from ..learner import Learner
+from ..log import Log
 from .examples import write_examples
-from .files import Patience
-from .ladder import Ladder, raw, searching
-from .learner import Learner
-from .log import Log
+from .ladder import Ladder, anchor, described, raw, searching
 from .promotion import Promotion
 from .replay import WORKER_SHIFT, GameRecord, ReplayFolder, title
 from .resign import ResignControl
@@ -90,7 +90,8 @@ class Loop:
         try:
             if self.promotion.first(self.resign.threshold()):
                 self.ladder.enqueue(self.learner.step)
-            self._start_playing(state)
+            if not self._finished():
+                self._start_playing(state)
             if self.promotion.undecided:
                 self._consider()
             while not self._finished():
@@ -104,8 +105,11 @@ class Loop:
                     self.promotion.export(self._canaries(), self.games)
             except (NetError, DataError) as error:
                 self.hooks.on_event(f"the last weights are not fit to play: {error}")
-            self._rate(last=True)
+            self._rate_the_rest()
+            if self._stopping():
+                return False
             self._patiently(lambda: setattr(self.folder, "finished", True), "that the run is over")
+            self._say("over")
             return True
         finally:
             if self.supervisor is not None:
@@ -281,7 +285,7 @@ class Loop:
         self._say("saving")
         saved = self.learner.to_checkpoint()
         tensors, state = dict(saved.tensors), dict(saved.state)
-        state["loop"] = {"own_games": self.own_games, "rating_seconds": self.ladder.seconds}
+        state["loop"] = {"own_games": self.own_games}
         if self.worker is not None:
             tensors["selfplay.state"] = torch.frombuffer(bytearray(self.worker.state()), dtype=torch.uint8)
         full = Checkpoint(saved.step, tensors, state)
@@ -295,7 +299,6 @@ class Loop:
             tensors = {name: t for name, t in saved.tensors.items() if not name.startswith("selfplay.")}
             self.learner.restore(Checkpoint(saved.step, tensors, saved.state))
             loop = saved.state.get("loop", {})
-            self.ladder.seconds = float(loop.get("rating_seconds", 0.0))
             own_games = int(loop.get("own_games", 0))
             self.hooks.on_event(f"going on from step {saved.step:,}")
         elif self.run.init:
@@ -352,19 +355,25 @@ class Loop:
         """Play what the rating may cost by now."""
         if self.run.ladder.share <= 0:
             return
-        if last:
-            self.ladder.enqueue(self.folder.net_steps[-1], last=True)
         processes = min(1 + self.run.machine.workers, os.cpu_count() or 1)
         if self.ladder.waiting:
             self._say("rating")
-        played = self.ladder.play_waiting(processes * self.learner.seconds, last=last)
+        played = self.ladder.play_waiting(processes * self.learner.seconds, last=last, stopping=self._stopping)
         if played:
             self._tick()
             ratings = self.ladder.ratings()
+            self.status.anchor = described(anchor(self.ladder.scores()))
             step = self.ladder.rated[-1]
             names = [n for n in (searching(step, self.run.ladder.visits), raw(step)) if n in ratings]
             self.status.elo = {n: (ratings[n].elo, ratings[n].low, ratings[n].high) for n in names}
             self._log_row({"ratings": {n: [round(x, 1) for x in v] for n, v in self.status.elo.items()}})
+
+    def _rate_the_rest(self) -> None:
+        """When playing is over: rate the last net, then those that were left out, as far as the rating's share goes."""
+        self.ladder.enqueue(self.folder.net_steps[-1], last=True)
+        self._rate(last=True)
+        while self.ladder.enqueue_left_out():
+            self._rate(last=True)
 
     # ---- telling
 

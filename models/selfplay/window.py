@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.errors import DataError
-from ..engine.games.base import Game
-from .dataset import Batch, Positions, one_hot_result
+from ...engine.errors import DataError
+from ...engine.games.base import Game
+from ..dataset import Batch, Positions, one_hot_result
 from .replay import GameRecord
 
 HELD_OUT_GAMES = 200  # of which the learner's judgement is taken

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..engine.contest import Player
-from ..engine.errors import DataError, NetError
-from ..engine.evaluator import OnnxEvaluator
-from ..engine.games.base import Game
+from ...engine.contest import Player
+from ...engine.errors import DataError, NetError
+from ...engine.evaluator import OnnxEvaluator
+from ...engine.games.base import Game
+from ..dataset import Positions
+from ..files import Patience
+from ..learner import Learner
 from . import gate
-from .dataset import Positions
-from .files import Patience
 from .ladder import hash_of
-from .learner import Learner
 from .publish import publish
 from .runconfig import RunConfig
 from .rundir import Current, RunFolder
@@ -23,6 +23,7 @@ from .status import Hooks
 
 REFUSALS = 3  # nets in a row that may not be published before the run gives up
 KEPT_NETS = 4  # newest nets that stay; rated ones stay, too
+COURSE = 16  # nets, spread over the run, that stay, too: its curve can be measured afterwards
 
 
 class Promotion:
@@ -111,12 +112,12 @@ class Promotion:
         )
 
     def prune(self, rated: set[int]) -> None:
-        """Remove nets that neither play nor are ``rated`` nor are among the newest."""
-        current = self.folder.current
-        kept = {0, *self.folder.net_steps[-KEPT_NETS:], *rated}
+        """Remove nets that neither play nor are ``rated`` nor are among the newest nor mark the run's course."""
+        current, steps = self.folder.current, self.folder.net_steps
+        kept = {0, *steps[-KEPT_NETS:], *rated, *course(steps, self.run.loop.checkpoint_steps)}
         if current is not None:
             kept.add(current.step)
-        for step in self.folder.net_steps:
+        for step in steps:
             if step not in kept:
                 self.folder.net(step).unlink(missing_ok=True)
 
@@ -160,3 +161,14 @@ class Promotion:
         )
         new = (path.name, step) if verdict.promoted else (current.net, current.step)
         self._set(Current(*new, step, threshold))
+
+
+def course(steps: Sequence[int], every: int) -> set[int]:
+    """At most COURSE of the ``steps`` of nets, evenly spread; later in the run, some of those that were chosen before.
+
+    every: steps between checkpoints.
+    """
+    stride = every
+    while max(steps, default=0) // stride >= COURSE:
+        stride *= 2
+    return {step for step in steps if step % stride == 0}

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..engine.errors import DataError
-from .files import RETRY_SECONDS
+from ...engine.errors import DataError
+from ..files import RETRY_SECONDS
 from .rundir import Beat, RunFolder
 
 CHECK_SECONDS = 1.0

@@ -1,6 +1,6 @@
 """The live view of a self-play run on the terminal: one table that keeps changing, and sentences above it.
 
-Without a terminal (a log file, a service) it prints one line a minute instead.
+Without a terminal (a log file, a service) it prints one line a minute instead, and one at the end.
 """
 
 from __future__ import annotations
@@ -61,6 +61,7 @@ class LiveView:
         self._live = Live(console=console, auto_refresh=False, transient=False) if console.is_terminal else None
         self._shown = self._printed = 0.0
         self._begun: tuple[float, float] | None = None
+        self._status: Status | None = None  # the one shown last, which goes on changing
         self._speeds = Speeds()
 
     def __enter__(self) -> Self:
@@ -71,6 +72,9 @@ class LiveView:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._status is not None:
+            self._printed = 0.0
+            self.show(self._status)
         if self._live is not None:
             self._live.stop()
 
@@ -85,7 +89,7 @@ class LiveView:
     def show(self, status: Status) -> None:
         """Show where the run stands."""
         now = time.monotonic()
-        self._shown = now
+        self._shown, self._status = now, status
         self._begun = self._begun or (now, status.progress)
         self._speeds.update(status, now)
         if self._live is not None:
@@ -127,7 +131,7 @@ class LiveView:
         if status.resign is not None:
             facts.append(("resign below", f"{status.resign:.2f}"))
         for name, (elo, low, high) in status.elo.items():
-            facts.append(("Elo", f"{name}: {elo:+.0f} [{low:+.0f}, {high:+.0f}] above random moves"))
+            facts.append(("Elo", f"{name}: {elo:+.0f} [{low:+.0f}, {high:+.0f}], 0 = {status.anchor}"))
         if status.elo:
             facts.append(("rating", f"{status.rating_share:.1%} of the time"))
         return facts

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
-from az_engine.models.frames import FrameReader
-from az_engine.models.replay import GameReader, GameRecord, GameWriter, ReplayFolder, shard_path, title
+from az_engine.models.selfplay.frames import FrameReader
+from az_engine.models.selfplay.replay import GameReader, GameRecord, GameWriter, ReplayFolder, shard_path, title
 
 from .games import random_game, same
 

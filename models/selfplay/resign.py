@@ -1,11 +1,14 @@
 """The resignation threshold: as high as the games played to their end allow.
 
 AlphaGo Zero disables resignation in 10 % of the games and keeps the share of false positives, games that would have
-been given up and were not lost, below 5 % (Methods, 'Self-play').
+been given up and were not lost, below 5 % (Methods, 'Self-play'). In a short run the net changes faster than games
+gather, and what the first net's games allow says nothing of the second's: so a threshold needs evidence, and must hold
+among the newest games, too.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 
 import numpy as np
@@ -30,10 +33,14 @@ class ResignControl:
         if record.played_on and len(record.outlooks):
             self._games.append((record.outlooks, record.result))
 
-    def counts(self, threshold: float) -> tuple[int, int]:
-        """(games that would have been given up at ``threshold``, those of them that were not lost)."""
+    def counts(self, threshold: float, newest: int = 0) -> tuple[int, int]:
+        """(games that would have been given up at ``threshold``, those of them that were not lost).
+
+        ``newest``: look at so many of the games, 0 = at all.
+        """
         given_up = wrong = 0
-        for outlooks, result in self._games:
+        start = max(0, len(self._games) - newest) if newest else 0
+        for outlooks, result in itertools.islice(self._games, start, None):
             below = np.flatnonzero(outlooks < threshold)
             if len(below):
                 given_up += 1
@@ -48,7 +55,11 @@ class ResignControl:
         return wrong / given_up if given_up else None
 
     def threshold(self) -> float | None:
-        """The highest threshold whose share of wrong resignations is low enough; None when nobody should resign."""
+        """The highest threshold whose share of wrong resignations is low enough; None when nobody should resign.
+
+        It must have ended so many games that one wrong one would be no more than the share that is allowed. Among the
+        newest games one more than the share is taken for chance.
+        """
         config = self.config
         if not config.enabled or len(self._games) < config.least:
             return None
@@ -56,6 +67,9 @@ class ResignControl:
             if not config.lowest <= value <= config.highest:
                 continue
             given_up, wrong = self.counts(value)
-            if given_up and wrong <= config.wrong * given_up:
+            if config.wrong * given_up < 1 or wrong > config.wrong * given_up:
+                continue
+            given_up, wrong = self.counts(value, config.least)
+            if wrong <= config.wrong * given_up + 1:
                 return float(value)
         return None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from az_engine.models.replay import GameRecord
-from az_engine.models.resign import ResignControl
-from az_engine.models.runconfig import ResignConfig
+from az_engine.models.selfplay.replay import GameRecord
+from az_engine.models.selfplay.resign import ResignControl
+from az_engine.models.selfplay.runconfig import ResignConfig
 
 
 def game(outlooks: list[float], result: int, *, played_on: bool = True, reason: str = "rules") -> GameRecord:
@@ -43,6 +43,27 @@ def test_a_lower_threshold_is_found_where_the_high_one_is_wrong() -> None:
     assert -0.97 < threshold <= -0.7
     assert control.counts(threshold) == (50, 0)
     assert control.false_positives(-0.6) == 0.5
+
+
+def test_a_threshold_needs_games_that_it_would_have_ended() -> None:
+    """The first nets find every position even; one game that happens to fit allows nothing."""
+    control = ResignControl(ResignConfig(least=10))
+    for _ in range(200):
+        control.add(game([0.1, -0.1, 0.1, -0.1], 1))
+    for given_up in range(1, 21):
+        assert control.threshold() is None
+        control.add(game([0.1, -0.8, 0.8, -0.95], 1))
+        assert control.counts(-0.5) == (given_up, 0)
+    assert control.threshold() == pytest.approx(-0.5)
+
+
+def test_a_new_net_that_gives_up_too_early_ends_it_though_the_old_ones_were_right() -> None:
+    control = filled(0, 400)
+    for _ in range(5):
+        control.add(game([0.1, -0.8, 0.8, -0.95], -1))
+    assert control.counts(-0.5) == (405, 5)
+    assert control.counts(-0.5, 10) == (10, 5)
+    assert control.threshold() is None
 
 
 def test_too_few_games_or_switched_off_means_nobody_resigns() -> None:

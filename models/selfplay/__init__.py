@@ -1,0 +1,1 @@
+"""Games against itself: a run of them from its settings to its last net."""
