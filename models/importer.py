@@ -22,7 +22,7 @@ from ..engine.netinfo import NetInfo
 from .foreign import Converted, convert_file
 
 HELP = """\
-Convert a net of another program: Lc0 (.pb, .pb.gz), dlshogi and FukauraOu (.onnx), KataGo (.bin.gz, .txt.gz).
+Convert a net of another program: Lc0 (.pb, .pb.gz), dlshogi, FukauraOu and miniosl (.onnx), KataGo (.bin.gz, .txt.gz).
 
 The file is checked and converted, and what it is gets printed. Set WeightsFile (in shogi also DNN_Model) to the result,
 or to the foreign file itself: then it is converted once and kept in the user's cache. With --int8 the net is quantised,

@@ -26,7 +26,7 @@ COMMANDS = {
     "match": ("az_engine.bench.match", "let engines play each other, with Elo differences"),
     "rate": ("az_engine.bench.rate", "ratings of all players from files of results"),
     "convert": ("az_engine.bench.convert", "game records from one format to another: PGN, CSA, KIF, position lines"),
-    "import": ("az_engine.models.importer", "convert a net of Lc0, dlshogi or KataGo"),
+    "import": ("az_engine.models.importer", "convert a net of Lc0, KataGo, dlshogi or miniosl"),
     "export": ("az_engine.models.exporter", "hand a net to Lc0 or dlshogi"),
     "label": ("az_engine.models.label", "make training data with any UCI, USI or GTP engine"),
     "train": ("az_engine.models.train", "train a net: from games against itself, or on labelled positions"),
