@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from ..engine.errors import NetError
-from ..engine.netfile import MAX_BYTES, read_net_file
-from ..engine.netinfo import NetInfo
-from ..engine.protobuf import Damaged
+from ...engine.errors import NetError
+from ...engine.netfile import MAX_BYTES, read_net_file
+from ...engine.netinfo import NetInfo
+from ...engine.protobuf import Damaged
 
 GZIP = b"\x1f\x8b"
 _PIECE = 1 << 20

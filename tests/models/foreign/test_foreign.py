@@ -25,7 +25,7 @@ from az_engine.engine.games import get_game
 from az_engine.engine.info import BestMove
 from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
-from az_engine.models.foreign import convert_file
+from az_engine.models.foreign.families import convert_file
 
 from .lc0_files import net_file
 from .test_lc0 import convolution_net

@@ -16,7 +16,7 @@ from az_engine.engine import jit
 from az_engine.engine.errors import NetError
 from az_engine.engine.evaluator import load_evaluator, raw_session
 from az_engine.engine.games import get_game
-from az_engine.models.foreign import convert_file
+from az_engine.models.foreign.families import convert_file
 
 SHOGI = get_game("shogi")
 PACKAGE = importlib.util.find_spec("miniosl")
