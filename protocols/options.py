@@ -164,7 +164,7 @@ OPTIONS: tuple[Option, ...] = (
     _option(
         "weights_file",
         "string",
-        "The net: path of an ONNX file or of another program's net (Lc0, dlshogi); empty = the net inside the package; "
+        "The net: path of an ONNX file or of another program's net (Lc0, KataGo, dlshogi); empty = the package's own; "
         '"uniform" = no net (for tests).',
         uci="WeightsFile",
         usi="DNN_Model",

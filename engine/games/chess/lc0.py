@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from ...bits import lowest_bit
 from ...jit import borrow, device, kernel
+from ..action_lists import fill_actions, fill_legal_actions
 from ..base import Encoder
 from ..outcome import RUNNING
+from ..zobrist import chain
 from .attacks import ALL, NONE, bit
 from .leaves import judge, replay
 from .planes import fill_plane, set_squares
@@ -31,7 +33,6 @@ STEP_PLANES = 13
 _CASTLING = HISTORY * STEP_PLANES
 _COLOUR, _NO_PROGRESS, _ONES = _CASTLING + 4, _CASTLING + 5, _CASTLING + 7
 NUM_PLANES = _CASTLING + 8
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def _tables() -> tuple[NDArray[np.int16], NDArray[np.int16], int]:
@@ -164,9 +165,8 @@ def _cache_key(states, newest, history):
     """Everything the planes show, in 64 bits."""
     key = np.uint64(states[newest].rule50) | (np.uint64(states[0].ep_claim) << np.uint64(16))
     for t in range(min(history, newest + 1)):
-        key = (key ^ (key >> np.uint64(29))) * _MIX
-        key ^= states[newest - t].key + np.uint64(_repeated(states, newest - t, 0))
-    return key * _MIX
+        key = chain(key, states[newest - t].key + np.uint64(_repeated(states, newest - t, 0)))
+    return chain(key, np.uint64(0))
 
 
 @kernel
@@ -201,20 +201,13 @@ def encode(states, index, first_index, history, out):
 @kernel
 def actions(states, index, moves, out):
     """out i4[B, K] = the actions of moves u2[B, K] in states[index[b]]; State[N], index i8[B]."""
-    for b in range(index.shape[0]):
-        for k in range(moves.shape[1]):
-            out[b, k] = action_of(states[index[b]], moves[b, k])
+    fill_actions(action_of, states, index, moves, out)
 
 
 @kernel
 def legal_actions(states, index, out, counts):
     """out i4[B, MAX_MOVES] and counts i4[B] = the legal actions of states[index[b]]; State[N], index i8[B]."""
-    moves = np.empty((1, out.shape[1]), np.uint16)
-    for b in range(index.shape[0]):
-        n = generate(states[index[b]], moves, 0)
-        counts[b] = n
-        for k in range(n):
-            out[b, k] = action_of(states[index[b]], moves[0, k])
+    fill_legal_actions(generate, action_of, states, index, out, counts)
 
 
 ENCODERS = {

@@ -44,6 +44,7 @@ import numpy as np
 from ...jit import borrow, device, kernel
 from ..base import Encoder
 from ..outcome import RUNNING
+from ..zobrist import chain
 from . import ladders
 from .board import BOARD, after, clear, set_up, untouched
 from .leaves import begin, list_moves, reach
@@ -61,7 +62,6 @@ _OWN, _LIBERTIES, _KO, _MOVES, _CAUGHT, _OPENINGS, _AREA = 1, 3, 6, 9, 14, 17, 1
 _PASSES, _KOMI, _RULES = SPATIAL, SPATIAL + 5, SPATIAL + 7  # planes of bytes: numbers 0-4, 5 (two bytes), 6-18
 _KOMI_OFFSET = 1024
 _CLIP = 20
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @device
@@ -223,15 +223,12 @@ def _cache_key(states, at, shown, forbidden, planes, row, points):
     """Everything the planes show and the legal moves, in 64 bits."""
     key = forbidden + np.uint64(states[at].turn)
     for t in range(min(shown, 2) + 1):
-        key = (key ^ (key >> np.uint64(29))) * _MIX
-        key ^= states[at - t].key ^ np.uint64(states[at - t].ko + 1)
+        key = chain(key, states[at - t].key ^ np.uint64(states[at - t].ko + 1))
     for t in range(shown):
-        key = (key ^ (key >> np.uint64(29))) * _MIX
-        key ^= np.uint64(states[at - t].last)
+        key = chain(key, np.uint64(states[at - t].last))
     for plane in range(_KOMI, NUM_PLANES):
-        key = (key ^ (key >> np.uint64(29))) * _MIX
-        key ^= np.uint64(planes[row, plane * points])
-    return (key ^ (key >> np.uint64(29))) * _MIX
+        key = chain(key, np.uint64(planes[row, plane * points]))
+    return chain(key, np.uint64(0))
 
 
 @device

@@ -2,7 +2,8 @@
 
 Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (what a net sees and
 says), :mod:`notation` (SFEN and USI moves), and :mod:`leaves`, the kernel the search calls; :mod:`mate` (with
-:mod:`checks`) looks for forced mates alone; :mod:`dlshogi` is how that family of nets sees the game.
+:mod:`checks`) looks for forced mates alone; :mod:`dlshogi` and :mod:`miniosl` (with :mod:`onemove`) are how those
+families of nets see the game.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from ...position_lines import position_lines
 from ...record import RecordFormat
 from ..base import Encoder, Game, MateSearch, line_of
-from . import dlshogi, notation, rules
+from . import dlshogi, miniosl, notation, rules
 from .leaves import leaves, leaves_of_games, look
 from .mate import ShogiMate
 from .moves import NUM_ACTIONS, actions, legal_actions
@@ -49,7 +50,7 @@ class Shogi(Game):
 
     @property
     def encoders(self) -> Mapping[str, Encoder]:
-        return dlshogi.ENCODERS
+        return {**dlshogi.ENCODERS, **miniosl.ENCODERS}
 
     def initial(self) -> State:
         return notation.parse_sfen(notation.START)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...bits import byte_swap, low_word, lowest_bit, u128
 from ...jit import device
-from .state import SQUARES
+from .state import BISHOP, KING, KNIGHT, LANCE, PAWN, PROMOTED, ROOK, SILVER, SQUARES
 
 Table = NDArray[np.uint64]
 
@@ -183,6 +183,30 @@ def bishop_attacks(square, occupied):
 def lance_attacks(square, side, occupied):
     """Squares a lance of a side attacks, blockers included."""
     return file_attacks(square, occupied) & side_lookup(LANCE_RAYS, side, square)
+
+
+@device
+def reach(man, side, square, occupied):
+    """Squares that a man (1 .. 14) of a side attacks, blockers of either side included."""
+    if man == PAWN:
+        return side_lookup(PAWN_STEPS, side, square)
+    if man == LANCE:
+        return lance_attacks(square, side, occupied)
+    if man == KNIGHT:
+        return side_lookup(KNIGHT_STEPS, side, square)
+    if man == SILVER:
+        return side_lookup(SILVER_STEPS, side, square)
+    if man == KING:
+        return lookup(KING_STEPS, square)
+    if man == BISHOP:
+        return bishop_attacks(square, occupied)
+    if man == ROOK:
+        return rook_attacks(square, occupied)
+    if man == PROMOTED + BISHOP:
+        return bishop_attacks(square, occupied) | lookup(KING_STEPS, square)
+    if man == PROMOTED + ROOK:
+        return rook_attacks(square, occupied) | lookup(KING_STEPS, square)
+    return side_lookup(GOLD_STEPS, side, square)
 
 
 @device

@@ -7,30 +7,23 @@ import numpy as np
 from ...jit import device
 from .attacks import (
     BISHOP_LINES,
-    GOLD_STEPS,
     KING_STEPS,
-    KNIGHT_STEPS,
     LANCE_RAYS,
     LAST,
     LAST_TWO,
-    PAWN_STEPS,
     ROOK_LINES,
-    SILVER_STEPS,
     between,
-    bishop_attacks,
     bit,
     files_without,
     first,
-    lance_attacks,
     line_from,
     lookup,
     nothing,
-    rook_attacks,
+    reach,
     side_lookup,
 )
 from .rules import DROPS, PROMOTES, attacked_squares, board_moves, emit, pawn_mates, pins_and_checks, set_of
 from .state import (
-    BISHOP,
     BISHOPS,
     BLACK_MEN,
     HELD,
@@ -40,9 +33,7 @@ from .state import (
     PAWN,
     PAWNS,
     PROMOTED,
-    ROOK,
     ROOKS,
-    SILVER,
 )
 
 
@@ -54,7 +45,7 @@ def checks(s, moves, row):
     king, target = np.int64(s.kings[us]), np.int64(s.kings[1 - us])
     occupied = own | enemy
     evasions, pinned, checkers = pins_and_checks(s, us, own, enemy, king)
-    screens = _screens(s, us, own, occupied, target)
+    screens = screens_of(s, us, target, occupied) & own
 
     n = np.int64(0)
     if screens & bit(king):
@@ -71,43 +62,23 @@ def checks(s, moves, row):
 
 
 @device
-def _screens(s, us, own, occupied, target):
-    """Own men that stand alone between an own slider and the enemy king: moving off the line they give check."""
+def screens_of(s, side, target, occupied):
+    """Men, of either side, that stand alone between a slider of ``side`` and the square ``target``.
+
+    One's own gives check by moving off the line when the enemy king is there; the enemy's is pinned.
+    """
     found = nothing()
     sliders = (
         (lookup(ROOK_LINES, target) & set_of(s, ROOKS))
         | (lookup(BISHOP_LINES, target) & set_of(s, BISHOPS))
-        | (side_lookup(LANCE_RAYS, 1 - us, target) & set_of(s, LANCES))
-    ) & own
+        | (side_lookup(LANCE_RAYS, 1 - side, target) & set_of(s, LANCES))
+    ) & set_of(s, BLACK_MEN + side)
     while sliders:
         square, sliders = first(sliders)
         blockers = between(target, square) & occupied
         if blockers and not first(blockers)[1]:
-            found |= blockers & own
+            found |= blockers
     return found
-
-
-@device
-def _striking(man, us, target, occupied):
-    """The squares from which a man of ``us`` attacks the square ``target``."""
-    them = 1 - us
-    if man == PAWN:
-        return side_lookup(PAWN_STEPS, them, target)
-    if man == LANCE:
-        return lance_attacks(target, them, occupied)
-    if man == KNIGHT:
-        return side_lookup(KNIGHT_STEPS, them, target)
-    if man == SILVER:
-        return side_lookup(SILVER_STEPS, them, target)
-    if man == BISHOP:
-        return bishop_attacks(target, occupied)
-    if man == ROOK:
-        return rook_attacks(target, occupied)
-    if man == PROMOTED + BISHOP:
-        return bishop_attacks(target, occupied) | lookup(KING_STEPS, target)
-    if man == PROMOTED + ROOK:
-        return rook_attacks(target, occupied) | lookup(KING_STEPS, target)
-    return side_lookup(GOLD_STEPS, them, target)
 
 
 @device
@@ -119,7 +90,7 @@ def _keep_checks(s, moves, row, n, end, us, occupied, target, screens):
         moved = np.int64(s.board[(move >> 7) & 127] & 15) + (PROMOTED if move & PROMOTES else 0)
         if moved != man or (move >> 7) & 127 != source:  # moves of one man follow each other
             source, man = (move >> 7) & 127, moved
-            wanted = _striking(man, us, target, occupied)
+            wanted = reach(man, 1 - us, target, occupied)
             if screens & bit(source):
                 wanted |= ~line_from(target, source)
         if wanted & bit(move & 127):
@@ -135,7 +106,7 @@ def _drops(s, moves, row, n, us, own, enemy, target, empty):
     for man in range(PAWN, HELD + 1):
         if not s.hands[us, man - 1]:
             continue
-        squares = empty & _striking(man, us, target, occupied)
+        squares = empty & reach(man, 1 - us, target, occupied)
         if man == PAWN:
             squares &= files_without(set_of(s, PAWNS) & own) & ~lookup(LAST, us)
             if squares and pawn_mates(s, us, own, enemy):

@@ -15,24 +15,10 @@ import numpy as np
 
 from ...bits import popcount
 from ...jit import borrow, device, kernel
+from ..action_lists import fill_actions, fill_legal_actions
 from ..base import Encoder
 from ..outcome import RUNNING
-from .attacks import (
-    DIRECTIONS,
-    GOLD_STEPS,
-    KING_STEPS,
-    KNIGHT_STEPS,
-    PAWN_STEPS,
-    SILVER_STEPS,
-    ZONES,
-    bishop_attacks,
-    bit,
-    first,
-    lance_attacks,
-    lookup,
-    rook_attacks,
-    side_lookup,
-)
+from .attacks import DIRECTIONS, ZONES, bit, first, lookup, reach
 from .leaves import judge, replay
 from .rules import DROPS, PROMOTES, generate, set_of
 from .state import (
@@ -41,14 +27,8 @@ from .state import (
     BLACK_MEN,
     HELD,
     KINDS,
-    KING,
-    KNIGHT,
-    LANCE,
-    PAWN,
-    PROMOTED,
     ROOK,
     ROOKS,
-    SILVER,
     SQUARES,
 )
 
@@ -71,30 +51,6 @@ _KNIGHT_LEFT, _KNIGHT_RIGHT, _PROMOTING, _DROP = 8, 9, 10, 20
 
 
 @device
-def _attacks(man, side, square, occupied):
-    """Squares that a man (1 .. 14) of a side attacks, blockers of either side included."""
-    if man == PAWN:
-        return side_lookup(PAWN_STEPS, side, square)
-    if man == LANCE:
-        return lance_attacks(square, side, occupied)
-    if man == KNIGHT:
-        return side_lookup(KNIGHT_STEPS, side, square)
-    if man == SILVER:
-        return side_lookup(SILVER_STEPS, side, square)
-    if man == KING:
-        return lookup(KING_STEPS, square)
-    if man == BISHOP:
-        return bishop_attacks(square, occupied)
-    if man == ROOK:
-        return rook_attacks(square, occupied)
-    if man == PROMOTED + BISHOP:
-        return bishop_attacks(square, occupied) | lookup(KING_STEPS, square)
-    if man == PROMOTED + ROOK:
-        return rook_attacks(square, occupied) | lookup(KING_STEPS, square)
-    return side_lookup(GOLD_STEPS, side, square)
-
-
-@device
 def _fill(out, row, plane):
     for square in range(SQUARES):
         out[row, plane * SQUARES + square] = 1
@@ -110,7 +66,7 @@ def _encode_men(s, side, base, turned, out, row):
         square, men = first(men)
         man = np.int64(s.board[square] & 15)
         out[row, (base + man - 1) * SQUARES + (SQUARES - 1 - square if turned else square)] = 1
-        attacked = _attacks(man, side, square, occupied)
+        attacked = reach(man, side, square, occupied)
         while attacked:
             to, attacked = first(attacked)
             if turned:
@@ -213,21 +169,13 @@ def encode(states, index, first_index, history, out):
 @kernel
 def actions(states, index, moves, out):
     """out i4[B, K] = the actions of moves u2[B, K] in states[index[b]]; State[N], index i8[B]."""
-    states, moves = borrow(states), borrow(moves)
-    for b in range(index.shape[0]):
-        for k in range(moves.shape[1]):
-            out[b, k] = action_of(states[index[b]], moves[b, k])
+    fill_actions(action_of, states, index, moves, out)
 
 
 @kernel
 def legal_actions(states, index, out, counts):
     """out i4[B, MAX_MOVES] and counts i4[B] = the legal actions of states[index[b]]; State[N], index i8[B]."""
-    states, moves = borrow(states), np.empty((1, out.shape[1]), np.uint16)
-    for b in range(index.shape[0]):
-        n = generate(states[index[b]], moves, 0)
-        counts[b] = n
-        for k in range(n):
-            out[b, k] = action_of(states[index[b]], moves[0, k])
+    fill_legal_actions(generate, action_of, states, index, out, counts)
 
 
 def _encoder(planes: int) -> Encoder:

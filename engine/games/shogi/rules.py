@@ -92,12 +92,12 @@ def attackers(s, square, side, occupied):
         | (side_lookup(SILVER_STEPS, other, square) & set_of(s, SILVERS))
         | (side_lookup(GOLD_STEPS, other, square) & set_of(s, GOLDS))
         | (lookup(KING_STEPS, square) & set_of(s, STEPPERS))
-        | _far_attackers(s, square, other, occupied)
+        | far_attackers(s, square, other, occupied)
     ) & set_of(s, BLACK_MEN + side)
 
 
 @device
-def _far_attackers(s, square, other, occupied):
+def far_attackers(s, square, other, occupied):
     """Men, of either side but for the lances of ``other``, that attack a square from afar."""
     return (
         (rook_attacks(square, occupied) & set_of(s, ROOKS))
@@ -300,7 +300,7 @@ def pawn_mates(s, us, own, enemy):
     while capturers:
         capturer, capturers = first(capturers)
         left = occupied & ~bit(capturer)
-        if not _far_attackers(s, king, them, left) & own:
+        if not far_attackers(s, king, them, left) & own:
             return False
     return True
 

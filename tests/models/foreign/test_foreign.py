@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from az_engine.cli import main
-from az_engine.engine import jit
+from az_engine.engine import foreign, jit
 from az_engine.engine.engine import Engine
 from az_engine.engine.errors import NetError
 from az_engine.engine.evaluator import OnnxEvaluator, load_evaluator, raw_session
@@ -23,7 +25,7 @@ from az_engine.engine.games import get_game
 from az_engine.engine.info import BestMove
 from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
-from az_engine.models.foreign import convert_file
+from az_engine.models.foreign.families import convert_file
 
 from .lc0_files import net_file
 from .test_lc0 import convolution_net
@@ -169,14 +171,44 @@ def test_a_foreign_file_as_weights_file(tmp_path: Path, monkeypatch: pytest.Monk
     engine.close()
     (kept,) = (tmp_path / "cache" / "nets").glob("*/*.onnx")
     written = kept.stat().st_mtime_ns
+    os.utime(kept.parent, (0, 0))
     assert isinstance(load_evaluator(str(path), CHESS), OnnxEvaluator)
     assert kept.stat().st_mtime_ns == written
+    assert kept.parent.stat().st_mtime > time.time() - 60, "its use is remembered"
     with pytest.raises(NetError, match="plays chess, not shogi"):
         load_evaluator(str(path), SHOGI)
     (tmp_path / "cut.pb.gz").write_bytes(path.read_bytes()[:-30])
     with pytest.raises(NetError, match="cut off") as caught:
         load_evaluator(str(tmp_path / "cut.pb.gz"), CHESS)
     assert "\n" not in str(caught.value)
+
+
+def test_converted_nets_used_longest_ago_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, age in {"new": 0, "old": 7200, "older": 8000, "oldest": 9000}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "net.onnx").write_bytes(bytes(100))
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    monkeypatch.setattr(foreign, "_KEPT_BYTES", 250)
+    with foreign._alone(tmp_path):
+        foreign._prune(tmp_path)
+    assert {folder.name for folder in tmp_path.iterdir() if folder.is_dir()} == {"new", "old"}
+    monkeypatch.setattr(foreign, "_KEPT_BYTES", 0)
+    foreign._prune(tmp_path)
+    assert {folder.name for folder in tmp_path.iterdir() if folder.is_dir()} == {"new"}, "it may be about to be read"
+
+
+def test_nets_are_not_removed_while_one_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "private_directory", lambda: tmp_path / "cache")
+    path = write(dlshogi_net(), tmp_path / "model.onnx")
+    known = foreign.native_net(path)
+    found: list[Path] = []
+    other = threading.Thread(target=lambda: found.append(foreign.native_net(path)))
+    with foreign._alone(tmp_path / "cache" / "nets"):
+        other.start()
+        other.join(0.3)
+        assert not found
+    other.join(60)
+    assert found == [known]
 
 
 def test_a_dlshogi_file_as_weights_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from ..engine.errors import NetError
-from ..engine.netfile import MAX_BYTES, read_net_file
-from ..engine.netinfo import NetInfo
-from ..engine.protobuf import Damaged
+from ...engine.errors import NetError
+from ...engine.netfile import MAX_BYTES, read_net_file
+from ...engine.netinfo import NetInfo
+from ...engine.protobuf import Damaged
 
 GZIP = b"\x1f\x8b"
 _PIECE = 1 << 20
@@ -57,9 +57,9 @@ class Source:
 
 def families() -> tuple[Family, ...]:
     """All that are known."""
-    from . import dlshogi, katago, lc0
+    from . import dlshogi, katago, lc0, miniosl
 
-    return lc0, dlshogi, katago
+    return lc0, dlshogi, miniosl, katago
 
 
 def convert_file(path: Path) -> Converted:
@@ -72,7 +72,7 @@ def convert_file(path: Path) -> Converted:
         for family in families():
             if family.recognises(content):
                 return family.convert(content, source)
-        raise NetError("this is no net of Lc0, dlshogi or KataGo, nor one of az-engine")
+        raise NetError("this is no net of Lc0, dlshogi, miniosl or KataGo, nor one of az-engine")
     except MemoryError:
         raise NetError(f"{str(path)!r} asks for more memory than a net of its size needs") from None
     except Damaged:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.go import katago
-from az_engine.models.foreign import convert_file
-from az_engine.models.katago import BOARDS, ENCODER, ENCODER_SUICIDE, number_scale
-from az_engine.models.katago_file import SPATIAL, read_katago
+from az_engine.models.foreign.families import convert_file
+from az_engine.models.foreign.katago import BOARDS, ENCODER, ENCODER_SUICIDE, number_scale
+from az_engine.models.foreign.katago_file import SPATIAL, read_katago
 from tests.engine.games.go.katago_rows import foreign, line_of, read_rows, start
 
 from .katago_files import Layers, Writer, random_net, to_bytes

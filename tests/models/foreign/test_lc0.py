@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from az_engine.engine.errors import NetError
 from az_engine.engine.evaluator import raw_session
 from az_engine.engine.protobuf import write_field
-from az_engine.models.foreign import Converted, convert_file
+from az_engine.models.foreign.families import Converted, convert_file
 
 from . import slow_lc0
 from .lc0_files import BFLOAT16, FLOAT16, FLOAT32, LINEAR16, Random, net_file
 
-VECTORS = np.load(Path(__file__).parents[1] / "data" / "lc0_vectors.npz", allow_pickle=False)
+VECTORS = np.load(Path(__file__).parents[2] / "data" / "lc0_vectors.npz", allow_pickle=False)
 FOLDER = os.environ.get("AZ_ENGINE_FOREIGN", "")
 WIDTH, HEADS = 8, 2
 

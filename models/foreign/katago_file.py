@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..engine.errors import NetError
+from ...engine.errors import NetError
 from .katago_layers import (
     IDENTITY,
     MISH,

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.netinfo import NetInfo
-from .foreign import Converted, Source
+from ...engine.netinfo import NetInfo
+from .families import Converted, Source
 from .katago_file import GLOBALS, SPATIAL, begins_a_net, read_katago
 from .katago_layers import (
     IDENTITY,

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..engine.errors import NetError
-from ..engine.netfile import Outline, Tensor, read_outline_bytes
-from ..engine.netinfo import NetInfo
-from ..engine.protobuf import Damaged, read_messages, read_number, read_text, write_field
-from .foreign import Converted, Source
-from .onnxfile import FLOAT, NODE, UINT8, GraphWriter, parts, renamed, value_info, write_model
+from ...engine.errors import NetError
+from ...engine.netfile import Outline, Tensor, read_outline_bytes
+from ...engine.netinfo import NetInfo
+from ...engine.protobuf import Damaged, read_messages, read_number, read_text, write_field
+from .families import Converted, Source
+from .onnxfile import FLOAT, NODE, UINT8, GraphWriter, parts, read_opset, renamed, value_info, write_model
 
 INPUT1, ACTIONS = 62, 2187
 ENCODERS = {57: "dlshogi", 119: "dlshogi-119"}  # by the planes of input2
@@ -52,6 +52,7 @@ def convert(content: bytes, source: Source) -> Converted:
         )
     )
     model = memoryview(content)
+    opset = read_opset(model, _LEAST_OPSET)
     graph = next(read_messages(model, 7))
     kept = b"".join(renamed(number, each, _INNER) for number, each in parts(graph))
     before, after = GraphWriter(), GraphWriter()
@@ -69,17 +70,7 @@ def convert(content: bytes, source: Source) -> Converted:
         f"family: dlshogi, {INPUT1} + {constants} planes, {ACTIONS} actions, no history",
         f"graph: {outline.nodes} nodes, {len(content) / 1e6:.1f} MB",
     )
-    return Converted(write_model(new, info.to_metadata(), read_number(model, 1), _opset(model)), info, facts)
-
-
-def _opset(model: memoryview) -> int:
-    """The version of ONNX's default domain that the net uses. Errors: NetError when it is too old."""
-    versions = [read_number(each, 2) for each in read_messages(model, 8) if read_text(each, 1) in (b"", b"ai.onnx")]
-    if not versions or min(versions) < _LEAST_OPSET:
-        raise NetError(
-            f"this net is of ONNX operator set {min(versions, default=0)}; at least {_LEAST_OPSET} is needed"
-        )
-    return max(versions)
+    return Converted(write_model(new, info.to_metadata(), read_number(model, 1), opset), info, facts)
 
 
 def _check(outline: Outline) -> int:

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.errors import NetError
-from ..engine.netinfo import NetInfo
-from ..engine.protobuf import read_fields, read_messages, read_number, read_text, write_field
+from ...engine.errors import NetError
+from ...engine.netinfo import NetInfo
+from ...engine.protobuf import read_fields, read_messages, read_number, read_text, write_field
 
 OPSET, IR_VERSION = 17, 8
 FLOAT, UINT8, INT64 = 1, 2, 7  # ONNX element types
@@ -87,6 +87,14 @@ def value_info(name: str, element: int, sizes: Sequence[int | str]) -> bytes:
     return write_field(1, name) + write_field(2, write_field(1, kind))
 
 
+def read_opset(model: memoryview, least: int) -> int:
+    """The version of ONNX's default domain that a net uses. Errors: NetError when it is older than ``least``."""
+    versions = [read_number(each, 2) for each in read_messages(model, 8) if read_text(each, 1) in (b"", b"ai.onnx")]
+    if not versions or min(versions) < least:
+        raise NetError(f"this net is of ONNX operator set {min(versions, default=0)}; at least {least} is needed")
+    return max(versions)
+
+
 def _attribute(name: str, value: float | str | Sequence[int]) -> bytes:
     content = write_field(1, name)
     if isinstance(value, int):
@@ -103,6 +111,18 @@ def parts(graph: memoryview) -> Iterator[tuple[int, memoryview]]:
     for number, value in read_fields(graph):
         if number in (NODE, TENSOR) and not isinstance(value, int):
             yield number, value
+
+
+def needed_parts(graph: memoryview, results: set[bytes]) -> list[tuple[int, memoryview]]:
+    """Those parts of a graph, in order, that the named results come from."""
+    wanted, kept = set(results), []
+    for number, part in reversed(list(parts(graph))):  # what a node needs stands before it
+        if number == NODE and wanted.isdisjoint(bytes(name) for name in read_messages(part, 2)):
+            continue
+        if number == NODE:
+            wanted.update(bytes(name) for name in read_messages(part, 1))
+        kept.append((number, part))
+    return [(number, part) for number, part in reversed(kept) if number == NODE or read_text(part, 8) in wanted]
 
 
 def renamed(number: int, part: memoryview, prefix: str) -> bytes:

@@ -20,7 +20,7 @@ from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game
 from az_engine.engine.netinfo import NetInfo
 from az_engine.models import export
-from az_engine.models.lc0_file import read_lc0
+from az_engine.models.foreign.lc0_file import read_lc0
 from az_engine.models.network import Network
 from az_engine.models.settings import NetConfig
 

@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.errors import NetError, OptionError
-from ..engine.evaluator import raw_session
-from ..engine.files import write_atomically
-from ..engine.games import get_game
-from ..engine.games.base import Game
-from ..engine.games.outcome import RUNNING
-from ..engine.netinfo import NetInfo
-from .foreign import Converted, convert_file
+from ...engine.errors import NetError, OptionError
+from ...engine.evaluator import raw_session
+from ...engine.files import write_atomically
+from ...engine.games import get_game
+from ...engine.games.base import Game
+from ...engine.games.outcome import RUNNING
+from ...engine.netinfo import NetInfo
+from .families import Converted, convert_file
 
 HELP = """\
-Convert a net of another program: Lc0 (.pb, .pb.gz), dlshogi and FukauraOu (.onnx), KataGo (.bin.gz, .txt.gz).
+Convert a net of another program: Lc0 (.pb, .pb.gz), dlshogi, FukauraOu and miniosl (.onnx), KataGo (.bin.gz, .txt.gz).
 
 The file is checked and converted, and what it is gets printed. Set WeightsFile (in shogi also DNN_Model) to the result,
 or to the foreign file itself: then it is converted once and kept in the user's cache. With --int8 the net is quantised,
@@ -133,7 +133,7 @@ def parity(converted: Converted) -> str:
 
 def _whole_batches(game: Game) -> int:
     """Positions to calibrate on, a multiple of what the calibration takes at a time."""
-    from .quantise import BATCH
+    from ..quantise import BATCH
 
     return max(1, _CALIBRATED // (game.planes[1] * game.planes[2]) // BATCH) * BATCH
 
@@ -142,7 +142,7 @@ def quantised(converted: Converted) -> tuple[bytes, str]:
     """The int8 net, and in one line how far it judges as the original does. Errors: NetError when that fails."""
     import onnx
 
-    from . import export, quantise
+    from .. import export, quantise
 
     info, fp32 = converted.info, onnx.load_model_from_string(converted.model)
     running = export.session(fp32)

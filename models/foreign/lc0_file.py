@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.errors import NetError
-from ..engine.protobuf import Damaged, read_fields, read_messages, read_number
+from ...engine.errors import NetError
+from ...engine.protobuf import Damaged, read_fields, read_messages, read_number
 
 Array = NDArray[np.float32]
 MAGIC = b"\x0d\xc0\x01\x00\x00"

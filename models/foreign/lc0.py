@@ -15,9 +15,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine.errors import NetError
-from ..engine.netinfo import NetInfo
-from .foreign import Converted, Source
+from ...engine.errors import NetError
+from ...engine.netinfo import NetInfo
+from .families import Converted, Source
 from .lc0_file import (
     ATTENTION,
     ATTENTION_HEADS,

@@ -1,0 +1,461 @@
+"""Shogi as miniosl's nets see it: planes u1[176, 9, 9] and 2,187 actions; the position and the 7 moves before it.
+
+A plane is indexed [rank, file - 1] and turned round when white is to move; "own" is the side to move now, in every
+plane. A plane's numbers are 36 times those that the net wants.
+
+0..29 the men, 30..43 both hands, 44..57 how far lances, bishops, rooks and kings see, the first three also behind the
+first man in their way; 58, 59 pawns in hand up to 4; 60 whether white is to move; 61 what gives check; 62, 63 how the
+opponent would mate at once and what its man attacks then. Then 16 planes for each of the last 7 moves, latest first:
+where it went, its way, what the taken man had attacked; of the position before it the mover's king, what gave check,
+the threatened mate (2 planes) and where men stood (2); of the position after it the taking of the moved man by the only
+one that can, and the mate that follows upon it (3), whose men's attacks changed (2), and attacks on each square (2).
+A man's number says which of several is looked at first. Which squares and numbers there are follows from miniosl 0.1.6
+(https://github.com/tkaneko/miniosl), so that its nets can be used as they are.
+
+An action is 81 * d + the destination (9 * rank + file - 1): d is the man dropped, or the direction and the promotion.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...bits import lowest_bit
+from ...jit import borrow, device, kernel
+from ..action_lists import fill_actions, fill_legal_actions
+from ..base import Encoder
+from ..outcome import RUNNING
+from ..zobrist import chain
+from .attacks import (
+    BISHOP_LINES,
+    DIRECTIONS,
+    KING_STEPS,
+    LAST,
+    LAST_TWO,
+    RAYS,
+    ROOK_LINES,
+    ZONES,
+    between,
+    bishop_attacks,
+    bit,
+    everything,
+    first,
+    lookup,
+    nothing,
+    reach,
+    rook_attacks,
+)
+from .leaves import judge, replay
+from .notation import START
+from .onemove import ORDER, foremost, mate_in_one
+from .rules import DROPS, PROMOTES, attackers, generate, in_check, make, set_of
+from .state import (
+    BISHOP,
+    BISHOPS,
+    BLACK_MEN,
+    GOLD,
+    HELD,
+    KING,
+    KNIGHT,
+    LANCE,
+    LANCES,
+    PAWN,
+    PROMOTED,
+    ROOK,
+    ROOKS,
+    SILVER,
+    SQUARES,
+    STATE,
+)
+
+HISTORY = 8  # this position and 7 before it
+ONE = 36  # what stands for 1 in a plane
+_BOARD_PLANES, _MOVE_PLANES = 64, 16
+NUM_PLANES = _BOARD_PLANES + (HISTORY - 1) * _MOVE_PLANES
+NUM_ACTIONS = 27 * SQUARES
+_EMPTY, _ALL, _HANDS, _FAR, _PAWNS, _TURNED, _CHECK, _THREAT = 14, 15, 30, 44, 58, 60, 61, 62
+_TO, _WAY, _TAKEN, _KING, _CHECKED, _THREATENED, _MEN, _RETAKEN, _CHANGED, _COUNTS = 0, 1, 2, 3, 4, 5, 7, 9, 12, 14
+
+# miniosl's order of men: two that are none, +P +L +N +S +B +R K G P L N S B R; by man, 1 pawn .. 14 dragon
+_RANK_OF_MAN = np.array([0, 10, 11, 12, 13, 14, 15, 9, 8, 2, 3, 4, 5, 6, 7], np.int64)
+_IN_HAND = np.array([ROOK, BISHOP, GOLD, SILVER, KNIGHT, LANCE, PAWN], np.int64)  # the order of the hands' planes
+_UNIT = np.array([18, 18, 9, 9, 9, 9, 2], np.int64)  # ONE over all there are of it, in that order
+_PAWN_UNIT, _COUNT_UNIT, _MOST = 9, 9, 4
+_CELL = np.array([9 * (square % 9) + square // 9 for square in range(SQUARES)], np.int64)  # where a plane has it
+_DIRECTION = np.argsort(ORDER)  # miniosl's, by the compass
+_KNIGHT_LEFT, _KNIGHT_RIGHT, _PROMOTING, _MOVES = 8, 9, 10, 7
+_DROPPED = np.array([1, 2, 3, 4, 5, 6, 0], np.int64)  # by kind of the man in hand
+_FIRST_NUMBER = np.array([0, 32, 18, 22, 36, 38, 26, 30], np.int64)  # of pawns, lances .. golds, kings
+
+
+def _start_men() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Board and numbers u1[81] of the start position: each kind from file 1 on, black's first; pawns by turns."""
+    board, numbers = np.zeros(SQUARES, np.uint8), np.zeros(SQUARES, np.uint8)
+    cells = "".join("." * int(c) if c.isdigit() else c for c in START.split()[0].replace("/", ""))
+    counts = _FIRST_NUMBER.copy()
+    for side in range(2):
+        for square in range(SQUARES):
+            letter = cells[9 * (square % 9) + 8 - square // 9]
+            kind = "plnsbrgk".find(letter.lower())
+            if kind >= 0 and letter.islower() == side:
+                board[square] = kind + 1 + 16 * side
+                numbers[square] = counts[kind] if kind else 2 * (8 - square // 9) + side
+                counts[kind] += 1
+    return board, numbers
+
+
+_START_BOARD, _START_NUMBERS = _start_men()
+
+
+@device
+def _kind_of(man):
+    """0 pawn .. 6 gold, 7 king: what a man is in hand."""
+    return (man - PROMOTED if man > KING else man) - 1
+
+
+@device
+def _number_men(s, numbers, held):
+    """Number the men of a game's first position: numbers u1[81], by square; held u8[2, HELD], a bit each by kind."""
+    known = True
+    for square in range(SQUARES):
+        numbers[square] = _START_NUMBERS[square]
+        known &= s.board[square] == _START_BOARD[square]
+    held[:] = 0
+    if known:
+        return
+    for kind in range(HELD):
+        number = _FIRST_NUMBER[kind]
+        for rank in range(9):
+            for k in range(9):
+                square = 9 * (8 - k) + rank
+                man = np.int64(s.board[square] & 15)
+                if man and _kind_of(man) == kind:
+                    numbers[square] = number
+                    number += 1
+        for side in range(2):
+            for _ in range(np.int64(s.hands[side, kind])):
+                held[side, kind] |= np.uint64(1) << np.uint64(number)
+                number += 1
+
+
+@device
+def _moved(s, d):
+    """(from or -1 for a drop, to) of the move between two positions."""
+    us = np.int64(s.turn)
+    before, after = set_of(s, BLACK_MEN + us), set_of(d, BLACK_MEN + us)
+    left = before & ~after
+    to, _ = first(after & ~before)
+    source = np.int64(-1)
+    if left:
+        source, _ = first(left)
+    return source, to
+
+
+@device
+def _renumber(s, d, numbers, held):
+    """Follow the men from one position to the next: a dropped one is the first of its kind in hand."""
+    source, to = _moved(s, d)
+    us = np.int64(s.turn)
+    if source < 0:
+        kind = np.int64(d.board[to] & 15) - 1
+        numbers[to] = lowest_bit(held[us, kind])
+        held[us, kind] &= held[us, kind] - np.uint64(1)
+        return
+    taken = np.int64(s.board[to] & 15)
+    if taken:
+        held[us, _kind_of(taken)] |= np.uint64(1) << np.uint64(numbers[to])
+    numbers[to] = numbers[source]
+
+
+@device
+def _mark(out, row, plane, squares, turned):
+    """Set a plane to ONE on some squares."""
+    while squares:
+        square, squares = first(squares)
+        cell = _CELL[square]
+        out[row, plane * SQUARES + (SQUARES - 1 - cell if turned else cell)] = ONE
+
+
+@device
+def _fill(out, row, plane, value):
+    if value:
+        for cell in range(SQUARES):
+            out[row, plane * SQUARES + cell] = value
+
+
+@device
+def _way(man, source, to):
+    """The squares of a move on the board, a knight's first and last ones only, or of a drop (from -1)."""
+    if source < 0:
+        return bit(to)
+    ends = bit(source) | bit(to)
+    return ends if man == KNIGHT else ends | between(source, to)
+
+
+@device
+def _free_reach(s, man, side, square):
+    """What a man attacks, as miniosl shows it: without own men that stop a slider, but with those one step away."""
+    own = set_of(s, BLACK_MEN + side)
+    occupied = own | set_of(s, BLACK_MEN + 1 - side)
+    if man in (LANCE, BISHOP, ROOK):
+        return reach(man, side, square, occupied) & ~own
+    if man == PROMOTED + BISHOP:
+        return (bishop_attacks(square, occupied) & ~own) | (lookup(KING_STEPS, square) & lookup(ROOK_LINES, square))
+    if man == PROMOTED + ROOK:
+        return (rook_attacks(square, occupied) & ~own) | (lookup(KING_STEPS, square) & lookup(BISHOP_LINES, square))
+    return reach(man, side, square, occupied)
+
+
+@device
+def _show_mate(s, side, move, way, attacked, turned, out, row):
+    """A mating move of a side on two planes: its squares, and what its man attacks."""
+    to, source = move & 127, (move >> 7) & 127
+    if source >= DROPS:
+        man, source = source - DROPS + 1, np.int64(-1)
+    else:
+        man = np.int64(s.board[source] & 15)
+    _mark(out, row, way, _way(man, source, to), turned)
+    if move & PROMOTES:
+        man += PROMOTED
+    _mark(out, row, attacked, _free_reach(s, man, side, to), turned)
+
+
+@device
+def _encode_check(s, numbers, check, threat, turned, out, row):
+    """What gives check, or else the mate that the opponent threatens, from planes ``check`` and ``threat`` on."""
+    us = np.int64(s.turn)
+    if s.checked:
+        men = attackers(s, np.int64(s.kings[us]), 1 - us, set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1))
+        for _ in range(2):
+            if men:
+                square, men = foremost(numbers, men)
+                _mark(out, row, check, bit(square), turned)
+        return
+    move = mate_in_one(s, numbers, 1 - us)
+    if move >= 0:
+        _show_mate(s, 1 - us, move, threat, threat + 1, turned, out, row)
+
+
+@device
+def _encode_retaking(s, numbers, square, plane, turned, scratch, out, row):
+    """The man that just came to a square is taken by the only one that can, and a mate follows."""
+    us = np.int64(s.turn)
+    takers = attackers(s, square, us, set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1))
+    if not takers:
+        return
+    source, others = first(takers)
+    if others:
+        return
+    man = np.int64(s.board[source] & 15)
+    stuck = lookup(LAST_TWO if man == KNIGHT else LAST, us) & bit(square)
+    for promotion in (0, PROMOTES):
+        if promotion == 0 and stuck and man in (PAWN, LANCE, KNIGHT):
+            continue
+        if promotion and not (man < GOLD and lookup(ZONES, us) & (bit(source) | bit(square))):
+            continue
+        d = scratch[0]
+        make(s, d, square + (source << 7) + promotion)
+        if in_check(d, 1 - us):
+            continue
+        move = mate_in_one(d, numbers, 1 - us)
+        if move >= 0:
+            _mark(out, row, plane, _way(man, source, square), turned)
+            _show_mate(d, 1 - us, move, plane + 1, plane + 2, turned, out, row)
+            return
+
+
+@device
+def _encode_counts(s, us, plane, turned, out, row):
+    """How often each square is attacked by own and by enemy men, at most 4."""
+    occupied = set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1)
+    for k in range(2):
+        side = us if k == 0 else 1 - us
+        start = (plane + k) * SQUARES
+        men = set_of(s, BLACK_MEN + side)
+        while men:
+            square, men = first(men)
+            attacked = reach(np.int64(s.board[square] & 15), side, square, occupied)
+            while attacked:
+                to, attacked = first(attacked)
+                i = start + (SQUARES - 1 - _CELL[to] if turned else _CELL[to])
+                out[row, i] = min(np.int64(out[row, i]) + _COUNT_UNIT, _MOST * _COUNT_UNIT)
+
+
+@device
+def _encode_move(s, d, numbers, held, us, plane, scratch, out, row):
+    """The move from one position to the next, on 16 planes; the men's numbers follow it."""
+    turned = us == 1
+    mover = np.int64(s.turn)
+    source, to = _moved(s, d)
+    _mark(out, row, plane + _TO, bit(to), turned)
+    if source >= 0:
+        _mark(out, row, plane + _WAY, _way(np.int64(s.board[source] & 15), source, to), turned)
+    taken = np.int64(s.board[to] & 15)
+    if taken:
+        _mark(out, row, plane + _TAKEN, _free_reach(s, taken, 1 - mover, to), turned)
+    _mark(out, row, plane + _KING, bit(np.int64(s.kings[mover])), turned)
+    _encode_check(s, numbers, plane + _CHECKED, plane + _THREATENED, turned, out, row)
+    occupied = set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1)
+    changed = attackers(s, to, 0, occupied) | attackers(s, to, 1, occupied)
+    if source >= 0:
+        changed |= attackers(s, source, 0, occupied) | attackers(s, source, 1, occupied)
+        changed &= ~bit(source)
+    changed |= bit(to)
+    for k in range(2):
+        side = us if k == 0 else 1 - us
+        _mark(out, row, plane + _MEN + k, set_of(s, BLACK_MEN + side), turned)
+        _mark(out, row, plane + _CHANGED + k, changed & set_of(d, BLACK_MEN + side), turned)
+    _renumber(s, d, numbers, held)
+    _encode_retaking(d, numbers, to, plane + _RETAKEN, turned, scratch, out, row)
+    _encode_counts(d, us, plane + _COUNTS, turned, out, row)
+
+
+@device
+def _behind(square, seen, occupied, straight):
+    """The empty squares behind the first men that a slider sees."""
+    found = nothing()
+    men = seen & occupied
+    while men:
+        man, men = first(men)
+        direction = np.int64(DIRECTIONS[SQUARES * square + man])
+        attacked = rook_attacks(man, occupied) if straight else bishop_attacks(man, occupied)
+        found |= attacked & lookup(RAYS, SQUARES * direction + man) & ~occupied
+    return found
+
+
+@device
+def _encode_position(s, numbers, turned, out, row):
+    """The planes that need no history."""
+    us = np.int64(s.turn)
+    occupied = set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1)
+    for k in range(2):
+        side = us if k == 0 else 1 - us
+        men = set_of(s, BLACK_MEN + side)
+        while men:
+            square, men = first(men)
+            rank = _RANK_OF_MAN[np.int64(s.board[square] & 15)]
+            _mark(out, row, rank + (_EMPTY if k == 0 else -2), bit(square), turned)
+        for i in range(HELD):
+            number = np.int64(s.hands[side, _IN_HAND[i] - 1])
+            _fill(out, row, _HANDS + HELD * k + i, number * _UNIT[i])
+        _fill(out, row, _PAWNS + k, min(np.int64(s.hands[side, PAWN - 1]), _MOST) * _PAWN_UNIT)
+        for i, which in enumerate((LANCES, BISHOPS, ROOKS)):
+            seen, hidden = nothing(), nothing()
+            men = set_of(s, which) & set_of(s, BLACK_MEN + side)
+            while men:
+                square, men = first(men)
+                man = LANCE if i == 0 else (BISHOP if i == 1 else ROOK)
+                attacked = reach(man, side, square, occupied)
+                seen |= attacked
+                hidden |= _behind(square, attacked, occupied, i != 1)
+            _mark(out, row, _FAR + 4 * i + k, seen, turned)
+            _mark(out, row, _FAR + 4 * i + 2 + k, hidden, turned)
+        king = np.int64(s.kings[side])
+        _mark(out, row, _FAR + 12 + k, rook_attacks(king, occupied) | bishop_attacks(king, occupied), turned)
+    _mark(out, row, _EMPTY, everything() & ~occupied, turned)
+    _fill(out, row, _ALL, ONE)
+    _fill(out, row, _TURNED, ONE * us)
+    _encode_check(s, numbers, _CHECK, _THREAT, turned, out, row)
+
+
+@device
+def encode_row(states, newest, oldest, history, numbers, held, scratch, out, row):
+    """Write the planes of states[newest], whose game begins at states[oldest], to out[row] (u1[176 * 81]).
+
+    numbers u1[81], held u8[2, HELD] and scratch State[1] are working space.
+    """
+    for i in range(NUM_PLANES * SQUARES):
+        out[row, i] = 0
+    us = np.int64(states[newest].turn)
+    _number_men(states[oldest], numbers, held)
+    shown = max(oldest, newest - history + 1)
+    for i in range(oldest, shown):
+        _renumber(states[i], states[i + 1], numbers, held)
+    for i in range(shown, newest):
+        plane = _BOARD_PLANES + (newest - 1 - i) * _MOVE_PLANES
+        _encode_move(states[i], states[i + 1], numbers, held, us, plane, scratch, out, row)
+    _encode_position(states[newest], numbers, us == 1, out, row)
+
+
+@device
+def action_of(s, move):
+    """The policy index (i64) of a legal move in a position."""
+    to, source = np.int64(move & 127), np.int64((move >> 7) & 127)
+    if s.turn:
+        to = SQUARES - 1 - to
+        if source < DROPS:
+            source = SQUARES - 1 - source
+    if source >= DROPS:
+        return _DROPPED[source - DROPS] * SQUARES + _CELL[to]
+    compass = np.int64(DIRECTIONS[SQUARES * source + to])
+    direction = _DIRECTION[compass]  # -1 is no compass point, but a knight's jump
+    if compass < 0:
+        direction = np.int64(_KNIGHT_LEFT if to > source else _KNIGHT_RIGHT)
+    if move & PROMOTES:
+        direction += _PROMOTING
+    return (_MOVES + direction) * SQUARES + _CELL[to]
+
+
+@device
+def _cache_key(states, newest, oldest, history):
+    """All that the planes show, in 64 bits, but for which of several men of a kind is looked at first."""
+    key = np.uint64(0)
+    for t in range(min(history, newest - oldest + 1)):
+        key = chain(key, states[newest - t].key)
+    return chain(key, np.uint64(0))
+
+
+@kernel
+def leaves(states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys):
+    """See the game's own :func:`leaves.leaves`; planes u1[B, 176 * 81]."""
+    states, paths, moves, actions = borrow(states), borrow(paths), borrow(moves), borrow(actions)
+    planes = borrow(planes)
+    numbers, held, scratch = np.empty(SQUARES, np.uint8), np.empty((2, HELD), np.uint64), np.empty(1, STATE)
+    past = np.empty(states.shape[0], np.uint64)
+    for i in range(root + 1):
+        past[i] = states[i].key
+    for b in range(count):
+        at = replay(states, past, root, paths, lengths, b)
+        n = generate(states[at], moves, b)
+        outcomes[b] = judge(states[at], n, at == root)
+        counts[b] = n
+        keys[b] = _cache_key(states, at, 0, history)
+        if outcomes[b] == RUNNING:
+            for k in range(n):
+                actions[b, k] = action_of(states[at], moves[b, k])
+            encode_row(states, at, 0, history, numbers, held, scratch, planes, b)
+
+
+@kernel
+def encode(states, index, first_index, history, out):
+    """out u1[B, 176 * 81] = the planes of states[index[b]]; State[N], index i8[B]; first_index i8[B]: game's begin."""
+    states, out = borrow(states), borrow(out)
+    numbers, held, scratch = np.empty(SQUARES, np.uint8), np.empty((2, HELD), np.uint64), np.empty(1, STATE)
+    for b in range(index.shape[0]):
+        encode_row(states, index[b], first_index[b], history, numbers, held, scratch, out, b)
+
+
+@kernel
+def actions(states, index, moves, out):
+    """out i4[B, K] = the actions of moves u2[B, K] in states[index[b]]; State[N], index i8[B]."""
+    fill_actions(action_of, states, index, moves, out)
+
+
+@kernel
+def legal_actions(states, index, out, counts):
+    """out i4[B, MAX_MOVES] and counts i4[B] = the legal actions of states[index[b]]; State[N], index i8[B]."""
+    fill_legal_actions(generate, action_of, states, index, out, counts)
+
+
+ENCODERS = {
+    "miniosl": Encoder(
+        planes=(NUM_PLANES, 9, 9),
+        num_actions=NUM_ACTIONS,
+        history=HISTORY,
+        leaves=leaves,
+        encode_kernel=encode,
+        actions_kernel=actions,
+        legal_actions_kernel=legal_actions,
+        plane_scale=np.full(NUM_PLANES, 1 / ONE, np.float32),
+    )
+}
