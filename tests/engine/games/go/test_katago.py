@@ -14,7 +14,7 @@ from az_engine.engine.games import get_game
 from az_engine.engine.games.base import State
 from az_engine.engine.games.go.katago import ENCODER, ENCODER_SUICIDE, SPATIAL
 from az_engine.engine.games.go.rulesets import rule_set
-from az_engine.models.katago import number_scale
+from az_engine.models.foreign.katago import number_scale
 
 from .katago_rows import Row, foreign, line_of, read_rows, start
 

@@ -36,7 +36,7 @@ def line_of(text: str) -> State:
 def planes_of(line: State) -> NDArray[np.uint8]:
     planes = np.full((1, *SHOGI.planes), 7, np.uint8)
     SHOGI.encode(line, np.array([len(line) - 1]), np.zeros(1, np.int64), planes)
-    return planes[0]
+    return np.asarray(planes[0])
 
 
 def labels_of(line: State) -> dict[str, int]:
