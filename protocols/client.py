@@ -13,7 +13,7 @@ from ..engine.errors import EngineProcessError, OptionError
 from ..engine.limits import Limits
 from . import driver
 from .driver import Answer, EngineClient, PvInfo
-from .gtp_client import GtpClient
+from .gtp.client import GtpClient
 from .lines import one_line
 from .pipes import BACKLOG
 
