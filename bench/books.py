@@ -127,8 +127,9 @@ _SHOGI = (
 
 BOOKS = {"chess": _CHESS, "shogi": _SHOGI, "go9": _numbered(GO9), "go19": _numbered(GO19)}  # by get_game's name
 
-# Chess: Table 2 of the AlphaZero preprint (arXiv 1712.01815), by ECO code; the positions of its diagrams. Shogi: the
-# two most common human openings, to which Figure 3 of the Science paper refers; its text does not print their moves.
+# Chess: Table 2 of the AlphaZero preprint (arXiv 1712.01815), by ECO code; the positions of its diagrams. Shogi is
+# inferred: Figure 3 of the Science paper shows two openings as pictures, and its text says only that AlphaZero plays
+# one often and leaves the other on the very first move. These are the two usual first moves, each with its usual reply.
 PAPER = {
     "chess": (
         ("A10 English Opening", "c2c4"),

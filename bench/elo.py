@@ -70,9 +70,15 @@ class MatchScore:
         low, high = self.score_interval()
         return elo_of_score(low), elo_of_score(high)
 
-    def __str__(self) -> str:
+    @property
+    def elo_words(self) -> str:
+        """The Elo difference with its 95 % interval, for people."""
         low, high = self.elo_interval()
-        return (
-            f"+{self.wins} ={self.draws} -{self.losses} of {self.games}, score {100 * self.score:.1f} %, "
-            f"Elo {self.elo:+.0f} [{low:+.0f}, {high:+.0f}] (95 %)"
-        )
+        if math.isinf(self.elo):
+            return f"more than {low:+.0f}" if self.elo > 0 else f"less than {high:+.0f}"
+        ends = ("no limit" if math.isinf(end) else f"{end:+.0f}" for end in (low, high))
+        return f"{self.elo:+.0f} [{', '.join(ends)}]"
+
+    def __str__(self) -> str:
+        counts = f"+{self.wins} ={self.draws} -{self.losses} of {self.games}"
+        return f"{counts}, score {100 * self.score:.1f} %, Elo {self.elo_words} (95 %)"

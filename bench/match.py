@@ -72,7 +72,7 @@ _LETTERS = "ABCDEFGH"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Players, limits, openings and output."""
     add = parser.add_argument
-    add("--game", choices=sorted(ARBITERS), default="chess")
+    add("--game", choices=sorted(ARBITERS), default="chess", help="default: %(default)s")
     add("-A", metavar="SPEC", default="default", help="the first player (default: %(default)s)")
     add("-B", metavar="SPEC", required=True, help="the second player")
     for letter in _LETTERS[2:]:
@@ -88,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     limits.add_argument("--margin", type=float, default=0.0, metavar="MS", help="by which a clock may be overstepped")
     openings = parser.add_argument_group("openings")
     openings.add_argument("--openings", default="book", metavar="WHICH", help=f"{OPENINGS_HELP} (default: %(default)s)")
-    openings.add_argument("--seed", type=int, default=0, help="of the choice and order of openings")
+    openings.add_argument("--seed", type=int, default=0, metavar="N", help="of the choice and order of openings")
     early = parser.add_argument_group("ending games early; all off unless given")
     early.add_argument(
         "--resign", metavar="CP,MOVES", help="lost when a player's score is so low for so many moves: 900,10"
@@ -115,8 +115,13 @@ def main(args: argparse.Namespace) -> int:
     for name in ("games", "concurrency", "max_plies"):
         if getattr(args, name) is not None and getattr(args, name) < 1:
             raise OptionError(f"--{name.replace('_', '-')} must be 1 or more")
+    if args.margin < 0:
+        raise OptionError("--margin must be 0 or more milliseconds")
     game, start = variant(args)
     terms = _terms(args, game)
+    for player in terms.players:
+        if "UCI_Elo" in player.options and player.options.get("UCI_LimitStrength", "").lower() != "true":
+            print(f"{player.name}: UCI_Elo does nothing without option.UCI_LimitStrength=true", file=sys.stderr)
     test = parse_sprt(args.sprt) if args.sprt else None
     openings = choose_openings(args.openings, game, (args.games + 1) // 2, args.seed, start)
     plan = schedule(pairs_of(len(terms.players), gauntlet=args.gauntlet), openings, args.games)
@@ -265,7 +270,9 @@ def _show(event: Event, test: Sprt | None) -> None:
     console.print(colour_table(terms, games, new_arbiter(terms.game).sides))
     for number, player in enumerate(terms.players):
         lost = faults_of(games, number)
-        print(f"{player.name}: " + ", ".join(f"{kind} {lost[kind]}" for kind in FAULTS))
+        if lost:
+            kinds = ", ".join(f"{kind} {lost[kind]}" for kind in FAULTS if lost[kind])
+            print(f"{player.name} lost by itself: {kinds}")
     print(f"judged by {new_arbiter(terms.game).judge}")
     endings = Counter(game.kind_of_ending for game in games)
     print("endings: " + ", ".join(f"{reason} {count}" for reason, count in endings.most_common()))

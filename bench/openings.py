@@ -15,11 +15,12 @@ from .arbiter import new_arbiter, random_opening
 from .books import BOOKS, PAPER
 
 OPENINGS_HELP = (
-    "'book' (varied well-known openings), 'paper' (the human openings of the AlphaZero papers: the twelve of Table 2 "
-    "in chess, the two most played in shogi), 'random:N' (N random plies), 'none' (the start position), or a file: "
-    "PGN, CSA, KIF or SGF games (FILE:N: only their first N plies), or EPD, FEN, SFEN, moves or 'startpos moves ...' "
-    "on each line"
+    "'book' (varied well-known openings), 'paper' (the human openings of the AlphaZero papers: in chess the twelve of "
+    "Table 2; in shogi 2g2f 8c8d and 7g7f 3c3d, inferred, for the text of Figure 3 names no moves), 'random:N' (N "
+    "random plies), 'none' (the start position), or a file: PGN, CSA, KIF or SGF games (FILE:N: only their first N "
+    "plies), or EPD, FEN, SFEN, moves or 'startpos moves ...' on each line"
 )
+_KINDS = "give book, paper, random:N, none or a file of openings (az-engine match --help tells which files)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,44 +63,44 @@ def _read(text: str, game: str, start: str | None) -> list[Opening]:
     name, colon, plies = text.rpartition(":")
     path, most = (Path(name), int(plies)) if colon and plies.isdecimal() else (Path(text), None)
     if not path.is_file():
-        raise OptionError(f"there is no file of openings {str(path)!r}; give {OPENINGS_HELP}")
+        raise OptionError(f"there is no file of openings {str(path)!r}; {_KINDS}")
     found = _of_records(path, game, most) if is_record(get_game(game), path) else _of_lines(path, game, start)
     openings = []
-    for opening in found:
+    for place, opening in found:
         try:
             arbiter = new_arbiter(game, opening.root)
             for move in opening.moves:
                 arbiter.push(move)
         except PositionError as error:
-            raise DataError(f"{opening.name}: {error}") from None
+            raise DataError(f"{place}: {error}") from None
         if arbiter.ending() is not None:
-            raise DataError(f"{opening.name}: the game is already over there")
+            raise DataError(f"{place}: the game is already over there")
         openings.append(opening)
     if not openings:
         raise DataError(f"{path} holds no opening")
     return openings
 
 
-def _of_records(path: Path, game: str, most: int | None) -> Iterator[Opening]:
-    """The beginnings of recorded games. Errors: DataError for a record that is damaged there."""
+def _of_records(path: Path, game: str, most: int | None) -> Iterator[tuple[str, Opening]]:
+    """The beginnings of recorded games, and where they stand. Errors: DataError for a record that is damaged there."""
     for number, record in enumerate(read_games(get_game(game), path), 1):
-        name = record.headers.get("Opening") or f"{path.name} game {number}"
+        place = f"{path.name} game {number}"
         if record.fault and (most is None or len(record.moves) < most):
-            raise DataError(f"{path.name}, game {number}: {record.fault}")
-        yield Opening(name, record.root, record.moves[:most])
+            raise DataError(f"{place}: {record.fault}")
+        yield place, Opening(record.headers.get("Opening") or place, record.root, record.moves[:most])
 
 
-def _of_lines(path: Path, game: str, start: str | None) -> Iterator[Opening]:
-    """A position, moves or both on each line; # begins a comment."""
+def _of_lines(path: Path, game: str, start: str | None) -> Iterator[tuple[str, Opening]]:
+    """A position, moves or both on each line, and where it stands; # begins a comment."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise OptionError(f"cannot read openings from {str(path)!r}: {error}; give {OPENINGS_HELP}") from None
+        raise OptionError(f"cannot read openings from {str(path)!r} ({error}); {_KINDS}") from None
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
-        name = f"{path.name} line {number}"
+        place = f"{path.name} line {number}"
         if words[0] == "position":
             del words[0]
         root, moves = words, list[str]()
@@ -108,11 +109,11 @@ def _of_lines(path: Path, game: str, start: str | None) -> Iterator[Opening]:
         if root[:1] in (["fen"], ["sfen"]):
             del root[0]
         if root[:1] == ["startpos"] or not root:
-            yield Opening(name, start, tuple(moves))
+            yield place, Opening(place, start, tuple(moves))
         elif "/" in root[0]:
-            yield Opening(_epd_id(line) or name, " ".join(_without_operations(root, game)), tuple(moves))
+            yield place, Opening(_epd_id(line) or place, " ".join(_without_operations(root, game)), tuple(moves))
         else:
-            yield Opening(name, start, (*root, *moves))
+            yield place, Opening(place, start, (*root, *moves))
 
 
 def _without_operations(words: list[str], game: str) -> list[str]:

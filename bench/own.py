@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from ..engine.clock import Stopwatch
 from ..engine.engine import Engine
-from ..engine.errors import OptionError
+from ..engine.errors import NetError, OptionError
 from ..engine.games import get_game
 from ..engine.info import BestMove, ThinkingInfo
 from ..engine.limits import Limits
@@ -29,7 +29,10 @@ class OwnPlayer:
             except OptionError as error:
                 raise OptionError(f"player {name}: {error}") from error
         self._engine = Engine(game, values.engine_options())
-        self._engine.ready()
+        try:
+            self._engine.ready()
+        except NetError as error:
+            raise NetError(f"player {name}: {error}") from error
         self.description = self._engine.description
 
     def new_game(self) -> None:

@@ -30,6 +30,7 @@ and behind it, separated by blanks:
   visits=N (or nodes=N), depth=N, movetime=MS, tc=BASE+INCREMENT in seconds, byoyomi=MS: a limit of its own"""
 _NUMBERS = {"nodes": "nodes", "visits": "nodes", "depth": "depth", "movetime": "movetime_ms", "byoyomi": "byoyomi_ms"}
 _KINDS = "a player is default, uniform, FILE.onnx, raw:NET or cmd=PROGRAM, see az-engine match --help"
+_SETTINGS = "behind a player stand name=, option.NAME=, visits=, nodes=, depth=, movetime=, tc= and byoyomi="
 _DEFAULT, _UNIFORM = "", "uniform"  # as EngineOptions.weights_file has them
 
 
@@ -45,7 +46,15 @@ class MoveLimit:
     byoyomi_ms: int = 0  # for a move once the clock has run out
 
     def __post_init__(self) -> None:
-        """A clock with byoyomi alone begins at 0. Errors: OptionError for byoyomi and increments at once."""
+        """A clock with byoyomi alone begins at 0.
+
+        Errors: OptionError for what leaves no move or no time, and for byoyomi and increments at once.
+        """
+        for what, value in (("visits", self.nodes), ("depth", self.depth), ("movetime", self.movetime_ms)):
+            if value is not None and value < 1:
+                raise OptionError(f"{what} must be 1 or more, not {value}")
+        if self.byoyomi_ms < 0:
+            raise OptionError(f"byoyomi must be 0 or more ms, not {self.byoyomi_ms}")
         if self.byoyomi_ms and self.increment_ms:
             raise OptionError("a clock has byoyomi or increments, not both: leave one out")
         if self.byoyomi_ms and self.base_ms is None:
@@ -187,7 +196,9 @@ def parse_spec(text: str, protocol: str) -> PlayerSpec:
                 raise OptionError(f"player {text!r}: {key} must be a whole number of 1 or more, not {value!r}")
             limit[_NUMBERS[key]] = int(value)
         else:
-            raise OptionError(f"player {text!r}: {word!r} is not understood; {_KINDS}")
+            raise OptionError(
+                f"player {text!r}: {word!r} is not understood; {_SETTINGS}; an engine's own option is option.{word}"
+            )
     if not chosen:
         raise OptionError(f"player {text!r} names no engine; {_KINDS}")
     if protocol == "gtp" and spec.command and ("nodes" in limit or "depth" in limit):

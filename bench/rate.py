@@ -14,7 +14,7 @@ from rich.table import Table
 from ..engine.errors import DataError, OptionError
 from ..engine.games import game_names, get_game
 from ..engine.record import is_record, read_games
-from .elo import Z95, normal_cdf
+from .elo import Z95, MatchScore, normal_cdf
 from .event import JOURNAL, parse_journal
 from .rating import PairScore, Rating, rate
 
@@ -28,7 +28,8 @@ are left out.
 examples:
   az-engine rate runs/three
   az-engine rate runs/*/games.jsonl --anchor "stockfish 1350=1350"
-  az-engine rate games.pgn more.pgn --anchor Maia=1900 --json"""
+  az-engine rate games.pgn more.pgn --anchor Maia=1900 --json
+  az-engine rate runs/three --markdown                          # for a page about the nets"""
 
 _POINTS = {1: 0, 0: 1, -1: 2}  # result for the first player -> place among wins, draws, losses
 
@@ -38,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("files", metavar="FILE", type=Path, nargs="+", help="results: games.jsonl, a match's folder, or game records")
     add("--anchor", metavar="NAME[=ELO]", help="whose rating is known (default: the first player met, at 0)")
-    add("--json", action="store_true", help="print one JSON object a player")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print one JSON object a player")
+    form.add_argument("--markdown", action="store_true", help="print Markdown: what each pair played, then the ratings")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -53,6 +56,8 @@ def main(args: argparse.Namespace) -> int:
         for player, rating in ratings:
             shown = {"elo": rating.elo + elo, "low": rating.low + elo, "high": rating.high + elo}
             print(json.dumps({"player": player, **{k: round(v, 1) for k, v in shown.items()}, "games": rating.games}))
+    elif args.markdown:
+        print("\n".join(markdown(ratings, scores, elo)))
     else:
         _show(ratings, scores, elo)
     for player in sorted(left_out):
@@ -82,7 +87,9 @@ def results_of(path: Path) -> Iterable[tuple[str, str, int]]:
         try:
             text = path.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
-            raise DataError(f"{path} cannot be read ({error.strerror})") from error
+            raise DataError(
+                f"{path} cannot be read ({error.strerror}); give the --out of a match, or its files"
+            ) from error
         whole = text[: text.rfind("\n") + 1]  # the last line may still be written
         return [(*game.record.names, game.ending.result) for game in parse_journal(whole, str(path))]
     for name in game_names():
@@ -119,6 +126,22 @@ def _show(ratings: list[tuple[str, Rating]], scores: list[PairScore], elo: float
         share = f"{100 * points / rating.games:.1f} %"
         table.add_row(player, f"{rating.elo + elo:+.0f}", interval, str(rating.games), share, better)
     Console().print(table)
+
+
+def markdown(ratings: list[tuple[str, Rating]], scores: list[PairScore], elo: float) -> list[str]:
+    """The lines of a table of all pairs, and where there are more than two players another one of their ratings."""
+    lines = ["| player | opponent | games | result | score | Elo difference (95 %) |", "|---|---|---|---|---|---|"]
+    for s in scores:
+        match = MatchScore(s.wins, s.draws, s.losses)
+        counts = f"{s.games} | +{s.wins} ={s.draws} -{s.losses} | {100 * match.score:.1f} %"
+        lines.append(f"| {s.a} | {s.b} | {counts} | {match.elo_words} |")
+    if len(ratings) < 3:
+        return lines
+    lines += ["", "| player | rating | 95 % | games |", "|---|---|---|---|"]
+    for player, rating in ratings:
+        spread = "anchor" if rating.low == rating.high else f"{rating.low + elo:.0f} to {rating.high + elo:.0f}"
+        lines.append(f"| {player} | {rating.elo + elo:.0f} | {spread} | {rating.games} |")
+    return lines
 
 
 def _points(score: PairScore, player: str) -> float:

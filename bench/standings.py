@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from .elo import MatchScore
-from .game import FAULTS, Game, Terms
+from .game import Game, Terms
 from .rating import PairScore, Rating, rate
 from .sprt import GAME_SCORES, PAIR_SCORES, Sprt, Verdict
 
@@ -87,15 +87,17 @@ def standings_table(terms: Terms, games: Sequence[Game], title: str = "") -> Tab
     """Every player's score, and its Elo against player 0 or, with more than two players, its rating."""
     names = [player.name for player in terms.players]
     table = Table("player", "limit", "games", "+", "=", "-", "score", "Elo (95 %)", "faults", title=title or None)
-    for column in table.columns[2:7]:
+    for column in table.columns[:2]:
+        column.overflow = "fold"
+    for column in table.columns[2:]:
+        column.no_wrap = True
         column.justify = "right"
     rated = ratings(games, names, names[0]) if len(names) > 2 and _all_played(games, 0) else {}
     for number, player in enumerate(terms.players):
         score = total_score(games, number)
-        lost = faults_of(games, number)
-        faults = ", ".join(f"{lost[kind]} {kind}" for kind in FAULTS if lost[kind])
+        faults = str(faults_of(games, number).total())
         two = len(names) == 2
-        elo = elo_text(score) if two and number == 0 else rating_text(rated.get(player.name))
+        elo = score.elo_words if two and number == 0 else rating_text(rated.get(player.name))
         cells = (str(n) for n in (score.games, score.wins, score.draws, score.losses))
         table.add_row(player.name, str(player.limit), *cells, f"{100 * score.score:.1f} %", elo, faults)
     return table
@@ -103,12 +105,6 @@ def standings_table(terms: Terms, games: Sequence[Game], title: str = "") -> Tab
 
 def _all_played(games: Sequence[Game], player: int) -> bool:
     return any(player in (game.pairing.first, game.pairing.second) for game in games)
-
-
-def elo_text(score: MatchScore) -> str:
-    """Elo difference with its interval."""
-    low, high = score.elo_interval()
-    return f"{score.elo:+.0f} [{low:+.0f}, {high:+.0f}]"
 
 
 def rating_text(rating: Rating | None) -> str:

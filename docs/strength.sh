@@ -1,13 +1,26 @@
 #!/bin/sh
-# Play the games behind docs/strength.md again: docs/strength.sh [chess|shogi|go9|papers ...], all four by default.
+# Play the games behind docs/strength.md again: docs/strength.sh [PART ...]; without a part, all but `time` and `tables`.
+#   chess shogi       a ladder of weakened opponents at fixed visits, the raw net, and a clock
+#   go9               GNU Go at level 10, at fixed visits
+#   papers            the papers' human openings
+#   second            1 s a move and two threads: chess and shogi against a ladder, 9x9 Go against GNU Go
+#   time              Elo against time a move for each game, and its picture, docs/figures/time.svg
+#   tables            write the tables of docs/strength.md from the result files
 # Games that are there are not played again: give the command again after an interruption, or raise GAMES.
 #   GAMES=100     games of each match        OUT=runs/strength    where they are kept
-#   STOCKFISH, FAIRY, GNUGO: the opponents' commands, found on the PATH (Debian: /usr/games) by default
+#   FAST=1        in `second` weakened opponents search no deeper than where they choose their move (see strength.md)
+#   TIME_GAMES=20, DOUBLINGS=4, BASE_MS=50: of `time`
+#   STOCKFISH, FAIRY, GNUGO: the opponents, found on the PATH (Debian: /usr/games)    AZ_ENGINE=./az-engine
 set -eu
 cd "$(dirname "$0")/.."
 PATH="$PATH:/usr/games"
+AZ_ENGINE=${AZ_ENGINE:-./az-engine}
 GAMES=${GAMES:-100}
 OUT=${OUT:-runs/strength}
+FAST=${FAST:-}
+TIME_GAMES=${TIME_GAMES:-20}
+DOUBLINGS=${DOUBLINGS:-4}
+BASE_MS=${BASE_MS:-50}
 STOCKFISH=${STOCKFISH:-stockfish}
 FAIRY=${FAIRY:-fairy-stockfish}
 GNUGO=${GNUGO:-gnugo --mode gtp --chinese-rules --positional-superko --level 10}
@@ -17,7 +30,7 @@ match() { # NAME ARGUMENTS...
     name=$1
     shift
     echo "== $name"
-    ./az-engine match "$@" --games "$GAMES" --out "$OUT/$name"
+    "$AZ_ENGINE" match "$@" --games "$GAMES" --out "$OUT/$name"
 }
 
 # A ladder: 400 visits a move against an engine limited to UCI_Elo at 2,000 nodes, and the raw net without search.
@@ -28,7 +41,7 @@ ladder() { # GAME ENGINE-NAME COMMAND
     done
     weak="name=$2-1350 option.UCI_LimitStrength=true option.UCI_Elo=1350 option.Threads=1 nodes=2000"
     match "$1-raw" --game "$1" -A "raw:default name=az-engine-raw $OURS" -B "cmd='$3' $weak"
-    ./az-engine rate "$OUT/$1"-* --anchor "$2-1350=1350"
+    "$AZ_ENGINE" rate "$OUT/$1-$2"-* "$OUT/$1-raw" --anchor "$2-1350=1350"
 }
 
 chess() {
@@ -42,9 +55,7 @@ shogi() {
 }
 
 go9() {
-    match go9-gnugo-1s --game go -A "default name=az-engine-1s movetime=1000 option.threads=1" -B "cmd='$GNUGO' name=gnugo-10"
     match go9-gnugo-100 --game go -A "default name=az-engine-100 visits=100 option.threads=1" -B "cmd='$GNUGO' name=gnugo-10"
-    ./az-engine rate "$OUT"/go9-* --anchor gnugo-10
 }
 
 # The papers' human openings (Table 2, Figure 3), with colours swapped, against half the visits.
@@ -55,10 +66,64 @@ papers() {
     done
 }
 
-[ $# -gt 0 ] || set -- chess shogi go9 papers
+# 1 s a move for both. A limited Stockfish chooses its move at depth 1 + level, so FAST lets it search just so deep;
+# Fairy-Stockfish rounds its level up or down at random before each move, so it gets one ply more.
+second() {
+    for rung in 1700:4 2000:7 2300:11; do
+        rung_second chess stockfish "$STOCKFISH" "${rung%:*}" "${rung#*:}"
+    done
+    for rung in 1700:5 2000:8 2300:12; do
+        rung_second shogi fairy "$FAIRY" "${rung%:*}" "${rung#*:}"
+    done
+    match go9-1s --game go -A "default name=az-engine-1s movetime=1000 option.threads=2" -B "cmd='$GNUGO' name=gnugo-10"
+}
+
+rung_second() { # GAME ENGINE-NAME COMMAND ELO DEPTH
+    limit="movetime=1000"
+    [ -z "$FAST" ] || limit="depth=$5"
+    match "$1-1s-$4" --game "$1" -A "default name=az-engine-1s movetime=1000 option.Threads=2" \
+        -B "cmd='$3' name=$2-$4 option.UCI_LimitStrength=true option.UCI_Elo=$4 option.Threads=1 $limit"
+}
+
+over_time() {
+    for game in chess shogi go; do
+        threads=option.Threads
+        [ "$game" != go ] || threads=option.threads
+        echo "== time-$game"
+        "$AZ_ENGINE" report scaling --game "$game" --movetime "$BASE_MS" --doublings "$DOUBLINGS" --games "$TIME_GAMES" \
+            --player "default name=az-engine $threads=2" --baseline "default name=100-visits visits=100 $threads=1" \
+            --out "$OUT/time-$game"
+    done
+    "$AZ_ENGINE" report curves "$OUT/time-chess" "$OUT/time-shogi" "$OUT/time-go" --out docs/figures/time.svg \
+        --title "Elo above the same net with 100 visits, by time a move"
+}
+
+# In docs/strength.md, what rate says of the matches NAME* stands between `<!-- results NAME ANCHOR -->`, where ANCHOR may
+# be missing, and `<!-- end -->`.
+tables() {
+    table=$(mktemp)
+    trap 'rm -f "$table"' EXIT
+    sed -n 's/^<!-- results \(.*\) -->$/\1/p' docs/strength.md | while read -r name anchor; do
+        set -- "$OUT/$name"*/games.jsonl
+        [ -e "$1" ] || continue
+        {
+            printf '\nPlayed until %s:\n\n' "$(for file; do date -u -r "$file" +%F; done | sort | tail -n 1)"
+            "$AZ_ENGINE" rate --markdown ${anchor:+--anchor "$anchor"} "$@"
+            echo
+        } >"$table"
+        awk -v begin="<!-- results $name${anchor:+ $anchor} -->" -v table="$table" '
+            $0 == begin { print; while ((getline line < table) > 0) print line; within = 1; next }
+            $0 == "<!-- end -->" { within = 0 }
+            !within' docs/strength.md >docs/strength.md.new
+        mv docs/strength.md.new docs/strength.md
+    done
+}
+
+[ $# -gt 0 ] || set -- chess shogi go9 papers second
 for part in "$@"; do
     case $part in
-    chess | shogi | go9 | papers) "$part" ;;
-    *) echo "strength.sh: there is no part '$part'; choose among chess, shogi, go9, papers" >&2 && exit 2 ;;
+    chess | shogi | go9 | papers | second | tables) "$part" ;;
+    time) over_time ;;
+    *) echo "strength.sh: there is no part '$part'; its first lines tell which there are" >&2 && exit 2 ;;
     esac
 done

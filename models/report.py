@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import argparse
 
-from . import report_architectures, report_scaling, report_search
+from . import report_architectures, report_curves, report_scaling, report_search
 
 HELP = """\
 Redo figures of the papers with your own nets: as SVG, PNG or one HTML page, and as JSON.
 
 examples:
-  az-engine report search --fen "r1bq1rk1/pp2bppp/2n1pn2/3p4/2PP4/2NB1N2/PP3PPP/R1BQ1RK1 w - - 0 9" --out search.html
+  az-engine report search --fen "b2r3r/k4p1p/p2q1np1/NppP4/3p1Q2/P4PPB/1PP4P/1K1RR3 w - - 1 24" --out search.html
   az-engine report scaling --visits 25 --doublings 5 --games 40 --out runs/scaling
+  az-engine report curves runs/time/chess runs/time/shogi runs/time/go --out time.svg
   az-engine report architectures --supervised data --minutes 10 --out runs/architectures"""
 
 _REPORTS = {
     "search": ("what a search looks at as it grows (Science, Figure 4)", report_search),
     "scaling": ("Elo as thinking time doubles (Science, Figure 2)", report_scaling),
+    "curves": ("several of those in one picture", report_curves),
     "architectures": ("the four kinds of network beside each other (Nature, Figure 4)", report_architectures),
 }
 

@@ -12,7 +12,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from rich.console import Console
@@ -28,8 +28,12 @@ from ..bench.standings import ratings
 from ..engine.errors import DataError, OptionError
 from ..engine.files import write_atomically
 from ..engine.games import game_names, get_game
+from .figures import write_figure
 from .log import read_config, read_log
 from .settings import Kind, NetConfig
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -63,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--games", type=int, default=20, metavar="N", help="of each pair; 0: none (default: %(default)s)")
     add("--seed", type=int, default=0, help="of weights, order and openings")
     add("--concurrency", type=int, default=1, metavar="N", help="games at a time (default: %(default)s)")
-    add("--out", type=Path, required=True, metavar="DIR", help="a run for each kind, the games, architectures.json")
+    add("--out", type=Path, required=True, metavar="DIR", help="runs, games, architectures.svg, architectures.json")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -81,7 +85,11 @@ def main(args: argparse.Namespace) -> int:
     if args.games:
         compared = _rated(args, compared, console)
     write_atomically(args.out / "architectures.json", (json.dumps(as_json(compared), indent=1) + "\n").encode())
+    length = f"{args.steps:,} steps" if args.minutes is None else f"{args.minutes:g} minutes"
+    title = f"{get_game(args.game).name}: {args.blocks} blocks of {args.filters} filters, {length} of training each"
+    write_figure(args.out / "architectures.svg", draw(compared, title), title)
     Console().print(table(compared))
+    console.print(f"written: {args.out}/architectures.svg, architectures.json")
     return 0
 
 
@@ -162,3 +170,34 @@ def table(compared: Sequence[Compared]) -> Table:
         elo = "" if c.rating is None else f"{c.rating.elo:+.0f} [{c.rating.low:+.0f}, {c.rating.high:+.0f}]"
         shown.add_row(c.kind, f"{c.parameters:,}", f"{100 * c.accuracy:.1f} %", f"{c.value_error:.4f}", elo)
     return shown
+
+
+def draw(compared: Sequence[Compared], title: str) -> Figure:
+    """The paper's three charts: Elo, move accuracy, value error."""
+    from matplotlib.figure import Figure
+
+    panels: list[tuple[str, list[float]]] = [
+        ("move accuracy, %", [100 * c.accuracy for c in compared]),
+        ("value error (mean square / 4)", [c.value_error for c in compared]),
+    ]
+    rated = [c.rating for c in compared if c.rating is not None]
+    if rated:
+        panels.insert(0, (f"Elo above {compared[0].kind}, 95 %", [rating.elo for rating in rated]))
+    figure = Figure(figsize=(3.2 * len(panels), 3.4), layout="constrained")
+    figure.suptitle(title, fontsize=10)
+    names = [c.kind for c in compared]
+    for chart, (label, values) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
+        chart.set_title(label, fontsize=9)
+        if label.startswith("Elo"):  # points: a bar from 0 would be none for the first
+            spread = [[r.elo - r.low for r in rated], [r.high - r.elo for r in rated]]
+            chart.errorbar(range(len(names)), values, yerr=spread, fmt="o", markersize=6, capsize=4, color="tab:blue")
+            chart.axhline(0, color="0.6", linewidth=0.8, zorder=0)
+            chart.margins(x=0.15)
+        else:
+            bars = chart.bar(range(len(names)), values, width=0.6, color="tab:blue")
+            chart.bar_label(bars, fmt="%.1f" if max(values) > 1 else "%.3f", fontsize=8, padding=2)
+            chart.margins(y=0.12)
+        chart.set_xticks(range(len(names)), names, rotation=30, fontsize=8)
+        chart.tick_params(axis="y", labelsize=8)
+        chart.spines[["top", "right"]].set_visible(False)
+    return figure

@@ -2,31 +2,33 @@
 
 One player at N visits or milliseconds a move, at 2N, 4N and so on; each plays the next, and the baseline if there is
 one. Ratings are Bayesian over all games, with 95 % intervals, above the baseline or else the first step. The games stay
-in --out; a run that was broken off goes on.
+in --out; a run that was broken off goes on. az-engine report curves draws several of them in one picture.
+
+Examples:
+  az-engine report scaling --visits 50 --doublings 5 --games 40 --out runs/scaling
+  az-engine report scaling --game shogi --movetime 50 --doublings 5 --baseline "default visits=100" --out runs/shogi
+
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from ..bench.arbiter import ARBITERS
-from ..bench.match import named_apart, variant
+from ..bench.match import variant
 from ..bench.openings import OPENINGS_HELP, choose_openings
 from ..bench.players import parse_spec
-from ..bench.scaling import Ladder, Step, play, steps_of
+from ..bench.scaling import Ladder, play, steps_of
 from ..engine.errors import OptionError
 from ..engine.files import write_atomically
 from ..engine.games import get_game
 from .figures import write_figure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from .report_curves import FILE, Curve, Point, draw, table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,9 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--doublings", type=int, default=4, metavar="N", help="steps after the first (default: %(default)s)")
     add("--games", type=int, default=40, metavar="N", help="of each pair (default: %(default)s)")
     add("--openings", default="book", metavar="WHICH", help=f"{OPENINGS_HELP} (default: %(default)s)")
-    add("--seed", type=int, default=0, help="of the openings")
+    add("--seed", type=int, default=0, metavar="N", help="of the openings")
     add("--concurrency", type=int, default=1, metavar="N", help="games at a time (default: %(default)s)")
-    add("--out", type=Path, required=True, metavar="DIR", help="games, scaling.svg, scaling.html, scaling.json")
+    add("--out", type=Path, required=True, metavar="DIR", help=f"games, scaling.svg, scaling.html, {FILE}")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -64,7 +66,8 @@ def main(args: argparse.Namespace) -> int:
         raise OptionError("--baseline needs a limit of its own, such as visits=100 in its SPEC")
     if baseline is not None:
         baseline = baseline.with_limit(baseline.limit, protocol)
-        player, baseline = named_apart([player, baseline])
+        if baseline.name == player.name:
+            baseline = replace(baseline, name=f"{baseline.name}, {baseline.limit}")
     ladder = Ladder(player, base, args.doublings, args.movetime is not None, baseline)
     openings = choose_openings(args.openings, game, (args.games + 1) // 2, args.seed, start)
     console = Console(stderr=True)
@@ -78,43 +81,15 @@ def main(args: argparse.Namespace) -> int:
         on_game=lambda event, game: console.print(f"{len(event.finished)} of {len(event.plan)} games", end="\r"),
     )
     steps = steps_of(ladder, event.finished)
-    title = f"{player.name}, {get_game(game).name}: Elo by {'time' if ladder.timed else 'visits'} a move"
-    zero = ladder.players[0].name
-    figure = draw(steps, title, "ms a move" if ladder.timed else "visits a move", zero)
     for step in steps:
         low, high = round(step.rating.low), round(step.rating.high)
         print(f"{step.name}: {step.rating.elo:+.0f} [{low:+}, {high:+}], {step.rating.games} games")
-    write_figure(args.out / "scaling.svg", figure, title)
-    write_figure(args.out / "scaling.html", figure, title, table(steps))
-    rows = [{"amount": s.amount, "elo": s.rating.elo, "low": s.rating.low, "high": s.rating.high} for s in steps]
-    content = {"title": title, "zero": zero, "steps": rows, "games": args.games}
-    write_atomically(args.out / "scaling.json", (json.dumps(content, indent=1) + "\n").encode())
-    console.print(f"written: {args.out}/scaling.svg, scaling.html, scaling.json")
+    points = tuple(Point(s.amount, *(round(x, 1) for x in (s.rating.elo, s.rating.low, s.rating.high))) for s in steps)
+    unit, zero = "ms" if ladder.timed else "visits", ladder.players[0].name
+    curve = Curve(game, player.name, unit, zero, args.games, points)
+    title = f"{game}: {player.name}, Elo by {'time' if ladder.timed else 'visits'} a move, {args.games} games a pair"
+    write_atomically(args.out / FILE, (json.dumps(curve.to_json(), indent=1) + "\n").encode())
+    write_figure(args.out / "scaling.svg", draw([curve], title), title)
+    write_figure(args.out / "scaling.html", draw([curve], title), title, table([curve]))
+    console.print(f"written: {args.out}/scaling.svg, scaling.html, {FILE}")
     return 0
-
-
-def table(steps: Sequence[Step]) -> list[list[str]]:
-    """For people."""
-    rows = [["player", "Elo", "95 %", "games"]]
-    for step in steps:
-        rating = step.rating
-        rows.append([step.name, f"{rating.elo:+.0f}", f"{rating.low:+.0f} to {rating.high:+.0f}", str(rating.games)])
-    return rows
-
-
-def draw(steps: Sequence[Step], title: str, axis: str, zero: str) -> Figure:
-    """Elo over the logarithm of time."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    chart = figure.subplots()
-    elo = [step.rating.elo for step in steps]
-    spread = [[s.rating.elo - s.rating.low for s in steps], [s.rating.high - s.rating.elo for s in steps]]
-    chart.errorbar([step.amount for step in steps], elo, yerr=spread, marker="o", capsize=3)
-    chart.set_xscale("log", base=2)
-    chart.set_xticks([step.amount for step in steps], [str(step.amount) for step in steps])
-    chart.set_xlabel(axis)
-    chart.set_ylabel(f"Elo above {zero}")
-    chart.set_title(title)
-    chart.grid(alpha=0.3)
-    return figure

@@ -1,30 +1,41 @@
 """What a search looks at as it grows: at each power of ten of simulations, the ten most visited states.
 
-As Figure 4 of the Science paper: in each state its estimated value, 0 to 100, for white (black in shogi and Go); the
-border is as thick as its share of the root's visits; beside each line the move.
+As Figure 4 of the Science paper: in each state its estimated value, 0 to 100, for white (black in shogi and Go), and
+its share of the root's visits, to which the thickness of its border is proportional; above it the move that leads to
+it. The root is shown as a board.
+
+Example:
+  az-engine report search --fen "b2r3r/k4p1p/p2q1np1/NppP4/3p1Q2/P4PPB/1PP4P/1K1RR3 w - - 1 24" --visits 100000
+
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from ..bench.arbiter import new_arbiter
 from ..bench.snapshots import Snapshot, grow
 from ..engine.errors import OptionError
 from ..engine.games import game_names, get_game
+from ..engine.games.base import Game, State
 from ..engine.params import SearchParams
+from .diagrams import draw_board
 from .figures import check_name, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_THICKEST = 9.0  # points: the border of a state that all visits went through
-_COLOURS = ("tab:blue", "tab:red")  # of states after an odd and an even number of moves
+_THICKEST = 6.0  # points: the border of a state that all visits went through
+_COLOURS = ("tab:blue", "tab:red")  # of states after a move of the first and of the second player
+_RADIUS, _COLUMN, _LEVEL = 0.21, 0.56, 0.68  # inches: of a state, and what it takes across and down
+_BOARD, _GAP, _HEAD = 2.4, 0.22, 0.42  # inches: the board's side, the space beside each tree, the titles
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +82,7 @@ def main(args: argparse.Namespace) -> int:
         for s in found
         for i, state in enumerate(s.states)
     ]
-    write_figure(args.out, draw(found, title), title, rows)
+    write_figure(args.out, draw(found, game, line[-1]), title, rows)
     console.print(f"written: {args.out}")
     return 0
 
@@ -119,35 +130,55 @@ def places(snapshot: Snapshot) -> list[tuple[float, float]]:
     return [(across[i], -float(state.depth)) for i, state in enumerate(states)]
 
 
-def draw(snapshots: list[Snapshot], title: str) -> Figure:
-    """One tree for each snapshot, from left to right."""
+def draw(snapshots: Sequence[Snapshot], game: Game, root: State) -> Figure:
+    """The board of one State[], and one tree for each snapshot, from left to right. One unit is an inch."""
     from matplotlib.figure import Figure
 
-    widths = [max(x for x, _ in places(s)) + 1 for s in snapshots]
-    deepest = max(state.depth for s in snapshots for state in s.states)
-    size = (max(1.0 * sum(widths), 8.0), max(1.1 * deepest + 1.8, 4.0))
-    figure = Figure(figsize=size, layout="constrained")
-    figure.suptitle(title, fontsize=9)
-    charts = figure.subplots(1, len(snapshots), squeeze=False, width_ratios=widths)[0]
-    for chart, snapshot, width in zip(charts, snapshots, widths, strict=True):
-        _draw_tree(chart, snapshot)
-        chart.set_title(f"{snapshot.simulations:,}", fontsize=11)
-        chart.set_xlim(-0.6, width - 0.4)
-        chart.set_ylim(-deepest - 0.5, 0.5)
-        chart.axis("off")
+    widths = [_COLUMN * (max(x for x, _ in places(s)) + 1) for s in snapshots]
+    height = _LEVEL * (max(state.depth for s in snapshots for state in s.states) + 1) + _HEAD
+    width, height = _BOARD + 2 * _GAP + sum(widths) + _GAP * len(widths), max(height, _BOARD + _HEAD + 0.6)
+    figure = Figure(figsize=(width, height))
+    chart = figure.add_axes((0, 0, 1, 1))
+    chart.set(xlim=(0, width), ylim=(-height, 0))
+    chart.axis("off")
+    _draw_root(chart, game, root)
+    left = _BOARD + 2 * _GAP
+    for snapshot, span in zip(snapshots, widths, strict=True):
+        chart.text(left + span / 2, -0.2, f"{snapshot.simulations:,}", fontsize=11, weight="bold", ha="center")
+        chart.text(left + span / 2, -0.36, "simulations", fontsize=8, ha="center", color="0.4")
+        _draw_tree(chart, snapshot, left, game.side_to_move(root))
+        left += span + _GAP
     return figure
 
 
-def _draw_tree(chart: Axes, snapshot: Snapshot) -> None:
-    spots = places(snapshot)
+def _draw_root(chart: Axes, game: Game, root: State) -> None:
+    """The board, whose move it is, and how the trees are read."""
+    sides = new_arbiter(game.name).sides
+    chart.text(_GAP, -0.3, f"{sides[game.side_to_move(root)]} to move", fontsize=11, weight="bold")
+    bottom = draw_board(chart, game.protocol, game.format_position(root), _GAP, -_HEAD, _BOARD)
+    lines = [
+        f"in a circle: {sides[0]}'s expected points, 0 to 100,",
+        "and the share of the visits (also its border);",
+        f"blue after a move of {sides[0]}, red of {sides[1]}",
+    ]
+    chart.text(_GAP, bottom - 0.12, "\n".join(lines), fontsize=7, va="top", color="0.3", linespacing=1.5)
+
+
+def _draw_tree(chart: Axes, snapshot: Snapshot, left: float, mover: int) -> None:
+    """``mover``: who moves at the root, 0 the first player."""
+    from matplotlib.patches import Circle
+
+    spots = [(left + _COLUMN * (x + 0.5), _LEVEL * (y - 0.5) - _HEAD) for x, y in places(snapshot)]
     for state, (x, y) in zip(snapshot.states, spots, strict=True):
         if state.parent >= 0:
             above = spots[state.parent]
             chart.plot([above[0], x], [above[1], y], color="0.7", linewidth=1, zorder=1)
-            middle = (above[0] + x) / 2, (above[1] + y) / 2
-            box = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
-            chart.text(*middle, state.move, fontsize=7, ha="center", va="center", zorder=4, bbox=box)
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+            chart.text(x, y + _RADIUS + 0.13, state.move, fontsize=7.5, ha="center", va="center", zorder=4, bbox=box)
+        colour = _COLOURS[(mover + state.depth + 1) % 2] if state.depth else "0.3"
         border = max(_THICKEST * state.share, 0.4)
-        colour = _COLOURS[state.depth % 2]
-        chart.scatter([x], [y], s=520, facecolor="white", edgecolor=colour, linewidth=border, zorder=2)
-        chart.text(x, y, f"{state.value:.0f}", fontsize=8, ha="center", va="center", zorder=3)
+        circle = Circle((x, y), _RADIUS, facecolor="white", edgecolor=colour, linewidth=border, zorder=2)
+        chart.add_patch(circle)
+        chart.text(x, y + 0.045, f"{state.value:.0f}", fontsize=9, ha="center", va="center", zorder=3)
+        share = f"{100 * state.share:.0f}%"
+        chart.text(x, y - 0.1, share, fontsize=5.5, ha="center", va="center", zorder=3, color="0.4")

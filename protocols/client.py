@@ -13,7 +13,7 @@ from ..engine.errors import EngineProcessError, OptionError
 from ..engine.limits import Limits
 from . import driver
 from .driver import Answer, EngineClient, PvInfo
-from .gtp_client import GtpClient
+from .gtp.client import GtpClient
 from .lines import one_line
 from .pipes import BACKLOG
 
@@ -84,6 +84,9 @@ class UciClient(EngineClient):
         if name.lower() not in known:
             raise EngineProcessError(f"{self.name} has no option {name!r}; it offers {', '.join(sorted(self.offered))}")
         text = str(value).lower() if isinstance(value, bool) else str(value)
+        wanted = _wanted(self.offered.get(known[name.lower()], ""), text)
+        if wanted:
+            raise EngineProcessError(f"{self.name} takes as {name} {wanted}, not {text!r}")
         self._pipes.send(f"setoption name {known[name.lower()]}" + ("" if value is None else f" value {text}"))
 
     def go(
@@ -261,6 +264,24 @@ class UsiClient(UciClient):
         if word in ("resign", "win"):
             return Answer(None, None, lines, seconds, resign=word == "resign", win=word == "win")
         return super()._without_move(word, lines, seconds)
+
+
+def _wanted(declared: str, value: str) -> str:
+    """What an option takes that was declared so ("spin default 1 min 0 max 9"), where it does not take ``value``.
+
+    Engines pass over such a value without a word, and go on with another one.
+    """
+    numbers = dict(re.findall(r"\b(min|max) (-?\d+)", declared))
+    choices = re.findall(r"\bvar (.+?)(?= var |$)", declared)
+    if declared.startswith("spin") and len(numbers) == 2:
+        low, high = int(numbers["min"]), int(numbers["max"])
+        whole = re.fullmatch(r"[+-]?\d+", value) is not None
+        return "" if whole and low <= int(value) <= high else f"a whole number from {low} to {high}"
+    if declared.startswith("check") and value.lower() not in ("true", "false"):
+        return "true or false"
+    if declared.startswith("combo") and choices and value.lower() not in (choice.strip().lower() for choice in choices):
+        return f"one of {', '.join(choice.strip() for choice in choices)}"
+    return ""
 
 
 UCI_LIKE: Mapping[str, type[UciClient]] = {"uci": UciClient, "usi": UsiClient}

@@ -1,8 +1,8 @@
 """Driving an external engine, whatever protocol it speaks: for matches, for labelling positions, for comparisons.
 
-:class:`EngineClient` is what callers know; :mod:`client` and :mod:`gtp_client` speak the protocols. Errors are those of
-:mod:`pipes`: EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved; after any of them the client is to be thrown
-away.
+:class:`EngineClient` is what callers know; :mod:`client` (UCI, USI) and :mod:`gtp.client` speak the protocols. Errors
+are those of :mod:`pipes`: EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved; after any of them the client is
+to be thrown away.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Bottom up: :mod:`board`, :mod:`rules` and :mod:`count` know Go as GTP talks of it; :mod:`game` is the game, :mod:`clock`
 its time, :mod:`choice` what to play after a search; :mod:`command` is a line and its response, :mod:`search` and
-:mod:`analysis` what comes in between; :mod:`player` has the commands, :mod:`session` the conversation.
+:mod:`analysis` what comes in between; :mod:`player` has the commands, :mod:`session` the conversation. :mod:`client` is
+the other side: it drives another program that speaks GTP.
 """
 
 from __future__ import annotations

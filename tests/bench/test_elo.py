@@ -42,3 +42,11 @@ def test_the_interval_covers_the_truth_as_often_as_it_says(chances: tuple[float,
     matches = [MatchScore(*map(int, rng.multinomial(100, chances))) for _ in range(2000)]
     covered = sum(low <= truth <= high for low, high in (m.score_interval() for m in matches)) / len(matches)
     assert 0.93 <= covered <= 0.97
+
+
+def test_an_interval_in_words() -> None:
+    assert MatchScore(20, 0, 0).elo_words.startswith("more than +")
+    assert MatchScore(0, 0, 20).elo_words.startswith("less than -")
+    assert MatchScore(39, 0, 1).elo_words == "+636 [+381, no limit]"
+    assert MatchScore(1, 0, 39).elo_words == "-636 [no limit, -381]"
+    assert MatchScore(5, 3, 5).elo_words == "+0 [-161, +161]"

@@ -57,5 +57,7 @@ def test_lines(tmp_path: Path) -> None:
     assert one(tmp_path / "a.sfen", "shogi", f"sfen {sfen}\n")[1:] == (sfen, ())
     start = go_start(9)
     assert one(tmp_path / "a.txt", "go9", "E5 C3\n", start=start)[1:] == (start, ("E5", "C3"))
+    with pytest.raises(DataError, match=r"a.epd line 2: .*no FEN"):
+        one(tmp_path / "a.epd", "chess", epd + epd.replace("RNBQKBNR", "RNBQKBNX"))
     with pytest.raises(OptionError, match="no file of openings"):
         choose_openings(str(tmp_path / "none.pgn"), "chess", 1, 0)

@@ -67,6 +67,7 @@ def test_specs(text: str, spec: PlayerSpec) -> None:
         "default 'x",
         "default foo=1",
         "default byoyomi=0",
+        "default depth=-1",
         "default byoyomi=5 tc=1+1",
     ],
 )
@@ -104,3 +105,14 @@ def test_limits_in_words() -> None:
 def test_quotes_survive() -> None:
     command = (sys.executable, str(FAKE))
     assert parse_spec(f"cmd={shlex.quote(shlex.join(command))}", "uci").command == command
+
+
+@pytest.mark.parametrize("limit", [{"nodes": 0}, {"depth": -1}, {"movetime_ms": -5}, {"byoyomi_ms": -5}])
+def test_limits_that_leave_no_move(limit: dict[str, int]) -> None:
+    with pytest.raises(OptionError, match="must be"):
+        MoveLimit(**limit)
+
+
+def test_an_option_without_its_prefix_is_told() -> None:
+    with pytest.raises(OptionError, match=r"own option is option\.Threads=2"):
+        parse_spec("default Threads=2", "uci")

@@ -72,6 +72,21 @@ def test_ratings_are_those_of_an_independent_computation(tmp_path: Path, capsys:
     assert "anchor" in capsys.readouterr().out
 
 
+def test_markdown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "games.pgn"
+    file.write_text(pgn([("A", "B", 1), ("B", "A", -1), ("B", "C", 0), ("C", "B", 1)]))
+    assert main(["rate", str(file), "--markdown", "--anchor", "B=1500"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("| player | opponent |")
+    assert lines[2].startswith("| A | B | 2 | +2 =0 -0 | 100.0 % | more than ")
+    assert lines[3].startswith("| B | C | 2 | +0 =1 -1 | 25.0 % | -191 [")
+    assert {line.split(" | ")[0] for line in lines[-3:]} == {"| A", "| B", "| C"}
+    assert any(line.startswith("| B | 1500 | anchor | 4 |") for line in lines)
+    file.write_text(pgn([("A", "B", 1)]))
+    assert main(["rate", str(file), "--markdown"]) == 0
+    assert "rating" not in capsys.readouterr().out
+
+
 def test_one_pair_is_the_closed_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without the prior, 3 of 4 points are 400 log10(3) Elo; with as many games the prior is nothing."""
     file = tmp_path / "games.pgn"

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from az_engine.bench.event import JOURNAL
 from az_engine.bench.players import MoveLimit, PlayerSpec
-from az_engine.bench.rating import Rating
-from az_engine.bench.scaling import Ladder, Step
+from az_engine.bench.scaling import Ladder
 from az_engine.bench.snapshots import SeenState, Snapshot
 from az_engine.cli import main
+from az_engine.models.diagrams import draw_board
 from az_engine.models.report_architectures import KINDS, Compared, as_json
-from az_engine.models.report_scaling import draw
+from az_engine.models.report_curves import FILE, Curve, Point, draw
 from az_engine.models.report_search import places
 
 DATA = Path(__file__).parents[1] / "data" / "chess_train_sample.npz"
@@ -29,6 +30,25 @@ def test_the_tree_is_laid_out_without_overlap() -> None:
     depths = (0, 1, 1, 2, 2, 2)
     states = tuple(SeenState("m", p, d, 1, 0.1, 50) for p, d in zip(parents, depths, strict=True))
     assert places(Snapshot(6, states)) == [(1.25, 0.0), (0.5, -1.0), (2.0, -1.0), (0.0, -2.0), (1.0, -2.0), (2.0, -2.0)]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "position", "shapes", "letters"),
+    [
+        ("uci", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", 64, 32),
+        ("usi", "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1", 81 + 40, 40),
+        ("usi", "9/9/9/9/4+P4/9/9/9/4K3k b 2Pr 7", 81 + 3, 3 + 2),
+        ("gtp", "9/9/2X6/9/4O4/9/6X2/9/9 w - 7 chinese-ogs 0 0 0", 1 + 3, 0),
+    ],
+)
+def test_boards(protocol: str, position: str, shapes: int, letters: int) -> None:
+    chart = Figure().subplots()
+    bottom = draw_board(chart, protocol, position, 1, -1, 2)
+    assert len(chart.patches) == shapes
+    assert len(chart.texts) == letters
+    assert (bottom == -3) == (" 2Pr " not in position)
+    held = [text.get_text() for text in chart.texts if "holds" in text.get_text()]
+    assert held == (["Black holds 2P", "White holds R"] if " 2Pr " in position else [])
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png", "html"])
@@ -58,9 +78,26 @@ def test_steps_of_scaling() -> None:
     based = Ladder(PlayerSpec("x"), 10, 1, timed=True, baseline=PlayerSpec("y", limit=MoveLimit(nodes=1)))
     assert [player.name for player in based.players] == ["y", "x, 10 ms", "x, 20 ms"]
     assert based.pairs == [(0, 1), (0, 2), (1, 2)]
-    steps = [Step(str(n), n, Rating(100.0 * n, 100.0 * n - 50, 100.0 * n + 50, 4)) for n in (1, 2, 4)]
-    chart = draw(steps, "title", "visits", "zero").axes[0]
+
+
+def test_curves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    points = tuple(Point(n, 100.0 * n, 100.0 * n - 50, 100.0 * n + 50) for n in (1, 2, 4))
+    curve = Curve("chess", "x", "ms", "zero", 4, points)
+    chart = draw([curve], "title").axes[0]
     assert np.array_equal(chart.lines[0].get_xydata(), [(1, 100), (2, 200), (4, 400)])
+    for name, unit in (("a", "ms"), ("b", "ms"), ("c", "visits")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / FILE).write_text(json.dumps({**curve.to_json(), "unit": unit}))
+    a, b, c = (str(tmp_path / name) for name in "abc")
+    out = tmp_path / "curves.html"
+    assert main(["report", "curves", a, b, "--out", str(out)]) == 0
+    assert out.read_text().count("<tr>") == 1 + 2 * 3
+    assert main(["report", "curves", a, c, "--out", str(out)]) == 2
+    assert "one kind" in capsys.readouterr().err
+    (tmp_path / "c" / FILE).write_text("[]")
+    assert main(["report", "curves", c, "--out", str(out)]) != 0
+    assert "no result of az-engine report scaling" in capsys.readouterr().err
+    assert main(["report", "curves", str(tmp_path), "--out", str(out)]) != 0
 
 
 def test_scaling(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,8 +106,8 @@ def test_scaling(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*command, "--games", "1"]) == 0
     assert main([*command, "--games", "2"]) == 0
     result = json.loads((tmp_path / "scaling.json").read_text())
-    assert [step["amount"] for step in result["steps"]] == [1, 2, 4]
-    assert result["steps"][0]["elo"] == 0
+    assert [point["amount"] for point in result["points"]] == [1, 2, 4]
+    assert result["points"][0]["elo"] == 0
     assert (tmp_path / JOURNAL).read_text().count("\n") == 4
     assert (tmp_path / "scaling.html").read_text().count("<tr>") == 4
     assert "uniform, 4 visits" in capsys.readouterr().out
@@ -87,6 +124,7 @@ def test_architectures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert all(0 <= row["accuracy"] <= 1 and row["value_error"] > 0 and row["parameters"] > 1000 for row in rows)
     assert rows[0]["elo"] == 0
     assert (tmp_path / "games" / JOURNAL).read_text().count("\n") == 6
+    assert (tmp_path / "architectures.svg").read_text().count("<svg") == 1
     said = capsys.readouterr().out
     assert all(kind in said for kind in KINDS)
     assert main(command) == 0  # everything is there already

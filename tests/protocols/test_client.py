@@ -209,6 +209,13 @@ def test_a_protocol_without_a_client() -> None:
 
 
 def test_unknown_options_and_programs() -> None:
+    for name, value, wanted in (
+        ("Move Overhead", 10, "a whole number from 0 to 9, not '10'"),
+        ("Move Overhead", "much", "a whole number"),
+        ("Ponder", "yes", "true or false"),
+    ):
+        with bad("good") as engine, pytest.raises(EngineProcessError, match=wanted):
+            engine.set_option(name, value)
     with pytest.raises(EngineProcessError, match="has no option 'Contempt'; it offers Move Overhead, Ponder"):
         UciClient([sys.executable, BAD, "good"], {"Contempt": 3})
     with pytest.raises(EngineProcessError, match="cannot be started: No such file"):

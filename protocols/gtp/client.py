@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..engine.errors import EngineProcessError
-from ..engine.limits import Limits
-from .driver import Answer, EngineClient, PvInfo
-from .gtp.board import Board, GtpError, read_vertex, vertex
-from .lines import one_line
-from .pipes import EngineMisbehaved
+from ...engine.errors import EngineProcessError
+from ...engine.limits import Limits
+from ..driver import Answer, EngineClient, PvInfo
+from ..lines import one_line
+from ..pipes import EngineMisbehaved
+from .board import Board, GtpError, read_vertex, vertex
 
 EMPTY_BOARD = "9/9/9/9/9/9/9/9/9 b - 7.5 tromp-taylor 0 0 0"  # where a game begins when no position is given
 COUNT_S = 60.0  # for `final_score`: some engines play the game out for themselves

@@ -12,13 +12,13 @@ import pytest
 from az_engine.engine.errors import EngineProcessError
 from az_engine.engine.limits import Limits
 from az_engine.protocols import driver
-from az_engine.protocols.gtp_client import GtpClient, parse_report
+from az_engine.protocols.gtp.client import GtpClient, parse_report
 from az_engine.protocols.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
 
-from .bad_gtp_engine import KATA, LZ, OWNERS
+from .bad_engine import KATA, LZ, OWNERS
 
-BAD = str(Path(__file__).with_name("bad_gtp_engine.py"))
-SCRIPTED = str(Path(__file__).parents[1] / "bench" / "scripted_engine.py")
+BAD = str(Path(__file__).with_name("bad_engine.py"))
+SCRIPTED = str(Path(__file__).parents[2] / "bench" / "scripted_engine.py")
 QUICK = Limits(movetime=10)
 START = "9/9/9/9/9/9/9/9/9 b - 7 chinese-ogs 0 0 0"
 STONES = "9/9/2X6/9/9/9/6X2/9/9 w - 0.5 aga 2 0 0"
