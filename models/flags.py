@@ -128,7 +128,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--batch", type=int, default=default.batch, help="positions a step")
     add(
         "--optimiser",
-        choices=("adamw", "sgd"),
+        choices=("adamw", "muon", "sgd"),
         default=default.optimiser,
         help="sgd: momentum 0.9 and L2 1e-4, as in the papers",
     )

@@ -31,6 +31,7 @@ from . import checkpoint
 from .checkpoint import Checkpoint
 from .dataset import Batch, Dataset, Positions
 from .log import Log
+from .muon import MuonAdamW
 from .network import Network, ValueOutput
 from .settings import Intervals, LearnerConfig, Length, NetConfig
 
@@ -204,12 +205,17 @@ class Learner:
         self.averaged.eval()
         decayed = [p for p in self.network.parameters() if p.ndim > 1]
         plain = [p for p in self.network.parameters() if p.ndim <= 1]
-        self.optimiser: torch.optim.Optimizer
+        self.optimiser: torch.optim.Optimizer | MuonAdamW
         if config.optimiser == "sgd":  # the gradient of c ||theta||^2 is 2 c theta
             self.optimiser = torch.optim.SGD(self.network.parameters(), lr=0.1, momentum=0.9, weight_decay=2 * L2)
         else:
             groups = [{"params": decayed, "weight_decay": config.weight_decay}, {"params": plain, "weight_decay": 0.0}]
-            self.optimiser = torch.optim.AdamW(groups, lr=config.rate, betas=(0.9, 0.98))
+            if config.optimiser == "muon":
+                matrices = [p for n, p in self.network.named_parameters() if n.endswith("conv.weight")]
+                groups[0]["params"] = [p for p in decayed if all(p is not m for m in matrices)]
+                self.optimiser = MuonAdamW(matrices, groups, config.rate, config.weight_decay)
+            else:
+                self.optimiser = torch.optim.AdamW(groups, lr=config.rate, betas=(0.9, 0.98))
         self.step = 0
         self.progress = 0.0  # fraction of the run that is done
         self.seconds = 0.0  # of training time, over all starts

@@ -116,7 +116,7 @@ class LearnerConfig:
     """Settings of a run that stay the same from its start to its end."""
 
     batch: int = 512
-    optimiser: Literal["adamw", "sgd"] = "adamw"
+    optimiser: Literal["adamw", "muon", "sgd"] = "adamw"
     schedule: Schedule = "cosine"  # az, az-go, agz, supervised: the papers' steps, stretched over the run
     rate: float = 2e-3  # greatest learning rate of cosine and constant
     warmup: int = 200  # steps of linear warm-up
