@@ -130,7 +130,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--optimiser",
         choices=("adamw", "muon", "sgd"),
         default=default.optimiser,
-        help="sgd: momentum 0.9 and L2 1e-4, as in the papers",
+        help="muon: AdamW with Muon for the convolutions, learns more from as many positions; sgd: momentum 0.9 and "
+        "L2 1e-4, as in the papers",
     )
     add(
         "--schedule",

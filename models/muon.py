@@ -1,8 +1,8 @@
 """Muon for the convolutions of the tower and the heads, AdamW for everything else, as one optimiser.
 
 Muon (Jordan et al. 2024) takes the momentum of a matrix and makes all its singular values about equal before it is
-added; a convolution is the matrix of its filters (Liu et al. 2025, 'Muon is scalable for LLM training', for the step's
-size, which makes AdamW's learning rate fit). torch's Muon knows matrices only, so each convolution is shown to it as one.
+added; the step is scaled so that AdamW's learning rate and decay fit (Liu et al. 2025, 'Muon is scalable for LLM
+training'). A convolution is the matrix of its filters: torch's Muon knows matrices only, so it is shown as one.
 """
 
 from __future__ import annotations

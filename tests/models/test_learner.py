@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from az_engine.engine import files
 from az_engine.engine.errors import DataError, OptionError
@@ -34,6 +35,7 @@ from az_engine.models.learner import (
     value_loss,
 )
 from az_engine.models.log import Log, read_log
+from az_engine.models.muon import MuonAdamW
 from az_engine.models.settings import Intervals, LearnerConfig, Length, NetConfig
 
 from .samples import CHESS, GO, go_positions, rows, sample_positions, tiny, tiny_go
@@ -56,6 +58,22 @@ def test_steps_on_one_batch_lower_its_loss(config: LearnerConfig, head: str) -> 
     assert losses[-1]["policy"] < losses[0]["policy"] - 0.3
     assert losses[-1]["value"] < losses[0]["value"]
     assert learner.step == 30
+
+
+def test_muon_moves_a_convolution_as_much_in_every_direction() -> None:
+    """The first step of a random gradient: all singular values about equal, and as long as AdamW's would be."""
+    matrix = nn.Parameter(torch.randn(24, 8, 3, 3).to(memory_format=torch.channels_last))
+    other = nn.Parameter(torch.zeros(5))
+    optimiser = MuonAdamW([matrix], [{"params": [other], "weight_decay": 0.0}], 0.01, 0.0)
+    before = matrix.detach().clone()
+    matrix.grad, other.grad = torch.randn_like(matrix), torch.ones(5)
+    optimiser.step()
+    step = (matrix.detach() - before).flatten(1)
+    values = torch.linalg.svdvals(step)
+    assert values.max() / values.min() < 2
+    assert float((matrix.grad.flatten(1) * step).sum()) < 0  # downhill
+    assert float(step.square().mean().sqrt()) == pytest.approx(0.2 * 0.01, rel=0.3)  # AdamW's usual step
+    assert torch.allclose(other.detach(), torch.full((5,), -0.01), atol=1e-4)
 
 
 def test_bf16_learns_too() -> None:
@@ -269,7 +287,10 @@ def assert_same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> None:
 SGD = replace(CONFIG, optimiser="sgd", schedule="constant", rate=0.02)
 
 
-@pytest.mark.parametrize("config", [CONFIG, SGD], ids=("adamw", "sgd"))
+MUON = replace(CONFIG, optimiser="muon")
+
+
+@pytest.mark.parametrize("config", [CONFIG, MUON, SGD], ids=("adamw", "muon", "sgd"))
 def test_a_stopped_run_goes_on_bit_for_bit(tmp_path: Path, config: LearnerConfig) -> None:
     train, heldout = sample_positions()
     run(learner_of(config), train, heldout, tmp_path / "whole", Length(steps=9), RARE, Hooks())
