@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -99,12 +100,15 @@ def card(
     released: Release,
     *,
     name: str,
-    command: str,
+    commands: list[str],
     targets: dict[str, Any],
     about_data: str,
     licence: str,
 ) -> str:
-    """The net's card in Markdown; what it played is added by hand from match reports."""
+    """The net's card in Markdown; what it played is added by hand from match reports.
+
+    commands: of the runs that it comes from, each begun with the weights of the one before.
+    """
     config, net = learner.config, learner.net_config
     positions = learner.step * config.batch
     settings, aims = (", ".join(f"{k} {v}" for k, v in x.items()) for x in (asdict(config), targets))
@@ -118,7 +122,7 @@ policy head {net.policy_head}, value head {net.value_head}, positions of history
 ({positions / len(train):.2f} epochs), {learner.seconds / 3600:.2f} hours on {_machine(learner)}. {about_data}
 
 ```
-{command}
+{recipe(commands)}
 ```
 Settings: {settings}. Targets: {aims}. The averaged weights are the ones exported.
 
@@ -133,6 +137,14 @@ SHA-256 of the int8 file: `{released.sha256_int8}`
 ## How strong it is
 Not measured yet.
 """
+
+
+def recipe(commands: list[str]) -> str:
+    """The commands, a line each; RUN and EARLIER are numbered where there are several."""
+    if len(commands) == 1:
+        return commands[0]
+    numbered = (re.sub(r"\bEARLIER\b", f"RUN{i - 1}", c) for i, c in enumerate(commands, 1))
+    return "\n".join(re.sub(r"\bRUN\b", f"RUN{i}", c) for i, c in enumerate(numbered, 1))
 
 
 def _judgement(measured: Measured, *, many: bool) -> str:

@@ -115,6 +115,15 @@ def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
     return NetConfig(game.planes, game.num_actions, **values)
 
 
+def commands_before(origin: Path) -> list[str]:
+    """The commands of the runs that led to the one that a run begins from, that one's last."""
+    path = (origin.parent.parent if origin.suffix in (".json", ".safetensors") else origin) / "config.json"
+    if not path.exists():  # a lone checkpoint
+        return []
+    earlier = read_config(path)
+    return [*earlier.get("before", []), str(earlier.get("command", ""))]
+
+
 def target_options(args: argparse.Namespace) -> TargetOptions:
     """How labels become targets."""
     return TargetOptions(
@@ -196,7 +205,7 @@ class Work:
         self.learner, self.console = learner, console
         self.latest: dict[str, Measured] = {}  # by size of board
         self.stopping = False
-        self.started = (time.monotonic(), learner.step)
+        self.started: tuple[float, int] | None = None  # when this start's first step was done, and which that was
         self.progress = Progress(
             TextColumn("step {task.fields[step]}"),
             BarColumn(),
@@ -209,6 +218,7 @@ class Work:
         self.task = self.progress.add_task("", total=1.0, step="0", loss="-", speed="-", left="-")
         self.average: float | None = None
         self.first_command = self.command()
+        self.before = commands_before(args.init) if args.init is not None else []
 
     def described(self) -> dict[str, Any]:
         """The run's settings, for people and for ``az-engine plot``."""
@@ -219,6 +229,7 @@ class Work:
             "targets": asdict(target_options(self.args)) | ({"symmetries": True} if self.args.symmetries else {}),
             "data": self.train_data.description,
             "command": self.first_command,
+            **({"before": self.before} if self.before else {}),
         }
 
     def remember(self) -> None:
@@ -232,14 +243,17 @@ class Work:
                     f"{self.args.out} was started with other data or targets; give them again or a new --out"
                 )
             self.first_command = str(earlier.get("command", self.first_command))
+            self.before = list(earlier.get("before", []))
         else:
             write_atomically(path, json.dumps(described, indent=1).encode())
 
     def command(self) -> str:
-        """The command as anyone can repeat it: the data and the run's folder are named DATA and RUN."""
+        """The command as anyone can repeat it: data, the run's folder and --init's are DATA, RUN and EARLIER."""
         words = list(sys.argv[1:])
         names = {str(path): "DATA" + (str(i) if i > 1 else "") for i, path in enumerate(self.args.supervised, 1)}
         names[str(self.args.out)] = "RUN"
+        if self.args.init is not None:
+            names[str(self.args.init)] = "EARLIER"
         return shlex.join(["az-engine", *(names.get(word, word) for word in words)])
 
     def train(self) -> bool:
@@ -268,11 +282,10 @@ class Work:
     def stepped(self, learner: Learner, losses: dict[str, float]) -> None:
         """Show one step."""
         self.average = losses["loss"] if self.average is None else 0.98 * self.average + 0.02 * losses["loss"]
-        seconds, steps = time.monotonic() - self.started[0], learner.step - self.started[1]
-        if steps == 1 or steps < 0:
+        if self.started is None:
             self.started = (time.monotonic(), learner.step)
-            return
-        if steps % 5 == 0:
+        seconds, steps = time.monotonic() - self.started[0], learner.step - self.started[1]
+        if steps and steps % 5 == 0:
             speed = steps * learner.config.batch / seconds
             if self.args.steps:
                 left = (self.args.steps - learner.step) * learner.config.batch / speed
@@ -346,7 +359,7 @@ class Work:
             list(self.latest.values()),
             released,
             name=self.name(),
-            command=self.first_command,
+            commands=[*self.before, self.first_command],
             targets=asdict(target_options(self.args)),
             about_data=self.args.about_data,
             licence=LICENCE,

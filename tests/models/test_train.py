@@ -18,9 +18,10 @@ from az_engine.engine.evaluator import OnnxEvaluator
 from az_engine.engine.netfile import read_outline
 from az_engine.engine.netinfo import NetInfo
 from az_engine.models import checkpoint, export, plot, quantise, train
+from az_engine.models.card import recipe
 from az_engine.models.dataset import Batch, Positions
 from az_engine.models.learner import Learner
-from az_engine.models.log import read_log
+from az_engine.models.log import read_config, read_log
 from az_engine.models.network import ResidualBlock
 from az_engine.models.settings import LearnerConfig
 
@@ -160,8 +161,24 @@ def test_a_run_begins_with_the_weights_of_another(finished: Path, tmp_path: Path
     assert weights
     for name in weights:
         assert torch.allclose(after.tensors[name], before.tensors[name], atol=1e-9), name
+    first, second = (read_config(folder / "config.json") for folder in (finished, tmp_path / "run"))
+    assert second["before"] == [first["command"]]
     newest = max((finished / "checkpoints").glob("*.safetensors"))
     assert checkpoint.of_run(newest).step == checkpoint.of_run(finished).step
+
+
+def test_a_card_numbers_the_runs_that_led_to_a_net() -> None:
+    first, second = "az-engine train --out RUN", "az-engine train --init EARLIER --out RUN"
+    assert recipe([first]) == first
+    assert recipe([first, second]).splitlines() == [
+        "az-engine train --out RUN1",
+        "az-engine train --init RUN1 --out RUN2",
+    ]
+
+
+def test_progress_tells_where_a_run_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train.main(arguments(tmp_path / "run", "--steps", "6")) == 0
+    assert "step 6" in capsys.readouterr().err
 
 
 def test_a_run_cannot_begin_with_what_does_not_fit(finished: Path, tmp_path: Path) -> None:
