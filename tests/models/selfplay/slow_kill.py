@@ -43,7 +43,7 @@ def alone(folder: Path, kills: int, rng: random.Random) -> None:
     """One process, killed ``kills`` times, against one that was not."""
     run, at_first = config(loop={"steps": STEPS}), time.time()
     train(folder / "whole", run)
-    longest = 2 * (time.time() - at_first) / kills  # so that the kills are spread over the run
+    longest = 2 * (time.time() - at_first) / max(1, kills)  # so that the kills are spread over the run
     begin(folder / "killed", run)
     for kill in range(kills):
         process, begun = start(command(folder / "killed")), time.time()
