@@ -41,8 +41,9 @@ def start(words: list[str]) -> subprocess.Popen[bytes]:
 
 def alone(folder: Path, kills: int, rng: random.Random) -> None:
     """One process, killed ``kills`` times, against one that was not."""
-    run = config(loop={"steps": STEPS})
+    run, at_first = config(loop={"steps": STEPS}), time.time()
     train(folder / "whole", run)
+    longest = 2 * (time.time() - at_first) / max(1, kills)  # so that the kills are spread over the run
     begin(folder / "killed", run)
     for kill in range(kills):
         process, begun = start(command(folder / "killed")), time.time()
@@ -50,7 +51,7 @@ def alone(folder: Path, kills: int, rng: random.Random) -> None:
         while process.poll() is None and not (message.exists() and message.stat().st_mtime > begun):
             time.sleep(0.05)  # until it plays
         try:
-            process.wait(rng.uniform(0.0, 4.0))
+            process.wait(rng.uniform(0.0, longest))
             break
         except subprocess.TimeoutExpired:
             process.kill()
