@@ -337,7 +337,8 @@ def _encode_position(s, numbers, turned, out, row):
         for i in range(HELD):
             number = np.int64(s.hands[side, _IN_HAND[i] - 1])
             _fill(out, row, _HANDS + HELD * k + i, number * _UNIT[i])
-        _fill(out, row, _PAWNS + k, min(np.int64(s.hands[side, PAWN - 1]), _MOST) * _PAWN_UNIT)
+        pawns = np.int64(s.hands[side, PAWN - 1])
+        _fill(out, row, _PAWNS + k, (pawns if pawns < _MOST else _MOST) * _PAWN_UNIT)
         for i, which in enumerate((LANCES, BISHOPS, ROOKS)):
             seen, hidden = nothing(), nothing()
             men = set_of(s, which) & set_of(s, BLACK_MEN + side)
