@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from ...jit import device, kernel
-from ..action_lists import fill_actions, fill_legal_actions
 from .attacks import bit
 from .rules import generate
 from .state import WHITE
@@ -48,10 +47,17 @@ def action_of(s, move):
 @kernel
 def actions(states, index, moves, out):
     """out i4[B, K] = the actions of moves u2[B, K] in states[index[b]]; State[N], index i8[B]."""
-    fill_actions(action_of, states, index, moves, out)
+    for b in range(index.shape[0]):
+        for k in range(moves.shape[1]):
+            out[b, k] = action_of(states[index[b]], moves[b, k])
 
 
 @kernel
 def legal_actions(states, index, out, counts):
     """out i4[B, MAX_MOVES] and counts i4[B] = the legal actions of states[index[b]]; State[N], index i8[B]."""
-    fill_legal_actions(generate, action_of, states, index, out, counts)
+    moves = np.empty((1, out.shape[1]), np.uint16)
+    for b in range(index.shape[0]):
+        n = generate(states[index[b]], moves, 0)
+        counts[b] = n
+        for k in range(n):
+            out[b, k] = action_of(states[index[b]], moves[0, k])
