@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from ..engine.errors import DataError, OptionError
 from ..engine.games import game_names, get_game
@@ -61,7 +62,7 @@ def main(args: argparse.Namespace) -> int:
     else:
         _show(ratings, scores, elo)
     for player in sorted(left_out):
-        Console(stderr=True).print(f"{player} is left out: no games connect it with {name}")
+        Console(stderr=True, markup=False).print(f"{player} is left out: no games connect it with {name}")
     return 0
 
 
@@ -124,7 +125,7 @@ def _show(ratings: list[tuple[str, Rating]], scores: list[PairScore], elo: float
         next_player = ratings[place + 1][0] if place + 1 < len(ratings) else None
         better = "" if next_player is None else _superiority(scores, player, next_player)
         share = f"{100 * points / rating.games:.1f} %"
-        table.add_row(player, f"{rating.elo + elo:+.0f}", interval, str(rating.games), share, better)
+        table.add_row(Text(player), f"{rating.elo + elo:+.0f}", interval, str(rating.games), share, better)
     Console().print(table)
 
 

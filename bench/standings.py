@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rich.table import Table
+from rich.text import Text  # shows brackets as they are, where a string would take them for markup
 
 from .elo import MatchScore
 from .game import Game, Terms
@@ -86,7 +87,9 @@ def faults_of(games: Iterable[Game], player: int) -> Counter[str]:
 def standings_table(terms: Terms, games: Sequence[Game], title: str = "") -> Table:
     """Every player's score, and its Elo against player 0 or, with more than two players, its rating."""
     names = [player.name for player in terms.players]
-    table = Table("player", "limit", "games", "+", "=", "-", "score", "Elo (95 %)", "faults", title=title or None)
+    table = Table("player", "limit", "games", "+", "=", "-", "score", "Elo (95 %)", title=title or None)
+    if any(game.fault for game in games):
+        table.add_column("faults")
     for column in table.columns[:2]:
         column.overflow = "fold"
     for column in table.columns[2:]:
@@ -98,8 +101,9 @@ def standings_table(terms: Terms, games: Sequence[Game], title: str = "") -> Tab
         faults = str(faults_of(games, number).total())
         two = len(names) == 2
         elo = score.elo_words if two and number == 0 else rating_text(rated.get(player.name))
-        cells = (str(n) for n in (score.games, score.wins, score.draws, score.losses))
-        table.add_row(player.name, str(player.limit), *cells, f"{100 * score.score:.1f} %", elo, faults)
+        counts = (str(n) for n in (score.games, score.wins, score.draws, score.losses))
+        cells = (player.name, str(player.limit), *counts, f"{100 * score.score:.1f} %", elo, faults)
+        table.add_row(*map(Text, cells[: len(table.columns)]))
     return table
 
 
@@ -125,5 +129,5 @@ def colour_table(terms: Terms, games: Sequence[Game], sides: tuple[str, str]) ->
             score = score_between(games, 0, other, first=first)
             if score.games:
                 players = (names[0], names[other]) if first else (names[other], names[0])
-                table.add_row(*players, str(score.wins), str(score.draws), str(score.losses))
+                table.add_row(*map(Text, players), str(score.wins), str(score.draws), str(score.losses))
     return table
