@@ -40,7 +40,7 @@ class MuonAdamW:
         for matrix, flat in zip(self.matrices, self.flat, strict=True):
             assert matrix.grad is not None
             flat.grad = matrix.grad.permute(0, 2, 3, 1).flatten(1)
-        self.muon.step()
+        self.muon.step()  # type: ignore[no-untyped-call]
         self.adamw.step()
 
     def state_dict(self) -> dict[str, Any]:
