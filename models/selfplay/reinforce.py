@@ -149,7 +149,8 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
         if flag in args.given and earlier.get(flag) != there:
             raise OptionError(f"{folder} was started with {flag} {earlier.get(flag)}, not {there}; give another --out")
     now = RunConfig.from_values(merged(earlier, wanted)).to_json()
-    changed = sorted(_differences(earlier, now, ""))
+    was = RunConfig.from_values(earlier).to_json()  # a setting that did not exist then had its usual value
+    changed = sorted(_differences(was, now, ""))
     for text in changed:
         if text.split(".")[0].split(" ")[0] in FIXED:
             raise OptionError(f"{text}: this cannot change while a run goes on; give another --out")

@@ -174,6 +174,16 @@ def test_a_run_that_goes_on_keeps_its_settings_and_may_change_some(tmp_path: Pat
     assert load_run(folder) == first
 
 
+def test_a_run_from_before_a_setting_existed_goes_on(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    first, _ = start(folder, "--preset", "az,small")
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    del config["run"]["init"]
+    path.write_text(json.dumps(config))
+    assert reinforce.settings(parsed("--game", "go", "--size", "5"), folder) == (first, [])
+
+
 def test_a_folder_without_a_run_is_said(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read"):
         load_run(tmp_path)
