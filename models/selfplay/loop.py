@@ -90,7 +90,8 @@ class Loop:
         try:
             if self.promotion.first(self.resign.threshold()):
                 self.ladder.enqueue(self.learner.step)
-            if not self._finished():
+            over = self._finished()
+            if not over:
                 self._start_playing(state)
             if self.promotion.undecided:
                 self._consider()
@@ -99,7 +100,8 @@ class Loop:
                     self._save()
                     return False
                 self._turn()
-            self._save()
+            if not over:  # else the checkpoint is there, with the games in progress, should the run be made longer
+                self._save()
             try:
                 if not self.folder.net(self.learner.step).exists():
                     self.promotion.export(self._canaries(), self.games)
