@@ -6,6 +6,7 @@ import argparse
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,6 +16,8 @@ from .options import OptionValues, start_values
 
 if TYPE_CHECKING:
     from ..engine.engine import Engine
+
+SIGNAL_PATIENCE_S = 3.0  # after SIGINT or SIGTERM: a program that has stopped reading must not keep the process alive
 
 
 class Conversation(Protocol):
@@ -37,8 +40,15 @@ def converse(
     """
     start, notes = start_values(args)
     session = begin(OptionValues(protocol, start), claim_stdout(), notes)
+
+    def end(*_: object) -> None:
+        session.interrupt()
+        at_last = threading.Timer(SIGNAL_PATIENCE_S, os._exit, (0,))
+        at_last.daemon = True
+        at_last.start()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: session.interrupt())
+        signal.signal(number, end)
     status = session.run()
     if sys.stderr is not None:
         sys.stderr.flush()

@@ -23,7 +23,7 @@ from .player import GtpPlayer
 
 END_PATIENCE_S = 10.0  # for what was asked before `quit` or the end of the input: a net may have to be loaded
 INTERRUPT_PATIENCE_S = 0.7  # after SIGINT or SIGTERM
-CLOSE_PATIENCE_S = 0.3  # for the engine's threads
+CLOSE_PATIENCE_S = 0.3  # for the engine's threads, and for the last responses
 
 
 class GtpSession:
@@ -57,8 +57,11 @@ class GtpSession:
         threading.Thread(target=self._serve, name="serve", daemon=True).start()
         with self._changed:
             self._changed.wait_for(lambda: self._over or self._patience is not None)
-            if not self._changed.wait_for(lambda: self._over, self._patience):
-                self._give_up()
+            left = [] if self._changed.wait_for(lambda: self._over, self._patience) else self._outstanding()
+        if left:  # beside: writing would wait for ever for a reader that has stopped reading
+            giving_up = threading.Thread(target=self._give_up, args=(left,), name="give up", daemon=True)
+            giving_up.start()
+            giving_up.join(CLOSE_PATIENCE_S)
         engine = self._loader.engine
         if engine is not None and self._over:
             closing = threading.Thread(target=engine.close, name="close", daemon=True)
@@ -149,9 +152,9 @@ class GtpSession:
             self._blame("".join(traceback.format_exception(error)).rstrip())
             command.fail(self._writer, one_line(f"internal error, please report it: {type(error).__name__}: {error}"))
 
-    def _give_up(self) -> None:
-        """Something takes too long: answer for it, and let the process end. Holds the lock."""
-        for command in self._outstanding():
+    def _give_up(self, left: list[Command]) -> None:
+        """Something takes too long: answer for what is left, so that the process can end."""
+        for command in left:
             if command.name == "quit":
                 command.succeed(self._writer)
             else:

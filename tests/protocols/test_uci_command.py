@@ -10,6 +10,7 @@ import resource
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -122,6 +123,18 @@ def test_signals_end_it_cleanly(number: int, engine: EngineProcess) -> None:
     assert code == 0
     assert len(answers(rest)) == 1
     assert took < 1.5
+
+
+@pytest.mark.parametrize("protocol", ["uci", "usi"])
+def test_a_signal_ends_it_although_nobody_reads(protocol: str) -> None:
+    program = [sys.executable, "-m", "az_engine", protocol, *QUICK]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        process.stdin.write(f"{protocol}\n".encode() * 200)  # the answers are more than a pipe holds
+        process.stdin.flush()
+        time.sleep(1.0)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
 
 
 def test_a_gui_that_stops_reading_and_goes_away(engine: EngineProcess) -> None:

@@ -112,12 +112,22 @@ def test_the_first_response_comes_within_a_quarter_of_a_second_of_the_start() ->
 def test_signals_end_it_during_an_analysis(number: int) -> None:
     with Process(*QUICK) as process:
         process.ask("boardsize 9", "genmove b")
-        process.send("kata-analyze 5")
+        process.send("kata-analyze 50")
         assert process.stdout.readline() == b"=\n"
         process.process.send_signal(number)
         code, rest = process.end()
         assert code == 0
         assert rest.endswith(b"\n\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_it_while_nobody_reads(number: int) -> None:
+    with Process(*QUICK) as process:
+        process.send(*["list_commands"] * 200)  # more than a pipe holds
+        process.send("name")
+        time.sleep(0.5)
+        process.process.send_signal(number)
+        assert process.process.wait(10) == 0
 
 
 def test_the_end_of_the_input_ends_it_with_everything_answered() -> None:
