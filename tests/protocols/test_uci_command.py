@@ -132,7 +132,9 @@ def test_a_signal_ends_it_although_nobody_reads(protocol: str) -> None:
         assert process.stdin is not None
         process.stdin.write(f"{protocol}\n".encode() * 200)  # the answers are more than a pipe holds
         process.stdin.flush()
-        time.sleep(1.0)
+        assert process.stdout is not None
+        process.stdout.read(10)  # it has started
+        time.sleep(0.5)
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
 

@@ -123,8 +123,8 @@ def test_signals_end_it_during_an_analysis(number: int) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_end_it_while_nobody_reads(number: int) -> None:
     with Process(*QUICK) as process:
+        process.ask("name")  # it has started
         process.send(*["list_commands"] * 200)  # more than a pipe holds
-        process.send("name")
         time.sleep(0.5)
         process.process.send_signal(number)
         assert process.process.wait(10) == 0
