@@ -285,7 +285,7 @@ class Work:
         if self.started is None:
             self.started = (time.monotonic(), learner.step)
         seconds, steps = time.monotonic() - self.started[0], learner.step - self.started[1]
-        if steps and steps % 5 == 0:
+        if steps and (steps % 5 == 0 or learner.progress >= 1):
             speed = steps * learner.config.batch / seconds
             if self.args.steps:
                 left = (self.args.steps - learner.step) * learner.config.batch / speed

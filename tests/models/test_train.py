@@ -177,8 +177,8 @@ def test_a_card_numbers_the_runs_that_led_to_a_net() -> None:
 
 
 def test_progress_tells_where_a_run_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert train.main(arguments(tmp_path / "run", "--steps", "6")) == 0
-    assert "step 6" in capsys.readouterr().err
+    assert train.main(arguments(tmp_path / "run", "--steps", "8")) == 0
+    assert "100.0 %" in capsys.readouterr().err  # of the progress bar
 
 
 def test_a_run_cannot_begin_with_what_does_not_fit(finished: Path, tmp_path: Path) -> None:
