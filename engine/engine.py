@@ -21,7 +21,7 @@ from .estimate import estimate
 from .evaluator import Evaluator, UniformEvaluator, load_evaluator, net_path, read_info
 from .games import get_game
 from .games.base import Game, State
-from .games.outcome import WIN
+from .games.outcome import RUNNING, WIN
 from .info import Estimate
 from .limits import Limits
 from .mate import MateSolver
@@ -354,6 +354,9 @@ class Engine:
             self._base = line.copy()
             return
         tree.root = node
+        root = tree.nodes[node]
+        if root["first_edge"] < 0:
+            root["bound"] = RUNNING  # a mate found at a leaf: now its moves are wanted
         if tree.used > _CROWDED:
             tree.keep(node)
             self._base = line.copy()

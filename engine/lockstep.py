@@ -103,7 +103,7 @@ def select_all(nodes, edges, counters, params, roots, scores, schedule, slots, t
 @kernel
 def expand_all(
     nodes, edges, counters, solver, roots, scores, schedule, slots, tops, count, leaf,
-    moves, priors, counts, outcomes, values,
+    moves, priors, counts, outcomes, ends, values,
 ):  # fmt: skip
     """Expand and back up row b in the tree of slot slots[b]; a root that is new gets its noise. See ``tree.expand``."""
     nodes, edges, counters, moves, priors = (
@@ -118,7 +118,7 @@ def expand_all(
         g, one = slots[b], slice(b, b + 1)
         expand(
             nodes[g], edges[g], counters[g], solver, np.int64(tops[b]), _ONE, leaf[one],
-            moves[one], priors[one], counts[one], outcomes[one], values[one],
+            moves[one], priors[one], counts[one], outcomes[one], ends[one], values[one],
         )  # fmt: skip
         if counts[b] >= 0:
             roots[g].done += 1
@@ -279,6 +279,7 @@ class Lockstep:
         self._moves, self._actions = np.zeros((slots, moves), np.uint16), np.zeros((slots, moves), np.uint16)
         self._priors, self._values = np.zeros((slots, moves), np.float32), np.zeros((slots, 2), np.float32)
         self._counts, self._outcomes = np.zeros(slots, np.int32), np.zeros(slots, np.int8)
+        self._ends = np.full(slots, -1, np.int16)
         self._keys = np.zeros(slots, np.uint64)
         self.empty(np.arange(slots, dtype=np.int32))
 
@@ -328,7 +329,7 @@ class Lockstep:
         expand_all(
             self.nodes, self.edges, self.counters, self.params.solver, self.roots, self.scores, self.schedule,
             self._slots, self._tops, count, self._leaf,
-            self._moves, self._priors, self._counts, self._outcomes, self._values,
+            self._moves, self._priors, self._counts, self._outcomes, self._ends, self._values,
         )  # fmt: skip
         if error is not None:
             raise error

@@ -21,6 +21,7 @@ class SearchParams:
     policy_temperature: float = 1.0  # softmax temperature of the priors
     virtual_loss: int = 1  # losses counted for each simulation in flight
     solver: bool = True  # back up proven wins, draws and losses
+    mate_plies: int = 5  # with the solver: the longest mate looked for at each leaf, in games that can; 0 = none
     symmetries: bool = False  # show the net each position under a random symmetry of the board, where the game has some
     temperature: float = 0.0  # tau of the move choice: 0 = most visits
     seed: int = 0  # of move sampling and symmetries
@@ -29,7 +30,9 @@ class SearchParams:
 
 def paper_params(preset: Literal["az", "agz"]) -> SearchParams:
     """The search settings that the papers fix (AlphaZero Methods; AlphaGo Zero Methods, 'Search algorithm')."""
-    return SearchParams(puct=preset, fpu="zero", solver=False, smart_pruning=False, symmetries=preset == "agz")
+    return SearchParams(
+        puct=preset, fpu="zero", solver=False, mate_plies=0, smart_pruning=False, symmetries=preset == "agz"
+    )
 
 
 @dataclass(frozen=True, slots=True)

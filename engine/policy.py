@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .games.outcome import RUNNING
 from .jit import borrow, device, kernel
@@ -159,3 +160,16 @@ def keep_only(wanted, moves, priors, counts, b):
     for k in range(kept):
         priors[b, k] /= total
     counts[b] = kept
+
+
+def put_first(move: int, moves: NDArray[np.uint16], priors: NDArray[np.float32]) -> None:
+    """Put ``move`` in front of moves u2[n] and raise its prior to the greatest of priors f4[n]; their sum stays 1.
+
+    Nothing happens when it is not among them.
+    """
+    for k in np.flatnonzero(moves == move):
+        raised = max(priors[0], priors[k])
+        total = np.float32(1.0) + raised - priors[k]
+        moves[1 : k + 1], priors[1 : k + 1] = moves[:k].copy(), priors[:k].copy()
+        moves[0], priors[0] = move, raised
+        priors /= total

@@ -19,7 +19,7 @@ from .evaluator import Evaluator
 from .games.base import Game, State
 from .games.outcome import RUNNING
 from .params import SearchParams
-from .policy import digest, keep_only
+from .policy import digest, keep_only, put_first
 from .puct import puct_params, select
 from .symmetry import has_symmetries, salt, turn
 from .tree import MAX_DEPTH, Tree, expand
@@ -45,6 +45,8 @@ class Batch:
         self.priors = np.empty((size, moves), np.float32)
         self.counts = np.empty(size, np.int32)
         self.outcomes = np.empty(size, np.int8)
+        self.ends = np.full(size, -1, np.int16)
+        self.begins = np.empty(size, np.uint16)
         self.keys = np.empty(size, np.uint64)
         self.values = np.zeros((size, 2), np.float32)
 
@@ -82,6 +84,7 @@ class Search:
         self._root_index = len(window) - 1
         self.puct = puct_params(params)
         self._salt = salt(params.seed) if params.symmetries and has_symmetries(self.game) else None
+        self._mates = self.game.mates if params.solver and params.mate_plies else None
         self._temperature = np.float32(params.policy_temperature)
         self.lock = threading.Lock()  # of the tree
         self._grown = threading.Condition(self.lock)
@@ -119,7 +122,7 @@ class Search:
         with self.lock:
             expand(
                 tree.nodes, tree.edges, tree.counters, self.params.solver, tree.root, count,
-                batch.leaf, batch.moves, batch.priors, batch.counts, batch.outcomes, batch.values,
+                batch.leaf, batch.moves, batch.priors, batch.counts, batch.outcomes, batch.ends, batch.values,
             )  # fmt: skip
             self._in_flight -= count
             self.simulations += count - bad
@@ -137,6 +140,11 @@ class Search:
             batch.states, self._root_index, batch.paths, batch.lengths, count, self.evaluator.history,
             batch.planes, batch.moves, batch.actions, batch.counts, batch.outcomes, batch.keys,
         )  # fmt: skip
+        if self._mates is not None:
+            self._mates(
+                batch.states, self._root_index, batch.paths, batch.lengths, count, self.params.mate_plies,
+                batch.outcomes, batch.ends, batch.begins,
+            )  # fmt: skip
         if self._salt is not None:
             batch.keys[:count] ^= self._salt
         if self._cache is not None:
@@ -159,6 +167,10 @@ class Search:
             )  # fmt: skip
             if self._cache is not None:
                 self._cache.store(count, batch.keys, batch.counts, batch.moves, batch.priors, batch.values, batch.row)
+        if self._mates is not None:
+            for b in np.flatnonzero(batch.leaf[:count] == self.tree.root):
+                moves = max(int(batch.counts[b]), 0)
+                put_first(int(batch.begins[b]), batch.moves[b, :moves], batch.priors[b, :moves])
         if len(self._only):
             for b in np.flatnonzero(batch.leaf[:count] == self.tree.root):
                 keep_only(self._only, batch.moves, batch.priors, batch.counts, b)

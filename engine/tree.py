@@ -148,11 +148,12 @@ def prove(nodes, edges, node):
 
 
 @kernel
-def expand(nodes, edges, counters, solver, root, count, leaf, moves, priors, counts, outcomes, values):
+def expand(nodes, edges, counters, solver, root, count, leaf, moves, priors, counts, outcomes, ends, values):
     """Expand ``count`` evaluated leaves and back their values up.
 
     leaf i4[B]: node indices; moves u2[B, M] and priors f4[B, M]: sorted by falling prior, counts i4[B] of each;
-    outcomes i1[B]: outcome codes; values f4[B, 2]: value and draw chance, the leaf's side to move's view (not read
+    outcomes i1[B]: outcome codes; ends i2[B]: plies to the end where it was found to be forced, -1 where the rules end
+    the game at the leaf; values f4[B, 2]: value and draw chance, the leaf's side to move's view (not read
     where the game is over). A count of -1 marks a leaf whose evaluation failed: it stays a leaf and its visit is taken
     back. Without room for the edges the FULL counter is set and the node stays a leaf, its value backed up.
     """
@@ -168,8 +169,11 @@ def expand(nodes, edges, counters, solver, root, count, leaf, moves, priors, cou
         nd = nodes[node]
         if outcomes[b] != RUNNING:
             nd.bound = outcomes[b]
-            nd.terminal = 1
-            nd.plies = 1 if outcomes[b] == WIN else 0  # a win by declaration takes the ply of declaring it
+            nd.terminal = ends[b] < 0
+            if ends[b] >= 0:
+                nd.plies = ends[b]
+            else:
+                nd.plies = 1 if outcomes[b] == WIN else 0  # a win by declaration takes the ply of declaring it
             nd.net_value = np.float32(outcomes[b])
             backup(nodes, node, root, np.float64(outcomes[b]), 1.0 if outcomes[b] == DRAW else 0.0)
             if solver:

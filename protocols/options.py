@@ -381,6 +381,15 @@ OPTIONS: tuple[Option, ...] = (
         gtp=True,
     ),
     _option(
+        "mate_plies",
+        "spin",
+        "The longest mate, in plies, that is looked for at every leaf of the search beside the net; 0 = none.",
+        uci="MatePlies",
+        usi="MatePlies",
+        field="search.mate_plies",
+        span=(0, 7),
+    ),
+    _option(
         "temperature",
         "number",
         "Variety of play: 0 = always the most visited move, 1 = in proportion to the visits.",

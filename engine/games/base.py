@@ -89,6 +89,7 @@ class Game(ABC):
     # kernels, see the chess folder for their arrays
     leaves: Callable[..., None]
     leaves_of_games_kernel: Callable[..., None] | None = None  # the arrays of leaves_of_games
+    mates: Callable[..., None] | None = None  # of a game with mates to look for at the leaves, see shogi/shortmate
     encode_kernel: Callable[..., None]
     actions_kernel: Callable[..., None]
     legal_actions_kernel: Callable[..., None]

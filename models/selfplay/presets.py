@@ -118,7 +118,7 @@ def gpu(game: Game) -> Values:
     }
 
 
-PAPER_SEARCH = {"fpu": "zero", "solver": False, "smart_pruning": False}
+PAPER_SEARCH = {"fpu": "zero", "solver": False, "mate_plies": 0, "smart_pruning": False}
 PRESETS: dict[str, Callable[[Game], Values]] = {"az": az, "agz": agz, "small": small, "gpu": gpu}
 
 

@@ -6,6 +6,8 @@ It reads like the papers (AlphaGo Zero and AlphaZero, Methods, 'Search algorithm
   ``virtual_loss`` visits that were lost. The batch grows with the tree: at most 1 + simulations / 8 leaves.
 - A simulation that comes to a leaf that is already in the batch is taken back, and the batch is closed.
 - A simulation that comes to a position whose outcome is known is backed up at once and needs no evaluation.
+- At a leaf where the game goes on, mates of up to ``mate_plies`` plies are looked for: the side to move gives check
+  until it mates, or it is in check and runs into a mate after each evasion. At the root the mating move comes first.
 - An unvisited edge is only looked at when all edges with greater priors have been visited.
 
 All numbers are Python's; only a prior is rounded as the tree stores it, in 16 bits. No code is shared with the engine
@@ -26,6 +28,7 @@ from az_engine.engine.params import SearchParams
 
 LOSS, DRAW, WIN = -1, 0, 1
 Output = tuple[NDArray[np.float32], NDArray[np.float32]]
+Mates = Callable[[State, int], tuple[int, int] | None]
 
 
 def round_prior(p: np.float32) -> float:
@@ -71,8 +74,12 @@ class ReferenceSearch:
         evaluate: Callable[[NDArray[np.uint8]], Output],
         params: SearchParams,
         batch_size: int,
+        mates: Mates | None = None,
     ) -> None:
+        """``mates``: (plies, first move) of the shortest mate at the end of a line, of at most so many plies, or None;
+        even plies where it is the side to move that is mated. None in a game without mates."""
         self.game, self.evaluate, self.params, self.batch_size = game, evaluate, params, batch_size
+        self.mates = mates if params.solver and params.mate_plies else None
         self.root = Node(None, line)
         self.simulations = 0
 
@@ -158,6 +165,9 @@ class ReferenceSearch:
         outcome = game.outcome(line)
         if outcome in (LOSS, DRAW, WIN) and not (node is self.root and len(moves)):  # at the root no draw is called
             return outcome, [], float(outcome), float(outcome == DRAW)
+        mate = None if self.mates is None else self.mates(line, self.params.mate_plies)
+        if mate is not None and node is not self.root:
+            return (WIN, [], 1.0, 0.0) if mate[0] % 2 else (LOSS, [], -1.0, 0.0)
         index = np.array([len(line) - 1])
         planes = np.empty((1, *game.planes), np.uint8)
         game.encode(line, index, np.zeros(1, np.int64), planes)
@@ -172,11 +182,22 @@ class ReferenceSearch:
             total += weight
         priors = [(int(move), weight / total) for move, weight in zip(moves, weights, strict=True)]
         priors.sort(key=lambda pair: -pair[1])
+        if mate is not None and mate[0] % 2:
+            priors = self.put_first(mate[1], priors)
         if values.shape[1] == 1:
             return None, priors, float(values[0, 0]), 0.0
         chances = np.exp(values[0].astype(np.float64) - float(values[0].max()))
         chances /= chances.sum()
         return None, priors, float(chances[0] - chances[2]), float(chances[1])
+
+    @staticmethod
+    def put_first(move: int, priors: list[tuple[int, np.float32]]) -> list[tuple[int, np.float32]]:
+        """The priors with ``move`` in front, at least as great as the greatest, and their sum again 1."""
+        own = next(prior for other, prior in priors if other == move)
+        raised = max(own, priors[0][1])
+        total = np.float32(1) + raised - own
+        rest = [(other, prior / total) for other, prior in priors if other != move]
+        return [(move, raised / total), *rest]
 
     def expand(self, node: Node, evaluation: tuple[int | None, list[tuple[int, np.float32]], float, float]) -> None:
         outcome, priors, value, draw = evaluation

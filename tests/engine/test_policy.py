@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from az_engine.engine.games.outcome import RUNNING
-from az_engine.engine.policy import digest
+from az_engine.engine.policy import digest, put_first
 
 
 def digested(logits: np.ndarray, actions: np.ndarray, temperature: float = 1.0) -> tuple[np.ndarray, np.ndarray, int]:
@@ -62,3 +62,17 @@ def test_logits_that_are_not_finite(wrong: float) -> None:
     assert bad == 0
     assert moves[-1] == 3
     assert priors[-1] < 1e-30
+
+
+def test_put_first_raises_a_move_to_the_front() -> None:
+    moves = np.array([4, 7, 1, 9], np.uint16)
+    priors = np.array([0.5, 0.25, 0.125, 0.125], np.float32)
+    put_first(1, moves, priors)
+    assert moves.tolist() == [1, 4, 7, 9]
+    assert priors.tolist() == pytest.approx(np.array([0.5, 0.5, 0.25, 0.125]) / 1.375)
+    before = priors.copy()
+    put_first(2, moves, priors)  # not there: a search of other moves only
+    assert moves.tolist() == [1, 4, 7, 9]
+    assert (priors == before).all()
+    put_first(1, moves, priors)
+    assert priors.tolist() == pytest.approx(before.tolist())

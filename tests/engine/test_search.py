@@ -19,6 +19,7 @@ from az_engine.engine.params import SearchParams, paper_params
 from az_engine.engine.search import Search
 from az_engine.engine.tree import Tree
 
+from .games.chess.naive_mates import mates
 from .pure_net import pure_net
 from .reference_search import ReferenceSearch
 from .tree_game import TreeGame
@@ -30,16 +31,18 @@ PLAYING = SearchParams()
 PARAMS = {
     "az": paper_params("az"),
     "agz": replace(paper_params("agz"), c_puct=2.0),
-    "playing": PLAYING,
-    "fast growing c": SearchParams(c_base=50.0, c_puct=0.8),
-    "heavy virtual loss": SearchParams(virtual_loss=3, fpu="zero"),
-    "hopeful": SearchParams(fpu="zero", solver=True, c_puct=3.0),
+    "playing": replace(PLAYING, mate_plies=3),  # the reference has no bound on what it looks at for one leaf
+    "fast growing c": SearchParams(c_base=50.0, c_puct=0.8, mate_plies=0),
+    "heavy virtual loss": SearchParams(virtual_loss=3, fpu="zero", mate_plies=0),
+    "hopeful": SearchParams(fpu="zero", solver=True, c_puct=3.0, mate_plies=3),
     "loss first": SearchParams(fpu="loss", solver=False),
-    "hot policy": SearchParams(policy_temperature=1.8, fpu_value=0.1),
+    "hot policy": SearchParams(policy_temperature=1.8, fpu_value=0.1, mate_plies=0),
+    "mates in two": SearchParams(mate_plies=2),
 }
 POSITIONS = {
     "start": "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
     "mate in two": "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1",
+    "mates all over": "2kr3r/ppp2ppp/2n5/2b1p3/6bq/2NP1N2/PPPQ2P1/R1B2R1K w - - 0 1",
     "promotions": "8/PPPk4/8/8/8/8/4Kppp/8 b - - 0 1",
     "almost drawn": "8/8/4k3/8/2R5/4K3/8/8 w - - 93 120",
     "middlegame": "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10",
@@ -106,7 +109,7 @@ def test_same_tree_as_the_reference_on_chess(params: SearchParams, batch: int) -
         line = CHESS.parse_position(fen)[0]
         function = pure_net(CHESS.num_actions, wdl=seed % 2 == 1, seed=seed)
         search = search_of(CHESS, line, function, params, batch, 150)
-        reference = ReferenceSearch(CHESS, line, function, params, batch)
+        reference = ReferenceSearch(CHESS, line, function, params, batch, mates)
         reference.run(150)
         assert root_visits(search) == reference.visits()
         assert_same_tree(search, reference)
@@ -211,6 +214,18 @@ def test_mates_are_proven(fen: str, moves: set[str], plies: int) -> None:
     }
     assert winning
     assert winning <= moves
+
+
+@pytest.mark.parametrize(("plies", "seen"), [(5, True), (3, False), (0, False)])
+def test_a_mate_at_the_root_is_the_first_move_tried(plies: int, seen: bool) -> None:
+    line = CHESS.parse_position("r5rk/5p1p/5R2/4B3/8/8/7P/7K w - - 0 1")[0]
+    search = search_of(CHESS, line, pure_net(CHESS.num_actions), SearchParams(mate_plies=plies), 8, 2)
+    root = search.tree.nodes[search.tree.root]
+    edges, nodes = search.tree.children_of(search.tree.root)
+    assert (int(root["bound"]) == WIN) == seen
+    assert (CHESS.format_move(line[-1], int(edges["move"][0])) == "f6a6") == seen
+    if seen:
+        assert (int(root["plies"]), int(nodes["plies"][0]), int(nodes["terminal"][0])) == (5, 4, 0)
 
 
 def test_deterministic_with_one_worker() -> None:

@@ -113,8 +113,8 @@ def test_a_win_by_declaration_at_a_leaf_is_a_loss_one_move_on() -> None:
         chosen = select(tree.nodes, tree.edges, tree.counters, params, 0, 1, 1, paths, lengths, leaf)
         assert chosen == (1, 0)
         counts, outcomes = np.ones(1, np.int32), np.array([outcome], np.int8)
-        values = np.zeros((1, 2), np.float32)
-        expand(tree.nodes, tree.edges, tree.counters, True, 0, 1, leaf, moves, priors, counts, outcomes, values)
+        ends, values = np.full(1, -1, np.int16), np.zeros((1, 2), np.float32)
+        expand(tree.nodes, tree.edges, tree.counters, True, 0, 1, leaf, moves, priors, counts, outcomes, ends, values)
     root, child = tree.nodes[0], tree.nodes[1]
     assert (child["bound"], child["plies"]) == (WIN, 1)
     assert (root["bound"], root["plies"]) == (LOSS, 2)

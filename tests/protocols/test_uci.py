@@ -69,7 +69,7 @@ def test_u5_the_names_that_tools_expect() -> None:
     names = (
         "Hash, Clear Hash, Threads, MultiPV, Ponder, Move Overhead, UCI_Chess960, UCI_AnalyseMode, UCI_ShowWDL, "
         "UCI_LimitStrength, UCI_Elo, WeightsFile, NodesLimit, BatchSize, Provider, CPuct, FpuStrategy, FpuValue, "
-        "PolicyTemperature, VerboseMoveStats, LogFile"
+        "PolicyTemperature, MatePlies, VerboseMoveStats, LogFile"
     )
     with Talk() as talk:
         talk.send("uci")

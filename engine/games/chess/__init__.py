@@ -1,8 +1,8 @@
 """Chess and Chess960 over UCI.
 
 Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (what a net sees and
-says), :mod:`notation` (FEN and UCI), and :mod:`leaves`, the kernel the search calls;
-:mod:`lc0` is how Lc0's nets see the game.
+says), :mod:`notation` (FEN and UCI), and :mod:`leaves`, the kernel the search calls; :mod:`shortmate` looks for short
+mates at its leaves; :mod:`lc0` is how Lc0's nets see the game.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from . import lc0, notation, rules
 from .leaves import leaves, leaves_of_games, look
 from .moves import NUM_ACTIONS, actions, legal_actions
 from .planes import HISTORY, NUM_PLANES, encode, plane_scale
+from .shortmate import mates
 from .state import STATE, State
 
 
@@ -41,6 +42,7 @@ class Chess(Game):
 
     leaves = staticmethod(leaves)
     leaves_of_games_kernel = staticmethod(leaves_of_games)
+    mates = staticmethod(mates)
     encode_kernel = staticmethod(encode)
     actions_kernel = staticmethod(actions)
     legal_actions_kernel = staticmethod(legal_actions)

@@ -436,7 +436,7 @@ def settle_all(states):
 @kernel
 def play_in_line(line, i, move):
     """line[i + 1] of State[n] becomes the position after ``move`` in line[i], its repetitions counted."""
-    make(line[i], line[i + 1], move)
+    make(line[i], line[i + 1], np.uint16(move))  # of the type that the search's kernels give it, or it compiles twice
     count_earlier(line, i + 1, 0)
 
 

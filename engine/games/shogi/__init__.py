@@ -1,9 +1,9 @@
 """Shogi over USI.
 
 Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (what a net sees and
-says), :mod:`notation` (SFEN and USI moves), and :mod:`leaves`, the kernel the search calls; :mod:`mate` (with
-:mod:`checks`) looks for forced mates alone; :mod:`dlshogi` and :mod:`miniosl` (with :mod:`onemove`) are how those
-families of nets see the game.
+says), :mod:`notation` (SFEN and USI moves), and :mod:`leaves`, the kernel the search calls; :mod:`shortmate` (with
+:mod:`checks`) looks for short mates at its leaves, :mod:`mate` for forced mates alone; :mod:`dlshogi` and
+:mod:`miniosl` (with :mod:`onemove`) are how those families of nets see the game.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from .leaves import leaves, leaves_of_games, look
 from .mate import ShogiMate
 from .moves import NUM_ACTIONS, actions, legal_actions
 from .planes import HISTORY, NUM_PLANES, encode, plane_scale
+from .shortmate import mates
 from .state import NO_RULE, POINTS_24, POINTS_27, STATE, State
 
 DECLARATIONS = {"none": NO_RULE, "24": POINTS_24, "27": POINTS_27}
@@ -44,6 +45,7 @@ class Shogi(Game):
 
     leaves = staticmethod(leaves)
     leaves_of_games_kernel = staticmethod(leaves_of_games)
+    mates = staticmethod(mates)
     encode_kernel = staticmethod(encode)
     actions_kernel = staticmethod(actions)
     legal_actions_kernel = staticmethod(legal_actions)
