@@ -60,6 +60,8 @@ class SelfPlayConfig:
                 raise OptionError(f"{name} must be between 0 and 1")
         if self.full_share < 1.0 and not 1 <= self.fast_visits <= self.visits:
             raise OptionError(f"fast_visits must be between 1 and visits ({self.visits}) when full_share is below 1")
+        if self.search.solver and self.search.mate_plies:
+            raise OptionError("games against oneself look for no mates beside the search; set search.mate_plies to 0")
         if self.noise_alpha is not None and self.noise_alpha <= 0.0:
             raise OptionError("noise_alpha must be above 0")
         if self.resign is not None and not -1.0 <= self.resign < 1.0:

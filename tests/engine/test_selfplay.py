@@ -45,7 +45,7 @@ VARIANTS = {
     "agz": replace(SMALL, search=paper_params("agz"), cache_mb=1),
     "gumbel": replace(SMALL, gumbel=6),
     "playout cap": replace(SMALL, full_share=0.4, fast_visits=3),
-    "playing": replace(SMALL, search=SearchParams(), resign=-0.5),
+    "playing": replace(SMALL, search=SearchParams(mate_plies=0), resign=-0.5),
 }
 
 
@@ -185,6 +185,12 @@ def test_bad_settings_are_refused() -> None:
     ):  # fmt: skip
         with pytest.raises(OptionError, match=next(iter(wrong))[:4]):
             SelfPlayConfig(**wrong)
+
+
+def test_no_mates_are_looked_for_beside_the_search() -> None:
+    with pytest.raises(OptionError, match="mate_plies"):
+        replace(SMALL, search=SearchParams(solver=True))
+    replace(SMALL, search=SearchParams(solver=False))
 
 
 def test_memory_and_speed_do_not_depend_on_how_long_it_runs() -> None:

@@ -61,8 +61,8 @@ def test_symmetries() -> None:
 def test_self_play_of_perfect_players_is_drawn(gumbel: int, visits: int) -> None:
     """With the solver and enough visits no net is needed: every move is right, every game is drawn."""
     config = SelfPlayConfig(
-        games=16, visits=visits, search=SearchParams(fpu="zero"), noise_share=0.0, temperature_moves=0, max_moves=9,
-        gumbel=gumbel,
+        games=16, visits=visits, search=SearchParams(fpu="zero", mate_plies=0), noise_share=0.0, temperature_moves=0,
+        max_moves=9, gumbel=gumbel,
     )  # fmt: skip
     play = SelfPlay(GAME, UniformEvaluator(GAME), config, 1, range(16))
     games = []
