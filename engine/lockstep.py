@@ -2,7 +2,8 @@
 
 Each slot holds one game: its positions, its tree and its root. A step is the production search's with a batch of one
 (``puct.select``, the game's leaves, the evaluator, ``policy.digest``, ``tree.expand``), done for every slot in one call
-of each kernel; so a slot's search is what :class:`search.Search` with batch size 1 makes of the same root.
+of each kernel; so a slot's search is what :class:`search.Search` with batch size 1 makes of the same root, but that no
+mates are looked for beside it.
 """
 
 from __future__ import annotations
