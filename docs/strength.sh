@@ -3,12 +3,14 @@
 #   chess shogi       a ladder of weakened opponents at fixed visits, the raw net, and a clock
 #   go9               GNU Go at level 10, at fixed visits
 #   papers            the papers' human openings
-#   second            1 s a move and two threads: chess and shogi against a ladder, 9x9 Go against GNU Go
+#   second            1 s a move: chess and shogi against a ladder, 9x9 Go against GNU Go
 #   time              Elo against time a move for each game, and its picture, docs/figures/time.svg
 #   tables            write the tables of docs/strength.md from the result files
 # Games that are there are not played again: give the command again after an interruption, or raise GAMES.
 #   GAMES=100     games of each match        OUT=runs/strength    where they are kept
 #   FAST=1        in `second` weakened opponents search no deeper than where they choose their move (see strength.md)
+#   THREADS=2     of ours in `second`         CONCURRENCY=1: games at a time there; THREADS=1 CONCURRENCY=2 plays twice as
+#                 many games in the same time, with half of the computing for each move
 #   TIME_GAMES=20, DOUBLINGS=4, BASE_MS=50: of `time`
 #   STOCKFISH, FAIRY, GNUGO: the opponents, found on the PATH (Debian: /usr/games)    AZ_ENGINE=./az-engine
 set -eu
@@ -18,6 +20,8 @@ AZ_ENGINE=${AZ_ENGINE:-./az-engine}
 GAMES=${GAMES:-100}
 OUT=${OUT:-runs/strength}
 FAST=${FAST:-}
+THREADS=${THREADS:-2}
+CONCURRENCY=${CONCURRENCY:-1}
 TIME_GAMES=${TIME_GAMES:-20}
 DOUBLINGS=${DOUBLINGS:-4}
 BASE_MS=${BASE_MS:-50}
@@ -75,13 +79,15 @@ second() {
     for rung in 1700:5 2000:8 2300:12; do
         rung_second shogi fairy "$FAIRY" "${rung%:*}" "${rung#*:}"
     done
-    match go9-1s --game go -A "default name=az-engine-1s movetime=1000 option.threads=2" -B "cmd='$GNUGO' name=gnugo-10"
+    match go9-1s --game go --concurrency "$CONCURRENCY" \
+        -A "default name=az-engine-1s movetime=1000 option.threads=$THREADS" -B "cmd='$GNUGO' name=gnugo-10"
 }
 
 rung_second() { # GAME ENGINE-NAME COMMAND ELO DEPTH
     limit="movetime=1000"
     [ -z "$FAST" ] || limit="depth=$5"
-    match "$1-1s-$4" --game "$1" -A "default name=az-engine-1s movetime=1000 option.Threads=2" \
+    match "$1-1s-$4" --game "$1" --concurrency "$CONCURRENCY" \
+        -A "default name=az-engine-1s movetime=1000 option.Threads=$THREADS" \
         -B "cmd='$3' name=$2-$4 option.UCI_LimitStrength=true option.UCI_Elo=$4 option.Threads=1 $limit"
 }
 
