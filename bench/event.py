@@ -199,8 +199,11 @@ class Event:
         def work(done: threading.Event) -> None:
             seats = ready.pop() if ready else Seats(self.terms)
             try:
+                pairing = waiting.get_nowait()
+                seats.fill(pairing.first, pairing.second)
+                seated.wait()
                 while not stop.is_set():
-                    game = play_game(waiting.get_nowait(), self.terms, seats, stop)
+                    game = play_game(pairing, self.terms, seats, stop)
                     with lock:
                         if self.journal is not None:
                             self.journal.add(game)
@@ -208,16 +211,19 @@ class Event:
                         on_game(game)
                         if decided():
                             stop.set()
-            except (queue.Empty, Abandoned):
+                    pairing = waiting.get_nowait()
+            except (queue.Empty, Abandoned, threading.BrokenBarrierError):
                 return
             except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
                 errors.append(error)
                 stop.set()
+                seated.abort()
             finally:
                 seats.close()
                 done.set()
 
         ends = [threading.Event() for _ in range(min(concurrency, waiting.qsize()))]
+        seated = threading.Barrier(max(len(ends), 1))  # kernels and nets that load would cost the other games' clocks
         for i, done in enumerate(ends):
             threading.Thread(target=work, name=f"match {i}", args=(done,)).start()
         try:  # not Thread.join: until Python 3.13 an interrupted join takes a running thread for ended

@@ -172,6 +172,11 @@ class Seats:
             del self._seated[number]
             raise PlayerFault(_KINDS[type(error)], str(error)) from error
 
+    def fill(self, *numbers: int) -> None:
+        """Start these players, where they are not running. BLOCKS. Errors: AzError when one does not start."""
+        for number in numbers:
+            self.ask(number, lambda player: None)
+
     def tell_result(self, number: int, result: int) -> None:
         """Tell a player that it won (1), drew (0) or lost (-1). One that fails at this loses nothing but its seat."""
         player = self._seated.get(number)

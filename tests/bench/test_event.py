@@ -10,14 +10,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from az_engine.bench.adjudication import Adjudication, Referee, parse_chance, parse_draw, parse_resign
 from az_engine.bench.arbiter import new_arbiter
 from az_engine.bench.event import JOURNAL, Journal, pairs_of, parse_journal, repeated, schedule
-from az_engine.bench.game import Game, Terms
+from az_engine.bench.game import Game, Terms, play_game
 from az_engine.bench.openings import Opening, choose_openings
+from az_engine.bench.players import launch
 from az_engine.bench.sprt import Sprt
 from az_engine.bench.standings import pair_counts, ratings, score_between, sprt_state
 from az_engine.cli import main
@@ -215,3 +217,23 @@ def test_arguments_of_early_endings(tmp_path: Path) -> None:
             new_arbiter("chess", "8/8/8/4k3/8/8/4P3/4K3 w - - 0 1").known_result(str(folder))
     with pytest.raises(OptionError, match="no tablebases of this game"):
         new_arbiter("go9").known_result("x")
+
+
+def test_no_clock_runs_while_the_first_players_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one process another worker's kernels and nets would take the time of the games under way."""
+    log: list[str] = []
+
+    def slow(*args: Any, **more: Any) -> Any:
+        player = launch(*args, **more)
+        time.sleep(0.1 * len(log))
+        log.append("player")
+        return player
+
+    def noted(*args: Any) -> Game:
+        log.append("game")
+        return play_game(*args)
+
+    monkeypatch.setattr("az_engine.bench.game.launch", slow)
+    monkeypatch.setattr("az_engine.bench.event.play_game", noted)
+    Match("chess", [fake(nodes=1)] * 2, choose_openings("book", "chess", 1, 0), 2, concurrency=2, max_plies=10)
+    assert log == ["player"] * 4 + ["game"] * 2
