@@ -3,14 +3,19 @@
 Its kernel is loaded by the first such search, not by ``Engine.ready``: most games never need it. From the cache that
 takes a tenth of a second. On a machine that has to compile it first it takes some seconds once; those are taken even
 when less time was given, for "timeout" would say nothing of the position; stop() ends the wait at once.
+
+And :func:`short_mate`: the moves of a mate that the tree's search found at a leaf.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from .games.base import Game, MateSearch, State
+from .games.outcome import RUNNING
 from .info import Checkmate, Verdict
 
 _SLICE = 5_000  # nodes between two looks at the clock: a few milliseconds
@@ -62,3 +67,40 @@ def _first_slice(search: MateSearch, stopped: threading.Event) -> Verdict | None
     if failures:
         raise failures[0]
     return verdicts[0] if verdicts else None
+
+
+def short_mate(game: Game, line: State, moves: Sequence[int], plies: int) -> list[int]:
+    """The moves of the mate in ``plies`` that ``Game.mates`` has found after ``moves``, one or more, from a line's end.
+
+    The defender lasts as long as it can. The list is shorter where the kernel no longer sees the mate.
+    """
+    for move in moves[:-1]:
+        line = game.play(line, move)
+    last, found = int(moves[-1]), list[int]()
+    for left in range(plies, 0, -1):
+        after = game.play(line, last)
+        if left % 2:
+            ends, move = _mate_after(game, line, last, left)
+        else:
+            ends, move = max((_mate_after(game, after, reply, left - 1)[0], reply) for reply in _moves(game, after))
+        if ends < 0:
+            break
+        found.append(move)
+        line, last = after, move
+    return found
+
+
+def _moves(game: Game, line: State) -> list[int]:
+    return [int(move) for move in game.legal_moves(line)]
+
+
+def _mate_after(game: Game, line: State, move: int, plies: int) -> tuple[int, int]:
+    """(plies, first move) of the mate that the side to move after ``move`` has within ``plies``; -1 plies for none."""
+    assert game.mates is not None
+    window = game.window(line)
+    states = np.zeros(len(window) + 1, game.state_dtype)
+    states[:-1] = window
+    path, length = np.array([[move]], np.uint16), np.ones(1, np.int32)
+    outcomes, ends, begins = np.full(1, RUNNING, np.int8), np.empty(1, np.int16), np.empty(1, np.uint16)
+    game.mates(states, len(window) - 1, path, length, 1, plies, outcomes, ends, begins)
+    return int(ends[0]), int(begins[0])

@@ -10,6 +10,7 @@ from .games.base import Game, State
 from .games.outcome import LOSS, RUNNING, WIN
 from .info import Line, MoveStats, Wdl, centipawns
 from .jit import borrow, device, kernel
+from .mate import short_mate
 from .params import SearchParams
 from .puct import exploration
 from .tree import Tree, unpack_priors
@@ -157,6 +158,9 @@ class Report:
                 break
             edge = int(best[0])
             moves.append(int(tree.edges[edge]["move"]))
+        last = tree.nodes[tree.edges[edge]["child"]] if tree.edges[edge]["child"] >= 0 else None
+        if last is not None and last["bound"] != RUNNING and last["first_edge"] < 0 and not last["terminal"]:
+            moves += short_mate(self._game, self._line, moves, int(last["plies"]))
         return moves
 
     def move_stats(self, params: SearchParams) -> tuple[MoveStats, ...]:

@@ -211,6 +211,24 @@ def test_mate_scores_of_both_sides(engine: Engine) -> None:
     assert mating.report.lines[0].pv == ("b6b7",)
 
 
+@pytest.mark.parametrize(
+    ("root", "moves", "mate", "plies"),
+    [
+        ("r5rk/5p1p/5R2/4B3/8/8/7P/7K w - - 0 1", [], 3, 5),
+        (MATE_IN_TWO, [], 2, 3),
+        ("8/6k1/R7/8/8/8/1R6/6K1 b - - 0 1", ["g7h7"], 2, 3),
+    ],
+)
+def test_the_line_of_a_mate_goes_to_its_end(engine: Engine, root: str, moves: list[str], mate: int, plies: int) -> None:
+    line = think(engine, root, moves, nodes=100_000).report.lines[0]
+    assert line.mate == mate
+    assert len(line.pv) == plies
+    board = board_after(root, moves)
+    for word in line.pv:
+        board.push_uci(word)
+    assert board.is_checkmate()
+
+
 def test_multipv(engine: Engine) -> None:
     engine.configure(multipv=4)
     recorder = think(engine, nodes=2000)
