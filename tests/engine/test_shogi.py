@@ -20,6 +20,7 @@ CAMP = "+P+P+P+P+P4/+P+P+P+P+P4/4K4/9/9/9/9/9/4k4 b {hand} 1"
 MATED_SOON = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
 LOST = "k8/9/9/9/9/9/r8/1r7/4K4 b - 1"  # mate by the rook on 9g, whatever black does
 SHARP = "l6nl/5+P1gk/2np1S3/p1p4Pp/3P2Sp1/1PPb2P1P/P5GS1/R8/LN4bKL b RGgsn5p 1"  # mate in 7
+MATE_IN_THREE = "ln6l/4rks2/pNpps2pp/1g7/8P/PK1SR1pP1/3+b5/Lp4S1+b/1N5N1 w 2Ggl8p 102"
 HARD = "9/9/9/9/4k4/9/9/9/K8 b RB2G2SNLPrb2g2s3n3l17p 1"  # not known after a million positions
 
 
@@ -148,6 +149,20 @@ def test_the_least_time_is_spent(engine: Engine) -> None:
     assert think(engine, forced, time=(60_000, 60_000)).move == "5i5h"
     spent = time.monotonic() - begin
     assert 0.38 <= spent < 2.0
+
+
+def test_a_short_mate_is_played_at_once_and_its_line_goes_to_the_end(engine: Engine) -> None:
+    answer = think(engine, MATE_IN_THREE, nodes=50)
+    (line,) = answer.lines
+    assert line.mate == 2
+    assert len(line.pv) == 3
+    assert answer.nodes <= 3
+    game = get_game("shogi")
+    position = game.parse_position(MATE_IN_THREE)[0]
+    for word in line.pv:
+        position = game.play(position, game.parse_move(position, word))
+    assert not len(game.legal_moves(position))
+    assert position[-1]["checked"]
 
 
 def test_mate(engine: Engine) -> None:
