@@ -80,7 +80,7 @@ class Engine:
         """
         with self._loading:
             if on_progress is not None:
-                why = ["compiling for this machine, once, about ten seconds: "]
+                why = ["compiling for this machine, once, some fifteen seconds: "]
                 jit.on_compile(lambda name: on_progress((why.pop() if why else "compiling ") + name))
             game = get_game(self.game_name)
             try:
