@@ -38,7 +38,7 @@ _LIGHT = np.uint64(0x55AA55AA55AA55AA)
 
 
 @device
-def _sides(s):
+def sides(s):
     """Own and enemy men of the side to move."""
     if s.turn == WHITE:
         return s.white, s.black
@@ -63,14 +63,14 @@ def _attacked_by(s, square, enemy, occupied):
 @device
 def in_check(s):
     """Whether the side to move is in check."""
-    own, enemy = _sides(s)
+    own, enemy = sides(s)
     return _attacked_by(s, lowest_bit(s.kings & own), enemy, own | enemy)
 
 
 @device
 def enemy_in_check(s):
     """Whether the side that is not to move is in check: such a position cannot arise in a game."""
-    own, enemy = _sides(s)
+    own, enemy = sides(s)
     king = lowest_bit(s.kings & enemy)
     occupied = own | enemy
     attackers = (
@@ -234,7 +234,7 @@ def _castling_moves(s, moves, row, n, own, enemy, king, danger, pinned_straight)
 @device
 def generate(s, moves, row):
     """Write the legal moves to moves[row] and return their number (i64); with ``moves`` None only count them."""
-    own, enemy = _sides(s)
+    own, enemy = sides(s)
     king = lowest_bit(s.kings & own)
     evasions, pinned_diagonal, pinned_straight, checkers = _pins_and_checks(s, own, enemy, king)
     danger = _king_danger(s, own, enemy, king)
@@ -298,7 +298,7 @@ def make(s, d, move):
     """Play a legal move: ``d`` becomes the position after it. ``d.repetitions`` is left 0 for the caller to count."""
     source, target, promotion = np.int64(move & 63), np.int64((move >> 6) & 63), np.int64(move >> 12)
     us = np.int64(s.turn)
-    own, enemy = _sides(s)
+    own, enemy = sides(s)
     up = 8 if us == WHITE else -8
     piece = _piece_at(s, source)
     key = s.key ^ TURN_KEY
@@ -373,7 +373,7 @@ def make(s, d, move):
 @device
 def _ep_is_legal(s):
     """Whether some pawn of the side to move can legally take en passant on ``s.ep``."""
-    own, enemy = _sides(s)
+    own, enemy = sides(s)
     capturers = pawn_attacks(bit(np.int64(s.ep)), 1 - s.turn) & s.pawns & own
     while capturers:
         square, capturers = first(capturers)

@@ -22,18 +22,18 @@ from .attacks import (
     rook_attacks,
 )
 from .leaves import replay
-from .rules import MAX_MOVES, generate, in_check, make
-from .state import STATE, WHITE
+from .rules import MAX_MOVES, generate, in_check, make, sides
+from .state import STATE
 
 NO_MOVE = 0  # from a1 to a1: no game has it
-LONGEST = 7  # plies of a mate that may be looked for
+LONGEST = 7  # plies of a mate that is looked for at most
 _MOST = 400  # positions that are made for one leaf at most
 
 
 @device
 def checks(s, moves, row):
     """Write the legal moves that may give check, all that do and few others, to moves[row]; returns their number."""
-    own, enemy = (s.white, s.black) if s.turn == WHITE else (s.black, s.white)
+    own, enemy = sides(s)
     occupied = own | enemy
     king = lowest_bit(s.kings & enemy)
     straight, diagonal = rook_attacks(king, occupied), bishop_attacks(king, occupied)
@@ -142,7 +142,7 @@ def mates(states, root, paths, lengths, count, plies, outcomes, ends, begins):
         leaf = replay(states, root, paths, lengths, b)
         line[0] = states[leaf]
         left[0] = _MOST
-        checked, longest = in_check(line[0]), plies
+        checked, longest = in_check(line[0]), min(plies, LONGEST)
         if longest > 1 and _may_be_drawn(states, leaf, plies):
             longest = 1
         for n in range(1, longest + 1):

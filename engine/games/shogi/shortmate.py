@@ -15,7 +15,7 @@ from .rules import MAX_MOVES, generate, make
 from .state import STATE
 
 NO_MOVE = 0xFFFF
-LONGEST = 7  # plies of a mate that may be looked for
+LONGEST = 7  # plies of a mate that is looked for at most
 _MOST = 400  # positions that are made for one leaf at most
 
 
@@ -81,7 +81,7 @@ def mates(states, root, paths, lengths, count, plies, outcomes, ends, begins):
         leaf = replay(states, past, root, paths, lengths, b)
         line[0] = states[leaf]
         left[0] = _MOST
-        checked, longest = line[0].checked, plies
+        checked, longest = line[0].checked, min(plies, LONGEST)
         if line[0].limit:
             longest = min(longest, np.int64(line[0].limit) - np.int64(line[0].ply))
         if longest > 1 and _may_repeat(states, leaf):
