@@ -76,6 +76,7 @@ class Loop:
         self._begun = time.monotonic()
         self._before = 0.0  # seconds of earlier starts
         self._progress_before = 0.0
+        self._saved = -1  # the step of the newest checkpoint
         self._told_memory = False
         self._losses: list[dict[str, float]] = []  # of the steps since the last log row
         self._pool = concurrent.futures.ThreadPoolExecutor(1, "batches")
@@ -100,7 +101,7 @@ class Loop:
                     self._save()
                     return False
                 self._turn()
-            if not over:  # else the checkpoint is there, with the games in progress, should the run be made longer
+            if self._saved != self.learner.step:  # else it is there, and the same bytes however often the run was killed
                 self._save()
             try:
                 if not self.folder.net(self.learner.step).exists():
@@ -292,6 +293,7 @@ class Loop:
             tensors["selfplay.state"] = torch.frombuffer(bytearray(self.worker.state()), dtype=torch.uint8)
         full = Checkpoint(saved.step, tensors, state)
         self._patiently(lambda: checkpoint.save(self.folder.checkpoints, full), f"step {saved.step:,}")
+        self._saved = saved.step
 
     def _resume(self) -> Checkpoint | None:
         """Take over the newest checkpoint and the games up to it. Errors: DataError."""
@@ -302,6 +304,7 @@ class Loop:
             self.learner.restore(Checkpoint(saved.step, tensors, saved.state))
             loop = saved.state.get("loop", {})
             own_games = int(loop.get("own_games", 0))
+            self._saved = saved.step
             self.hooks.on_event(f"going on from step {saved.step:,}")
         elif self.run.init:
             self.learner.begin_from(checkpoint.of_run(Path(self.run.init)))

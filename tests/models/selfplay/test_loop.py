@@ -271,6 +271,27 @@ def test_after_any_interruption_the_run_goes_on_bit_by_bit_as_if_nothing_had_bee
         assert (folder / net).read_bytes() == (whole / net).read_bytes()
 
 
+@pytest.mark.parametrize("step", [40, 60])
+def test_killed_anywhere_between_a_checkpoint_and_its_net_it_comes_to_the_same_bytes(
+    step: int, whole: Path, tmp_path: Path
+) -> None:
+    """What is on disk at each message about ``step``, as a kill at that instant leaves it, is gone on from."""
+    folder, left = begin(tmp_path / "run", config()), []
+
+    def keep(status: Any) -> None:
+        if status.step == step:
+            left.append(shutil.copytree(folder, tmp_path / f"{len(left)} {status.doing}"))
+
+    assert Loop(folder, config(), Hooks(on_status=keep)).train()
+    doings = [place.name.split()[1] for place in left]
+    assert {"learning", "saving", "publishing"} <= set(doings)
+    for place in [folder, *left[: 2 + doings.index("publishing")], left[-1]]:
+        assert Loop(place, config(), Hooks()).train()
+        assert tensors(place, step) == tensors(folder, step)
+        assert tensors(place, 60) == tensors(whole, 60)
+        assert games_of(place) == games_of(whole)
+
+
 def test_another_seed_is_another_run(whole: Path, tmp_path: Path) -> None:
     train(tmp_path, config(seed=1, loop={"steps": 20}))
     assert games_of(tmp_path)[200:1000] != games_of(whole)[200:1000]
