@@ -101,7 +101,7 @@ class Loop:
                     self._save()
                     return False
                 self._turn()
-            if self._saved != self.learner.step:  # else it is there, and the same bytes however often the run was killed
+            if self._saved != self.learner.step:  # else it is there: the same bytes however often killed
                 self._save()
             try:
                 if not self.folder.net(self.learner.step).exists():

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from az_engine.engine.games import get_game
 from az_engine.models import labelled_go
@@ -23,8 +22,6 @@ DATA = Path(__file__).parents[1] / "data"
 SAMPLE = DATA / "chess_train_sample.npz"  # 15 games, two of them held out by their number
 GO9_SAMPLE = DATA / "go9_train_sample.npz"  # 8 games, one of them held out
 GO19_SAMPLE = DATA / "go19_train_sample.npz"  # the first 40 positions of 4 games, one of them held out
-
-torch.set_num_threads(1)
 
 
 @cache

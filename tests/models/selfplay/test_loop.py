@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import errno
+import hashlib
+import io
 import json
 import os
 import shutil
@@ -18,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 from rich.console import Console
 
@@ -96,8 +99,12 @@ def command(folder: Path, *words: str) -> list[str]:
     return [sys.executable, "-m", "az_engine", "train", "--game", "tictactoe", "--out", str(folder), *words]
 
 
-def tensors(folder: Path, step: int) -> bytes:
-    return (folder / "checkpoints" / f"step-{step:08d}.safetensors").read_bytes()
+def tensors(folder: Path, step: int) -> dict[str, str]:
+    """What a checkpoint holds, as hashes by name, so that a test that fails says what differs."""
+    parts = safetensors.torch.load_file(folder / "checkpoints" / f"step-{step:08d}.safetensors")
+    with np.load(io.BytesIO(parts.pop("selfplay.state").numpy().tobytes())) as games:
+        held = {**{name: part.numpy() for name, part in parts.items()}, **games}
+    return {name: hashlib.sha256(part.tobytes()).hexdigest() for name, part in held.items()}
 
 
 def games_of(folder: Path) -> bytes:
@@ -276,7 +283,8 @@ def test_killed_anywhere_between_a_checkpoint_and_its_net_it_comes_to_the_same_b
     step: int, whole: Path, tmp_path: Path
 ) -> None:
     """What is on disk at each message about ``step``, as a kill at that instant leaves it, is gone on from."""
-    folder, left = begin(tmp_path / "run", config()), []
+    folder = begin(tmp_path / "run", config())
+    left: list[Path] = []
 
     def keep(status: Any) -> None:
         if status.step == step:
