@@ -109,7 +109,7 @@ def budget(
         given = max(limits.movetime, 0)
         seconds = max(given - overhead_ms, given / 2.0) / 1000.0
         found.append(Budget(seconds, seconds))
-    if any(t is not None for t in limits.time) or limits.byoyomi > 0:
+    if limits.clocked:
         last = overhead_ms if last_overhead_ms is None else max(last_overhead_ms, overhead_ms)
         clock = _clock_budget(limits, side, ply, overhead_ms, last, ponder, typical_moves)
         minimum = min(max(minimum_ms, 0.0) / 1000.0, clock.maximum)

@@ -320,6 +320,7 @@ class Engine:
             workers=options.threads,
             visits=None if visits is None or limits.infinite else max(visits, 1),
             only=only,
+            lines=1 if limits.clocked else options.multipv,
         )
         fallback = game.format_move(line[-1], int(legal[0]), chess960=options.chess960)
         return Task(search, line, options, tuple(messages), fallback)

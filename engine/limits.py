@@ -27,9 +27,13 @@ class Limits:
     searchmoves: tuple[str, ...] = ()  # search only these root moves (illegal ones are left out); empty = all
 
     @property
+    def clocked(self) -> bool:
+        """Whether it is played on a clock."""
+        return any(t is not None for t in self.time) or self.byoyomi > 0
+
+    @property
     def bounded(self) -> bool:
         """Whether the search ends by itself."""
         if self.infinite:
             return False
-        clock = any(t is not None for t in self.time) or self.byoyomi > 0
-        return clock or any(x is not None for x in (self.nodes, self.depth, self.mate, self.movetime))
+        return self.clocked or any(x is not None for x in (self.nodes, self.depth, self.mate, self.movetime))

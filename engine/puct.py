@@ -28,21 +28,26 @@ PARAMS = np.dtype(
         ("growing", "i1"),  # 1: AlphaZero's c(s); 0: AlphaGo Zero's constant
         ("fpu", "i1"),  # ZERO, REDUCTION or LOSS
         ("solver", "i1"),
+        (
+            "several",
+            "i1",
+        ),  # several lines are wanted: root edges whose outcome is proven leave the visits to the others
     ],
     align=True,
 )
 ZERO, REDUCTION, LOSS_FPU = 0, 1, 2
-_OUT_OF_QUESTION = -1e9  # Q of an edge that is proven lost while there are others
+_OUT_OF_QUESTION = -1e9  # Q of an edge that is left out while there are others
 
 
-def puct_params(params: SearchParams) -> NDArray[Any]:
-    """The settings that selection reads, as PARAMS[1]."""
+def puct_params(params: SearchParams, *, several: bool = False) -> NDArray[Any]:
+    """The settings that selection reads, as PARAMS[1]; ``several``: see PARAMS."""
     record = np.zeros(1, PARAMS)
     record["c_puct"], record["c_base"] = params.c_puct, params.c_base
     record["fpu_value"], record["virtual_loss"] = params.fpu_value, params.virtual_loss
     record["growing"] = params.puct == "az"
     record["fpu"] = {"zero": ZERO, "reduction": REDUCTION, "loss": LOSS_FPU}[params.fpu]
     record["solver"] = params.solver
+    record["several"] = several
     return record
 
 
@@ -55,11 +60,11 @@ _exploration = device(exploration)
 
 
 @device
-def best_edge(nodes, edges, node, params):
+def best_edge(nodes, edges, node, params, unproven):
     """The edge of an expanded node that PUCT picks (index into ``edges``).
 
     Simulations in flight count as visits, each lost. Ties go to the greater prior. An edge whose outcome is proven has
-    its exact Q; edges proven lost are left out while there are others.
+    its exact Q; edges proven lost, and with ``unproven`` all that are proven, are left out while there are others.
     """
     nd = nodes[node]
     solver, loss_weight = params.solver, params.virtual_loss
@@ -78,7 +83,7 @@ def best_edge(nodes, edges, node, params):
         if n == 0.0:  # its evaluation failed: it is still to be visited
             return k
         if solver and child.bound != RUNNING:
-            q = _OUT_OF_QUESTION if child.bound == WIN else -np.float64(child.bound)
+            q = _OUT_OF_QUESTION if unproven or child.bound == WIN else -np.float64(child.bound)
         else:
             q = -(child.w + lost) / n
         score = q + rate * prior / (1.0 + n)
@@ -129,7 +134,7 @@ def select(nodes, edges, counters, params, root, wanted, budget, paths, lengths,
                 backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n)
                 finished += 1
                 break
-            k = best_edge(nodes, edges, node, p)
+            k = best_edge(nodes, edges, node, p, p.several and node == root)
             child = np.int64(edges[k].child)
             if child < 0:
                 child = new_node(nodes, counters, node)

@@ -67,8 +67,12 @@ class Search:
         workers: int = 1,
         visits: int | None = None,
         only: NDArray[np.uint16] | None = None,
+        lines: int = 1,
     ) -> None:
-        """``visits``: simulations after which it ends; ``only`` u2[K]: root moves to search, None = all."""
+        """``visits``: simulations after which it ends; ``only`` u2[K]: root moves to search, None = all.
+
+        lines: with more than one, the other moves are searched on when the root's outcome is proven.
+        """
         self.game = game.using(evaluator.encoder)
         self.tree, self.evaluator, self.params = tree, evaluator, params
         self.workers = workers
@@ -82,7 +86,8 @@ class Search:
         self._only = np.zeros(0, np.uint16) if only is None else only
         self._window = window
         self._root_index = len(window) - 1
-        self.puct = puct_params(params)
+        self.several = lines > 1
+        self.puct = puct_params(params, several=self.several)
         self._salt = salt(params.seed) if params.symmetries and has_symmetries(self.game) else None
         self._mates = self.game.mates if params.solver and params.mate_plies else None
         self._temperature = np.float32(params.policy_temperature)
@@ -178,15 +183,20 @@ class Search:
 
     @property
     def finished(self) -> bool:
-        """Whether more simulations are impossible or pointless: visits reached, memory full, or the root proven."""
+        """Whether more simulations are impossible or pointless: visits reached, memory full, or all proven."""
         if self.visits is not None and self.simulations >= self.visits:
             return True
-        return self.tree.full or self.proven
+        return self.tree.full or (self.proven and not (self.several and self._any_unproven()))
 
     @property
     def proven(self) -> bool:
         """Whether the root's outcome is known."""
         return bool(self.params.solver and self.tree.nodes[self.tree.root]["bound"] != RUNNING)
+
+    def _any_unproven(self) -> bool:
+        """Whether a root move's outcome is open."""
+        edges, children = self.tree.children_of(self.tree.root)
+        return len(children) < len(edges) or bool((children["bound"] == RUNNING).any())
 
     def run(self, watch: Callable[[], bool]) -> None:
         """Search until ``watch()`` is true or :attr:`finished`. Blocks.

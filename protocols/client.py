@@ -240,15 +240,14 @@ class UsiClient(UciClient):
 
     @staticmethod
     def _numbers(limits: Limits) -> Sequence[tuple[str, int | None]]:
-        timed = any(t is not None for t in limits.time) or limits.byoyomi > 0
         fischer = any(limits.increment) and not limits.byoyomi
         black, white = (
             max((time or 0) - increment, 0) for time, increment in zip(limits.time, limits.increment, strict=True)
         )  # USI counts the increment of the coming move apart
         return (
-            ("btime", black if timed else None),
-            ("wtime", white if timed else None),
-            ("byoyomi", limits.byoyomi if timed and not fischer else None),
+            ("btime", black if limits.clocked else None),
+            ("wtime", white if limits.clocked else None),
+            ("byoyomi", limits.byoyomi if limits.clocked and not fischer else None),
             ("binc", limits.increment[0] if fischer else None),
             ("winc", limits.increment[1] if fischer else None),
             ("nodes", limits.nodes),

@@ -75,22 +75,31 @@ class ReferenceSearch:
         params: SearchParams,
         batch_size: int,
         mates: Mates | None = None,
+        *,
+        several: bool = False,
     ) -> None:
-        """``mates``: (plies, first move) of the shortest mate at the end of a line, of at most so many plies, or None;
-        even plies where it is the side to move that is mated. None in a game without mates."""
+        """``several``: root moves whose outcome is known leave the visits to the others. ``mates``: (plies, first move)
+        of the shortest mate at the end of a line, of at most so many plies, or None; even plies where it is the side to
+        move that is mated. None in a game without mates."""
         self.game, self.evaluate, self.params, self.batch_size = game, evaluate, params, batch_size
+        self.several = several
         self.mates = mates if params.solver and params.mate_plies else None
         self.root = Node(None, line)
         self.simulations = 0
 
     def run(self, visits: int) -> None:
-        """Simulate until the root has that many visits or its outcome is known."""
-        while self.simulations < visits and not (self.params.solver and self.root.proven is not None):
+        """Simulate until the root has that many visits or its outcome is known (with ``several``, of all its moves)."""
+        while self.simulations < visits and not self.is_over():
             batch = self.select(min(8 * self.batch_size, visits - self.simulations))
             evaluations = [self.evaluation(leaf) for leaf in batch]
             for leaf, evaluation in zip(batch, evaluations, strict=True):
                 self.expand(leaf, evaluation)
             self.simulations += len(batch)
+
+    def is_over(self) -> bool:
+        if not self.params.solver or self.root.proven is None:
+            return False
+        return not self.several or all(edge.child and edge.child.proven is not None for edge in self.root.edges)
 
     def visits(self) -> dict[int, int]:
         """{move: N} of the root's edges, unvisited ones included."""
@@ -141,7 +150,8 @@ class ReferenceSearch:
             return self.first_play_urgency(node, edge) + u
         lost = params.virtual_loss * child.in_flight
         if params.solver and child.proven is not None:
-            q = -1e9 if child.proven == WIN else float(-child.proven)
+            left_out = child.proven == WIN or (self.several and node is self.root)
+            q = -1e9 if left_out else float(-child.proven)
         else:
             q = -(child.w + lost) / (child.n + lost)
         return q + u / (1 + child.n + lost)

@@ -244,6 +244,22 @@ def test_multipv(engine: Engine) -> None:
     assert len(think(engine, nodes=1).report.lines) == 20
 
 
+def test_multipv_shows_other_moves_beside_a_mate(engine: Engine) -> None:
+    fen = "6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1"
+    alone = think(engine, fen, nodes=500)
+    assert alone.report.nodes < 100
+    engine.configure(multipv=3)
+    beside = think(engine, fen, nodes=500)
+    for recorder in (alone, beside):
+        assert recorder.answer.move == "a1a8"
+        assert recorder.report.lines[0].mate == 1
+    assert [line.mate for line in beside.report.lines[1:]] == [None, None]
+    assert all(line.visits > 10 for line in beside.report.lines[1:])
+    assert beside.report.nodes >= 500
+    clocked = think(engine, fen, time=(60_000, 60_000))
+    assert clocked.report.nodes < 600
+
+
 def test_searchmoves(engine: Engine) -> None:
     recorder = think(engine, nodes=300, searchmoves=("a2a3", "e2e5", "h2h4"))
     assert recorder.answer.move in ("a2a3", "h2h4")

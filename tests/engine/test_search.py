@@ -128,6 +128,25 @@ def test_same_tree_as_the_reference_on_made_up_games(params: SearchParams, batch
         assert_same_tree(search, reference)
 
 
+@pytest.mark.parametrize("batch", [1, 4])
+def test_with_several_lines_the_visits_go_on_when_the_best_move_is_proven(batch: int) -> None:
+    """As the reference does; the root's outcome is known early in most of these positions."""
+    beyond = 0
+    for seed in range(12):
+        game = TreeGame(seed, depth=5)
+        function = pure_net(game.num_actions, wdl=seed % 2 == 1, seed=seed)
+        search = search_of(game, game.initial(), function, PARAMS["playing"], batch, 400, lines=3)
+        reference = ReferenceSearch(game, game.initial(), function, PARAMS["playing"], batch, several=True)
+        reference.run(400)
+        assert_same_tree(search, reference)
+        children = search.tree.children_of(search.tree.root)[1]
+        assert search.simulations == 400 or (children["bound"] != RUNNING).all()
+        beyond += search.simulations > search_of(
+            game, game.initial(), function, PARAMS["playing"], batch, 400
+        ).simulations  # fmt: skip
+    assert beyond >= 3
+
+
 def test_same_tree_with_game_history() -> None:
     """Repetitions and planes reach back before the root."""
     line = CHESS.initial()
