@@ -25,6 +25,7 @@ COMMANDS = {
     "bench": ("az_engine.bench.command", "measure speed: perft, tree, eval, search, startup, memory"),
     "match": ("az_engine.bench.match", "let engines play each other, with Elo differences"),
     "rate": ("az_engine.bench.rate", "ratings of all players from files of results"),
+    "regret": ("az_engine.bench.regret", "how much the moves of players give away, judged by a stronger engine"),
     "convert": ("az_engine.bench.convert", "game records from one format to another: PGN, CSA, KIF, position lines"),
     "import": ("az_engine.models.foreign.importer", "convert a net of Lc0, KataGo, dlshogi or miniosl"),
     "export": ("az_engine.models.foreign.exporter", "hand a net to Lc0 or dlshogi"),
