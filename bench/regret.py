@@ -36,8 +36,8 @@ from .players import MoveLimit, Player, PlayerSpec, launch, parse_spec
 HELP = """\
 How many expected points the moves of players give away, judged by a stronger engine: a quick way to compare settings
 and nets. Every player moves in the same positions, taken from game records; the judge looks at the position after each
-move. Points are out of 100 (a won game), as 1 / (1 + 10^(-centipawns / 400)). The folder keeps what was found: give the
-command again after an interruption, or with more players or positions.
+move. Points are out of 100 (a won game), as 1 / (1 + 10^(-centipawns / 400)); a blunder loses more than 20. The folder
+keeps what was found: give the command again after an interruption, or with more players or positions.
 
 examples:
   az-engine regret games.pgn -P default -P "default name=hot option.PolicyTemperature=2" --visits 1000 \\
