@@ -158,14 +158,12 @@ class Judge:
 
     def points(self, position: Position) -> float:
         """Expected points of the side to move. BLOCKS."""
-        known = self.memory.judged.get(position.text)
-        if known is not None:
-            return known
         outcome = self.game.outcome(position.line)
-        over = outcome != RUNNING
-        points = (1.0 + outcome) / 2.0 if over else worth(ask(self.player, position, self.limits))
-        self.memory.judge(position.text, points)
-        return points
+        if outcome != RUNNING:  # not kept: the same position may have another past in another game
+            return (1.0 + outcome) / 2.0
+        if position.text not in self.memory.judged:
+            self.memory.judge(position.text, worth(ask(self.player, position, self.limits)))
+        return self.memory.judged[position.text]
 
     def after(self, position: Position, move: str) -> float:
         """Expected points of who makes ``move``; "win" and "resign" are moves, too."""
@@ -274,23 +272,20 @@ def points_of(game: Game, judge: Judge, spec: PlayerSpec, positions: Sequence[Po
     """Expected points of the side to move after a player's move in each position. BLOCKS."""
     memory, limits = judge.memory, limits_of(spec)
     player: Player | None = None
-    points = []
     try:
         with _progress() as bar:
             for position in bar.track(positions, description=spec.name):
-                move = memory.choices.get((spec.name, position.text))
-                if move is None:
+                if (spec.name, position.text) not in memory.choices:
                     player = player or launch(spec, game.name, ready_s=_READY_S, endless_s=_ENDLESS_S)
                     answer = ask(player, position, limits)
                     move = "win" if answer.win else answer.move or "resign"
                     memory.choose(spec.name, position.text, move)
-                points.append(judge.after(position, move))
     except EngineProcessError as error:
         raise EngineProcessError(f"player {spec.name}: {error}") from error
     finally:
         if player is not None:
             player.close()
-    return points
+    return [judge.after(position, memory.choices[spec.name, position.text]) for position in positions]
 
 
 def show(names: Sequence[str], losses: NDArray[np.float64], judge: str, *, as_json: bool) -> None:

@@ -28,10 +28,7 @@ PARAMS = np.dtype(
         ("growing", "i1"),  # 1: AlphaZero's c(s); 0: AlphaGo Zero's constant
         ("fpu", "i1"),  # ZERO, REDUCTION or LOSS
         ("solver", "i1"),
-        (
-            "several",
-            "i1",
-        ),  # several lines are wanted: root edges whose outcome is proven leave the visits to the others
+        ("several", "i1"),  # 1: root edges whose outcome is proven leave the visits to the others
     ],
     align=True,
 )

@@ -101,8 +101,8 @@ class Loop:
                     self._save()
                     return False
                 self._turn()
-            if self._saved != self.learner.step:  # else it is there: the same bytes however often killed
-                self._save()
+            if self._saved != self.learner.step or (self.run.loop.minutes and not over):  # that the time is up, too
+                self._save()  # by steps each checkpoint is written once: the same bytes however often killed
             try:
                 if not self.folder.net(self.learner.step).exists():
                     self.promotion.export(self._canaries(), self.games)

@@ -300,6 +300,17 @@ def test_killed_anywhere_between_a_checkpoint_and_its_net_it_comes_to_the_same_b
         assert games_of(place) == games_of(whole)
 
 
+def test_a_run_by_minutes_that_has_learned_nothing_since_its_checkpoint_keeps_its_time(tmp_path: Path) -> None:
+    seconds = 0.0
+    for _ in range(2):
+        wanted = seconds + 1.0
+        train(tmp_path, config(loop={"steps": 0, "minutes": wanted / 60, "first_positions": 1_000_000_000}))
+        saved = checkpoint.load_newest(tmp_path / "checkpoints", pytest.fail)
+        assert saved is not None
+        seconds = saved.state["seconds"]
+        assert (saved.step, seconds >= wanted) == (0, True)
+
+
 def test_another_seed_is_another_run(whole: Path, tmp_path: Path) -> None:
     train(tmp_path, config(seed=1, loop={"steps": 20}))
     assert games_of(tmp_path)[200:1000] != games_of(whole)[200:1000]
