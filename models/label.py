@@ -10,8 +10,9 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import shlex
+import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
@@ -23,9 +24,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from ..engine.errors import EngineProcessError, OptionError
+from ..engine.games import get_game
 from .files import RunLock
 from .formats import LABELS, labels_of
 from .shards import Records, ShardStore
+from .student import Student
 from .teacher import Recipe, open_engine, play_game
 
 HELP = "make training data with any UCI, USI or GTP engine"
@@ -92,7 +95,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--blunders",
         type=_numbers(float),
         default=default.blunders,
-        help="chances of a uniformly random move, one drawn per game",
+        help="chances of a random move, one drawn per game",
+    )
+    add(
+        "--student",
+        metavar="NET",
+        help="draw random moves, also those of openings, from the policy of this net (default = the one inside the "
+        "package, or a file or the folder of a self-play run) instead of uniformly: positions as such a net meets them",
+    )
+    add(
+        "--decided",
+        type=int,
+        default=0,
+        metavar="CENTIPAWNS",
+        help="a score beyond which a game counts as decided; most games end after five such moves in a row; 0 = the "
+        "game's own number",
     )
     add("--max-plies", type=int, default=0, help="plies after which a game is drawn; 0 = the game's own number")
 
@@ -119,6 +136,10 @@ def main(args: argparse.Namespace) -> int:
         raise OptionError(f"--openings: a record holds an opening of {form.longest_opening} moves at most")
     if min(args.nodes, args.games, args.processes, args.shard_positions) < 1:
         raise OptionError("--nodes, --games, --processes and --shard-positions must be at least 1")
+    if args.decided < 0:
+        raise OptionError(f"--decided is {args.decided}; give centipawns, or 0 for the game's own number")
+    if args.student is not None:
+        Student(args.student, get_game(game))  # what is wrong with the net is said before games begin
     recipe = Recipe(
         command=_words(args.engine),
         game=game,
@@ -129,6 +150,8 @@ def main(args: argparse.Namespace) -> int:
         openings=args.openings,
         temperatures=args.temperatures,
         blunders=args.blunders,
+        student=args.student or "",
+        decided=args.decided or form.decided,
         max_plies=args.max_plies or form.max_plies,
     )
     console = Console(stderr=True)
@@ -141,17 +164,21 @@ def main(args: argparse.Namespace) -> int:
         with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as progress:
             task = progress.add_task("", total=args.games, completed=args.games - len(missing), positions="")
             begun, made = time.monotonic(), 0
+            stopped: list[int] = []
+            before = {s: signal.signal(s, lambda n, _: stopped.append(n)) for s in (signal.SIGINT, signal.SIGTERM)}
             try:
-                for records in label(recipe, missing, args.processes):
+                for records in label(recipe, missing, args.processes, lambda: bool(stopped)):
                     store.add(records)
                     made += len(records)
                     speed = made / (time.monotonic() - begun)
                     progress.update(task, advance=1, positions=f"{made:,} positions, {speed:,.0f}/s")
-            except KeyboardInterrupt:
-                console.print("stopped; give the same command to go on")
-                return 130
             finally:
                 store.flush()
+                for number, handler in before.items():
+                    signal.signal(number, handler)
+        if stopped:
+            console.print(f"stopped after {store.positions:,} positions; give the same command to go on")
+            return 130
     console.print(f"{args.out}: {store.positions:,} positions of {len(store.games):,} games")
     return 0
 
@@ -212,19 +239,30 @@ class Store:
         self._flushed = time.monotonic()
 
 
-def label(recipe: Recipe, games: list[int], processes: int) -> Iterator[Records]:
-    """Play ``games`` in ``processes`` processes and yield each one's records as it ends. Errors: EngineProcessError."""
+def label(
+    recipe: Recipe, games: list[int], processes: int, stop: Callable[[], bool] = lambda: False
+) -> Iterator[Records]:
+    """Play ``games`` in ``processes`` processes and yield each one's records as it ends.
+
+    Once ``stop()`` is true, asked twice a second, only the games that have begun are played to their end.
+    Errors: EngineProcessError, NetError.
+    """
     left = iter(games)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context, initializer=open_engine, initargs=(recipe,)) as pool:
         running: set[Future[Records]] = {pool.submit(play_game, g) for g in islice(left, 2 * processes)}
         try:
             while running:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
+                done, running = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
+                if stop():
+                    left = iter(())
+                    running = {future for future in running if not future.cancel()}
                 for future in done:
                     running |= {pool.submit(play_game, g) for g in islice(left, 1)}
                     yield future.result()
         except BrokenProcessPool as error:
+            if stop():  # an interrupt from the terminal ends processes that have not begun
+                return
             raise EngineProcessError(
                 f"a labelling process with {shlex.join(recipe.command)} died; try again"
             ) from error

@@ -7,10 +7,13 @@ game's protocol.
 from __future__ import annotations
 
 import math
+import multiprocessing
 import os
 import shlex
 import signal
+import threading
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from multiprocessing.util import Finalize
 
 import numpy as np
@@ -25,6 +28,7 @@ from ..protocols.driver import Answer, EngineClient, PvInfo
 from ..protocols.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
 from .formats import labels_of
 from .shards import CUT, MATE, Ended, LabelFormat, Records, Teaching
+from .student import Student
 
 DEFAULTS = {"Threads": "1", "Hash": "16", "USI_Hash": "16"}  # of the engine's options, where it has them
 
@@ -39,23 +43,28 @@ class Recipe:
     nodes: int = 2000  # searched a move
     multipv: int = 1
     seed: int = 0
-    openings: tuple[int, ...] = (0, 1, 2, 3, 4, 6, 8)  # uniformly random plies before the first record
+    openings: tuple[int, ...] = (0, 1, 2, 3, 4, 6, 8)  # random plies before the first record
     temperatures: tuple[float, ...] = (0.02, 0.05, 0.12)  # of the move choice, in expected points; halved from ply 40
-    blunders: tuple[float, ...] = (0.0, 0.03, 0.08, 0.15)  # chance of a uniformly random move
+    blunders: tuple[float, ...] = (0.0, 0.03, 0.08, 0.15)  # chance of a random move
+    student: str = ""  # net from whose policy random moves are drawn, see Student; "" = uniformly
     max_plies: int = 260  # then the game is drawn
+    decided: int = 0  # centipawns beyond which a game counts as decided; 0 = the game's own number
     adjudicated: float = 0.7  # fraction of games that end once they are decided for 5 plies in a row
     timeout: float = 60.0  # seconds the engine may take for one move
 
 
 @dataclass(slots=True)
 class Worker:
-    """A process's engine."""
+    """A process's engine, and its student where random moves come from one."""
 
     recipe: Recipe
     engine: EngineClient | None = None
+    student: Student | None = None
 
     def start(self) -> EngineClient:
-        """The running engine, started when there is none. Errors: EngineProcessError."""
+        """The running engine, started when there is none. Errors: EngineProcessError, NetError."""
+        if self.recipe.student and self.student is None:
+            self.student = Student(self.recipe.student, get_game(self.recipe.game))
         if self.engine is None:
             recipe = self.recipe
             kind = client_of(get_game(recipe.game).protocol)
@@ -90,20 +99,33 @@ _worker: list[Worker] = []
 
 def open_engine(recipe: Recipe) -> None:
     """Prepare a process for :func:`play_game`."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the parent decides
     os.environ["OMP_NUM_THREADS"] = "1"
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
     worker = Worker(recipe)
     _worker[:] = [worker]
     Finalize(None, worker.close, exitpriority=10)
 
 
+def _end_with(parent: BaseProcess) -> None:
+    """Let no process outlive a parent that was killed; its engine ends with its input."""
+    parent.join()
+    os._exit(1)
+
+
 def play_game(number: int) -> Records:
-    """The records of one game, in a process that has an engine. Errors: EngineProcessError when it fails twice."""
+    """The records of one game, in a process that has an engine.
+
+    Errors: EngineProcessError when the engine fails twice, NetError.
+    """
     worker = _worker[0]
     for attempt in range(2):
         engine = worker.start()
         try:
-            return Lesson(worker.recipe, engine, number).play()
+            return Lesson(worker.recipe, engine, number, worker.student).play()
         except (EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved) as error:
             worker.close()
             if attempt == 1:
@@ -115,9 +137,10 @@ def play_game(number: int) -> Records:
 class Lesson:
     """One game of an engine against itself."""
 
-    def __init__(self, recipe: Recipe, engine: EngineClient, number: int) -> None:
+    def __init__(self, recipe: Recipe, engine: EngineClient, number: int, student: Student | None = None) -> None:
         self.recipe = recipe
         self.engine = engine
+        self.student = student
         self.number = number
         self.game: Game = get_game(recipe.game)
         self.form: LabelFormat = labels_of(recipe.game)
@@ -151,7 +174,12 @@ class Lesson:
     def _any_move(self, line: State) -> int:
         moves = {self.game.format_move(line[-1], int(move)): int(move) for move in self.game.legal_moves(line)}
         moves = {text: move for text, move in moves.items() if text not in self.form.never_blind} or moves
-        return moves[sorted(moves)[int(self.random.integers(len(moves)))]]
+        names = sorted(moves)
+        if self.student is None:
+            return moves[names[int(self.random.integers(len(names)))]]
+        policy = dict(zip(*(x.tolist() for x in self.student.policy(line)), strict=True))
+        chances = np.array([policy[moves[name]] for name in names])
+        return moves[names[int(self.random.choice(len(names), p=chances / chances.sum()))]]
 
     def play(self) -> Records:
         """Play to the end."""
@@ -166,7 +194,7 @@ class Lesson:
             rows.append(row)
             movers.append(self.game.side_to_move(self.line[-1]))
             score = int(teaching.scores[0])
-            self.decided = self.decided + 1 if abs(score) > self.form.decided else 0
+            self.decided = self.decided + 1 if abs(score) > (self.recipe.decided or self.form.decided) else 0
             move = self._choose(row, teaching)
             row["played"] = self.form.code(self.line[-1], move)
             if self.adjudicated and self.decided >= 5:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
 import shlex
 import shutil
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import chess
 import numpy as np
 import pytest
 
+import az_engine
 from az_engine.engine.errors import DataError, EngineProcessError, OptionError
 from az_engine.models import label
 from az_engine.models.labelled import chances_of_score, read_folder, read_shard, to_positions
@@ -144,3 +150,63 @@ def test_stockfish_labels_what_a_net_can_learn_from(tmp_path: Path) -> None:
     records = read(tmp_path)
     assert (records["n"] == 5).mean() > 0.8
     assert records["depth"].min() >= 1
+
+
+def endless(out: Path) -> subprocess.Popen[bytes]:
+    """A run in two processes with games enough, some of them recorded when this returns."""
+    source = str(Path(az_engine.__file__).parents[1])
+    words = ["label", "--engine", FAKE, "--out", str(out), "--games", "9999", "--max-plies", "24", "--nodes", "77"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "az_engine", *words, "--processes", "2", "--shard-positions", "1"],
+        env={**os.environ, "PYTHONPATH": source},
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while not list(out.glob("*.npz")):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.1)
+    return process
+
+
+def living(session: int) -> set[int]:
+    """The processes of a session that have not ended."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has just ended
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session and fields[0] != "Z":
+                found.add(int(folder.name))
+    return found
+
+
+def wait_for_the_end(session: int) -> None:
+    deadline = time.monotonic() + 30
+    while left := living(session):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks into /proc")
+def test_interrupts_however_many_stop_a_run_that_keeps_its_games(tmp_path: Path) -> None:
+    process = endless(tmp_path)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT):
+        os.killpg(process.pid, number)
+        time.sleep(0.05)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"give the same command to go on" in told
+    wait_for_the_end(process.pid)
+    kept = by_game(read(tmp_path))
+    label.main(arguments(tmp_path, games=max(kept) + 1))  # what is there is not played again, what is missing is
+    assert by_game(read(tmp_path)).items() >= kept.items()
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks into /proc")
+def test_nothing_outlives_a_run_that_is_killed(tmp_path: Path) -> None:
+    process = endless(tmp_path)
+    assert len(living(process.pid)) > 2
+    process.kill()
+    process.communicate()  # its children hold the other end until they end
+    wait_for_the_end(process.pid)
