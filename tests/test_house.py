@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -78,6 +79,15 @@ def test_the_wheel_runs_outside_the_checkout(distributions: tuple[Path, Path], t
     assert run(sys.executable, "-m", "az_engine", "version", cwd=tmp_path, env=env).startswith("az-engine 0.")
     nets = run(sys.executable, "-m", "az_engine", "nets", cwd=tmp_path, env=env)
     assert "chess, " in nets
+
+
+def test_onnxruntime_keeps_nothing_to_tell_its_makers(tmp_path: Path) -> None:
+    net = str(ROOT / "models" / "nets" / "go.onnx")
+    program = f"from az_engine.engine.evaluator import raw_session; raw_session({net!r})"
+    kept = {k: v for k, v in os.environ.items() if k not in ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME")}
+    env = {**kept, "HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "src")}
+    run(sys.executable, "-c", program, cwd=tmp_path, env=env)
+    assert not list(tmp_path.rglob("*onnxruntime*"))
 
 
 def test_the_wheel_says_its_licence_and_commands(distributions: tuple[Path, Path]) -> None:
