@@ -151,7 +151,7 @@ def main(args: argparse.Namespace) -> int:
         temperatures=args.temperatures,
         blunders=args.blunders,
         student=args.student or "",
-        decided=args.decided or form.decided,
+        decided=args.decided,
         max_plies=args.max_plies or form.max_plies,
     )
     console = Console(stderr=True)
