@@ -13,7 +13,7 @@ import functools
 import json
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -30,6 +30,7 @@ from .trial import try_net
 
 Planes = NDArray[np.uint8]
 Output = tuple[NDArray[np.float32], NDArray[np.float32]]
+Extra = tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]  # ownership f4[B, H, W], score f4[B]
 
 EXTRA = ("ownership", "score")  # what a net may say beside policy and value
 
@@ -200,26 +201,32 @@ class OnnxEvaluator:
         return session
 
     def evaluate(self, planes: Planes, slot: int = 0) -> Output:
-        session = self._session(slot)
-        try:
-            policy, value = session.run(self._outputs, {"planes": planes.reshape(-1, *self._game.planes)})
-        except Exception as error:  # see raw_session
-            raise NetError(f"onnxruntime failed while running the net: {_first_line(error)}") from error
+        policy, value = self._run(self._outputs, planes, slot)
         return policy, value
 
-    def estimate(self, planes: Planes) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
+    def estimate(self, planes: Planes) -> Extra:
         """What the net says of planes u1[B, C * H * W] beside policy and value, None where it does not say it.
 
         Ownership f4[B, H, W], from +1, surely the mover's, to -1; score f4[B], the mover's lead on the board in points,
         komi left out. Blocks. Errors: NetError.
         """
-        said: dict[str, NDArray[np.float32]] = {}
-        if self.extra:
-            try:
-                got = self._session(0).run(self.extra, {"planes": planes.reshape(-1, *self._game.planes)})
-            except Exception as error:  # see raw_session
-                raise NetError(f"onnxruntime failed while running the net: {_first_line(error)}") from error
-            said = dict(zip(self.extra, got, strict=True))
+        return self._extra(self._run(self.extra, planes, 0) if self.extra else [])
+
+    def evaluate_all(self, planes: Planes) -> tuple[NDArray[np.float32], NDArray[np.float32], *Extra]:
+        """Both ``evaluate`` and ``estimate`` for the time of one of them. Blocks. Errors: NetError."""
+        policy, value, *more = self._run([*self._outputs, *self.extra], planes, 0)
+        return policy, value, *self._extra(more)
+
+    def _run(self, outputs: Sequence[str], planes: Planes, slot: int) -> list[NDArray[np.float32]]:
+        session = self._session(slot)
+        try:
+            got: list[NDArray[np.float32]] = session.run(outputs, {"planes": planes.reshape(-1, *self._game.planes)})
+        except Exception as error:  # see raw_session
+            raise NetError(f"onnxruntime failed while running the net: {_first_line(error)}") from error
+        return got
+
+    def _extra(self, got: list[NDArray[np.float32]]) -> Extra:
+        said = dict(zip(self.extra, got, strict=True))
         score = said.get("score")
         return said.get("ownership"), None if score is None else score[:, 0]
 

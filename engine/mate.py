@@ -4,7 +4,7 @@ Its kernel is loaded by the first such search, not by ``Engine.ready``: most gam
 takes a tenth of a second. On a machine that has to compile it first it takes some seconds once; those are taken even
 when less time was given, for "timeout" would say nothing of the position; stop() ends the wait at once.
 
-And :func:`short_mate`: the moves of a mate that the tree's search found at a leaf.
+And what the tree's search looks for at its leaves: :func:`short_mate` and :func:`mating_move`.
 """
 
 from __future__ import annotations
@@ -90,17 +90,31 @@ def short_mate(game: Game, line: State, moves: Sequence[int], plies: int) -> lis
     return found
 
 
+def mating_move(game: Game, line: State, plies: int) -> int | None:
+    """A move of the side to move that forces mate within ``plies``, None where none is seen. BLOCKS."""
+    if game.mates is None:
+        return None
+    begins = _look(game, line, (), plies)[1]  # a mark of the game's own that is no legal move, where there is no mate
+    return begins if begins in _moves(game, line) else None
+
+
 def _moves(game: Game, line: State) -> list[int]:
     return [int(move) for move in game.legal_moves(line)]
 
 
 def _mate_after(game: Game, line: State, move: int, plies: int) -> tuple[int, int]:
     """(plies, first move) of the mate that the side to move after ``move`` has within ``plies``; -1 plies for none."""
+    return _look(game, line, (move,), plies)
+
+
+def _look(game: Game, line: State, moves: tuple[int, ...], plies: int) -> tuple[int, int]:
+    """(plies, first move) that the kernel gives for the leaf after ``moves``; without moves, for the root, -1 plies."""
     assert game.mates is not None
     window = game.window(line)
-    states = np.zeros(len(window) + 1, game.state_dtype)
-    states[:-1] = window
-    path, length = np.array([[move]], np.uint16), np.ones(1, np.int32)
+    states = np.zeros(len(window) + len(moves), game.state_dtype)
+    states[: len(window)] = window
+    path, length = np.zeros((1, max(1, len(moves))), np.uint16), np.full(1, len(moves), np.int32)
+    path[0, : len(moves)] = moves
     outcomes, ends, begins = np.full(1, RUNNING, np.int8), np.empty(1, np.int16), np.empty(1, np.uint16)
     game.mates(states, len(window) - 1, path, length, 1, plies, outcomes, ends, begins)
     return int(ends[0]), int(begins[0])

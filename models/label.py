@@ -1,8 +1,8 @@
 """``az-engine label``: make training data with any UCI or USI engine that knows MultiPV, or GTP engine that analyses.
 
-The engine plays itself from varied random openings; its best lines, chances and every game's result are recorded in the
-game's format (:mod:`formats`). Game ``i`` depends on the seed and ``i`` alone (and on the engine being deterministic at
-a fixed number of nodes), so a run that was stopped goes on with the games that are missing.
+Or with a net. The teacher plays itself from varied random openings; its best lines, chances and every game's result are
+recorded in the game's format (:mod:`formats`). Game ``i`` depends on the seed and ``i`` alone (and on an engine being
+deterministic at a fixed number of nodes), so a run that was stopped goes on with the games that are missing.
 """
 
 from __future__ import annotations
@@ -27,30 +27,38 @@ from ..engine.errors import EngineProcessError, OptionError
 from ..engine.games import get_game
 from .files import RunLock
 from .formats import LABELS, labels_of
-from .shards import Records, ShardStore
-from .student import Student
-from .teacher import Recipe, open_engine, play_game
+from .lesson import Recipe, default_temperatures, open_teacher, play_game
+from .raw_net import RawNet
+from .shards import LabelFormat, Records, ShardStore
+from .teacher import NODES, Engine
 
-HELP = "make training data with any UCI, USI or GTP engine"
+HELP = "make training data with any UCI, USI or GTP engine, or with a net"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    default = Recipe(())
+    default = Recipe("")
     parser.description = (
         "Let an engine (UCI for chess, USI for shogi, GTP for Go) play itself from random openings and record its best "
         "lines, chances and results as .npz shards for az-engine train --supervised. A GTP engine must know "
-        "kata-analyze or lz-analyze. The same command goes on with a run that was stopped."
+        "kata-analyze or lz-analyze. In shogi and Go the teacher may also be a net without search (--net), so that a "
+        "small net learns what a large one knows. The same command goes on with a run that was stopped."
     )
     parser.formatter_class = argparse.ArgumentDefaultsHelpFormatter
     add = parser.add_argument
     add("--game", default=default.game, choices=sorted(LABELS), help="the game")
-    add(
+    teacher = parser.add_mutually_exclusive_group(required=True).add_argument
+    teacher(
         "--engine",
         metavar="CMD",
-        required=True,
         help="command that starts the engine, e.g. stockfish, fairy-stockfish with --game shogi, or "
         "'katago gtp -model NET' with --game go",
+    )
+    teacher(
+        "--net",
+        metavar="NET",
+        help="a net of ours or of another program (see az-engine import) instead of an engine: its policy and value at "
+        "every position, or a mate in three plies where there is one",
     )
     add(
         "--option",
@@ -61,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "command and its arguments",
     )
     add("--size", type=int, default=None, metavar="N", help="lines of the Go board (9)")
-    add("--nodes", "--visits", type=int, default=default.nodes, help="nodes searched a move; over GTP at least so many")
+    add("--nodes", "--visits", type=int, help=f"nodes searched a move ({NODES}); over GTP at least so many")
     add("--multipv", type=int, default=0, help="labelled moves a position; 0 = as many as a record holds")
     add("--games", type=int, default=1000, help="games in all")
     add("--out", metavar="DIR", type=Path, required=True, help="folder of the shards")
@@ -88,8 +96,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--temperatures",
         type=_numbers(float),
-        default=default.temperatures,
-        help="of the move choice, in expected points, one drawn per game",
+        help="of the move choice, one drawn per game: in expected points ("
+        f"{_listed(default_temperatures(net=False))}), with --net the T of policy^(1 / T) "
+        f"({_listed(default_temperatures(net=True))})",
     )
     add(
         "--blunders",
@@ -114,6 +123,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-plies", type=int, default=0, help="plies after which a game is drawn; 0 = the game's own number")
 
 
+def _listed(numbers: tuple[float, ...]) -> str:
+    return ",".join(map(str, numbers))
+
+
 def _numbers(kind: type[Any]) -> Any:
     """A parser of comma-separated numbers."""
 
@@ -134,21 +147,23 @@ def main(args: argparse.Namespace) -> int:
         raise OptionError(f"--multipv is {args.multipv}; a record holds 1 to {form.lines} moves")
     if max(args.openings) > form.longest_opening:
         raise OptionError(f"--openings: a record holds an opening of {form.longest_opening} moves at most")
-    if min(args.nodes, args.games, args.processes, args.shard_positions) < 1:
+    if args.net is not None:
+        _check_net(args, game, form)
+    nodes = NODES if args.nodes is None else args.nodes
+    if min(nodes, args.games, args.processes, args.shard_positions) < 1:
         raise OptionError("--nodes, --games, --processes and --shard-positions must be at least 1")
     if args.decided < 0:
         raise OptionError(f"--decided is {args.decided}; give centipawns, or 0 for the game's own number")
     if args.student is not None:
-        Student(args.student, get_game(game))  # what is wrong with the net is said before games begin
+        RawNet(args.student, get_game(game))  # what is wrong with the net is said before games begin
+    usual = default_temperatures(net=args.net is not None)
     recipe = Recipe(
-        command=_words(args.engine),
+        Engine(_words(args.engine), _options(args.option), nodes) if args.net is None else args.net,
         game=game,
-        options=_options(args.option),
-        nodes=args.nodes,
-        multipv=args.multipv or form.lines,
+        lines=args.multipv or form.lines,
         seed=args.seed,
         openings=args.openings,
-        temperatures=args.temperatures,
+        temperatures=args.temperatures or usual,
         blunders=args.blunders,
         student=args.student or "",
         decided=args.decided,
@@ -181,6 +196,18 @@ def main(args: argparse.Namespace) -> int:
             return 130
     console.print(f"{args.out}: {store.positions:,} positions of {len(store.games):,} games")
     return 0
+
+
+def _check_net(args: argparse.Namespace, game: str, form: LabelFormat) -> None:
+    """Refuse what a net cannot do. Errors: OptionError, NetError."""
+    if not form.of_nets:
+        raise OptionError(
+            f"--net: records of {game} hold scores of moves, which a net does not give; let it search: "
+            "--engine 'az-engine uci' --option WeightsFile=NET"
+        )
+    if args.nodes is not None or args.option:
+        raise OptionError("--nodes and --option are for an engine; a net without search has neither")
+    RawNet(args.net, get_game(game))
 
 
 def _words(command: str) -> tuple[str, ...]:
@@ -249,7 +276,7 @@ def label(
     """
     left = iter(games)
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=open_engine, initargs=(recipe,)) as pool:
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=open_teacher, initargs=(recipe,)) as pool:
         running: set[Future[Records]] = {pool.submit(play_game, g) for g in islice(left, 2 * processes)}
         try:
             while running:
@@ -263,9 +290,7 @@ def label(
         except BrokenProcessPool as error:
             if stop():  # an interrupt from the terminal ends processes that have not begun
                 return
-            raise EngineProcessError(
-                f"a labelling process with {shlex.join(recipe.command)} died; try again"
-            ) from error
+            raise EngineProcessError(f"a labelling process with {recipe.teacher_name} died; try again") from error
         finally:
             for future in running:
                 future.cancel()

@@ -1,8 +1,8 @@
-"""What an analysing engine says of Go, as records of :mod:`labelled_go`.
+"""What an analysing engine or a net says of Go, as records of :mod:`labelled_go`.
 
-Visits become the policy, the best move's win chance the value; score lead and ownership are kept where the engine tells
-them, and from the ownership whether dead stones are left on the board. The game's own row in ``g`` is made when a shard
-is written; until then each record carries it.
+Visits or a net's probabilities become the policy, the win chance the value; score lead and ownership are kept where
+they are told, and from the ownership whether dead stones are left on the board. The game's own row in ``g`` is made
+when a shard is written; until then each record carries it.
 """
 
 from __future__ import annotations
@@ -98,12 +98,12 @@ def record_of(game: Game, line: State, teaching: Teaching) -> Records:
     row["turn"] = 1 + "bw".index(turn)
     row["ko"] = -1 if ko == "-" else point(ko, size)
     row["ply"] = int(ply)
-    assert teaching.visits is not None
+    assert teaching.policy is not None
     assert teaching.chance is not None
     number = len(teaching.moves)
     row["n"] = number
     row["mv"][0, :number] = teaching.moves
-    row["p"][0, :number] = np.rint(_ONE * teaching.visits / teaching.visits.sum())
+    row["p"][0, :number] = np.rint(_ONE * teaching.policy)
     row["w"] = round(_ONE * teaching.chance)
     if teaching.ownership:
         row["own"][0] = np.rint(OWN_SCALE * np.clip(teaching.ownership, -1, 1))
@@ -144,5 +144,6 @@ def labels(size: int) -> LabelFormat:
         start=go_start(size, rules=RULES),
         longest_opening=_OPENING,
         never_blind=("pass",),
+        of_nets=True,
         finish=finish,
     )

@@ -126,7 +126,7 @@ def chances(records: Records, options: TargetOptions) -> NDArray[np.float64]:
 
 
 def record_of(game: Game, line: State, teaching: Teaching) -> Records:
-    """Record[1] of a line's last position as an engine sees it: policy and value are made of its scores.
+    """Record[1] of a line's last position: a net's policy and value as they are, an engine's made of its scores.
 
     W(cp) = 1 / (1 + exp(-cp / SCALE)); p = softmax((W(cp_i) - W(cp_1)) / TEMPERATURE), q = 2 W(cp_1) - 1.
     """
@@ -137,15 +137,19 @@ def record_of(game: Game, line: State, teaching: Teaching) -> Records:
     row["rep"] = min(3, int(state["repetitions"]))
     row["n"] = count
     row["mv"][0, :count] = teaching.moves
-    points = 1 / (1 + np.exp(-teaching.scores / SCALE))
-    points[np.abs(teaching.scores) > CUT] = teaching.scores[np.abs(teaching.scores) > CUT] > 0
     mates = game.play(line, int(teaching.moves[0]))
     if len(game.legal_moves(mates)) == 0 and game.outcome(mates) == LOSS:
-        row["m1"], weights, row["q"] = 1, np.eye(count)[0], 32767
+        row["m1"], policy, chance = 1, np.eye(count)[0], 1.0
+    elif teaching.policy is not None and teaching.chance is not None:
+        policy, chance = teaching.policy, teaching.chance
+        row["rest"] = np.rint(65535 * max(0.0, 1 - policy.sum()))
     else:
+        points = 1 / (1 + np.exp(-teaching.scores / SCALE))
+        points[np.abs(teaching.scores) > CUT] = teaching.scores[np.abs(teaching.scores) > CUT] > 0
         weights = np.exp((points - points[0]) / TEMPERATURE)
-        row["q"] = np.rint(32767 * (2 * points[0] - 1))
-    row["p"][0, :count] = np.rint(65535 * weights / weights.sum())
+        policy, chance = weights / weights.sum(), points[0]
+    row["q"] = np.rint(32767 * (2 * chance - 1))
+    row["p"][0, :count] = np.rint(65535 * policy)
     return row
 
 
@@ -156,4 +160,4 @@ def code_of(state: State, move: int) -> int:
 
 _UNUSED = ("temperature", "centipawns", "value")  # the records hold probabilities and values, not scores
 FORMAT = ShardFormat(RECORD, first_fault, to_states, to_moves, soft_policy, chances, _UNUSED, has_openings=True)
-LABELS = LabelFormat(FORMAT, LINES, SCALE, 3000, 320, record_of, code_of)
+LABELS = LabelFormat(FORMAT, LINES, SCALE, 3000, 320, record_of, code_of, of_nets=True)

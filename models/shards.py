@@ -181,14 +181,14 @@ CUT = 20000
 
 @dataclass(frozen=True, slots=True)
 class Teaching:
-    """What an engine said of one position, for the side to move."""
+    """What an engine or a net said of one position, for the side to move."""
 
     moves: NDArray[np.uint16]  # [n] in the game's own form, best first
-    scores: NDArray[np.int64]  # [n] centipawns, see MATE
+    scores: NDArray[np.int64]  # [n] centipawns, see MATE; of a net: the position's
     wdl: tuple[int, int, int] | None  # of the first move, 1/1000, where the engine tells
     depth: int  # of the first line
-    visits: NDArray[np.int64] | None = None  # [n], where the engine tells
-    chance: float | None = None  # expected points of the first move, 0 to 1, where the engine tells
+    policy: NDArray[np.float64] | None = None  # [n] the moves' probabilities among all legal ones, where it is told
+    chance: float | None = None  # expected points, 0 to 1, likewise
     lead: float | None = None  # points ahead at the end, likewise
     ownership: tuple[float, ...] = ()  # of each point, 1 = surely the side to move's; empty: not told
 
@@ -212,7 +212,7 @@ def _as_they_are(game: Game, line: State, opening: tuple[int, ...], records: Rec
 
 @dataclass(frozen=True, slots=True)
 class LabelFormat:
-    """How an engine's games are recorded in one game."""
+    """How a teacher's games are recorded in one game."""
 
     shards: ShardStore
     lines: int  # K, labelled moves of a record
@@ -224,5 +224,6 @@ class LabelFormat:
     start: str | None = None  # the position that games begin from; None: the game's own
     longest_opening: int = 1000  # moves that a record can hold before the first one
     never_blind: tuple[str, ...] = ()  # moves that are not drawn blindly
+    of_nets: bool = False  # whether records can hold a policy and a chance, which are all that a net says
     # the records of a game: its line, the moves before the first record, the records, how it ended; z is set by then
     finish: Callable[[Game, State, tuple[int, ...], Records, Ended], Records] = _as_they_are

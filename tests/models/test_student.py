@@ -15,7 +15,7 @@ from az_engine.engine.info import BestMove
 from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
 from az_engine.models import label
-from az_engine.models.student import Student
+from az_engine.models.raw_net import RawNet
 
 from . import reference
 from .samples import CHESS
@@ -32,7 +32,8 @@ POSITIONS = [
 @pytest.mark.parametrize("fen", POSITIONS)
 def test_the_policy_is_over_the_legal_moves_and_its_greatest_is_the_engines_first(fen: str) -> None:
     line, _ = CHESS.parse_position(fen)
-    moves, chances = Student("default", CHESS).policy(line)
+    said = RawNet("default", CHESS).opinion(line)
+    moves, chances = said.moves, said.policy
     texts = [CHESS.format_move(line[-1], int(move)) for move in moves]
     assert set(texts) == {move.uci() for move in chess.Board(fen).legal_moves}
     assert chances.sum() == pytest.approx(1)
@@ -49,7 +50,7 @@ def test_the_random_moves_of_a_game_are_the_students(tmp_path: Path) -> None:
     words = ("--blunders", "1", "--openings", "6")
     label.main(arguments(tmp_path / "student", *words, "--student", "default", games=4))
     label.main(arguments(tmp_path / "blind", *words, games=4))
-    student = Student("default", CHESS)
+    student = RawNet("default", CHESS)
     surprise = {}
     for name in ("student", "blind"):
         records = read(tmp_path / name)
@@ -58,7 +59,8 @@ def test_the_random_moves_of_a_game_are_the_students(tmp_path: Path) -> None:
         for record in records:
             board = reference.board_of(record)
             line, _ = CHESS.parse_position(board.fen())
-            moves, chances = student.policy(line)
+            said = student.opinion(line)
+            moves, chances = said.moves, said.policy
             texts = [CHESS.format_move(line[-1], int(move)) for move in moves]
             played = reference.move_of(int(record["played"])).uci()
             nats.append(-np.log(chances[texts.index(played)]))
@@ -86,8 +88,8 @@ def test_a_student_of_another_game_or_none_at_all_is_refused_before_games_begin(
 def test_a_student_knows_every_game() -> None:
     for name in ("chess", "shogi", "go"):
         game = get_game(name)
-        moves, chances = Student("default", game).policy(game.initial())
-        assert len(moves) == len(chances) == len(game.legal_moves(game.initial()))
+        said = RawNet("default", game).opinion(game.initial())
+        assert len(said.moves) == len(said.policy) == len(game.legal_moves(game.initial()))
 
 
 def test_games_end_once_they_are_decided(tmp_path: Path) -> None:
