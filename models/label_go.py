@@ -1,8 +1,8 @@
 """What an analysing engine or a net says of Go, as records of :mod:`labelled_go`.
 
 Visits or a net's probabilities become the policy, the win chance the value; score lead and ownership are kept where
-they are told, and from the ownership whether dead stones are left on the board. The game's own row in ``g`` is made
-when a shard is written; until then each record carries it.
+they are told. Stones in an opponent's pass-alive territory are dead. The game's own row in ``g`` is made when a shard
+is written; until then each record carries it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..engine.errors import OptionError
 from ..engine.files import write_atomically
 from ..engine.games.base import Game, State
 from ..protocols.gtp.board import Board, point
-from ..protocols.gtp.count import Terms, count, dead_chains
+from ..protocols.gtp.count import Terms, count
 from .labelled_go import ADJUDICATED, OWN_SCALE, RULES, read_shard
 from .shards import Ended, LabelFormat, Records, Teaching
 
@@ -105,10 +105,10 @@ def record_of(game: Game, line: State, teaching: Teaching) -> Records:
     row["mv"][0, :number] = teaching.moves
     row["p"][0, :number] = np.rint(_ONE * teaching.policy)
     row["w"] = round(_ONE * teaching.chance)
+    row["dead"] = game.counts_dead_stones(line[-1])
     if teaching.ownership:
         row["own"][0] = np.rint(OWN_SCALE * np.clip(teaching.ownership, -1, 1))
         row["lead"] = round(100 * min(max(teaching.lead or 0.0, -300.0), 300.0))
-        row["dead"] = bool(dead_chains(board, teaching.ownership, turn))
     return row
 
 

@@ -14,7 +14,7 @@ planes are rebuilt from the empty board. Points count from the top left corner, 
 | w      | win chance of the side to move in 1/65535, a draw counts half |
 | played, rnd | the move played; rnd = 1: drawn blindly, not to be imitated |
 | z      | the game's result for the side to move |
-| dead   | 1 = stones that the teacher takes for dead are still on the board |
+| dead   | 1 = stones that the teacher takes for dead are still on the board: counted without them it ends otherwise |
 | own    | N * N x i1: expected owner of each point * 20 for the side to move (may be missing) |
 | lead   | score lead of the side to move in 1/100 points, komi included (may be missing) |
 | game   | game id |

@@ -227,6 +227,10 @@ class Game(ABC):
         """The lead of the side to move in one State[] that leads by ``points`` on the board: what the rules add."""
         return points
 
+    def counts_dead_stones(self, state: State) -> bool:
+        """Whether the score of one State[] as it stands would be another without stones that are lost: in Go."""
+        return False
+
     @property
     def action_images(self) -> NDArray[np.int32]:
         """i4[S, A]: the image of each action under each of the game's S symmetries; the first is the identity."""

@@ -18,6 +18,7 @@ from az_engine.models.labelled_go import read_folder, read_shard
 from az_engine.models.shards import Records, TargetOptions
 
 from .fake_gtp_engine import weight
+from .test_labelled_go import positions, sample
 
 FAKE = [sys.executable, str(Path(__file__).with_name("fake_gtp_engine.py"))]
 OURS = [sys.executable, "-m", "az_engine", "gtp", "--weights-file", "uniform"]
@@ -80,6 +81,13 @@ def test_results_are_those_of_the_board(tmp_path: Path) -> None:
         if row["reason"] != 2:
             assert set(own["z"] * np.where(own["turn"] == 1, 1, -1)) == {np.sign(row["tt"])}
     assert set(g["reason"]) <= {1, 2, 3}
+
+
+def test_dead_stones_are_those_that_katagos_count_takes_off() -> None:
+    game, data = get_game("go"), positions()
+    found = [game.counts_dead_stones(state) for state in data.states[data.drawn]]
+    assert found == (sample()[0]["dead"] == 1).tolist()
+    assert any(found)
 
 
 def test_the_learner_reads_them(tmp_path: Path) -> None:

@@ -19,11 +19,11 @@ from ...errors import OptionError
 from ...record import RecordFormat
 from ..base import Encoder, Game, line_of
 from ..outcome import DRAW, LOSS, RUNNING, WIN
-from . import katago, notation, rules, symmetries
+from . import katago, notation, passalive, rules, symmetries
 from .leaves import leaves, leaves_of_games, look
 from .planes import HISTORY, NUM_PLANES, actions, encode, legal_actions
 from .rulesets import rule_set
-from .state import BLACK, MAX_SIZE, MIN_SIZE, STATE, State
+from .state import BLACK, MAX_SIZE, MIN_SIZE, STATE, WHITE, State
 
 DEFAULT_SIZE, DEFAULT_KOMI, DEFAULT_RULES = 9, 7.5, "tromp-taylor"
 
@@ -114,6 +114,11 @@ class Go(Game):
         """
         owner = np.empty(self.size**2, np.uint8)
         return rules.count_score(state.reshape(1), 0, owner) / 2, owner
+
+    def counts_dead_stones(self, state: State) -> bool:
+        owners = [self.score(state)[1], passalive.area_of(state)]
+        as_it_stands, without = (int((who == BLACK).sum()) - int((who == WHITE).sum()) for who in owners)
+        return as_it_stands != without
 
     def window(self, line: State) -> State:
         return line  # superko looks back to the beginning
