@@ -23,12 +23,13 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from ..engine.errors import EngineProcessError, OptionError
+from ..engine.errors import DataError, EngineProcessError, OptionError
 from ..engine.games import get_game
 from .files import RunLock
 from .formats import LABELS, labels_of
 from .lesson import Recipe, default_temperatures, open_teacher, play_game
 from .raw_net import RawNet
+from .reading import read_played
 from .shards import LabelFormat, Records, ShardStore
 from .teacher import NODES, Engine
 
@@ -71,7 +72,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--size", type=int, default=None, metavar="N", help="lines of the Go board (9)")
     add("--nodes", "--visits", type=int, help=f"nodes searched a move ({NODES}); over GTP at least so many")
     add("--multipv", type=int, default=0, help="labelled moves a position; 0 = as many as a record holds")
-    add("--games", type=int, default=1000, help="games in all")
+    add(
+        "--records",
+        metavar="FILE",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="label the positions of recorded games (PGN, CSA, KIF, SGF; finished ones) instead of games of the "
+        "teacher's: of a match, say, for the positions that searches get to",
+    )
+    add("--games", type=int, help="games in all (1000, or all those recorded)")
     add("--out", metavar="DIR", type=Path, required=True, help="folder of the shards")
     add("--processes", type=int, default=1, help="engines running at the same time")
     add(
@@ -149,8 +159,17 @@ def main(args: argparse.Namespace) -> int:
         raise OptionError(f"--openings: a record holds an opening of {form.longest_opening} moves at most")
     if args.net is not None:
         _check_net(args, game, form)
+    console = Console(stderr=True)
+    games = 1000 if args.games is None else args.games
+    if args.records:
+        if args.student is not None:
+            raise OptionError("--student is for games that the teacher plays; leave it or --records out")
+        found = len(read_played(get_game(game), args.records, console.print))
+        games = min(found, games) if args.games is not None else found
+        if not found:
+            raise DataError("the records hold no finished game of this kind; give others")
     nodes = NODES if args.nodes is None else args.nodes
-    if min(nodes, args.games, args.processes, args.shard_positions) < 1:
+    if min(nodes, games, args.processes, args.shard_positions) < 1:
         raise OptionError("--nodes, --games, --processes and --shard-positions must be at least 1")
     if args.decided < 0:
         raise OptionError(f"--decided is {args.decided}; give centipawns, or 0 for the game's own number")
@@ -168,16 +187,17 @@ def main(args: argparse.Namespace) -> int:
         student=args.student or "",
         decided=args.decided,
         max_plies=args.max_plies or form.max_plies,
+        first_game=args.first_game,
+        records=tuple(args.records),
     )
-    console = Console(stderr=True)
     with RunLock(args.out):
         store = Store(args.out, args.shard_positions, form.shards)
-        missing = [g for g in range(args.first_game, args.first_game + args.games) if g not in store.games]
-        if len(missing) < args.games:
-            console.print(f"{args.games - len(missing)} of {args.games} games are there already")
+        missing = [g for g in range(args.first_game, args.first_game + games) if g not in store.games]
+        if len(missing) < games:
+            console.print(f"{games - len(missing)} of {games} games are there already")
         columns = (BarColumn(), MofNCompleteColumn(), TextColumn("games  {task.fields[positions]}"))
         with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as progress:
-            task = progress.add_task("", total=args.games, completed=args.games - len(missing), positions="")
+            task = progress.add_task("", total=games, completed=games - len(missing), positions="")
             begun, made = time.monotonic(), 0
             stopped: list[int] = []
             before = {s: signal.signal(s, lambda n, _: stopped.append(n)) for s in (signal.SIGINT, signal.SIGTERM)}

@@ -14,9 +14,10 @@ import os
 import shlex
 import signal
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from multiprocessing.util import Finalize
+from pathlib import Path
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from ..engine.games.outcome import RUNNING
 from ..protocols.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
 from .formats import labels_of
 from .raw_net import RawNet
+from .reading import Played, label_played, read_played
 from .shards import Ended, LabelFormat, Records, Teaching
 from .teacher import Engine, Teacher, teacher_of
 
@@ -53,6 +55,8 @@ class Recipe:
     max_plies: int = 260  # then the game is drawn
     decided: int = 0  # centipawns beyond which a game counts as decided; 0 = the game's own number
     adjudicated: float = 0.7  # fraction of games that end once they are decided for 5 plies in a row
+    first_game: int = 0  # number of the first game
+    records: tuple[Path, ...] = ()  # files of games that are labelled instead, see :mod:`reading`
 
     @property
     def teacher_name(self) -> str:
@@ -62,15 +66,18 @@ class Recipe:
 
 @dataclass(slots=True)
 class Worker:
-    """A process's teacher, and its student where random moves come from one."""
+    """A process's teacher, its student where random moves come from one, and recorded games where it is given some."""
 
     recipe: Recipe
     teacher: Teacher | None = None
     student: RawNet | None = None
+    played: list[Played] = field(default_factory=list)
 
     def start(self) -> Teacher:
         """The teacher, started when there is none. Errors: EngineProcessError, NetError."""
         recipe = self.recipe
+        if recipe.records and not self.played:
+            self.played = read_played(get_game(recipe.game), recipe.records, _ignore)
         if recipe.student and self.student is None:
             self.student = RawNet(recipe.student, get_game(recipe.game))
         if self.teacher is None:
@@ -82,6 +89,10 @@ class Worker:
         if self.teacher is not None:
             self.teacher.close()
             self.teacher = None
+
+
+def _ignore(problem: str) -> None:
+    """Problems of records have been told before the processes began."""
 
 
 _worker: list[Worker] = []
@@ -115,6 +126,9 @@ def play_game(number: int) -> Records:
     for attempt in range(2):
         teacher = worker.start()
         try:
+            if worker.played:
+                recipe, played = worker.recipe, worker.played[number - worker.recipe.first_game]
+                return label_played(get_game(recipe.game), labels_of(recipe.game), teacher, number, played)
             return Lesson(worker.recipe, teacher, number, worker.student).play()
         except (EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved) as error:
             worker.close()
@@ -178,7 +192,7 @@ class Lesson:
 
     def play(self) -> Records:
         """Play to the end."""
-        self.teacher.new_game()
+        self.teacher.new_game(self.form.start)
         rows: list[Records] = []
         movers: list[int] = []
         ended: Ended = "rules"

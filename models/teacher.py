@@ -30,11 +30,11 @@ MATE_PLIES = 3  # a net is corrected where there is a mate as short as this
 class Teacher(Protocol):
     """Says what it thinks of positions."""
 
-    def new_game(self) -> None:
-        """What follows has nothing to do with what was asked before. Errors: EngineProcessError."""
+    def new_game(self, start: str | None) -> None:
+        """What follows begins at this position, None the game's own. Errors: EngineProcessError."""
 
     def teach(self, line: State, moves: Sequence[str]) -> Teaching:
-        """What it says of a line's last position, which ``moves`` lead to. BLOCKS. Errors: AzError."""
+        """What it says of a line's last position, which ``moves`` lead to from the start. BLOCKS. Errors: AzError."""
 
     def close(self) -> None:
         """End it."""
@@ -72,14 +72,16 @@ class EngineTeacher:
                 client.kill()
             raise EngineProcessError(f"the engine {command!r} does not start or refuses an option ({error})") from error
         self._client = client
+        self._start: str | None = None
 
-    def new_game(self) -> None:
+    def new_game(self, start: str | None) -> None:
         """See :class:`Teacher`."""
+        self._start = start
         self._client.new_game()
 
     def teach(self, line: State, moves: Sequence[str]) -> Teaching:
         """See :class:`Teacher`."""
-        answer = self._client.judge(self._form.start, list(moves), Limits(nodes=self._told.nodes), self._lines)
+        answer = self._client.judge(self._start, list(moves), Limits(nodes=self._told.nodes), self._lines)
         found: dict[int, PvInfo] = {}
         for info in answer.lines[: self._lines]:
             if info.pv and _has_score(info):
@@ -110,7 +112,7 @@ class NetTeacher:
         """weights: as for RawNet; lines: moves labelled a position. Errors: NetError."""
         self._net, self._game, self._form, self._lines = RawNet(weights, game), game, form, lines
 
-    def new_game(self) -> None:
+    def new_game(self, start: str | None) -> None:
         """See :class:`Teacher`."""
 
     def teach(self, line: State, moves: Sequence[str]) -> Teaching:
