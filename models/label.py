@@ -36,6 +36,13 @@ from .teacher import NODES, Engine
 HELP = "make training data with any UCI, USI or GTP engine, or with a net"
 
 
+class _Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Tells the defaults of the arguments that have one."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        return super()._get_help_string(action) if action.default not in (None, []) else action.help
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     default = Recipe("")
@@ -45,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "kata-analyze or lz-analyze. In shogi and Go the teacher may also be a net without search (--net), so that a "
         "small net learns what a large one knows. The same command goes on with a run that was stopped."
     )
-    parser.formatter_class = argparse.ArgumentDefaultsHelpFormatter
+    parser.formatter_class = _Help
     add = parser.add_argument
     add("--game", default=default.game, choices=sorted(LABELS), help="the game")
     teacher = parser.add_mutually_exclusive_group(required=True).add_argument
@@ -69,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="option of the engine, repeatable (threads are 1 and the hash table 16 MB unless given); over GTP a "
         "command and its arguments",
     )
-    add("--size", type=int, default=None, metavar="N", help="lines of the Go board (9)")
+    add("--size", type=int, metavar="N", help="lines of the Go board (9)")
     add("--nodes", "--visits", type=int, help=f"nodes searched a move ({NODES}); over GTP at least so many")
     add("--multipv", type=int, default=0, help="labelled moves a position; 0 = as many as a record holds")
     add(
