@@ -27,7 +27,7 @@ from ..engine.errors import DataError, EngineProcessError, OptionError
 from ..engine.games import get_game
 from .files import RunLock
 from .formats import LABELS, labels_of
-from .lesson import Recipe, default_temperatures, open_teacher, play_game
+from .lesson import ENGINE_TEMPERATURES, NET_TEMPERATURES, Recipe, open_teacher, play_game
 from .raw_net import RawNet
 from .reading import read_played
 from .shards import LabelFormat, Records, ShardStore
@@ -114,8 +114,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--temperatures",
         type=_numbers(float),
         help="of the move choice, one drawn per game: in expected points ("
-        f"{_listed(default_temperatures(net=False))}), with --net the T of policy^(1 / T) "
-        f"({_listed(default_temperatures(net=True))})",
+        f"{_listed(ENGINE_TEMPERATURES)}), with --net the T of policy^(1 / T) "
+        f"({_listed(NET_TEMPERATURES)})",
     )
     add(
         "--blunders",
@@ -182,14 +182,13 @@ def main(args: argparse.Namespace) -> int:
         raise OptionError(f"--decided is {args.decided}; give centipawns, or 0 for the game's own number")
     if args.student is not None:
         RawNet(args.student, get_game(game))  # what is wrong with the net is said before games begin
-    usual = default_temperatures(net=args.net is not None)
     recipe = Recipe(
         Engine(_words(args.engine), _options(args.option), nodes) if args.net is None else args.net,
         game=game,
         lines=args.multipv or form.lines,
         seed=args.seed,
         openings=args.openings,
-        temperatures=args.temperatures or usual,
+        temperatures=args.temperatures or (ENGINE_TEMPERATURES if args.net is None else NET_TEMPERATURES),
         blunders=args.blunders,
         student=args.student or "",
         decided=args.decided,

@@ -32,12 +32,7 @@ from .reading import Played, label_played, read_played
 from .shards import Ended, LabelFormat, Records, Teaching
 from .teacher import Engine, Teacher, teacher_of
 
-_TEMPERATURES = {False: (0.02, 0.05, 0.12), True: (0.3, 0.6, 1.0)}  # of an engine, of a net
-
-
-def default_temperatures(*, net: bool) -> tuple[float, ...]:
-    """Those of a teacher's move choice, see Lesson."""
-    return _TEMPERATURES[net]
+ENGINE_TEMPERATURES, NET_TEMPERATURES = (0.02, 0.05, 0.12), (0.3, 0.6, 1.0)  # of the move choice, see Lesson
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +44,7 @@ class Recipe:
     lines: int = 1  # moves labelled a position
     seed: int = 0
     openings: tuple[int, ...] = (0, 1, 2, 3, 4, 6, 8)  # random plies before the first record
-    temperatures: tuple[float, ...] = _TEMPERATURES[False]  # of the move choice, see Lesson; halved from ply 40
+    temperatures: tuple[float, ...] = ENGINE_TEMPERATURES  # of the move choice, see Lesson; halved from ply 40
     blunders: tuple[float, ...] = (0.0, 0.03, 0.08, 0.15)  # chance of a random move
     student: str = ""  # net from whose policy random moves are drawn; "" = uniformly
     max_plies: int = 260  # then the game is drawn

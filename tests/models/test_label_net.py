@@ -52,7 +52,7 @@ def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
 
 def test_shogi_records_say_what_the_net_says_of_their_positions(tmp_path: Path) -> None:
     records = shogi_records(tmp_path, "--openings", "0,1,3")
-    net = evaluator("shogi")
+    net, seen = evaluator("shogi"), 0
     assert net.history == 1  # so that the position alone is what the net sees
     for record in records[records["m1"] == 0]:
         line = SHOGI.parse_position(sfen_of(record))[0]
@@ -74,6 +74,8 @@ def test_shogi_records_say_what_the_net_says_of_their_positions(tmp_path: Path) 
         assert record["rest"] / 65535 == pytest.approx(1 - sum(best), abs=2e-4)
         win, _, loss = softmax(value[0])
         assert record["q"] / 32767 == pytest.approx(win - loss, abs=2e-4)
+        seen += 1
+    assert seen > 20
 
 
 def test_go_records_say_what_the_net_says_of_their_positions(tmp_path: Path) -> None:
