@@ -73,7 +73,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="RUN",
         type=Path,
         help="begin with the averaged weights of another run of either kind (its folder, or a file of its checkpoints) "
-        "in place of random ones; the network is that run's unless flags say otherwise",
+        "in place of random ones, or with those of a net (an ONNX file of az-engine train; 'default': the one inside "
+        "the package); the network is the same unless flags say otherwise",
     )
     add("--name", default="", help="the net's name in its metadata and card; empty = game and architecture")
     add("--about-data", default="", help="where DATA comes from and how to make it again: a sentence for the card")

@@ -57,8 +57,9 @@ def main(args: argparse.Namespace) -> int:
         raise OptionError("--supervised needs --out RUN, the folder of the run")
     import torch
 
-    from .checkpoint import load_newest, of_run
+    from .checkpoint import load_newest
     from .learner import Learner
+    from .origin import origin
 
     torch.set_num_threads(args.threads)
     console = Console(stderr=True)
@@ -82,7 +83,7 @@ def main(args: argparse.Namespace) -> int:
         work.remember()
         saved = load_newest(args.out / "checkpoints", work.problem)
         if args.init is not None and saved is None:
-            learner.begin_from(of_run(args.init))
+            learner.begin_from(origin(args.init, game))
         if args.finish:
             if saved is None:
                 raise DataError(f"{args.out} holds no checkpoint to finish; train first")
@@ -107,10 +108,11 @@ def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
     names = {f.name for f in fields(NetConfig)} - {"planes", "actions"}
     values = {name: getattr(args, name) for name in names}
     if args.init is not None:
-        from .checkpoint import load_newest, of_run
+        from .checkpoint import load_newest
+        from .origin import network_at
 
-        saved = load_newest(args.out / "checkpoints", lambda _: None) or of_run(args.init)
-        there = NetConfig.from_json(saved.state["net"])
+        saved = load_newest(args.out / "checkpoints", lambda _: None)
+        there = network_at(args.init, game) if saved is None else NetConfig.from_json(saved.state["net"])
         values |= {name: getattr(there, name) for name in names - args.given}
     return NetConfig(game.planes, game.num_actions, **values)
 
@@ -118,7 +120,7 @@ def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
 def commands_before(origin: Path) -> list[str]:
     """The commands of the runs that led to the one that a run begins from, that one's last."""
     path = (origin.parent.parent if origin.suffix in (".json", ".safetensors") else origin) / "config.json"
-    if not path.exists():  # a lone checkpoint
+    if not path.exists():  # a lone checkpoint, or a net
         return []
     earlier = read_config(path)
     return [*earlier.get("before", []), str(earlier.get("command", ""))]
@@ -248,12 +250,12 @@ class Work:
             write_atomically(path, json.dumps(described, indent=1).encode())
 
     def command(self) -> str:
-        """The command as anyone can repeat it: data, the run's folder and --init's are DATA, RUN and EARLIER."""
+        """The command as anyone can repeat it: data, the run's folder and --init's are DATA, RUN and EARLIER or NET."""
         words = list(sys.argv[1:])
         names = {str(path): "DATA" + (str(i) if i > 1 else "") for i, path in enumerate(self.args.supervised, 1)}
         names[str(self.args.out)] = "RUN"
-        if self.args.init is not None:
-            names[str(self.args.init)] = "EARLIER"
+        if self.args.init is not None and str(self.args.init) != "default":
+            names[str(self.args.init)] = "NET" if self.args.init.suffix == ".onnx" else "EARLIER"
         return shlex.join(["az-engine", *(names.get(word, word) for word in words)])
 
     def train(self) -> bool:

@@ -27,6 +27,7 @@ from ..dataset import Batch, Positions
 from ..files import Patience
 from ..learner import Learner
 from ..log import Log
+from ..origin import origin
 from .examples import write_examples
 from .ladder import Ladder, anchor, described, raw, searching
 from .promotion import Promotion
@@ -307,7 +308,7 @@ class Loop:
             self._saved = saved.step
             self.hooks.on_event(f"going on from step {saved.step:,}")
         elif self.run.init:
-            self.learner.begin_from(checkpoint.of_run(Path(self.run.init)))
+            self.learner.begin_from(origin(Path(self.run.init), self.game))
             self.hooks.on_event(f"beginning with the weights of {self.run.init}")
         self.ladder.forget_after(self.learner.step)
         self._before, self._progress_before = self.learner.seconds, self.learner.progress

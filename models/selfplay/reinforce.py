@@ -139,7 +139,7 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
         names = args.preset or ("az,gpu" if args.device != "cpu" else "az,small")
         values = merged({"machine": {"workers": cores()}}, preset(names, get_game(name)))
         if args.init is not None:
-            values = merged(values, {"net": first_net(args.init)})
+            values = merged(values, {"net": first_net(args.init, get_game(name))})
         values = merged(values, wanted)
         return RunConfig.from_values({**values, "game": name, "preset": names}), []
     earlier: Values = read_config(path).get("run", {})
@@ -157,14 +157,14 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
     return RunConfig.from_values(now), changed
 
 
-def first_net(origin: Path) -> Values:
-    """The network of the run that this one begins from, less what games against itself cannot teach.
+def first_net(path: Path, game: Game) -> Values:
+    """The network of what this run begins from, less what games against itself cannot teach.
 
-    Errors: DataError.
+    Errors: DataError, NetError.
     """
-    from ..checkpoint import of_run
+    from ..origin import network_at
 
-    net: Values = of_run(origin).state["net"]
+    net: Values = network_at(path, game).to_json()
     return {name: value for name, value in net.items() if name not in ("planes", "actions", "ownership", "score")}
 
 

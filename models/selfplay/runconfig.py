@@ -102,7 +102,7 @@ class RunConfig:
     game: str  # name for get_game, with the board's size: "go9"
     preset: str = ""
     seed: int = 0
-    init: str = ""  # the run (its folder, or a checkpoint's file) whose averaged weights this one begins with
+    init: str = ""  # whose weights this run begins with: a run's folder, a checkpoint's file, a net, or "default"
     net: Values = field(default_factory=dict)
     learner: Values = field(default_factory=dict)
     selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)

@@ -24,7 +24,7 @@ from .samples import CHESS, rows, sample_positions, tiny, tiny_go
 INFO = NetInfo("chess", CHESS.planes, CHESS.num_actions, CHESS.planes_version, CHESS.moves_version, "wdl", name="test")
 GO = get_game("go")
 GO_INFO = NetInfo("go", GO.planes, GO.num_actions, GO.planes_version, GO.moves_version, "wdl", name="test")
-FAMILY = [
+FAMILY: list[dict[str, Any]] = [
     {"kind": "dual-res", "blocks": 2},
     {"kind": "dual-res", "blocks": 2, "squeeze": 4, "value_filters": 3, "policy_filters": 12},
     {"kind": "sep-res", "value_head": "value"},
