@@ -120,7 +120,7 @@ def test_architectures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     command += ["--batch", "16", "--visits", "2", "--games", "1", "--out", str(tmp_path)]
     assert main(command) == 0
     rows = json.loads((tmp_path / "architectures.json").read_text())
-    assert [row["kind"] for row in rows] == list(KINDS)
+    assert [row["network"] for row in rows] == list(KINDS)
     assert all(0 <= row["accuracy"] <= 1 and row["value_error"] > 0 and row["parameters"] > 1000 for row in rows)
     assert rows[0]["elo"] == 0
     assert (tmp_path / "games" / JOURNAL).read_text().count("\n") == 6
@@ -130,7 +130,37 @@ def test_architectures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert main(command) == 0  # everything is there already
 
 
+@pytest.mark.slow
+def test_shapes_play_by_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Int8 files, one thread, the options of training that were given."""
+    command = ["report", "architectures", "--supervised", str(DATA), "--steps", "20", "--shapes", "1x8,2x8"]
+    command += ["--batch", "16", "--movetime", "5", "--games", "1", "--with=--squeeze 4 --history 1 --precision fp32"]
+    assert main([*command, "--out", str(tmp_path)]) == 0
+    rows = json.loads((tmp_path / "architectures.json").read_text())
+    assert [row["network"] for row in rows] == ["1x8", "2x8"]
+    assert rows[0]["parameters"] < rows[1]["parameters"]
+    (game,) = [json.loads(line) for line in (tmp_path / "games" / JOURNAL).read_text().splitlines()]
+    assert game["headers"]["WhiteLimit"] == "5 ms a move"
+    config = json.loads((tmp_path / "2x8" / "config.json").read_text())["net"]
+    assert (config["blocks"], config["squeeze"], config["history"]) == (2, 4, 1)
+    assert "chess: 20 steps of training each" in (tmp_path / "architectures.svg").read_text()
+    assert "2x8" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("shapes", ["6x64", "6x64,6x64", "0x64,6x64"])
+def test_shapes_that_cannot_be_compared(shapes: str, tmp_path: Path) -> None:
+    command = ["report", "architectures", "--supervised", str(DATA), "--steps", "4", "--out", str(tmp_path)]
+    assert main([*command, "--shapes", shapes]) == 2
+
+
+@pytest.mark.parametrize("shapes", ["six,seven", "6x64,"])
+def test_what_is_no_list_of_shapes(shapes: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["report", "architectures", "--supervised", str(DATA), "--steps", "4", "--out", "x", "--shapes", shapes])
+    assert "is no list of BLOCKSxFILTERS such as 4x64,6x64" in capsys.readouterr().err
+
+
 def test_figures_without_games() -> None:
     assert as_json([Compared("dual-res", 0.5, 0.1, 7)]) == [
-        {"kind": "dual-res", "accuracy": 0.5, "value_error": 0.1, "parameters": 7}
+        {"network": "dual-res", "accuracy": 0.5, "value_error": 0.1, "parameters": 7}
     ]
