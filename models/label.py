@@ -85,8 +85,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         default=[],
-        help="label the positions of recorded games (PGN, CSA, KIF, SGF; finished ones) instead of games of the "
-        "teacher's: of a match, say, for the positions that searches get to",
+        help="label the positions of recorded games (PGN, CSA, KIF, SGF, or a self-play run's .games; finished ones) "
+        "instead of games of the teacher's: of a match, say, for the positions that searches get to",
     )
     add("--games", type=int, help="games in all (1000, or all those recorded)")
     add("--out", metavar="DIR", type=Path, required=True, help="folder of the shards")

@@ -9,9 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ..engine.errors import DataError
 from ..engine.games.base import Game, State
 from ..engine.games.outcome import RUNNING
 from .records import read_finished
+from .selfplay.replay import STORED, GameReader, title
 from .shards import Ended, LabelFormat, Records
 from .teacher import Teacher
 
@@ -26,8 +28,31 @@ class Played:
 
 
 def read_played(game: Game, files: Sequence[Path], on_problem: Callable[[str], None]) -> list[Played]:
-    """The finished games of record files, in their order; see :func:`read_finished`. Errors: DataError, OptionError."""
-    return [Played(*found) for path in files for found in read_finished(game, path, on_problem)]
+    """The finished games of record files, also of a self-play run's, in their order; see :func:`read_finished`.
+
+    Errors: DataError, OptionError.
+    """
+    games: list[Played] = []
+    for path in files:
+        if path.suffix == STORED:
+            games += read_stored(game, path)
+        else:
+            games += [Played(*found) for found in read_finished(game, path, on_problem)]
+    return games
+
+
+def read_stored(game: Game, path: Path) -> list[Played]:
+    """The games of a self-play run's file. Errors: DataError, also when they are of another game."""
+    expected = {name: value for name, value in title(game, "").items() if name != "run"}
+    found = []
+    for record in GameReader(path, expected).read():
+        line = np.repeat(game.initial()[:1], len(record.moves) + 1)
+        for i, move in enumerate(record.moves.tolist()):
+            if move not in game.legal_moves(line[: i + 1]):
+                raise DataError(f"{path}: move {i + 1} of game {record.id} is illegal; leave the file out")
+            game.play_at(line, i, move)
+        found.append(Played(line, record.moves, record.result))
+    return found
 
 
 def label_played(game: Game, form: LabelFormat, teacher: Teacher, number: int, played: Played) -> Records:

@@ -23,6 +23,7 @@ from ...engine.games.outcome import RUNNING
 from ...engine.netinfo import NetInfo
 from .. import export, quantise
 from ..dataset import Batch, Positions, spread
+from ..foreign.importer import own_games
 from ..learner import Learner, TorchBatch, policy_loss, value_loss
 
 CANARIES = 256  # positions
@@ -105,7 +106,6 @@ def publish(
         license=LICENCE,
     )
     planes = random_planes(game, 64, learner.config.seed)
-    batch = None
     if canaries is not None and len(canaries):
         batch = canaries.batch(spread(len(canaries), CANARIES))
         judge(learner, batch)
@@ -114,7 +114,7 @@ def publish(
     export.parity(learner.averaged, model, planes)
     if int8:
         try:
-            model = smaller(model, canaries, batch)
+            model = smaller(model, canaries, game, info)
         except NetError as error:
             say(f"step {learner.step}: playing in fp32, {error}")
     draft = path.with_name(f".{path.name}")
@@ -127,12 +127,21 @@ def publish(
     return path
 
 
-def smaller(model: onnx.ModelProto, positions: Positions | None, batch: Batch | None) -> onnx.ModelProto:
-    """The int8 net. Errors: NetError when it cannot be made or says something else."""
-    if positions is None or batch is None or len(positions) < CALIBRATION:
-        raise NetError("there are too few positions yet to make it int8")
-    int8 = quantise.quantise(model, [positions.batch(spread(len(positions), CALIBRATION)).planes])
-    agreement = quantise.compare(model, int8, batch)
+def smaller(model: onnx.ModelProto, positions: Positions | None, game: Game, info: NetInfo) -> onnx.ModelProto:
+    """The int8 net, calibrated on the run's positions, or at its beginning on games that the net plays with itself.
+
+    Errors: NetError when it cannot be made or says something else.
+    """
+    if positions is None or len(positions) < CALIBRATION:
+        own = own_games(game, export.session(model), info, CALIBRATION + CANARIES, 0)
+        calibration, planes, legal = own.planes[CANARIES:], own.planes[:CANARIES], own.legal[:CANARIES]
+    else:
+        calibration = positions.batch(spread(len(positions), CALIBRATION)).planes
+        canaries = positions.batch(spread(len(positions), CANARIES))
+        assert canaries.legal is not None
+        planes, legal = canaries.planes, canaries.legal
+    int8 = quantise.quantise(model, [calibration])
+    agreement = quantise.agreement(model, int8, planes, legal)
     if not agreement.kl <= INT8_KL:
         raise NetError(f"int8 is {agreement.kl:.3f} nats away from fp32")
     return int8

@@ -22,6 +22,7 @@ from ...engine.errors import DataError
 from ...engine.games.base import Game
 from .frames import FrameReader, FrameWriter
 
+STORED = ".games"  # suffix of a shard
 MAX_TARGET = 255  # moves of one policy target
 SHARD_BYTES = 64 << 20  # after which a worker begins a new shard
 WORKER_SHIFT = 32  # game id = worker << 32 | count
@@ -118,7 +119,7 @@ def title(game: Game, run: str) -> dict[str, Any]:
 
 def shard_path(folder: Path, worker: int, number: int) -> Path:
     """The file of a worker's shard."""
-    return folder / f"{worker:04d}-{number:05d}.games"
+    return folder / f"{worker:04d}-{number:05d}{STORED}"
 
 
 class GameWriter:
@@ -132,7 +133,7 @@ class GameWriter:
         self._title = shard_title
         self._shard_bytes = shard_bytes
         self.ids: set[int] = set()
-        shards = sorted(folder.glob(f"{worker:04d}-?????.games"))
+        shards = sorted(folder.glob(f"{worker:04d}-?????{STORED}"))
         for path in shards[:-1]:
             self.ids |= {r.id for r in GameReader(path, shard_title).read()}
         self._number = int(shards[-1].stem[5:]) if shards else 0
@@ -191,7 +192,7 @@ class GameReader:
                     field = different[0]
                     raise DataError(
                         f"{self.path} holds games of another {field} ({found.get(field)}, "
-                        f"here {self._expected[field]}); remove it from this run's folder"
+                        f"here {self._expected[field]}); leave it out"
                     )
             else:
                 records.append(GameRecord.from_bytes(payload))
@@ -222,7 +223,7 @@ class ReplayFolder:
 
         Older shards come first, and in a part the games of older nets. Errors: DataError.
         """
-        paths = sorted(self.folder.glob("????-?????.games"), key=lambda path: (path.stem[5:], path.stem))
+        paths = sorted(self.folder.glob(f"????-?????{STORED}"), key=lambda path: (path.stem[5:], path.stem))
         for _, together in groupby(paths, key=lambda path: path.stem[5:]):
             records = []
             for path in together:

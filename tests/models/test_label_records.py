@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import chess
@@ -18,9 +19,11 @@ from az_engine.engine.record import Record, format_games, format_named
 from az_engine.models import label
 from az_engine.models.labelled import FORMAT
 from az_engine.models.labelled_go import read_folder, read_shard
+from az_engine.models.selfplay.replay import GameWriter, shard_path, title
 from az_engine.models.shards import Records, TargetOptions
 
 from . import reference
+from .selfplay.games import random_game
 from .test_label import FAKE
 
 EMPTY = "5/5/5/5/5 b - 7 chinese-ogs"
@@ -124,6 +127,36 @@ def test_go_games_become_what_the_learner_reads(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "rest.npz", d=d[~held], g=g[g["game"] != 2])
     train, heldout = read_folder(go, [tmp_path / "holdout.npz", tmp_path / "rest.npz"], TargetOptions())
     assert (len(train.drawn), len(heldout.drawn)) == (26, 12)
+
+
+def test_games_against_itself_are_labelled(tmp_path: Path) -> None:
+    """A self-play run's own file holds as good games as any; one of another game is refused."""
+    chess_game = get_game("chess")
+    writer = GameWriter(tmp_path, 0, title(chess_game, "a seed"))
+    games = [random_game(chess_game, number, plies=9) for number in range(2)]
+    for game in games:
+        assert writer.write(game)
+    writer.close()
+    stored = shard_path(tmp_path, 0, 0)
+    assert label.main(arguments(tmp_path / "out", [stored], "--first-game", "50")) == 0
+    records = read(tmp_path / "out")
+    assert records["game"].tolist() == [50] * 9 + [51] * 9
+    for number, game in enumerate(games):
+        board = chess.Board()
+        line = chess_game.initial()
+        for record, move in zip(records[records["game"] == 50 + number], game.moves.tolist(), strict=True):
+            assert reference.board_of(record).board_fen() == board.board_fen()
+            board.push_uci(chess_game.format_move(line[-1], move))
+            line = chess_game.play(line, move)
+    with pytest.raises(DataError, match="holds games of another board"):
+        label.main(arguments(tmp_path / "other", [stored], game="shogi"))
+    moves = games[0].moves.copy()
+    moves[3] = moves[2]
+    writer = GameWriter(tmp_path, 1, title(chess_game, "a seed"))
+    assert writer.write(replace(games[0], moves=moves))
+    writer.close()
+    with pytest.raises(DataError, match="move 4 of game 0 is illegal"):
+        label.main(arguments(tmp_path / "other", [shard_path(tmp_path, 1, 0)]))
 
 
 def test_what_cannot_be_done_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,56 @@
+"""From the learner's weights to the net that plays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+import torch
+
+from az_engine.engine.errors import DataError
+from az_engine.engine.games import get_game
+from az_engine.engine.netinfo import PREFIX
+from az_engine.models import export, quantise
+from az_engine.models.learner import Learner
+from az_engine.models.origin import network_at, origin
+from az_engine.models.selfplay.publish import publish, random_planes
+from az_engine.models.settings import LearnerConfig
+
+GO = get_game("go")
+DEFAULT = Path("default")
+
+
+@pytest.fixture(scope="module")
+def learner() -> Learner:
+    """A learner that begins with the Go net inside the package."""
+    made = Learner(GO, network_at(DEFAULT, GO), LearnerConfig(precision="fp32"))
+    made.begin_from(origin(DEFAULT, GO))
+    return made
+
+
+def test_a_run_that_begins_with_a_net_plays_with_int8_at_once(learner: Learner, tmp_path: Path) -> None:
+    """No position of the run is there to calibrate on yet."""
+    said: list[str] = []
+    path = publish(learner, GO, None, tmp_path / "net.onnx", trained_on="", int8=True, say=said.append)
+    assert said == []
+    model = onnx.load(path)
+    assert {p.key: p.value for p in model.metadata_props}[PREFIX + "quantisation"] == "int8"
+    planes = random_planes(GO, 64, 1)
+    with torch.no_grad():
+        policy, value = (y.numpy() for y in learner.averaged(torch.from_numpy(planes))[:2])
+    got = export.run(export.session(model), planes)
+    assert (got[0].argmax(axis=1) == policy.argmax(axis=1)).mean() > 0.75
+    difference = quantise.expected_value(got[1]) - quantise.expected_value(value)
+    assert float(np.abs(difference).mean()) < 0.1
+    assert [p.name for p in tmp_path.iterdir()] == ["net.onnx"]
+
+
+def test_weights_that_are_not_finite_are_not_published(tmp_path: Path) -> None:
+    broken = Learner(GO, network_at(DEFAULT, GO), LearnerConfig(precision="fp32"))
+    with torch.no_grad():
+        next(broken.averaged.parameters())[0] = torch.nan
+    with pytest.raises(DataError, match=r"not finite \(tower\.0\.conv\.weight\); lower learner\.rate"):
+        publish(broken, GO, None, tmp_path / "net.onnx", trained_on="", int8=False, say=print)
+    assert not list(tmp_path.iterdir())
