@@ -171,7 +171,7 @@ def main(args: argparse.Namespace) -> int:
     if args.records:
         if args.student is not None:
             raise OptionError("--student is for games that the teacher plays; leave it or --records out")
-        found = len(read_played(get_game(game), args.records, console.print))
+        found = len(read_played(get_game(game), form, args.records, console.print))
         games = min(found, games) if args.games is not None else found
         if not found:
             raise DataError("the records hold no finished game of this kind; give others")

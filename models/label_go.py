@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ _DECIDED = 1950  # centipawns: a win chance of 98 %
 _REASONS: dict[Ended, int] = {"rules": 1, "adjudicated": ADJUDICATED, "max plies": 3}
 _ONE = 65535
 _OPENING = 16  # moves
+_KOMI, _RULES = 3, 4  # fields of a position's text
 
 
 def _dtype(points: int, *, owners: bool) -> np.dtype[np.void]:
@@ -124,6 +126,13 @@ def finish(game: Game, line: State, opening: tuple[int, ...], records: Records, 
     return records
 
 
+def root_of(text: str, start: str) -> str:
+    """A position with the rules and the komi of ``start``: nets see neither, so labels must agree in them."""
+    fields, usual = text.split(), start.split()
+    fields[_KOMI : _RULES + 1] = usual[_KOMI : _RULES + 1]
+    return " ".join(fields)
+
+
 def code_of(state: State, move: int) -> int:
     """A move as records write it: they have the game's own form."""
     return move
@@ -133,6 +142,7 @@ def labels(size: int) -> LabelFormat:
     """How an engine's games on a board of that size are recorded. Errors: OptionError for one without a format."""
     if not 2 <= size <= 19:
         raise OptionError(f"Go is labelled on boards of 2 to 19 lines, not {size}")
+    start = go_start(size, rules=RULES)
     return LabelFormat(
         GoShards(size * size),
         LINES,
@@ -141,7 +151,8 @@ def labels(size: int) -> LabelFormat:
         2 * size * size,
         record_of,
         code_of,
-        start=go_start(size, rules=RULES),
+        start=start,
+        root=partial(root_of, start=start),
         longest_opening=_OPENING,
         never_blind=("pass",),
         of_nets=True,

@@ -27,6 +27,7 @@ and leads stay the teacher's: they say which stones are dead.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,21 @@ def read_shard(path: Path, points: int) -> tuple[Records, Records]:
     if fault:
         raise DataError(f"{path.name}: {fault}; the file is damaged, remove it or make it again")
     return d, g
+
+
+def alike(arrays: list[Records], fields: Sequence[str]) -> list[Records]:
+    """The arrays with those fields alone, as wide and as long as the widest: files of several makers fit together."""
+    kinds = []
+    for name in fields:
+        types = [array.dtype[name] for array in arrays]
+        longest = tuple(max(lengths) for lengths in zip(*(t.shape for t in types), strict=True))
+        kinds.append((name, np.result_type(*(t.base for t in types)), longest))
+    same = [np.zeros(len(array), np.dtype(kinds)) for array in arrays]
+    for array, copy in zip(arrays, same, strict=True):
+        for name in fields:
+            row = tuple(slice(length) for length in array.dtype[name].shape)
+            copy[name][(slice(None), *row)] = array[name]
+    return same
 
 
 def first_fault(d: Records, g: Records, points: int) -> str:
@@ -213,10 +229,12 @@ class _GoFormat:
     def read_folder(self, game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
         """The training and the held-out positions of .npz files, as labelled.read_folder does. Errors: DataError."""
         read = [(path, *read_shard(path, game.num_actions - 1)) for path in sorted(paths)]
-        games = np.concatenate([g for _, _, g in read])
+        extra = [name for name in _EXTRA_FIELDS if all(name in (d.dtype.names or ()) for _, d, _ in read)]
+        positions = alike([d for _, d, _ in read], (*_D_FIELDS, *extra))
+        games = np.concatenate(alike([g for _, _, g in read], _G_FIELDS))
         if len(np.unique(games["game"])) != len(games):
             raise DataError("a game occurs in two files; remove one of them")
-        records, kept = hold_out([(path, d) for path, d, _ in read])
+        records, kept = hold_out([(path, d) for (path, _, _), d in zip(read, positions, strict=True)])
         text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
         return to_positions(game, records, games, options, text), to_positions(game, kept, games, options, text)
 

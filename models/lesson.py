@@ -72,7 +72,7 @@ class Worker:
         """The teacher, started when there is none. Errors: EngineProcessError, NetError."""
         recipe = self.recipe
         if recipe.records and not self.played:
-            self.played = read_played(get_game(recipe.game), recipe.records, _ignore)
+            self.played = read_played(get_game(recipe.game), labels_of(recipe.game), recipe.records, _ignore)
         if recipe.student and self.student is None:
             self.student = RawNet(recipe.student, get_game(recipe.game))
         if self.teacher is None:

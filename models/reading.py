@@ -27,17 +27,23 @@ class Played:
     result: int  # for the first player
 
 
-def read_played(game: Game, files: Sequence[Path], on_problem: Callable[[str], None]) -> list[Played]:
+def read_played(
+    game: Game, form: LabelFormat, files: Sequence[Path], on_problem: Callable[[str], None]
+) -> list[Played]:
     """The finished games of record files, also of a self-play run's, in their order; see :func:`read_finished`.
 
-    Errors: DataError, OptionError.
+    They follow the rules that labels are kept by; a game ends where these forbid its next move. Errors: DataError,
+    OptionError.
     """
     games: list[Played] = []
     for path in files:
-        if path.suffix == STORED:
-            games += read_stored(game, path)
-        else:
-            games += [Played(*found) for found in read_finished(game, path, on_problem)]
+        stored = path.suffix == STORED
+        found = read_stored(game, path) if stored else [Played(*g) for g in read_finished(game, path, on_problem)]
+        kept = [under_rules_of(form, game, played) for played in found]
+        cut = sum(len(a.moves) < len(b.moves) for a, b in zip(kept, found, strict=True))
+        if cut:
+            on_problem(f"{path.name}: {cut} games are cut where the rules of labels forbid a move")
+        games += [played for played in kept if len(played.moves)]
     return games
 
 
@@ -53,6 +59,20 @@ def read_stored(game: Game, path: Path) -> list[Played]:
             game.play_at(line, i, move)
         found.append(Played(line, record.moves, record.result))
     return found
+
+
+def under_rules_of(form: LabelFormat, game: Game, played: Played) -> Played:
+    """The game under the rules that labels are kept by, as far as they allow its moves."""
+    before = game.format_position(played.line[0])
+    root = form.root(before)
+    if root == before:
+        return played
+    line = np.repeat(game.parse_position(root)[0][-1:], len(played.line))
+    for i, move in enumerate(played.moves.tolist()):
+        if move not in game.legal_moves(line[: i + 1]):
+            return Played(line[: i + 1], played.moves[:i], played.result)
+        game.play_at(line, i, move)
+    return Played(line, played.moves, played.result)
 
 
 def label_played(game: Game, form: LabelFormat, teacher: Teacher, number: int, played: Played) -> Records:

@@ -222,6 +222,7 @@ class LabelFormat:
     record: Callable[[Game, State, Teaching], Records]  # Record[1] of a line's last position; played, z, game unset
     code: Callable[[State, int], int]  # a move in State[] as records write it
     start: str | None = None  # the position that games begin from; None: the game's own
+    root: Callable[[str], str] = str  # a recorded game's first position, under the rules that labels are kept by
     longest_opening: int = 1000  # moves that a record can hold before the first one
     never_blind: tuple[str, ...] = ()  # moves that are not drawn blindly
     of_nets: bool = False  # whether records can hold a policy and a chance, which are all that a net says

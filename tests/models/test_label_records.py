@@ -17,8 +17,10 @@ from az_engine.engine.errors import DataError, OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.record import Record, format_games, format_named
 from az_engine.models import label
+from az_engine.models.formats import labels_of
 from az_engine.models.labelled import FORMAT
 from az_engine.models.labelled_go import read_folder, read_shard
+from az_engine.models.reading import read_played
 from az_engine.models.selfplay.replay import GameWriter, shard_path, title
 from az_engine.models.shards import Records, TargetOptions
 
@@ -157,6 +159,32 @@ def test_games_against_itself_are_labelled(tmp_path: Path) -> None:
     writer.close()
     with pytest.raises(DataError, match="move 4 of game 0 is illegal"):
         label.main(arguments(tmp_path / "other", [shard_path(tmp_path, 1, 0)]))
+
+
+def test_go_games_are_labelled_under_the_rules_of_labels(tmp_path: Path) -> None:
+    """Tromp-Taylor lets a stone be its own capture; records do not, and keep one komi."""
+    root = "5/5/5/5/5 b - 7.5 tromp-taylor 0 0 0"
+    words = ("A3", "A1", "B2", "E5", "B1", "A2", "pass", "pass")  # A2 is the suicide of two stones
+    sgf = tmp_path / "games.sgf"
+    games = [Record(words, root, -1), Record((*words[:5], "E4", "pass", "pass"), root, 1)]
+    sgf.write_text(format_games(games, format_named(get_game("go5"), "sgf")))
+    said: list[str] = []
+    first, second = read_played(get_game("go5"), labels_of("go5"), [sgf], said.append)
+    assert said == ["games.sgf: 1 games are cut where the rules of labels forbid a move"]
+    assert (len(first.moves), len(second.moves)) == (5, 8)
+    start = labels_of("go5").start
+    assert start is not None
+    for played in (first, second):
+        assert get_game("go5").format_position(played.line[0]) == start
+    fake = shlex.join([sys.executable, str(Path(__file__).with_name("fake_gtp_engine.py")), "owners"])
+    parser = argparse.ArgumentParser()
+    label.add_arguments(parser)
+    given = ["--game", "go", "--size", "5", "--engine", fake, "--records", str(sgf), "--nodes", "5"]
+    assert label.main(parser.parse_args([*given, "--out", str(tmp_path / "out")])) == 0
+    d, g = read_shard(next((tmp_path / "out").glob("*.npz")), 25)
+    assert np.unique(g["komi"]).tolist() == [float(start.split()[3])]
+    assert g["reason"][np.argsort(g["game"])].tolist() == [2, 1]
+    assert (d["z"][d["game"] == 0] == np.where(d["turn"][d["game"] == 0] == 1, -1, 1)).all()
 
 
 def test_what_cannot_be_done_is_refused(tmp_path: Path) -> None:

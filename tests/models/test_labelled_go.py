@@ -118,6 +118,35 @@ def test_folders_and_modes() -> None:
         read_shard(SAMPLE, 361)
 
 
+def test_files_of_two_makers_are_one_data_set(tmp_path: Path) -> None:
+    """One has fields of its own and shorter rows, the other no owners, which then none has."""
+    d, g = sample()
+    first = np.isin(d["game"], g["game"][:4])
+    np.savez_compressed(tmp_path / "a.npz", d=d[first], g=g[:4])
+    names = [name for name in d.dtype.names or () if name not in ("own", "lead", "mv", "p")]
+    longer = [(name, d.dtype[name]) for name in names] + [("mv", "<u2", (20,)), ("p", "<u2", (20,))]
+    other = np.zeros(int((~first).sum()), np.dtype(longer))
+    for name in (*names, "mv", "p"):
+        row = other[name][:, :16] if name in ("mv", "p") else other[name]
+        row[...] = d[name][~first]
+    needed = ("game", "nopen", "open", "komi", "reason", "tt")
+    plain = np.zeros(len(g) - 4, np.dtype([(name, g.dtype[name]) for name in needed]))
+    for name in needed:
+        plain[name] = g[name][4:]
+    assert len(g.dtype.names or ()) > len(needed)
+    np.savez_compressed(tmp_path / "b.npz", d=other, g=plain)
+    both = read_folder(GO, [tmp_path / "a.npz", tmp_path / "b.npz"], TargetOptions())
+    alone = read_folder(GO, [SAMPLE], TargetOptions())
+    for joined, whole in zip(both, alone, strict=True):
+        assert joined.ownership is None
+        assert joined.score is None
+        got, expected = (data.batch(np.arange(len(data))) for data in (joined, whole))
+        assert (got.planes == expected.planes).all()
+        assert (got.wdl == expected.wdl).all()
+        assert (got.probabilities[:, :16] == expected.probabilities).all()
+        assert not got.probabilities[:, 16:].any()
+
+
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
