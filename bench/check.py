@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import importlib.metadata
 import json
-import os
 import platform
 import shutil
 import subprocess
@@ -24,7 +23,7 @@ from ..engine.errors import AzError
 from ..engine.evaluator import available_providers, embedded_net
 from ..engine.games import game_names, get_game
 from ..engine.info import BestMove, ThinkingInfo
-from ..engine.jit import cache_directory, cache_problem, compiled_kernels
+from ..engine.jit import cache_directory, cache_problem, compiled_kernels, cores
 from ..engine.limits import Limits
 from .guis import recipes
 from .installation import Installation
@@ -95,7 +94,7 @@ def check_machine(report: Report, where: Installation) -> None:
     report.good("az-engine", f"{__version__}, started as {where.command}")
     packages = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "numba"))
     report.good("Python", f"{platform.python_version()} ({sys.executable}), {packages}")
-    report.good("machine", f"{_cpu_name()}, {_cores()} cores, {platform.system()} {platform.machine()}")
+    report.good("machine", f"{_cpu_name()}, {cores()} cores, {platform.system()} {platform.machine()}")
 
 
 def _cpu_name() -> str:
@@ -104,11 +103,6 @@ def _cpu_name() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or "unknown processor"
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_onnxruntime(report: Report, where: Installation) -> None:

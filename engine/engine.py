@@ -28,6 +28,7 @@ from .mate import MateSolver
 from .netfile import read_outline
 from .netinfo import NetInfo
 from .params import EngineOptions, SearchParams
+from .precompile import helped
 from .report import Report, final_line
 from .search import Search
 from .strength import limit_strength
@@ -80,7 +81,7 @@ class Engine:
         """
         with self._loading:
             if on_progress is not None:
-                why = ["compiling for this machine, once, some fifteen seconds: "]
+                why = ["compiling for this machine, once, some ten seconds: "]
                 jit.on_compile(lambda name: on_progress((why.pop() if why else "compiling ") + name))
             game = get_game(self.game_name)
             try:
@@ -95,7 +96,8 @@ class Engine:
         """Those of the game with its encoder; a problem of the cache is told once."""
         if (game.name, game.encoder) in self._warm:
             return
-        _warm_up(game)
+        with helped(game):
+            _warm_up(game)
         problem = jit.cache_problem() if not self._warm else None
         self._warm.add((game.name, game.encoder))
         if problem is not None:

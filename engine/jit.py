@@ -145,6 +145,16 @@ def private_directory() -> Path | None:
     return None if _state.directory is None else _state.directory.parent
 
 
+def is_cold() -> bool:
+    """Whether the cache can be used and holds no kernel yet."""
+    return _state.directory is not None and not any(_state.directory.glob("*.nbi"))
+
+
+def cores() -> int:
+    """Processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def compiled_kernels() -> int:
     """How many kernels this process had to compile because the cache had none."""
     return _state.compiled

@@ -51,10 +51,15 @@ def run_module(
     name: str, *arguments: str, timeout: float, given: bytes | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a module of this package in a process of its own. Blocks. Errors: subprocess.TimeoutExpired."""
+    command, environment = module_command(name, *arguments)
+    return subprocess.run(command, input=given, capture_output=True, timeout=timeout, check=False, env=environment)
+
+
+def module_command(name: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
+    """The command that runs a module of this package, and its environment."""
     command = [sys.executable, "-P", "-m", name, *arguments]  # -P: never a module of the current directory
     search_path = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]  # of this package, however found
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search_path))}
-    return subprocess.run(command, input=given, capture_output=True, timeout=timeout, check=False, env=environment)
+    return command, {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search_path))}
 
 
 def _reason(child: subprocess.CompletedProcess[bytes]) -> str:

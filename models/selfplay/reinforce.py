@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shlex
 import signal
 import sys
@@ -19,6 +18,7 @@ from ...engine.errors import DataError, OptionError
 from ...engine.files import write_atomically
 from ...engine.games import get_game
 from ...engine.games.base import Game
+from ...engine.jit import cores
 from ..files import RunLock
 from ..log import read_config
 from ..settings import LearnerConfig, NetConfig
@@ -88,11 +88,6 @@ def remember_given(parser: argparse.ArgumentParser) -> None:
     for name in (None, "store", "store_true", "append"):
         parser.register("action", name, noting(parser._registry_get("action", name)))  # noqa: SLF001
     parser.set_defaults(given=frozenset())
-
-
-def cores() -> int:
-    """Processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def overrides(args: argparse.Namespace) -> Values:

@@ -1,0 +1,105 @@
+"""The first start on a machine: a helper process compiles what knows no game, while the engine compiles its game.
+
+numba compiles one kernel at a time in a process. The kernels of the tree take about as long as those of a game; whoever
+comes second finds them in the cache. The helper searches a tree of made-up positions, ends
+with the engine or when the engine needs it no more, and whatever becomes of it, the engine can compile everything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from . import jit
+from .cache import PositionCache
+from .evaluator import UniformEvaluator
+from .games import get_game
+from .games.base import Game, State
+from .games.outcome import RUNNING
+from .params import SearchParams
+from .policy import digest
+from .report import Report
+from .search import Search
+from .tree import Tree
+from .trial import module_command
+
+_MOVES = 4  # of every made-up position
+
+
+@contextlib.contextmanager
+def helped(game: Game) -> Iterator[None]:
+    """With the helper at work, where the cache is empty and there is a core for it."""
+    if not jit.is_cold() or jit.cores() < 2:
+        yield
+        return
+    command, environment = module_command("az_engine.engine.precompile", game.name)
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment) as helper:
+        try:
+            yield
+        finally:
+            helper.kill()
+
+
+def compile_tree(game: Game) -> None:
+    """Compile the kernels of tree, search and report that a search of ``game`` calls, and none of its own."""
+    made_up = copy.copy(game)
+    vars(made_up).update(leaves=_leaves, mates=None)
+    line, tree = np.zeros(1, game.state_dtype), Tree(1 << 20)
+    search = Search(
+        made_up,
+        tree,
+        UniformEvaluator(made_up),
+        SearchParams(),
+        line,
+        visits=40,
+        cache=PositionCache(1 << 16),
+        only=np.arange(_MOVES, dtype=np.uint16),
+    )
+    _compile_digest(search)
+    search.run(lambda: False)
+    if search.error is not None:
+        raise search.error
+    move = Report(made_up, tree, line).choose(0.0, 0)
+    assert move is not None
+    tree.root = tree.child(0, move)
+    tree.keep(tree.root)
+
+
+def _compile_digest(search: Search) -> None:
+    """What takes longest, first, so that the engine never gets there first. Called for no position at all."""
+    batch = search.batch()
+    logits, values = search.evaluator.evaluate(batch.planes)
+    digest(
+        0, batch.row, logits, values, np.float32(1.0),
+        batch.moves, batch.actions, batch.counts, batch.outcomes, batch.priors, batch.values,
+    )  # fmt: skip
+
+
+def _leaves(
+    states: State, root: int, paths: Any, lengths: Any, count: int, history: int,
+    planes: Any, moves: Any, actions: Any, counts: Any, outcomes: Any, keys: Any,
+) -> None:  # fmt: skip
+    """Positions without rules, all of which have the same moves; for the arrays see the games' own."""
+    planes[:count] = 0
+    moves[:count, :_MOVES] = actions[:count, :_MOVES] = np.arange(_MOVES)
+    counts[:count], outcomes[:count] = _MOVES, RUNNING
+    for b in range(count):
+        keys[b] = hash(paths[b, : lengths[b]].tobytes()) & (1 << 63) - 1
+
+
+def _end_with_the_engine() -> None:
+    os.read(0, 1)  # nothing is ever sent: it returns when the engine is gone
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    threading.Thread(target=_end_with_the_engine, daemon=True).start()
+    compile_tree(get_game(sys.argv[1]))

@@ -1,0 +1,88 @@
+"""The helper of a first start: what it compiles, when it is there, and that it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from az_engine.engine import jit, precompile
+from az_engine.engine.games import get_game
+from az_engine.engine.trial import module_command
+
+SECOND = """
+import json
+from az_engine.engine import jit
+from az_engine.engine.engine import Engine
+names = []
+jit.on_compile(names.append)
+engine = Engine("go")
+engine.configure(weights_file="uniform")
+engine.ready(lambda text: names.append(text.split()[-1]))
+print(json.dumps(names))
+"""
+
+
+def helper(cache: Path) -> subprocess.Popen[bytes]:
+    """The helper, with a cache of its own."""
+    command, environment = module_command("az_engine.engine.precompile", "chess")
+    environment["AZ_ENGINE_CACHE"] = str(cache)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+
+
+@pytest.mark.slow
+def test_an_engine_finds_the_kernels_of_its_tree(tmp_path: Path) -> None:
+    """Also the engine of another game: chess was told, Go starts."""
+    with helper(tmp_path) as process:
+        assert process.wait(240) == 0
+        assert process.stdout is not None
+        assert process.stdout.read() == b""
+    environment = {**os.environ, "AZ_ENGINE_CACHE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", SECOND], capture_output=True, check=True, env=environment, timeout=240)
+    names = set(json.loads(done.stdout))
+    assert "leaves" in names  # Go's own
+    shared = {"add_base", "select", "probe", "digest", "store", "keep_only", "expand", "best_children", "find_child"}
+    assert not names & (shared | {"compact"}), names
+
+
+def test_the_helper_ends_with_the_engine(tmp_path: Path) -> None:
+    with helper(tmp_path) as process:
+        time.sleep(1.0)
+        assert process.poll() is None
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait(20) == 0
+
+
+@pytest.mark.parametrize(("cold", "cores", "started"), [(True, 2, True), (False, 2, False), (True, 1, False)])
+def test_a_helper_is_there_when_it_helps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cold: bool, cores: int, started: bool
+) -> None:
+    children: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+
+    def start(*words: object, **named: object) -> subprocess.Popen[bytes]:
+        children.append(popen([sys.executable, "-c", "import time; time.sleep(60)"], stdin=subprocess.PIPE))
+        return children[-1]
+
+    monkeypatch.setattr(jit, "is_cold", lambda: cold)
+    monkeypatch.setattr(jit, "cores", lambda: cores)
+    monkeypatch.setattr(subprocess, "Popen", start)
+    with precompile.helped(get_game("chess")):
+        assert [child.poll() for child in children] == [None] * started
+    assert all(child.poll() is not None for child in children)  # it does not outlive its use
+
+
+def test_a_cache_with_a_kernel_is_not_cold(tmp_path: Path) -> None:
+    code = (
+        "from az_engine.engine import jit; print(jit.is_cold()); import az_engine.engine.tree as t; t.Tree(1 << 16)\n"
+    )
+    code += "import numpy as np; t.Tree(1 << 16).keep(0); print(jit.is_cold())"
+    environment = {**os.environ, "AZ_ENGINE_CACHE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, timeout=120, check=False)
+    assert done.stdout.split() == [b"True", b"False"], done.stderr
