@@ -1,8 +1,8 @@
 """The first start on a machine: a helper process compiles what knows no game, while the engine compiles its game.
 
 numba compiles one kernel at a time in a process. The kernels of the tree take about as long as those of a game; whoever
-comes second finds them in the cache. The helper searches a tree of made-up positions, ends
-with the engine or when the engine needs it no more, and whatever becomes of it, the engine can compile everything.
+comes second finds them in the cache. The helper searches a tree of made-up positions. It ends with the engine, or when
+the engine needs it no more; whatever becomes of it, the engine can compile everything.
 """
 
 from __future__ import annotations
@@ -37,15 +37,17 @@ _MOVES = 4  # of every made-up position
 @contextlib.contextmanager
 def helped(game: Game) -> Iterator[None]:
     """With the helper at work, where the cache is empty and there is a core for it."""
-    if not jit.is_cold() or jit.cores() < 2:
+    helper = None
+    if jit.is_cold() and jit.cores() > 1:
+        command, environment = module_command("az_engine.engine.precompile", game.name)
+        with contextlib.suppress(OSError):  # no process to be had: it goes without
+            helper = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment)
+    try:
         yield
-        return
-    command, environment = module_command("az_engine.engine.precompile", game.name)
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment) as helper:
-        try:
-            yield
-        finally:
+    finally:
+        if helper is not None:
             helper.kill()
+            helper.communicate()
 
 
 def compile_tree(game: Game) -> None:

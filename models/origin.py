@@ -8,10 +8,10 @@ with the statistics of no data, its first steps would be another network's.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import onnx
@@ -28,12 +28,11 @@ from ..engine.netinfo import NetInfo
 from .checkpoint import Checkpoint, of_run
 from .foreign.importer import own_games
 from .network import ConvBlock, Network
-from .settings import Kind, NetConfig, PolicyHead
+from .settings import NetConfig
 
 EMBEDDED = "default"  # stands for the net inside the package
 _POSITIONS = 2048  # that the statistics are taken from
 _BATCH = 64  # positions judged at a time
-_ARCHITECTURE = re.compile(rf"({'|'.join(get_args(Kind))}) (\d+)x(\d+)(?: se(\d+))?")
 
 
 def is_net(path: Path) -> bool:
@@ -92,46 +91,46 @@ class Stored:
 
     def __getitem__(self, name: str) -> NDArray[np.float32]:
         """Errors: DataError when there is none of that name."""
-        if name in self._constants:
-            return np.asarray(numpy_helper.to_array(self._constants[name]), np.float32)
-        node = self._scaled.get(f"{name}_quantized")
-        if node is None:
+        try:
+            if name in self._constants:
+                return np.asarray(numpy_helper.to_array(self._constants[name]), np.float32)
+            node = self._scaled[f"{name}_quantized"]
+            whole, scale, zero = (numpy_helper.to_array(self._constants[x]) for x in node.input)
+            axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
+            shape = [-1 if i == axis and scale.ndim else 1 for i in range(whole.ndim)]
+            return np.asarray((whole.astype(np.float32) - zero.reshape(shape)) * scale.reshape(shape), np.float32)
+        except (KeyError, ValueError, TypeError) as error:
             raise DataError(
-                f"{self._path} has no {name}, as nets of az-engine train have; begin with one of them, or with a run"
-            )
-        whole, scale, zero = (numpy_helper.to_array(self._constants[x]) for x in node.input)
-        axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
-        shape = [-1 if i == axis and scale.ndim else 1 for i in range(whole.ndim)]
-        return np.asarray((whole.astype(np.float32) - zero.reshape(shape)) * scale.reshape(shape), np.float32)
+                f"{self._path} has no {name} as nets of az-engine train have; begin with one of them, or with a run"
+            ) from error
 
 
 def config_of(stored: Stored, info: NetInfo) -> NetConfig:
     """The network that an exported net is of. Errors: DataError when it is of no network of ours."""
-    named = _ARCHITECTURE.fullmatch(info.architecture)
-    if named is None:
-        raise DataError(
-            f"the net's architecture {info.architecture[:40]!r} is none of az-engine train's; begin with another"
-        )
-    kind, blocks, filters, squeeze = named.groups()
-    head: PolicyHead = "pooled" if "policy.pool.bias.weight" in stored else "conv"
-    if "policy.weight" in stored:
-        head = "flat"
-    hidden = len(stored["policy.block.weight"])
-    usual = {"conv": int(filters), "flat": 2, "pooled": 32}[head]
-    values: dict[str, Any] = {"kind": kind, "policy_head": head, "value_head": info.value_head}
+    tower = "res" if "tower.1.first.weight" in stored else "conv"
+    block = "tower.{}.first.weight" if tower == "res" else "tower.{}.weight"
+    heads = {"policy.pool.bias.weight": "pooled", "policy.weight": "flat", "policy.planes.weight": "conv"}
+    head = next((head for name, head in heads.items() if name in stored), "conv")
+    filters, hidden = len(stored["tower.0.weight"]), len(stored["policy.block.weight"])
+    squeeze = "tower.1.squeeze.down.weight"
+    names: dict[str, Any] = {
+        "kind": f"{'sep' if 'value_tower.0.weight' in stored else 'dual'}-{tower}",
+        "policy_head": head,
+        "value_head": info.value_head,
+    }
     return NetConfig(
         info.planes,
         info.actions,
-        blocks=int(blocks),
-        filters=int(filters),
-        squeeze=int(squeeze or 0),
-        policy_filters=0 if hidden == usual else hidden,
+        blocks=next(i for i in count(1) if block.format(i) not in stored) - (tower == "res"),
+        filters=filters,
+        squeeze=len(stored[squeeze]) if squeeze in stored else 0,
+        policy_filters=0 if hidden == {"conv": filters, "flat": 2, "pooled": 32}[head] else hidden,
         value_filters=len(stored["value.block.weight"]),
         value_hidden=len(stored["value.hidden.weight"]),
         history=info.history,
         ownership="value.ownership.weight" in stored,
         score="value.score.weight" in stored,
-        **values,
+        **names,
     )
 
 
@@ -195,8 +194,8 @@ def unfold(network: Network, planes: NDArray[np.uint8]) -> None:
         hook.remove()
     network.train()
     for block in blocks:
-        count, first, second = sums[block]
-        mean, variance = first / count, (second / count - (first / count) ** 2).clamp(min=0)
+        points, first, second = sums[block]
+        mean, variance = first / points, (second / points - (first / points) ** 2).clamp(min=0)
         filters, norm = block.conv.weight, block.norm
         size = filters.double().pow(2).mean((1, 2, 3)).sqrt()
         fresh = (2 / filters[0].numel()) ** 0.5  # of kaiming_normal_

@@ -105,7 +105,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Train, measure, play, tabulate; 0, or 130 when it was interrupted. Errors: AzError."""
-    if args.games < 0 or min(args.visits, args.concurrency, args.blocks) < 1 or (args.movetime or 1) < 1:
+    limit = () if args.movetime is None else (args.movetime,)
+    if args.games < 0 or min(args.visits, args.concurrency, args.blocks, *limit) < 1:
         raise OptionError("--visits, --movetime, --blocks and --concurrency must be 1 or more, --games 0 or more")
     console = Console(stderr=True)
     contenders = contenders_of(args)
