@@ -46,10 +46,13 @@ GAMES = """[Result "1-0"]
 """
 
 
+FAKE_GTP = shlex.join([sys.executable, str(Path(__file__).with_name("fake_gtp_engine.py")), "owners"])
+
+
 def arguments(out: Path, records: list[Path], *words: str, game: str = "chess") -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     label.add_arguments(parser)
-    teacher = [] if "--net" in words else ["--engine", FAKE]
+    teacher = ["--engine", FAKE_GTP if game == "go" else FAKE]
     files = ["--records", *map(str, records)]
     return parser.parse_args(["--game", game, "--out", str(out), *teacher, *files, *words])
 
@@ -112,11 +115,7 @@ def test_go_games_become_what_the_learner_reads(tmp_path: Path) -> None:
             records.append(Record((*words, "pass", "pass"), EMPTY, -1))
     sgf = tmp_path / "games.sgf"
     sgf.write_text(format_games(records, format_named(go, "sgf")))
-    fake = shlex.join([sys.executable, str(Path(__file__).with_name("fake_gtp_engine.py")), "owners"])
-    parser = argparse.ArgumentParser()
-    label.add_arguments(parser)
-    given = ["--game", "go", "--size", "5", "--engine", fake, "--records", str(sgf), "--nodes", "5"]
-    assert label.main(parser.parse_args([*given, "--out", str(tmp_path / "out")])) == 0
+    assert label.main(arguments(tmp_path / "out", [sgf], "--size", "5", "--nodes", "5", game="go")) == 0
     d, g = read_shard(next((tmp_path / "out").glob("*.npz")), 25)
     assert sorted(g["game"]) == [0, 1, 2]
     assert g["reason"][np.argsort(g["game"])].tolist() == [1, 2, 2]
@@ -176,11 +175,7 @@ def test_go_games_are_labelled_under_the_rules_of_labels(tmp_path: Path) -> None
     assert start is not None
     for played in (first, second):
         assert get_game("go5").format_position(played.line[0]) == start
-    fake = shlex.join([sys.executable, str(Path(__file__).with_name("fake_gtp_engine.py")), "owners"])
-    parser = argparse.ArgumentParser()
-    label.add_arguments(parser)
-    given = ["--game", "go", "--size", "5", "--engine", fake, "--records", str(sgf), "--nodes", "5"]
-    assert label.main(parser.parse_args([*given, "--out", str(tmp_path / "out")])) == 0
+    assert label.main(arguments(tmp_path / "out", [sgf], "--size", "5", "--nodes", "5", game="go")) == 0
     d, g = read_shard(next((tmp_path / "out").glob("*.npz")), 25)
     assert np.unique(g["komi"]).tolist() == [float(start.split()[3])]
     assert g["reason"][np.argsort(g["game"])].tolist() == [2, 1]
