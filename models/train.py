@@ -251,10 +251,12 @@ class Work:
 
     def command(self) -> str:
         """The command as anyone can repeat it: data, the run's folder and --init's are DATA, RUN and EARLIER or NET."""
+        from .origin import EMBEDDED
+
         words = list(sys.argv[1:])
         names = {str(path): "DATA" + (str(i) if i > 1 else "") for i, path in enumerate(self.args.supervised, 1)}
         names[str(self.args.out)] = "RUN"
-        if self.args.init is not None and str(self.args.init) != "default":
+        if self.args.init is not None and str(self.args.init) != EMBEDDED:
             names[str(self.args.init)] = "NET" if self.args.init.suffix == ".onnx" else "EARLIER"
         return shlex.join(["az-engine", *(names.get(word, word) for word in words)])
 
