@@ -88,6 +88,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="label the positions of recorded games (PGN, CSA, KIF, SGF, or a self-play run's .games; finished ones) "
         "instead of games of the teacher's: of a match, say, for the positions that searches get to",
     )
+    add(
+        "--search",
+        type=int,
+        metavar="VISITS",
+        help="with --records: let --student (the net inside the package) search with so many visits in some of their "
+        "positions, and label lines that it looks at, too: where a net is wrong, its own search finds it",
+    )
     add("--games", type=int, help="games in all (1000, or all those recorded)")
     add("--out", metavar="DIR", type=Path, required=True, help="folder of the shards")
     add("--processes", type=int, default=1, help="engines running at the same time")
@@ -160,26 +167,17 @@ def main(args: argparse.Namespace) -> int:
         raise OptionError("--size is for Go; leave it out")
     game = args.game if args.size is None else f"{args.game}{args.size}"
     form = labels_of(game)
-    if not 0 <= args.multipv <= form.lines:
-        raise OptionError(f"--multipv is {args.multipv}; a record holds 1 to {form.lines} moves")
-    if max(args.openings) > form.longest_opening:
-        raise OptionError(f"--openings: a record holds an opening of {form.longest_opening} moves at most")
+    _check_words(args, form)
     if args.net is not None:
         _check_net(args, game, form)
     console = Console(stderr=True)
     games = 1000 if args.games is None else args.games
     if args.records:
-        if args.student is not None:
-            raise OptionError("--student is for games that the teacher plays; leave it or --records out")
         found = len(read_played(get_game(game), form, args.records, console.print))
         games = min(found, games) if args.games is not None else found
         if not found:
             raise DataError("the records hold no finished game of this kind; give others")
     nodes = NODES if args.nodes is None else args.nodes
-    if min(nodes, games, args.processes, args.shard_positions) < 1:
-        raise OptionError("--nodes, --games, --processes and --shard-positions must be at least 1")
-    if args.decided < 0:
-        raise OptionError(f"--decided is {args.decided}; give centipawns, or 0 for the game's own number")
     if args.student is not None:
         RawNet(args.student, get_game(game))  # what is wrong with the net is said before games begin
     recipe = Recipe(
@@ -195,6 +193,7 @@ def main(args: argparse.Namespace) -> int:
         max_plies=args.max_plies or form.max_plies,
         first_game=args.first_game,
         records=tuple(args.records),
+        search=args.search or 0,
     )
     with RunLock(args.out):
         store = Store(args.out, args.shard_positions, form.shards)
@@ -222,6 +221,23 @@ def main(args: argparse.Namespace) -> int:
             return 130
     console.print(f"{args.out}: {store.positions:,} positions of {len(store.games):,} games")
     return 0
+
+
+def _check_words(args: argparse.Namespace, form: LabelFormat) -> None:
+    """Refuse what makes no sense. Errors: OptionError."""
+    if not 0 <= args.multipv <= form.lines:
+        raise OptionError(f"--multipv is {args.multipv}; a record holds 1 to {form.lines} moves")
+    if max(args.openings) > form.longest_opening:
+        raise OptionError(f"--openings: a record holds an opening of {form.longest_opening} moves at most")
+    if args.search is not None and not args.records:
+        raise OptionError("--search is for games that were played; give them with --records")
+    if args.records and args.student is not None and args.search is None:
+        raise OptionError("--student is for games that the teacher plays, or for --search; leave it or --records out")
+    numbers = (args.nodes, args.games, args.search, args.processes, args.shard_positions)
+    if min(number for number in numbers if number is not None) < 1:
+        raise OptionError("--nodes, --games, --search, --processes and --shard-positions must be at least 1")
+    if args.decided < 0:
+        raise OptionError(f"--decided is {args.decided}; give centipawns, or 0 for the game's own number")
 
 
 def _check_net(args: argparse.Namespace, game: str, form: LabelFormat) -> None:

@@ -31,6 +31,7 @@ from .raw_net import RawNet
 from .reading import Played, label_played, read_played
 from .shards import Ended, LabelFormat, Records, Teaching
 from .teacher import Engine, Teacher, teacher_of
+from .variations import Explorer
 
 ENGINE_TEMPERATURES, NET_TEMPERATURES = (0.02, 0.05, 0.12), (0.3, 0.6, 1.0)  # of the move choice, see Lesson
 
@@ -52,6 +53,7 @@ class Recipe:
     adjudicated: float = 0.7  # fraction of games that end once they are decided for 5 plies in a row
     first_game: int = 0  # number of the first game
     records: tuple[Path, ...] = ()  # files of games that are labelled instead, see :mod:`reading`
+    search: int = 0  # visits of the student's searches whose lines are labelled with them, see :mod:`variations`
 
     @property
     def teacher_name(self) -> str:
@@ -61,11 +63,12 @@ class Recipe:
 
 @dataclass(slots=True)
 class Worker:
-    """A process's teacher, its student where random moves come from one, and recorded games where it is given some."""
+    """A process's teacher, its student where there is one, and recorded games where it is given some."""
 
     recipe: Recipe
     teacher: Teacher | None = None
-    student: RawNet | None = None
+    student: RawNet | None = None  # makes random moves
+    explorer: Explorer | None = None  # the student, searching recorded games
     played: list[Played] = field(default_factory=list)
 
     def start(self) -> Teacher:
@@ -73,7 +76,10 @@ class Worker:
         recipe = self.recipe
         if recipe.records and not self.played:
             self.played = read_played(get_game(recipe.game), labels_of(recipe.game), recipe.records, _ignore)
-        if recipe.student and self.student is None:
+        if recipe.search and self.explorer is None:
+            weights = recipe.student or "default"
+            self.explorer = Explorer(weights, get_game(recipe.game), recipe.search, recipe.seed)
+        elif recipe.student and self.student is None:
             self.student = RawNet(recipe.student, get_game(recipe.game))
         if self.teacher is None:
             self.teacher = teacher_of(recipe.teacher, recipe.game, recipe.lines)
@@ -123,7 +129,8 @@ def play_game(number: int) -> Records:
         try:
             if worker.played:
                 recipe, played = worker.recipe, worker.played[number - worker.recipe.first_game]
-                return label_played(get_game(recipe.game), labels_of(recipe.game), teacher, number, played)
+                game, form = get_game(recipe.game), labels_of(recipe.game)
+                return label_played(game, form, teacher, number, played, worker.explorer)
             return Lesson(worker.recipe, teacher, number, worker.student).play()
         except (EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved) as error:
             worker.close()

@@ -14,8 +14,9 @@ from ..engine.games.base import Game, State
 from ..engine.games.outcome import RUNNING
 from .records import read_finished
 from .selfplay.replay import STORED, GameReader, title
-from .shards import Ended, LabelFormat, Records
-from .teacher import Teacher
+from .shards import Ended, LabelFormat, Records, Teaching
+from .teacher import Asked, Teacher
+from .variations import Explorer, Variation
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,20 +76,51 @@ def under_rules_of(form: LabelFormat, game: Game, played: Played) -> Played:
     return Played(line, played.moves, played.result)
 
 
-def label_played(game: Game, form: LabelFormat, teacher: Teacher, number: int, played: Played) -> Records:
-    """The records of a recorded game, one for each move. BLOCKS. Errors: AzError."""
+def label_played(
+    game: Game, form: LabelFormat, teacher: Teacher, number: int, played: Played, explorer: Explorer | None = None
+) -> Records:
+    """The records of a recorded game, one for each move; with an explorer, those of the lines it draws behind them.
+
+    A line's records begin with the position that was searched, which the history planes of the others need. They end
+    with the leaf; its move and their result are the teacher's opinion. BLOCKS. Errors: AzError.
+    """
     usual = game.initial() if form.start is None else game.parse_position(form.start)[0]
     root = game.format_position(played.line[0])
     teacher.new_game(form.start if root == game.format_position(usual[0]) else root)
+    count = len(played.moves)
+    lines = [(Variation(0, played.line, played.moves), range(count))]  # with the positions to ask about
+    if explorer is not None:
+        drawn = explorer.variations(played.line, played.moves, number)
+        lines += [(one, range(one.root, len(one.line))) for one in drawn if len(one.moves) > one.root]
+    asked: dict[bytes, Asked] = {}  # by the moves from the start: lines share positions
+    for one, positions in lines:
+        words = [game.format_move(state, move) for state, move in zip(one.line, one.moves.tolist(), strict=False)]
+        for i in positions:
+            asked.setdefault(one.moves[:i].tobytes(), (one.line[: i + 1], words[:i]))
+    said = dict(zip(asked, teacher.teach_all(list(asked.values())), strict=True))
+
     rows: list[Records] = []
-    words: list[str] = []
-    for i, move in enumerate(played.moves.tolist()):
-        state = played.line[i]
-        row = form.record(game, played.line[: i + 1], teacher.teach(played.line[: i + 1], words))
-        row["game"] = number
-        row["played"] = form.code(state, move)
-        row["z"] = played.result if game.side_to_move(state) == 0 else -played.result
-        rows.append(row)
-        words.append(game.format_move(state, move))
+    for one, positions in lines:
+        for i in positions:
+            teaching = said[one.moves[:i].tobytes()]
+            row = form.record(game, one.line[: i + 1], teaching)
+            row["game"] = number
+            row["played"] = form.code(one.line[i], int(one.moves[i] if i < len(one.moves) else teaching.moves[0]))
+            if len(rows) < count:
+                row["z"] = played.result if game.side_to_move(one.line[i]) == 0 else -played.result
+            else:
+                row["z"] = _result_of(teaching)
+            rows.append(row)
     ended: Ended = "adjudicated" if game.outcome(played.line) == RUNNING else "rules"
-    return form.finish(game, played.line, (), np.concatenate(rows), ended)
+    records = form.finish(game, played.line, (), np.concatenate(rows[:count]), ended)
+    if len(rows) == count:
+        return records
+    # Each record keeps the result it has.
+    return form.finish(game, played.line, (), np.concatenate([records, *rows[count:]]), "adjudicated")
+
+
+def _result_of(teaching: Teaching) -> int:
+    """For the side to move, as the teacher sees it."""
+    if teaching.wdl is not None:
+        return 1 - int(np.argmax(teaching.wdl))
+    return int(np.sign(teaching.scores[0]))

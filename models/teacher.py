@@ -19,12 +19,15 @@ from ..protocols.client import client_of
 from ..protocols.driver import Answer, PvInfo
 from ..protocols.pipes import EngineMisbehaved
 from .formats import labels_of
-from .raw_net import RawNet
+from .raw_net import Opinion, RawNet
 from .shards import CUT, MATE, LabelFormat, Teaching
 
 DEFAULTS = {"Threads": "1", "Hash": "16", "USI_Hash": "16"}  # of the engine's options, where it has them
 NODES = 2000  # searched a move by an engine
 MATE_PLIES = 3  # a net is corrected where there is a mate as short as this
+_BATCH = 4  # positions that a net is asked about at a time; larger nets have no use for more on one core
+
+Asked = tuple[State, Sequence[str]]  # a line, and the moves that lead to its last position from the start
 
 
 class Teacher(Protocol):
@@ -35,6 +38,9 @@ class Teacher(Protocol):
 
     def teach(self, line: State, moves: Sequence[str]) -> Teaching:
         """What it says of a line's last position, which ``moves`` lead to from the start. BLOCKS. Errors: AzError."""
+
+    def teach_all(self, asked: Sequence[Asked]) -> list[Teaching]:
+        """The same of several lines. BLOCKS. Errors: AzError."""
 
     def close(self) -> None:
         """End it."""
@@ -100,6 +106,10 @@ class EngineTeacher:
         known, depth = np.array(list(found), np.uint16), first.depth or 0
         return Teaching(known, scores, first.wdl, depth, policy, first.chance, first.lead, answer.ownership)
 
+    def teach_all(self, asked: Sequence[Asked]) -> list[Teaching]:
+        """See :class:`Teacher`."""
+        return [self.teach(line, moves) for line, moves in asked]
+
     def close(self) -> None:
         """See :class:`Teacher`."""
         self._client.close()
@@ -110,26 +120,36 @@ class NetTeacher:
 
     def __init__(self, weights: str, game: Game, form: LabelFormat, lines: int) -> None:
         """weights: as for RawNet; lines: moves labelled a position. Errors: NetError."""
-        self._net, self._game, self._form, self._lines = RawNet(weights, game), game, form, lines
+        self._net, self._game, self._form, self._lines = RawNet(weights, game, _BATCH), game, form, lines
 
     def new_game(self, start: str | None) -> None:
         """See :class:`Teacher`."""
 
     def teach(self, line: State, moves: Sequence[str]) -> Teaching:
         """See :class:`Teacher`."""
-        mate = mating_move(self._game, line, MATE_PLIES)
-        if mate is not None:
-            known, scores = np.array([mate], np.uint16), np.array([MATE - MATE_PLIES], np.int64)
-            return Teaching(known, scores, None, 0, np.ones(1), 1.0)
-        said = self._net.opinion(line)
+        return self.teach_all([(line, moves)])[0]
+
+    def teach_all(self, asked: Sequence[Asked]) -> list[Teaching]:
+        """See :class:`Teacher`."""
+        mates = [mating_move(self._game, line, MATE_PLIES) for line, _ in asked]
+        open_lines = [line for (line, _), mate in zip(asked, mates, strict=True) if mate is None]
+        said = iter(self._net.opinions(open_lines))
+        return [self._of_opinion(next(said)) if mate is None else _of_mate(mate) for mate in mates]
+
+    def _of_opinion(self, said: Opinion) -> Teaching:
         best = np.argsort(-said.policy, kind="stable")[: self._lines]
         score = centipawns_of(said.chance, self._form.scale)
         scores = np.full(len(best), score, np.int64)  # a net says nothing of single moves
-        policy = said.policy[best]
-        return Teaching(said.moves[best], scores, None, 0, policy, said.chance, said.lead, said.ownership)
+        return Teaching(said.moves[best], scores, None, 0, said.policy[best], said.chance, said.lead, said.ownership)
 
     def close(self) -> None:
         """See :class:`Teacher`."""
+
+
+def _of_mate(move: int) -> Teaching:
+    """A move that mates soon."""
+    known, scores = np.array([move], np.uint16), np.array([MATE - MATE_PLIES], np.int64)
+    return Teaching(known, scores, None, 0, np.ones(1), 1.0)
 
 
 def teacher_of(asked: Engine | str, game: str, lines: int) -> Teacher:
