@@ -10,8 +10,9 @@
 #   GAMES=100     games of each match        OUT=runs/strength    where they are kept
 #   MOVE_MS=1000  a move in `second`; what is won with less is won with a second, too
 #   FAST=1        in `second` weakened opponents search no deeper than where they choose their move (see strength.md)
-#   THREADS=2     of ours in `second`         CONCURRENCY=1: games at a time there; THREADS=1 CONCURRENCY=2 plays twice as
-#                 many games in the same time, with half of the computing for each move
+#   THREADS=2     of ours in `second` and `time`
+#   CONCURRENCY=1: games at a time in `second`; THREADS=1 CONCURRENCY=2 plays twice as many games in the same time, with
+#                 half of the computing for each move
 #   TIME_GAMES=20, DOUBLINGS=4, BASE_MS=50: of `time`
 #   STOCKFISH, FAIRY, GNUGO: the opponents, found on the PATH (Debian: /usr/games)    AZ_ENGINE=./az-engine
 set -eu
@@ -103,7 +104,7 @@ over_time() {
         [ "$game" != go ] || threads=option.threads
         echo "== time-$game"
         "$AZ_ENGINE" report scaling --game "$game" --movetime "$BASE_MS" --doublings "$DOUBLINGS" --games "$TIME_GAMES" \
-            --player "default name=az-engine $threads=2" --baseline "default name=100-visits visits=100 $threads=1" \
+            --player "default name=az-engine $threads=$THREADS" --baseline "default name=100-visits visits=100 $threads=1" \
             --out "$OUT/time-$game"
     done
     "$AZ_ENGINE" report curves "$OUT/time-chess" "$OUT/time-shogi" "$OUT/time-go" --out docs/figures/time.svg \
