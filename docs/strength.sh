@@ -98,14 +98,18 @@ rung_second() { # GAME ENGINE-NAME COMMAND ELO DEPTH
         -B "cmd='$3' name=$2-$4 option.UCI_LimitStrength=true option.UCI_Elo=$4 option.Threads=1 $limit"
 }
 
+# Without anything kept back for a GUI and the wire: a few milliseconds are all thought.
 over_time() {
     for game in chess shogi go; do
-        threads=option.Threads
-        [ "$game" != go ] || threads=option.threads
+        case $game in
+        chess) threads=option.Threads delay="'option.Move Overhead=0'" ;;
+        shogi) threads=option.Threads delay="option.NetworkDelay=0 option.NetworkDelay2=0" ;;
+        go) threads=option.threads delay=option.move-overhead=0 ;;
+        esac
         echo "== time-$game"
         "$AZ_ENGINE" report scaling --game "$game" --movetime "$BASE_MS" --doublings "$DOUBLINGS" --games "$TIME_GAMES" \
-            --player "default name=az-engine $threads=$THREADS" --baseline "default name=100-visits visits=100 $threads=1" \
-            --out "$OUT/time-$game"
+            --player "default name=az-engine $threads=$THREADS $delay" \
+            --baseline "default name=100-visits visits=100 $threads=1" --out "$OUT/time-$game"
     done
     "$AZ_ENGINE" report curves "$OUT/time-chess" "$OUT/time-shogi" "$OUT/time-go" --out docs/figures/time.svg \
         --title "Elo above the same net with 100 visits, by time a move"

@@ -58,22 +58,17 @@ class RawNet:
             logits, value, owners, score = self._evaluator.evaluate_all(planes)
         else:
             (logits, value), owners, score = self._evaluator.evaluate(planes), None, None
-        if not (np.isfinite(logits).all() and np.isfinite(value).all()):
-            raise NetError("the net's policy or value is not finite; use another net")
         said = []
         for i, line in enumerate(lines):
             moves = game.legal_moves(line)
             actions = np.zeros((1, len(moves)), np.int32)
             game.actions(line, start + len(line) - 1, moves[None], actions)
-            said.append(
-                Opinion(
-                    moves,
-                    _softmax(logits[i, actions[0]].astype(np.float64)),
-                    _expected_points(value[i].astype(np.float64)),
-                    None if score is None else game.lead(line[-1], float(score[i])),
-                    () if owners is None else tuple(owners[i].ravel().tolist()),
-                )
-            )
+            policy, outcome = logits[i, actions[0]].astype(np.float64), value[i].astype(np.float64)
+            if not (np.isfinite(policy).all() and np.isfinite(outcome).all()):
+                raise NetError("the net's policy or value is not finite; use another net")
+            lead = None if score is None else game.lead(line[-1], float(score[i]))
+            owned = () if owners is None else tuple(owners[i].ravel().tolist())
+            said.append(Opinion(moves, _softmax(policy), _expected_points(outcome), lead, owned))
         return said
 
 

@@ -47,9 +47,10 @@ class Explorer:
         self._tree = Tree(_MEMORY)
 
     def variations(self, line: State, moves: NDArray[np.uint16], number: int) -> Iterator[Variation]:
-        """Lines from positions of game ``number``, the last root first. BLOCKS. Errors: NetError.
+        """Lines from positions of game ``number``, which depend on the game, the seed and the number alone.
 
-        They depend on the game, the seed and the number alone.
+        The last root comes first: in records, where a line's plies begin anew, none then seems to go on with the line
+        before it. BLOCKS. Errors: NetError.
         """
         random = np.random.Generator(np.random.PCG64([self._seed, number, self._visits]))
         roots = np.flatnonzero(random.random(len(line) - 1) < SHARE)
