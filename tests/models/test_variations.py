@@ -15,7 +15,7 @@ from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game, State
 from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.record import Record, format_games
-from az_engine.models import label
+from az_engine.models import label, variations
 from az_engine.models.formats import shards_of
 from az_engine.models.labelled import FORMAT
 from az_engine.models.labelled_go import ADJUDICATED, read_shard
@@ -68,16 +68,20 @@ def test_lines_are_legal_and_leave_the_game_at_their_root(name: str) -> None:
     assert [one.moves.tolist() for one in other] != [one.moves.tolist() for one in found]
 
 
-def test_a_line_ends_before_the_game_does() -> None:
-    """One ply before fool's mate every line is as good as over, and none of them reaches the mate."""
+def test_a_line_ends_before_the_game_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines that would play fool's mate are cut short of it, and there are some."""
+    monkeypatch.setattr(variations, "SHARE", 1.0)
+    monkeypatch.setattr(variations, "LINES", 1000)
+    monkeypatch.setattr(variations, "LEAST_DEPTH", 1)
     game = get_game("chess")
-    line = game.initial()
-    moves = []
+    line, moves = game.initial(), []
     for word in ("f2f3", "e7e5", "g2g4", "b8c6"):
         moves.append(game.parse_move(line, word))
         line = game.play(line, moves[-1])
     found = list(Explorer("default", game, 80, seed=1).variations(line, np.array(moves, np.uint16), 0))
     assert all(game.outcome(one.line) == RUNNING for one in found)
+    assert [one for one in found if one.root == 3 and len(one.moves) == 3]  # the mate itself, cut
+    assert [one for one in found if one.root < 3 and len(one.moves) > one.root]
 
 
 def arguments(out: Path, records: Path, *words: str, game: str) -> argparse.Namespace:
