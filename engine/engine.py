@@ -14,26 +14,26 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from . import jit
-from .cache import PositionCache
 from .errors import IllegalMoveError, NetError, OptionError, PositionError
-from .estimate import estimate
-from .evaluator import Evaluator, UniformEvaluator, load_evaluator, net_path, read_info
 from .games import get_game
 from .games.base import Game, State
 from .games.outcome import RUNNING, WIN
 from .info import Estimate
+from .kernels import jit
 from .limits import Limits
-from .mate import MateSolver
-from .netfile import read_outline
-from .netinfo import NetInfo
+from .nets.estimate import estimate
+from .nets.evaluator import Evaluator, UniformEvaluator, load_evaluator, net_path, read_info
+from .nets.netfile import read_outline
+from .nets.netinfo import NetInfo
 from .params import EngineOptions, SearchParams
 from .precompile import helped
-from .report import Report, final_line
-from .search import Search
-from .strength import limit_strength
+from .search.cache import PositionCache
+from .search.mate import MateSolver
+from .search.results import Report, final_line
+from .search.search import Search
+from .search.strength import limit_strength
+from .search.tree import Tree
 from .thinking import OnDone, OnInfo, Task, Thinking
-from .tree import Tree
 
 _CACHE_SHARE = 1 / 16  # of the Hash memory that goes to the position cache
 _MATE_SHARE = 1 / 4  # of Hash, beside it, for the table of a mate search while it runs

@@ -18,18 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from . import jit
-from .cache import PositionCache
-from .evaluator import UniformEvaluator
 from .games import get_game
 from .games.base import Game, State
 from .games.outcome import RUNNING
+from .kernels import jit
+from .nets.evaluator import UniformEvaluator
+from .nets.trial import module_command
 from .params import SearchParams
-from .policy import digest
-from .report import Report
-from .search import Search
-from .tree import Tree
-from .trial import module_command
+from .search.cache import PositionCache
+from .search.policy import digest
+from .search.results import Report
+from .search.search import Search
+from .search.tree import Tree
 
 _MOVES = 4  # of every made-up position
 

@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 
 from .clock import Budget, Stopwatch, budget
 from .errors import NetError
-from .estimate import Outlook
 from .games.base import State
 from .info import BestMove, Checkmate, Line, ThinkingInfo
 from .limits import Limits
-from .mate import MateSolver
+from .nets.estimate import Outlook
 from .params import EngineOptions
-from .report import Report, contest
-from .search import Search
-from .tree import DEPTH_MAX, DEPTH_SUM
+from .search.mate import MateSolver
+from .search.results import Report, contest
+from .search.search import Search
+from .search.tree import DEPTH_MAX, DEPTH_SUM
 
 _INFO_SECONDS = 0.1  # between reports, growing as the search goes on ...
 _INFO_MAX_SECONDS = 1.0  # ... to this

@@ -25,10 +25,10 @@ from ..engine.errors import AzError, OptionError, PositionError, UnknownOptionEr
 from ..engine.info import BestMove, ThinkingInfo
 from ..engine.limits import Limits
 from ..engine.params import EngineOptions
-from .go import Go
 from .lines import LineReader, LineWriter, TrafficLog, one_line
 from .loader import EngineSeam, Loader
 from .options import OptionValues
+from .pending import Go
 
 KEEP_ALIVE_S = 5.0  # a blank line this often while the worker is busy: GUIs give up on silent engines
 QUIT_PATIENCE_S = 0.7  # for what was asked before `quit`

@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import partial
 
 from ..engine.limits import Limits
-from .commands import CommandSession, GoWords, read_go
 from .conversation import converse, engine_of
 from .options import add_flags
+from .uci_family import CommandSession, GoWords, read_go
 
 HELP = """\
 Play chess in any program that speaks UCI: enter this command, or az-engine-uci, as the engine.

@@ -14,12 +14,12 @@ from functools import partial
 from ..engine.info import BestMove
 from ..engine.limits import Limits
 from ..engine.params import EngineOptions
-from .commands import CommandSession, GoWords, read_go
 from .conversation import converse, engine_of
+from .info_lines import game_over_line
 from .lines import LineWriter
 from .loader import EngineSeam
 from .options import OptionValues, add_flags
-from .thinking import game_over_line
+from .uci_family import CommandSession, GoWords, read_go
 
 HELP = """\
 Play shogi in any program that speaks USI: enter this command, or az-engine-usi, as the engine.

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ..errors import OptionError
 from ..info import Verdict
-from ..record import RecordFormat
 from .outcome import DRAW
+from .record import RecordFormat
 
 State = NDArray[np.void]
 OWN_ENCODER = "alphazero"  # name of a game's own planes and actions

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ...engine.evaluator import raw_session
 from ...engine.files import write_atomically
 from ...engine.games import get_game
-from ...engine.netfile import read_outline
-from ...engine.netinfo import NetInfo
+from ...engine.nets.evaluator import raw_session
+from ...engine.nets.netfile import read_outline
+from ...engine.nets.netinfo import NetInfo
 from .dlshogi import to_dlshogi
 from .families import Converted, convert_file
 from .importer import own_games
@@ -57,7 +57,7 @@ def main(args: argparse.Namespace) -> int:
 
 def compared(content: bytes, info: NetInfo, again: Converted) -> str:
     """One line: how far the file, read back, is from the net."""
-    from ..quantise import expected_value  # brings onnx
+    from ..net.quantise import expected_value  # brings onnx
 
     game = get_game(info.game).using(info.encoder)
     ours, theirs = raw_session(content), raw_session(again.model)

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Protocol
 
 from ...engine.errors import NetError
-from ...engine.netfile import MAX_BYTES, read_net_file
-from ...engine.netinfo import NetInfo
-from ...engine.protobuf import Damaged
+from ...engine.nets.netfile import MAX_BYTES, read_net_file
+from ...engine.nets.netinfo import NetInfo
+from ...engine.nets.protobuf import Damaged
 
 GZIP = b"\x1f\x8b"
 _PIECE = 1 << 20

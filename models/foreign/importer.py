@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.errors import NetError, OptionError
-from ...engine.evaluator import raw_session
 from ...engine.files import write_atomically
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.games.outcome import RUNNING
-from ...engine.netinfo import NetInfo
+from ...engine.nets.evaluator import raw_session
+from ...engine.nets.netinfo import NetInfo
 from .families import Converted, convert_file
 
 HELP = """\
@@ -133,7 +133,7 @@ def parity(converted: Converted) -> str:
 
 def _whole_batches(game: Game) -> int:
     """Positions to calibrate on, a multiple of what the calibration takes at a time."""
-    from ..quantise import BATCH
+    from ..net.quantise import BATCH
 
     return max(1, _CALIBRATED // (game.planes[1] * game.planes[2]) // BATCH) * BATCH
 
@@ -142,7 +142,7 @@ def quantised(converted: Converted) -> tuple[bytes, str]:
     """The int8 net, and in one line how far it judges as the original does. Errors: NetError when that fails."""
     import onnx
 
-    from .. import export, quantise
+    from ..net import export, quantise
 
     info, fp32 = converted.info, onnx.load_model_from_string(converted.model)
     running = export.session(fp32)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.netinfo import NetInfo
+from ...engine.nets.netinfo import NetInfo
 from .families import Converted, Source
 from .katago_file import GLOBALS, SPATIAL, begins_a_net, read_katago
 from .katago_layers import (

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.errors import NetError
-from ...engine.netinfo import NetInfo
+from ...engine.nets.netinfo import NetInfo
 from .families import Converted, Source
 from .lc0_file import (
     ATTENTION,

@@ -8,9 +8,9 @@ leads to nothing but "aux", which is for training alone, is left out.
 from __future__ import annotations
 
 from ...engine.errors import NetError
-from ...engine.netfile import Outline, read_outline_bytes
-from ...engine.netinfo import NetInfo
-from ...engine.protobuf import Damaged, read_messages, read_number, read_text, write_field
+from ...engine.nets.netfile import Outline, read_outline_bytes
+from ...engine.nets.netinfo import NetInfo
+from ...engine.nets.protobuf import Damaged, read_messages, read_number, read_text, write_field
 from .families import Converted, Source
 from .onnxfile import FLOAT, NODE, UINT8, GraphWriter, needed_parts, read_opset, renamed, value_info, write_model
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.errors import NetError
-from ...engine.netinfo import NetInfo
-from ...engine.protobuf import read_fields, read_messages, read_number, read_text, write_field
+from ...engine.nets.netinfo import NetInfo
+from ...engine.nets.protobuf import read_fields, read_messages, read_number, read_text, write_field
 
 OPSET, IR_VERSION = 17, 8
 FLOAT, UINT8, INT64 = 1, 2, 7  # ONNX element types

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from ...bench.rating import Rating
+from ...bench.ratings.bayes import Rating
 from ...engine.errors import DataError
 from .ladder import described, ratings_of, scores_of
 

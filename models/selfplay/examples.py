@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...engine.files import write_atomically
 from ...engine.games.base import Game
-from ...engine.record import Reason, Record, format_games
+from ...engine.games.record import Reason, Record, format_games
 from .replay import GameRecord
 
 GAMES = 8  # in a file

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.errors import DataError
-from ...engine.jit import kernel
+from ...engine.kernels.jit import kernel
 from ..files import DiskFull
 
 SYNC = b"\xa7AZ\x1e"

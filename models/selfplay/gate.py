@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...engine.contest import Player, play_pairs, random_openings
 from ...engine.games.base import Game
+from ...engine.search.contest import Player, play_pairs, random_openings
 from .runconfig import GateConfig
 
 CHUNK = 40  # games between looks at whether the verdict is already certain

@@ -17,14 +17,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ...bench.rating import PairScore, Rating, rate
-from ...engine.contest import Player, play_pairs, random_openings
+from ...bench.ratings.bayes import PairScore, Rating, rate
 from ...engine.errors import DataError
-from ...engine.evaluator import Evaluator, OnnxEvaluator, UniformEvaluator
 from ...engine.files import write_atomically
 from ...engine.games.base import Game
+from ...engine.nets.evaluator import Evaluator, OnnxEvaluator, UniformEvaluator
+from ...engine.search.contest import Player, play_pairs, random_openings
 from ..files import Patience
-from ..log import read_log
+from ..train.log import read_log
 from .runconfig import RunConfig
 from .rundir import RunFolder
 

@@ -21,13 +21,13 @@ import numpy as np
 import torch
 
 from ...engine.errors import AzError, DataError, NetError
-from .. import checkpoint
-from ..checkpoint import Checkpoint
-from ..dataset import Batch, Positions
+from ..data.dataset import Batch, Positions
 from ..files import Patience
-from ..learner import Learner
-from ..log import Log
-from ..origin import origin
+from ..train import checkpoint
+from ..train.checkpoint import Checkpoint
+from ..train.learner import Learner
+from ..train.log import Log
+from ..train.origin import origin
 from .examples import write_examples
 from .ladder import Ladder, anchor, described, raw, searching
 from .promotion import Promotion

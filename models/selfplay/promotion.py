@@ -7,13 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ...engine.contest import Player
 from ...engine.errors import DataError, NetError
-from ...engine.evaluator import OnnxEvaluator
 from ...engine.games.base import Game
-from ..dataset import Positions
+from ...engine.nets.evaluator import OnnxEvaluator
+from ...engine.search.contest import Player
+from ..data.dataset import Positions
 from ..files import Patience
-from ..learner import Learner
+from ..train.learner import Learner
 from . import gate
 from .ladder import hash_of
 from .publish import publish

@@ -16,15 +16,15 @@ import torch
 from numpy.typing import NDArray
 
 from ...engine.errors import DataError, NetError
-from ...engine.evaluator import OnnxEvaluator
 from ...engine.files import write_atomically
 from ...engine.games.base import Game
 from ...engine.games.outcome import RUNNING
-from ...engine.netinfo import NetInfo
-from .. import export, quantise
-from ..dataset import Batch, Positions, spread
+from ...engine.nets.evaluator import OnnxEvaluator
+from ...engine.nets.netinfo import NetInfo
+from ..data.dataset import Batch, Positions, spread
 from ..foreign.importer import own_games
-from ..learner import Learner, TorchBatch, policy_loss, value_loss
+from ..net import export, quantise
+from ..train.learner import Learner, TorchBatch, policy_loss, value_loss
 
 CANARIES = 256  # positions
 CALIBRATION = 512  # positions that int8 is calibrated on

@@ -18,10 +18,10 @@ from ...engine.errors import DataError, OptionError
 from ...engine.files import write_atomically
 from ...engine.games import get_game
 from ...engine.games.base import Game
-from ...engine.jit import cores
+from ...engine.kernels.jit import cores
 from ..files import RunLock
-from ..log import read_config
-from ..settings import LearnerConfig, NetConfig
+from ..train.log import read_config
+from ..train.settings import LearnerConfig, NetConfig
 from .presets import preset
 from .runconfig import RunConfig, Values, assignment, merged, read_toml
 from .supervisor import worker_command
@@ -157,7 +157,7 @@ def first_net(path: Path, game: Game) -> Values:
 
     Errors: DataError, NetError.
     """
-    from ..origin import network_at
+    from ..train.origin import network_at
 
     net: Values = network_at(path, game).to_json()
     return {name: value for name, value in net.items() if name not in ("planes", "actions", "ownership", "score")}

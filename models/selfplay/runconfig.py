@@ -19,9 +19,9 @@ from typing import Any, Literal, TypeVar
 from ...engine.errors import DataError, OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game
-from ...engine.selfplay import SelfPlayConfig
-from ..log import read_config
-from ..settings import LearnerConfig, NetConfig
+from ...engine.search.selfplay import SelfPlayConfig
+from ..train.log import read_config
+from ..train.settings import LearnerConfig, NetConfig
 from .window import WindowConfig
 
 Section = TypeVar("Section")

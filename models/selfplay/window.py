@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...engine.errors import DataError
 from ...engine.games.base import Game
-from ..dataset import Batch, Positions, one_hot_result
+from ..data.dataset import Batch, Positions, one_hot_result
 from .replay import GameRecord
 
 HELD_OUT_GAMES = 200  # of which the learner's judgement is taken

@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 
 from ...engine.errors import DataError
-from ...engine.evaluator import Evaluator, OnnxEvaluator
 from ...engine.games.base import Game
-from ...engine.selfplay import PlayedGame, SelfPlay
+from ...engine.nets.evaluator import Evaluator, OnnxEvaluator
+from ...engine.search.selfplay import PlayedGame, SelfPlay
 from ..files import Patience
 from .replay import WORKER_SHIFT, GameRecord, GameWriter, title
 from .runconfig import RunConfig, load_run

@@ -357,7 +357,7 @@ class GtpPlayer:
         if command.words:
             raise GtpError("printsgf writes no file: leave the name out")
         from ...engine.games import get_game
-        from ...engine.record import Record, format_named
+        from ...engine.games.record import Record, format_named
 
         write = format_named(get_game("go"), "sgf").write
         assert write is not None
@@ -374,7 +374,7 @@ def _words(command: Command, number: int) -> list[str]:
 def _read_sgf(path: Path) -> tuple[Start, float, str, list[Move]]:
     """Start, komi, rules and moves of a file's first game. Errors: GtpError, which tells nothing of what is in it."""
     from ...engine.games import get_game
-    from ...engine.record import format_named
+    from ...engine.games.record import format_named
 
     try:
         if not path.is_file():

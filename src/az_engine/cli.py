@@ -20,20 +20,20 @@ COMMANDS = {
     "uci": ("az_engine.protocols.uci", "play chess in any UCI program (also the argument-free command az-engine-uci)"),
     "usi": ("az_engine.protocols.usi", "play shogi in any USI program (also the argument-free command az-engine-usi)"),
     "gtp": ("az_engine.protocols.gtp", "play Go in any GTP program (also the argument-free command az-engine-gtp)"),
-    "check": ("az_engine.bench.check", "see that everything works, and how to enter az-engine in each program"),
-    "nets": ("az_engine.bench.nets", "list the nets inside the package"),
-    "bench": ("az_engine.bench.command", "measure speed: perft, tree, eval, search, startup, memory"),
-    "match": ("az_engine.bench.match", "let engines play each other, with Elo differences"),
-    "rate": ("az_engine.bench.rate", "ratings of all players from files of results"),
-    "regret": ("az_engine.bench.regret", "how much the moves of players give away, judged by a stronger engine"),
-    "convert": ("az_engine.bench.convert", "game records from one format to another: PGN, CSA, KIF, position lines"),
+    "check": ("az_engine.commands.check", "see that everything works, and how to enter az-engine in each program"),
+    "nets": ("az_engine.commands.nets", "list the nets inside the package"),
+    "bench": ("az_engine.bench.speed.command", "measure speed: perft, tree, eval, search, startup, memory"),
+    "match": ("az_engine.bench.match.command", "let engines play each other, with Elo differences"),
+    "rate": ("az_engine.bench.ratings.command", "ratings of all players from files of results"),
+    "regret": ("az_engine.bench.match.regret", "how much the moves of players give away, judged by a stronger engine"),
+    "convert": ("az_engine.commands.convert", "game records from one format to another: PGN, CSA, KIF, position lines"),
     "import": ("az_engine.models.foreign.importer", "convert a net of Lc0, KataGo, dlshogi or miniosl"),
     "export": ("az_engine.models.foreign.exporter", "hand a net to Lc0 or dlshogi"),
-    "label": ("az_engine.models.label", "make training data with any UCI, USI or GTP engine"),
-    "train": ("az_engine.models.train", "train a net: from games against itself, or on labelled positions"),
+    "label": ("az_engine.models.label.command", "make training data with any UCI, USI or GTP engine"),
+    "train": ("az_engine.models.train.command", "train a net: from games against itself, or on labelled positions"),
     "selfplay": ("az_engine.models.selfplay.worker", "play games for a run, beside the processes that train starts"),
-    "report": ("az_engine.models.report", "figures of the papers: search, scaling with time, architectures"),
-    "plot": ("az_engine.models.plot", "draw the curves of a training run"),
+    "report": ("az_engine.models.report.command", "figures of the papers: search, scaling with time, architectures"),
+    "plot": ("az_engine.models.report.plot", "draw the curves of a training run"),
 }
 
 _EXTRA_OF = {  # packages that only an extra brings -> the extra
@@ -70,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         package = (error.name or "").partition(".")[0]
         if package not in _EXTRA_OF:
             raise
-        from .bench.installation import Installation
+        from .commands.installation import Installation
 
         fault = f"{name} needs {package}, which is not installed: {Installation.current().add(_EXTRA_OF[package])}"
     except KeyboardInterrupt:

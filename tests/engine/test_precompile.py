@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from az_engine.engine import jit, precompile
+from az_engine.engine import precompile
 from az_engine.engine.games import get_game
-from az_engine.engine.trial import module_command
+from az_engine.engine.kernels import jit
+from az_engine.engine.nets.trial import module_command
 
 SECOND = """
 import json
-from az_engine.engine import jit
+from az_engine.engine.kernels import jit
 from az_engine.engine.engine import Engine
 names = []
 jit.on_compile(names.append)
@@ -79,10 +80,8 @@ def test_a_helper_is_there_when_it_helps(
 
 
 def test_a_cache_with_a_kernel_is_not_cold(tmp_path: Path) -> None:
-    code = (
-        "from az_engine.engine import jit; print(jit.is_cold()); import az_engine.engine.tree as t; t.Tree(1 << 16)\n"
-    )
-    code += "import numpy as np; t.Tree(1 << 16).keep(0); print(jit.is_cold())"
+    code = "from az_engine.engine.kernels import jit; print(jit.is_cold())\n"
+    code += "from az_engine.engine.search.tree import Tree; Tree(1 << 16).keep(0); print(jit.is_cold())"
     environment = {**os.environ, "AZ_ENGINE_CACHE": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, timeout=120, check=False)
     assert done.stdout.split() == [b"True", b"False"], done.stderr

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from az_engine.engine.contest import Player, play_pairs, random_openings
 from az_engine.engine.errors import PositionError
-from az_engine.engine.evaluator import UniformEvaluator
 from az_engine.engine.games import game_names, get_game
 from az_engine.engine.games.outcome import RUNNING
+from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import SearchParams, paper_params
-from az_engine.engine.selfplay import SelfPlay, SelfPlayConfig
+from az_engine.engine.search.contest import Player, play_pairs, random_openings
+from az_engine.engine.search.selfplay import SelfPlay, SelfPlayConfig
 
 from . import DIRECTORY
 from .minimax import Minimax

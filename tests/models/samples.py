@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from az_engine.engine.games import get_game
-from az_engine.models import labelled_go
-from az_engine.models.dataset import Positions
-from az_engine.models.labelled import read_folder, read_shard
-from az_engine.models.settings import NetConfig
-from az_engine.models.shards import Records, TargetOptions
+from az_engine.models.data import go as labelled_go
+from az_engine.models.data.chess import read_folder, read_shard
+from az_engine.models.data.dataset import Positions
+from az_engine.models.data.shards import Records, TargetOptions
+from az_engine.models.train.settings import NetConfig
 
 CHESS = get_game("chess")
 GO = get_game("go")

@@ -16,11 +16,11 @@ from types import TracebackType
 from typing import Self
 
 from az_engine.engine.params import EngineOptions
-from az_engine.protocols.commands import CommandSession
 from az_engine.protocols.lines import LineWriter
 from az_engine.protocols.loader import EngineSeam
 from az_engine.protocols.options import OptionValues, Value
 from az_engine.protocols.uci import UciSession
+from az_engine.protocols.uci_family import CommandSession
 
 from .fake_engine import FakeEngine
 

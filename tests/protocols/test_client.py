@@ -14,10 +14,10 @@ import pytest
 
 from az_engine.engine.errors import EngineProcessError, OptionError
 from az_engine.engine.limits import Limits
-from az_engine.protocols import driver
-from az_engine.protocols.client import LONG_MATE, UciClient, UsiClient, client_of, parse_info, uci_client_of
-from az_engine.protocols.driver import PvInfo
-from az_engine.protocols.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
+from az_engine.protocols.clients import base as driver
+from az_engine.protocols.clients.base import PvInfo
+from az_engine.protocols.clients.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
+from az_engine.protocols.clients.uci import LONG_MATE, UciClient, UsiClient, client_of, parse_info, uci_client_of
 
 BAD = str(Path(__file__).with_name("bad_engine.py"))
 QUICK = Limits(movetime=10)

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from az_engine.protocols import session as session_module
-from az_engine.protocols.commands import read_setoption
+from az_engine.protocols.uci_family import read_setoption
 
 from .fake_engine import FakeEngine, faulty
 from .talk import INFO, READY, Talk, play, within

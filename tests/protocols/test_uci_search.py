@@ -9,7 +9,7 @@ import pytest
 
 from az_engine.engine.clock import Stopwatch
 from az_engine.engine.info import Line, Wdl
-from az_engine.protocols.thinking import score
+from az_engine.protocols.info_lines import score
 from az_engine.protocols.uci import UciSession
 
 from .fake_engine import FakeEngine, faulty

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from az_engine.engine.engine import Engine
 from az_engine.engine.info import BestMove, Checkmate, Line, Wdl
-from az_engine.protocols.go import Go
+from az_engine.protocols.info_lines import score
 from az_engine.protocols.lines import clean
 from az_engine.protocols.loader import EngineSeam
-from az_engine.protocols.thinking import score
+from az_engine.protocols.pending import Go
 from az_engine.protocols.usi import UsiSession
 
 from .fake_engine import FakeEngine, FakeShogiEngine

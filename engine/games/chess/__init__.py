@@ -12,10 +12,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ...position_lines import position_lines
-from ...record import RecordFormat
 from ..base import Encoder, Game, line_of
 from ..outcome import DRAW, RUNNING
+from ..position_lines import position_lines
+from ..record import RecordFormat
 from . import lc0, notation, rules
 from .leaves import leaves, leaves_of_games, look
 from .moves import NUM_ACTIONS, actions, legal_actions

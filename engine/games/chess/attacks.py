@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import byte_swap, lowest_bit
-from ...jit import device
+from ...kernels.bits import byte_swap, lowest_bit
+from ...kernels.jit import device
 from .state import BLACK
 
 _1 = np.uint64(1)

@@ -16,11 +16,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import lowest_bit
-from ...jit import borrow, device, kernel
+from ...kernels.bits import lowest_bit
+from ...kernels.jit import borrow, device, kernel
+from ...kernels.zobrist import chain
 from ..base import Encoder
 from ..outcome import RUNNING
-from ..zobrist import chain
 from .attacks import ALL, NONE, bit
 from .leaves import judge, replay
 from .planes import fill_plane, set_squares

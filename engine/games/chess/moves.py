@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...jit import device, kernel
+from ...kernels.jit import device, kernel
 from .attacks import bit
 from .rules import generate
 from .state import WHITE

@@ -10,7 +10,7 @@ import chess
 import chess.pgn
 
 from ...errors import DataError, IllegalMoveError, PositionError
-from ...record import MAX_PLIES, LineReader, Reason, Record, RecordFormat
+from ..record import MAX_PLIES, LineReader, Reason, Record, RecordFormat
 
 RESULTS = {"1-0": 1, "1/2-1/2": 0, "0-1": -1}
 _REASONS: dict[str, Reason] = {"time forfeit": "time", "rules infraction": "illegal move", "abandoned": "interrupted"}

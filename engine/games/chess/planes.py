@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import byte_swap, lowest_bit
-from ...jit import device, kernel
+from ...kernels.bits import byte_swap, lowest_bit
+from ...kernels.jit import device, kernel
 from .attacks import ALL, NONE, bit, first
 from .state import WHITE
 

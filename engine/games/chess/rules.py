@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...bits import lowest_bit, popcount
-from ...jit import borrow, device, kernel
+from ...kernels.bits import lowest_bit, popcount
+from ...kernels.jit import borrow, device, kernel
 from .attacks import (
     ALL,
     KING_ATTACKS,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...bits import lowest_bit
-from ...jit import borrow, device, kernel
+from ...kernels.bits import lowest_bit
+from ...kernels.jit import borrow, device, kernel
 from ..outcome import LOSS, RUNNING, WIN
 from .attacks import (
     KNIGHT_ATTACKS,

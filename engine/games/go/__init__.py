@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import OptionError
-from ...record import RecordFormat
 from ..base import Encoder, Game, line_of
 from ..outcome import DRAW, LOSS, RUNNING, WIN
+from ..record import RecordFormat
 from . import katago, notation, passalive, rules, symmetries
 from .leaves import leaves, leaves_of_games, look
 from .planes import HISTORY, NUM_PLANES, actions, encode, legal_actions

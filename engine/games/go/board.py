@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...jit import device
+from ...kernels.jit import device
 from .state import BLACK, EDGE, EMPTY, MAX_POINTS, STONE_KEYS, WHITE, WORDS
 
 _1 = np.uint64(1)

@@ -41,10 +41,10 @@ from functools import cache
 
 import numpy as np
 
-from ...jit import borrow, device, kernel
+from ...kernels.jit import borrow, device, kernel
+from ...kernels.zobrist import chain
 from ..base import Encoder
 from ..outcome import RUNNING
-from ..zobrist import chain
 from . import ladders
 from .board import BOARD, after, clear, set_up, untouched
 from .leaves import begin, list_moves, reach

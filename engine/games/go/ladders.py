@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...jit import device
+from ...kernels.jit import device
 from .state import EDGE, EMPTY, MAX_SIZE
 
 _CELLS = (MAX_SIZE + 1) * (MAX_SIZE + 2) + 1

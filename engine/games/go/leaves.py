@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...jit import borrow, device, kernel
+from ...kernels.jit import borrow, device, kernel
+from ...kernels.zobrist import chain
 from ..outcome import RUNNING
-from ..zobrist import chain
 from .board import BOARD, clear, copy, set_up
 from .planes import NUM_PLANES, encode_row
 from .rules import FILTER_WORDS, generate, judge, make, remember, situation

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...jit import device, kernel
+from ...kernels.jit import device, kernel
 from .board import BOARD, clear, set_up
 from .rulesets import SUICIDE
 from .state import EMPTY, MAX_POINTS, State

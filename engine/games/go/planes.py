@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...bits import lowest_bit
-from ...jit import device, kernel
+from ...kernels.bits import lowest_bit
+from ...kernels.jit import device, kernel
 from .board import BOARD, clear, set_up
 from .rules import FILTER_WORDS, generate, remember, situation
 from .rulesets import KO_MASK

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...jit import device, kernel
+from ...kernels.jit import device, kernel
 from ..outcome import DRAW, LOSS, RUNNING, WIN
 from .board import BOARD, after, area, clear, play, set_up, untouched
 from .rulesets import BONUS_MASK, BONUS_N, BONUS_N_MINUS_1, BONUS_SHIFT, KO_MASK, SIMPLE, SITUATIONAL, SUICIDE

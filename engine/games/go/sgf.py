@@ -14,7 +14,7 @@ import numpy as np
 from sgfmill import sgf, sgf_grammar
 
 from ...errors import DataError, IllegalMoveError, PositionError
-from ...record import MAX_PLIES, Reason, Record, RecordFormat
+from ..record import MAX_PLIES, Reason, Record, RecordFormat
 from . import notation, rules
 from .notation import SKIP
 from .rulesets import RULE_SETS, rules_of

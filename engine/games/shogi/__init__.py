@@ -13,9 +13,9 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ...position_lines import position_lines
-from ...record import RecordFormat
 from ..base import Encoder, Game, MateSearch, line_of
+from ..position_lines import position_lines
+from ..record import RecordFormat
 from . import dlshogi, miniosl, notation, rules
 from .leaves import leaves, leaves_of_games, look
 from .mate import ShogiMate

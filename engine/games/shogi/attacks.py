@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import byte_swap, low_word, lowest_bit, u128
-from ...jit import device
+from ...kernels.bits import byte_swap, low_word, lowest_bit, u128
+from ...kernels.jit import device
 from .state import BISHOP, KING, KNIGHT, LANCE, PAWN, PROMOTED, ROOK, SILVER, SQUARES
 
 Table = NDArray[np.uint64]

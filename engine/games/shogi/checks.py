@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...jit import device
+from ...kernels.jit import device
 from .attacks import (
     BISHOP_LINES,
     KING_STEPS,
@@ -23,18 +23,7 @@ from .attacks import (
     side_lookup,
 )
 from .rules import DROPS, PROMOTES, attacked_squares, board_moves, emit, pawn_mates, pins_and_checks, set_of
-from .state import (
-    BISHOPS,
-    BLACK_MEN,
-    HELD,
-    KNIGHT,
-    LANCE,
-    LANCES,
-    PAWN,
-    PAWNS,
-    PROMOTED,
-    ROOKS,
-)
+from .state import BISHOPS, BLACK_MEN, HELD, KNIGHT, LANCE, LANCES, PAWN, PAWNS, PROMOTED, ROOKS
 
 
 @device

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from ...errors import AzError, DataError, IllegalMoveError, PositionError
-from ...record import Record, RecordFormat
+from ..record import Record, RecordFormat
 from . import notation
 from .draft import Draft, Ending, Replay, board_move, drop_move, read_lines, shown
 from .rules import DROPS

@@ -13,23 +13,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...bits import popcount
-from ...jit import borrow, device, kernel
+from ...kernels.bits import popcount
+from ...kernels.jit import borrow, device, kernel
 from ..base import Encoder
 from ..outcome import RUNNING
 from .attacks import DIRECTIONS, ZONES, bit, first, lookup, reach
 from .leaves import judge, replay
 from .rules import DROPS, PROMOTES, generate, set_of
-from .state import (
-    BISHOP,
-    BISHOPS,
-    BLACK_MEN,
-    HELD,
-    KINDS,
-    ROOK,
-    ROOKS,
-    SQUARES,
-)
+from .state import BISHOP, BISHOPS, BLACK_MEN, HELD, KINDS, ROOK, ROOKS, SQUARES
 
 DIRECTIONS_OF_MOVES = 27
 NUM_ACTIONS = DIRECTIONS_OF_MOVES * SQUARES

@@ -15,8 +15,8 @@ from typing import BinaryIO
 import numpy as np
 
 from ...errors import DataError, IllegalMoveError
-from ...record import MAX_BYTES, MAX_PLIES, Reason, Record
 from ..outcome import DRAW, RUNNING
+from ..record import MAX_BYTES, MAX_PLIES, Reason, Record
 from . import notation, rules
 from .leaves import look
 from .rules import DROPS, PROMOTES

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from ...errors import AzError, DataError, IllegalMoveError, PositionError
-from ...record import Reason, Record, RecordFormat
+from ..record import Reason, Record, RecordFormat
 from . import notation
 from .draft import Draft, Ending, Replay, board_move, drop_move, last_target, read_lines, shown
 from .rules import DROPS, PROMOTES

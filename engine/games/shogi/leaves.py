@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...jit import borrow, device, kernel
+from ...kernels.jit import borrow, device, kernel
+from ...kernels.zobrist import chain
 from ..outcome import LOSS, RUNNING, WIN
-from ..zobrist import chain
 from .moves import action_of
 from .planes import NUM_PLANES, encode_row
 from .rules import MAX_MOVES, can_declare, follow, generate, verdict

@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...info import Verdict
-from ...jit import borrow, device, kernel
+from ...kernels.jit import borrow, device, kernel
 from ..base import MateSearch
 from ..outcome import RUNNING
 from .checks import checks

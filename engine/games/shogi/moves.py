@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...jit import borrow, device, kernel
+from ...kernels.jit import borrow, device, kernel
 from .attacks import DIRECTIONS
 from .rules import DROPS, PROMOTES, generate
 from .state import SQUARES

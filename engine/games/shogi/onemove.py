@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...bits import popcount
-from ...jit import device
+from ...kernels.bits import popcount
+from ...kernels.jit import device
 from .attacks import (
     COMPASS,
     DIRECTIONS,

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...jit import borrow, device, kernel
+from ...kernels.jit import borrow, device, kernel
 from .attacks import first
 from .rules import set_of
 from .state import BLACK_MEN, HELD, KINDS, SQUARES

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...bits import popcount, u128
-from ...jit import assign, borrow, device, kernel
+from ...kernels.bits import popcount, u128
+from ...kernels.jit import assign, borrow, device, kernel
 from ..outcome import DRAW, LOSS, RUNNING, WIN
 from .attacks import (
     BISHOP_LINES,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...jit import borrow, device, kernel
+from ...kernels.jit import borrow, device, kernel
 from ..outcome import LOSS, RUNNING, WIN
 from .checks import checks
 from .leaves import replay

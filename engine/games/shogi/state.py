@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..zobrist import random_keys
+from ...kernels.zobrist import random_keys
 
 BLACK, WHITE = 0, 1
 SQUARES = 81

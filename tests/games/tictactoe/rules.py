@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING
-from az_engine.engine.jit import borrow, device, kernel
+from az_engine.engine.kernels.jit import borrow, device, kernel
 
 STATE = np.dtype([("men", "u2", (2,)), ("ply", "u2"), ("turn", "u1")], align=True)  # men: crosses, noughts
 FULL = 0b111_111_111

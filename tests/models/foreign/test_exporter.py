@@ -15,14 +15,14 @@ import torch
 from numpy.typing import NDArray
 
 from az_engine.cli import main
-from az_engine.engine.evaluator import OnnxEvaluator, raw_session
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game
-from az_engine.engine.netinfo import NetInfo
-from az_engine.models import export
+from az_engine.engine.nets.evaluator import OnnxEvaluator, raw_session
+from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.models.foreign.lc0_file import read_lc0
-from az_engine.models.network import Network
-from az_engine.models.settings import NetConfig
+from az_engine.models.net import export
+from az_engine.models.net.network import Network
+from az_engine.models.train.settings import NetConfig
 
 LC0, DLSHOGI = get_game("chess").using("lc0"), get_game("shogi").using("dlshogi-119")
 

@@ -17,13 +17,14 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from az_engine.cli import main
-from az_engine.engine import foreign, jit
 from az_engine.engine.engine import Engine
 from az_engine.engine.errors import NetError
-from az_engine.engine.evaluator import OnnxEvaluator, load_evaluator, raw_session
 from az_engine.engine.games import get_game
 from az_engine.engine.info import BestMove
+from az_engine.engine.kernels import jit
 from az_engine.engine.limits import Limits
+from az_engine.engine.nets import conversion as foreign
+from az_engine.engine.nets.evaluator import OnnxEvaluator, load_evaluator, raw_session
 from az_engine.engine.params import EngineOptions
 from az_engine.models.foreign.families import convert_file
 

@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 
 from az_engine.engine.errors import NetError
-from az_engine.engine.evaluator import raw_session
-from az_engine.engine.protobuf import write_field
+from az_engine.engine.nets.evaluator import raw_session
+from az_engine.engine.nets.protobuf import write_field
 from az_engine.models.foreign.families import Converted, convert_file
 
 from . import slow_lc0

@@ -20,9 +20,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from az_engine.models.log import read_log
 from az_engine.models.selfplay.loop import Loop
 from az_engine.models.selfplay.status import Hooks
+from az_engine.models.train.log import read_log
 
 from .test_loop import alive, begin, command, config, environment, games_of, stored, tensors, train
 

@@ -17,10 +17,10 @@ import torch
 from torch.nn import functional
 
 from az_engine.engine.games import get_game
-from az_engine.models.learner import Learner, TorchBatch
 from az_engine.models.selfplay.presets import preset
 from az_engine.models.selfplay.runconfig import RunConfig, merged
 from az_engine.models.selfplay.window import Window
+from az_engine.models.train.learner import Learner, TorchBatch
 
 from .games import random_game
 

@@ -25,15 +25,15 @@ import torch
 from rich.console import Console
 
 import az_engine
-from az_engine.engine.contest import Player
 from az_engine.engine.errors import DataError, NetError, OptionError
-from az_engine.engine.evaluator import OnnxEvaluator, load_evaluator
 from az_engine.engine.games import get_game, register_path
+from az_engine.engine.games.record import read_games
+from az_engine.engine.nets.evaluator import OnnxEvaluator, load_evaluator
 from az_engine.engine.params import paper_params
-from az_engine.engine.record import read_games
-from az_engine.models import checkpoint, files, flags, plot
+from az_engine.engine.search.contest import Player
+from az_engine.models import files
 from az_engine.models.files import RunLock
-from az_engine.models.log import read_log
+from az_engine.models.report import plot
 from az_engine.models.selfplay import gate, reinforce
 from az_engine.models.selfplay.examples import write_examples
 from az_engine.models.selfplay.frames import FrameReader
@@ -47,6 +47,8 @@ from az_engine.models.selfplay.replay import GameRecord
 from az_engine.models.selfplay.runconfig import RunConfig, Values, merged
 from az_engine.models.selfplay.rundir import Current, RunFolder
 from az_engine.models.selfplay.status import Hooks
+from az_engine.models.train import checkpoint, flags
+from az_engine.models.train.log import read_log
 
 from .games import random_game
 from .perfect import Perfect, never_loses

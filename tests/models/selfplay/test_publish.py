@@ -11,12 +11,12 @@ import torch
 
 from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
-from az_engine.engine.netinfo import PREFIX
-from az_engine.models import export, quantise
-from az_engine.models.learner import Learner
-from az_engine.models.origin import network_at, origin
+from az_engine.engine.nets.netinfo import PREFIX
+from az_engine.models.net import export, quantise
 from az_engine.models.selfplay.publish import publish, random_planes
-from az_engine.models.settings import LearnerConfig
+from az_engine.models.train.learner import Learner
+from az_engine.models.train.origin import network_at, origin
+from az_engine.models.train.settings import LearnerConfig
 
 GO = get_game("go")
 DEFAULT = Path("default")

@@ -13,11 +13,11 @@ import pytest
 
 from az_engine.engine.errors import DataError, OptionError
 from az_engine.engine.games import get_game
-from az_engine.models import train
-from az_engine.models.learner import learning_rate
 from az_engine.models.selfplay import reinforce
 from az_engine.models.selfplay.presets import describe, preset
 from az_engine.models.selfplay.runconfig import RunConfig, assignment, built, load_run, merged, read_toml
+from az_engine.models.train import command as train
+from az_engine.models.train.learner import learning_rate
 
 
 def run_of(names: str, game: str, **over: Any) -> RunConfig:

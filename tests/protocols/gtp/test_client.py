@@ -11,9 +11,9 @@ import pytest
 
 from az_engine.engine.errors import EngineProcessError
 from az_engine.engine.limits import Limits
-from az_engine.protocols import driver
-from az_engine.protocols.gtp.client import GtpClient, parse_report
-from az_engine.protocols.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
+from az_engine.protocols.clients import base as driver
+from az_engine.protocols.clients.gtp import GtpClient, parse_report
+from az_engine.protocols.clients.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
 
 from .bad_engine import KATA, LZ, OWNERS
 

@@ -10,7 +10,7 @@ import pytest
 
 from az_engine.engine.errors import DataError, PositionError
 from az_engine.engine.games import get_game
-from az_engine.engine.record import Record, format_games, format_named
+from az_engine.engine.games.record import Record, format_games, format_named
 
 CHESS = get_game("chess")
 PGN, UCI = format_named(CHESS, "pgn"), format_named(CHESS, "uci")

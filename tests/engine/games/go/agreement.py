@@ -24,7 +24,7 @@ from az_engine.engine.games.go import Go
 from az_engine.engine.games.go.rulesets import NO_BONUS, POSITIONAL, SIMPLE, SITUATIONAL, RuleSet
 from az_engine.engine.games.go.state import EMPTY, stones_to_array
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
-from az_engine.engine.jit import device, kernel
+from az_engine.engine.kernels.jit import device, kernel
 
 Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.int64]

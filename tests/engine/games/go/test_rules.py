@@ -15,16 +15,16 @@ import numpy as np
 import pytest
 
 from az_engine.engine.errors import IllegalMoveError, OptionError, PositionError
-from az_engine.engine.evaluator import UniformEvaluator
 from az_engine.engine.games import get_game
 from az_engine.engine.games.go import Go
 from az_engine.engine.games.go.notation import point_of, vertex
 from az_engine.engine.games.go.rulesets import BONUS_N, NO_BONUS, POSITIONAL, SIMPLE, SITUATIONAL, RuleSet, rule_set
 from az_engine.engine.games.go.state import BLACK, EMPTY, WHITE, State, stones_to_array
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
+from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import SearchParams
-from az_engine.engine.search import Search
-from az_engine.engine.tree import Tree
+from az_engine.engine.search.search import Search
+from az_engine.engine.search.tree import Tree
 
 from ..test_contract import compare_leaves, random_paths
 from . import agreement, gnugo

@@ -14,7 +14,7 @@ from az_engine.engine.errors import DataError, PositionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.go import Go, sgf
 from az_engine.engine.games.go.notation import SKIP
-from az_engine.engine.record import Record, format_games, format_named, read_games
+from az_engine.engine.games.record import Record, format_games, format_named, read_games
 
 
 def read(text: str | bytes) -> Record:

@@ -14,7 +14,7 @@ import shogi.KIF
 from az_engine.engine.errors import DataError, PositionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.outcome import RUNNING
-from az_engine.engine.record import MAX_BYTES, MAX_PLIES, Record, RecordFormat, format_named
+from az_engine.engine.games.record import MAX_BYTES, MAX_PLIES, Record, RecordFormat, format_named
 
 SHOGI = get_game("shogi")
 CSA, KIF, KI2, USI = (format_named(SHOGI, name) for name in ("csa", "kif", "ki2", "usi"))

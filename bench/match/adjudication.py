@@ -1,0 +1,108 @@
+"""Ending a game before the rules do: the players' own scores say that it is lost or drawn, or a tablebase knows.
+
+The papers' opponents resigned at -900 centipawns for ten consecutive moves, AlphaZero below a 5 % chance to win. All
+of it is off unless asked for: nets are rated by games that are played out.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from ...engine.errors import OptionError
+from ...protocols.clients.base import PvInfo
+from .arbiter import Arbiter, Ending
+
+_MATE = 100_000  # centipawns of a mate that a player announces
+
+
+@dataclass(frozen=True, slots=True)
+class Adjudication:
+    """When games are ended. A number of moves counts a player's own moves in a row; 0 moves: never."""
+
+    resign_cp: int = 0  # a player loses whose score is at most -resign_cp ...
+    resign_moves: int = 0
+    chance: float = 0.0  # ... or whose chance, a draw counting half, is below this
+    chance_moves: int = 0
+    draw_cp: int = 0  # drawn when both players' scores are within draw_cp ...
+    draw_moves: int = 0
+    draw_from: int = 0  # ... from this ply on
+    tablebase: str = ""  # folder of Syzygy files
+
+
+NONE = Adjudication()
+
+
+def parse_resign(text: str) -> tuple[int, int]:
+    """(centipawns, moves) of ``CP[,MOVES]``. Errors: OptionError."""
+    numbers = _numbers(text, "--resign", "centipawns and moves, such as 900,10", 2)
+    return int(numbers[0]), int(numbers[1]) if len(numbers) > 1 else 10
+
+
+def parse_chance(text: str) -> tuple[float, int]:
+    """(chance, moves) of ``PERCENT[,MOVES]``. Errors: OptionError."""
+    numbers = _numbers(text, "--resign-rate", "a percentage and moves, such as 5,3", 2)
+    if not 0 < numbers[0] < 50:
+        raise OptionError("--resign-rate must be between 0 and 50 per cent")
+    return numbers[0] / 100, int(numbers[1]) if len(numbers) > 1 else 1
+
+
+def parse_draw(text: str) -> tuple[int, int, int]:
+    """(centipawns, moves, first ply) of ``CP,MOVES,PLY``. Errors: OptionError."""
+    numbers = _numbers(text, "--draw", "centipawns, moves and the first ply, such as 10,8,80", 3)
+    if len(numbers) != 3:
+        raise OptionError(f"--draw {text!r}: give centipawns, moves and the first ply, such as 10,8,80")
+    return int(numbers[0]), int(numbers[1]), int(numbers[2])
+
+
+def _numbers(text: str, option: str, form: str, most: int) -> list[float]:
+    try:
+        numbers = [float(word) for word in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not 1 <= len(numbers) <= most or not all(number >= 0 and math.isfinite(number) for number in numbers):
+        raise OptionError(f"{option} {text!r}: give {form}")
+    return numbers
+
+
+@dataclass(slots=True)
+class Referee:
+    """Watches one game."""
+
+    rule: Adjudication
+    _losing: list[int] = field(default_factory=lambda: [0, 0])  # moves in a row, by side
+    _hopeless: list[int] = field(default_factory=lambda: [0, 0])
+    _level: list[int] = field(default_factory=lambda: [0, 0])
+
+    def judge(self, arbiter: Arbiter, side: int, best: PvInfo | None, plies: int) -> Ending | None:
+        """After a move of side 0 or 1, of which it said ``best``; None while the game goes on."""
+        rule, score = self.rule, _score(best)
+        chance = _chance(best)
+        self._count(self._losing, side, score is not None and score <= -rule.resign_cp)
+        self._count(self._hopeless, side, chance is not None and chance < rule.chance)
+        self._count(self._level, side, score is not None and abs(score) <= rule.draw_cp and plies >= rule.draw_from)
+        if rule.resign_moves and self._losing[side] >= rule.resign_moves:
+            return arbiter.won_by(1 - side, f"adjudicated: -{rule.resign_cp} cp or less", "resignation")
+        if rule.chance_moves and self._hopeless[side] >= rule.chance_moves:
+            return arbiter.won_by(1 - side, f"adjudicated: chance below {100 * rule.chance:g} %", "resignation")
+        if rule.draw_moves and min(self._level) >= rule.draw_moves:
+            return Ending(0, f"adjudicated: within {rule.draw_cp} cp")
+        return arbiter.known_result(rule.tablebase) if rule.tablebase else None
+
+    @staticmethod
+    def _count(counts: list[int], side: int, so: bool) -> None:
+        counts[side] = counts[side] + 1 if so else 0
+
+
+def _score(best: PvInfo | None) -> int | None:
+    if best is None:
+        return None
+    return best.cp if best.mate is None else (_MATE if best.mate > 0 else -_MATE)
+
+
+def _chance(best: PvInfo | None) -> float | None:
+    if best is None:
+        return None
+    if best.chance is not None:
+        return best.chance
+    return None if best.wdl is None else (best.wdl[0] + best.wdl[1] / 2) / 1000

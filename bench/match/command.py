@@ -1,0 +1,277 @@
+"""``az-engine match``: games between two or more engines, judged by an arbiter, with the clock kept here."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from ...engine.errors import OptionError
+from ...engine.files import write_atomically
+from ...engine.games import get_game
+from ...protocols.clients.uci import client_of
+from ..ratings.sprt import Sprt, parse_sprt
+from .adjudication import Adjudication, parse_chance, parse_draw, parse_resign
+from .arbiter import ARBITERS, GO_RULES, ChessArbiter, ShogiArbiter, go_start, new_arbiter
+from .game import FAULTS, Terms
+from .openings import OPENINGS_HELP, choose_openings
+from .players import SPEC_HELP, MoveLimit, PlayerSpec, parse_clock, parse_spec
+from .standings import colour_table, faults_of, ratings, score_between, sprt_state, standings_table, total_score
+from .tournament import JOURNAL, Event, Journal, pairs_of, repeated, schedule
+
+HELP = f"""\
+Let engines play each other, and print the results with Elo differences and 95 % intervals. Two players, or more: all
+against all, or a gauntlet of A against the others. Every opening is played with both colours. What a player does wrong
+by itself loses the game and is counted by kind: losing on time, an illegal move, ending (crash), not answering (stall),
+writing without end (flood); the event goes on.
+
+An arbiter ends games: in chess (python-chess) at mate, stalemate, insufficient material, the third repetition and 50
+moves without progress; in shogi (our own rules, checked against cshogi where it is installed) at mate, at the fourth
+repetition, which a perpetual checker loses, at a resignation and at a declaration by the 27-point rule; in Go (our own
+rules) at a resignation and after two passes, with the score that both players agree on, else counted by area as the
+board stands, every stone alive.
+
+With --out the event can be broken off at any moment, even by a power cut: the same command goes on with it, and with
+more --games it is made longer. {JOURNAL} there has everything about each game; az-engine rate reads it.
+
+A player (SPEC) is
+{SPEC_HELP}
+
+examples:
+  az-engine match -A default -B uniform --games 20 --visits 200
+  az-engine match -A "default visits=400" --games 100 --out runs/against-1350 \\
+      -B "cmd=stockfish option.UCI_LimitStrength=true option.UCI_Elo=1350 nodes=2000"
+  az-engine match -A new.onnx -B old.onnx -C raw:new.onnx --visits 100 --games 200 --out runs/three
+  az-engine match -A new.onnx -B default --visits 100 --games 4000 --sprt 0,20 --concurrency 2
+  az-engine match --game shogi -A default -B "cmd=fairy-stockfish" --games 20 --byoyomi 1000 --out runs/shogi
+  az-engine match --game go -A "default movetime=1000" --games 40 \\
+      -B "cmd='gnugo --mode gtp --chinese-rules --positional-superko'\""""
+
+_LETTERS = "ABCDEFGH"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Players, limits, openings and output."""
+    add = parser.add_argument
+    add("--game", choices=sorted(ARBITERS), default="chess", help="default: %(default)s")
+    add("-A", metavar="SPEC", default="default", help="the first player (default: %(default)s)")
+    add("-B", metavar="SPEC", required=True, help="the second player")
+    for letter in _LETTERS[2:]:
+        add(f"-{letter}", metavar="SPEC", help="one more; so do -D to -H" if letter == "C" else argparse.SUPPRESS)
+    add("--gauntlet", action="store_true", help="A against each of the others; else all against all")
+    add("--games", type=int, default=100, metavar="N", help="games of each pair of players (default: %(default)s)")
+    limits = parser.add_argument_group("limits of a move, for each player that has none in its SPEC")
+    limits.add_argument("--visits", "--nodes", dest="nodes", type=int, metavar="N", help="of the root; another's nodes")
+    limits.add_argument("--movetime", type=int, metavar="MS", help="milliseconds")
+    limits.add_argument("--depth", type=int, metavar="N", help="plies")
+    limits.add_argument("--tc", metavar="BASE+INC", help="a clock, in seconds: --tc 60+0.6")
+    limits.add_argument("--byoyomi", type=int, default=0, metavar="MS", help="for a move once the clock has run out")
+    limits.add_argument("--margin", type=float, default=0.0, metavar="MS", help="by which a clock may be overstepped")
+    openings = parser.add_argument_group("openings")
+    openings.add_argument("--openings", default="book", metavar="WHICH", help=f"{OPENINGS_HELP} (default: %(default)s)")
+    openings.add_argument("--seed", type=int, default=0, metavar="N", help="of the choice and order of openings")
+    early = parser.add_argument_group("ending games early; all off unless given")
+    early.add_argument(
+        "--resign", metavar="CP,MOVES", help="lost when a player's score is so low for so many moves: 900,10"
+    )
+    early.add_argument(
+        "--resign-rate", metavar="PERCENT,MOVES", help="lost when a player's chance is lower than that: 5,3"
+    )
+    early.add_argument("--draw", metavar="CP,MOVES,PLY", help="drawn when both scores are so level from that ply on")
+    early.add_argument("--tablebase", default="", metavar="DIR", help="decided as Syzygy files know (chess)")
+    usual = f"chess {ChessArbiter.max_plies}, shogi {ShogiArbiter.max_plies}; Go is counted then, 4 * size * size"
+    early.add_argument("--max-plies", type=int, metavar="N", help=f"then a game is drawn (default: {usual})")
+    early.add_argument("--sprt", metavar="ELO0,ELO1[,ALPHA,BETA]", help="end the event when A against B is decided")
+    go = parser.add_argument_group("Go")
+    go.add_argument("--size", type=int, metavar="N", help="lines of the board (default: 9)")
+    go.add_argument("--komi", type=float, metavar="K", help="white's points (default: 7 on 9x9, else 7.5)")
+    go.add_argument("--rules", metavar="NAME", help=f"rule set, all count area (default: {GO_RULES})")
+    add("--concurrency", type=int, default=1, metavar="N", help="games at a time (default: %(default)s)")
+    add("--out", type=Path, metavar="DIR", help="keep the games (PGN, CSA, SGF), the journal and result.json there")
+    add("--json", action="store_true", help="print the result as one JSON object")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Play the event; 0, or 130 when it was interrupted."""
+    for name in ("games", "concurrency", "max_plies"):
+        if getattr(args, name) is not None and getattr(args, name) < 1:
+            raise OptionError(f"--{name.replace('_', '-')} must be 1 or more")
+    if args.margin < 0:
+        raise OptionError("--margin must be 0 or more milliseconds")
+    game, start = variant(args)
+    terms = _terms(args, game)
+    for player in terms.players:
+        if "UCI_Elo" in player.options and player.options.get("UCI_LimitStrength", "").lower() != "true":
+            print(f"{player.name}: UCI_Elo does nothing without option.UCI_LimitStrength=true", file=sys.stderr)
+    test = parse_sprt(args.sprt) if args.sprt else None
+    openings = choose_openings(args.openings, game, (args.games + 1) // 2, args.seed, start)
+    plan = schedule(pairs_of(len(terms.players), gauntlet=args.gauntlet), openings, args.games)
+    settings = _settings(args, terms, start)
+    journal = None if args.out is None else Journal(args.out, terms, settings)
+    event = Event(terms, plan, journal)
+    started, interrupted = time.monotonic(), False
+    with _live(event, test) as show, contextlib.suppress(KeyboardInterrupt):
+        interrupted = True
+        if not _decided(event, test):
+            event.run(args.concurrency, lambda game: show(), lambda: _decided(event, test))
+        interrupted = False
+    summary = {**summarise(event, test), "seconds": round(time.monotonic() - started, 1)}
+    if args.out is not None:
+        write_atomically(args.out / "result.json", (json.dumps(summary, indent=2) + "\n").encode())
+    if summary["duplicates"]:
+        print(f"{summary['duplicates']} games repeat others move for move; take more openings", file=sys.stderr)
+    if interrupted and args.out is not None:
+        print("stopped; give the same command to go on", file=sys.stderr)
+    if args.json:
+        print(json.dumps(summary))
+    else:
+        _show(event, test)
+    if journal is not None:
+        journal.close()
+    return 130 if interrupted else 0
+
+
+def variant(args: argparse.Namespace) -> tuple[str, str | None]:
+    """(the game's name for get_game, the position games begin from or None). Errors: OptionError, PositionError."""
+    if args.game == "go":
+        size = 9 if args.size is None else args.size
+        return f"go{size}", go_start(size, args.komi, args.rules or GO_RULES)
+    for name in ("size", "komi", "rules"):
+        if getattr(args, name) is not None:
+            raise OptionError(f"--{name} is for Go; leave it out")
+    return args.game, None
+
+
+def _terms(args: argparse.Namespace, game: str) -> Terms:
+    protocol = get_game(game).protocol
+    base, increment = parse_clock(args.tc) if args.tc else (None, 0)
+    common = MoveLimit(args.nodes, args.depth, args.movetime, base, increment, args.byoyomi)
+    specs = [text for letter in _LETTERS if (text := getattr(args, letter)) is not None]
+    players = named_apart([parse_spec(text, protocol).with_limit(common, protocol) for text in specs])
+    if any(player.limit.byoyomi_ms for player in players) and not client_of(protocol).has_byoyomi:
+        raise OptionError(f"{args.game} has no byoyomi; give increments, for example --tc 60+0.6")
+    resign = parse_resign(args.resign) if args.resign else (0, 0)
+    chance = parse_chance(args.resign_rate) if args.resign_rate else (0.0, 0)
+    draw = parse_draw(args.draw) if args.draw else (0, 0, 0)
+    adjudication = Adjudication(*resign, *chance, *draw, tablebase=args.tablebase)
+    if args.tablebase:
+        new_arbiter(game).known_result(args.tablebase)  # says now what is wrong with the folder
+    return Terms(game, players, args.max_plies, args.margin, adjudication)
+
+
+def named_apart(players: Sequence[PlayerSpec]) -> tuple[PlayerSpec, ...]:
+    """The players, those of one name told apart by their letters."""
+    count = Counter(player.name for player in players)
+    return tuple(
+        replace(player, name=f"{player.name} ({_LETTERS[i]})") if count[player.name] > 1 else player
+        for i, player in enumerate(players)
+    )
+
+
+def _settings(args: argparse.Namespace, terms: Terms, start: str | None) -> dict[str, Any]:
+    """What makes it the same event when it goes on; more games are still the same one."""
+    return {
+        "game": terms.game,
+        "start": start,
+        "players": [player.describe() for player in terms.players],
+        "gauntlet": args.gauntlet,
+        "openings": args.openings,
+        "seed": args.seed,
+        "max_plies": terms.max_plies,
+        "margin": terms.margin_ms,
+        "adjudication": repr(terms.adjudication),
+    }
+
+
+def _decided(event: Event, test: Sprt | None) -> bool:
+    return test is not None and sprt_state(test, event.finished).verdict is not None
+
+
+@contextlib.contextmanager
+def _live(event: Event, test: Sprt | None) -> Iterator[Any]:
+    """A table on stderr that is drawn anew after each game."""
+
+    def picture() -> Group:
+        parts = [standings_table(event.terms, event.finished)]
+        text = f"{len(event.finished)} of {len(event.plan)} games"
+        if test is not None:
+            text += f"; {sprt_state(test, event.finished)}"
+        return Group(*parts, Text(text))
+
+    with Live(picture(), console=Console(stderr=True), auto_refresh=False, transient=True) as live:
+        yield lambda: live.update(picture(), refresh=True)
+
+
+def summarise(event: Event, test: Sprt | None = None) -> dict[str, Any]:
+    """The result as JSON-ready values; the figures at the top are A's, and its Elo where it has one opponent."""
+    games, terms = event.finished, event.terms
+    names = [player.name for player in terms.players]
+    score = total_score(games, 0)
+    found: dict[str, Any] = {
+        "what": f"match of {names[0]} against {', '.join(names[1:])}",
+        "value": round(score.score, 4),
+        "unit": "points a game",
+        "wins": score.wins,
+        "draws": score.draws,
+        "losses": score.losses,
+        "interval95": [round(x, 4) for x in score.score_interval()],
+    }
+    if len(names) == 2:
+        found["elo"], found["elo95"] = _finite(score.elo), [_finite(x) for x in score.elo_interval()]
+        found["los"] = round(score.los, 4)
+    for number, player in enumerate(terms.players):
+        faults = dict(faults_of(games, number))
+        found[_LETTERS[number]] = {"name": player.name, "limit": str(player.limit), "faults": faults}
+    if len(names) > 2 and any(0 in (game.pairing.first, game.pairing.second) for game in games):
+        rated = ratings(games, names, names[0])
+        found["ratings"] = {n: [round(x, 1) for x in (r.elo, r.low, r.high)] for n, r in rated.items()}
+    if test is not None:
+        state = sprt_state(test, games)
+        found["sprt"] = {"test": str(test), "llr": round(state.llr, 3), "verdict": state.verdict, "pairs": state.pairs}
+    found["by_colour"] = [
+        [names[a], names[b], "first" if first else "second", s.wins, s.draws, s.losses]
+        for a, b in pairs_of(len(names))
+        for first in (True, False)
+        if (s := score_between(games, a, b, first=first)).games
+    ]
+    found["endings"] = dict(Counter(game.kind_of_ending for game in games))
+    found["duplicates"] = repeated(games)
+    found["judge"] = new_arbiter(terms.game).judge
+    found["worst_overstep_ms"] = round(max((game.overstep_ms for game in games), default=0.0), 1)
+    return found
+
+
+def _finite(x: float) -> float | None:
+    return round(x, 1) if abs(x) < 1e9 else None
+
+
+def _show(event: Event, test: Sprt | None) -> None:
+    console, terms, games = Console(), event.terms, event.finished
+    console.print(standings_table(terms, games))
+    console.print(colour_table(terms, games, new_arbiter(terms.game).sides))
+    for number, player in enumerate(terms.players):
+        lost = faults_of(games, number)
+        if lost:
+            kinds = ", ".join(f"{kind} {lost[kind]}" for kind in FAULTS if lost[kind])
+            print(f"{player.name} lost by itself: {kinds}")
+    print(f"judged by {new_arbiter(terms.game).judge}")
+    endings = Counter(game.kind_of_ending for game in games)
+    print("endings: " + ", ".join(f"{reason} {count}" for reason, count in endings.most_common()))
+    if any(player.limit.base_ms is not None for player in terms.players):
+        print(f"worst overstep of a clock: {max((game.overstep_ms for game in games), default=0.0):.0f} ms")
+    if test is not None:
+        print(f"{test}: {sprt_state(test, games)}")
+    if len(terms.players) == 2:
+        score = total_score(games, 0)
+        print(f"result of {terms.players[0].name}: {score}, likelihood of superiority {100 * score.los:.1f} %")

@@ -1,0 +1,128 @@
+"""Where the games of a match begin: well-known openings, random moves, or a file; each is played with both colours."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...engine.errors import DataError, OptionError, PositionError
+from ...engine.games import get_game
+from ...engine.games.record import is_record, read_games
+from .arbiter import new_arbiter, random_opening
+from .books import BOOKS, PAPER
+
+OPENINGS_HELP = (
+    "'book' (varied well-known openings), 'paper' (the human openings of the AlphaZero papers: in chess the twelve of "
+    "Table 2; in shogi 2g2f 8c8d and 7g7f 3c3d, inferred, for the text of Figure 3 names no moves), 'random:N' (N "
+    "random plies), 'none' (the start position), or a file: PGN, CSA, KIF or SGF games (FILE:N: only their first N "
+    "plies), or EPD, FEN, SFEN, moves or 'startpos moves ...' on each line"
+)
+_KINDS = "give book, paper, random:N, none or a file of openings (az-engine match --help tells which files)"
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """Moves from a root; root None = the game's start position."""
+
+    name: str
+    root: str | None = None
+    moves: tuple[str, ...] = ()
+
+
+def choose_openings(text: str, game: str, count: int, seed: int, start: str | None = None) -> list[Opening]:
+    """``count`` openings, in an order fixed by the seed; a book or file with fewer begins again from its start.
+
+    start: the position from which games begin that begin from none of their own; None: the game's usual one.
+
+    Errors: OptionError for a text that is not understood; DataError naming the file's line that is wrong.
+    """
+    rng = random.Random(seed)
+    if text == "none":
+        return [Opening("start position", start)] * count
+    kind, _, number = text.partition(":")
+    if kind == "random":
+        if not number.isdecimal() or not 1 <= int(number) <= 100:
+            raise OptionError(f"openings {text!r}: write random:N with 1 to 100 random plies")
+        plies = int(number)
+        return [Opening(f"{plies} random plies", start, random_opening(game, plies, rng, start)) for _ in range(count)]
+    suites = {"book": BOOKS, "paper": PAPER}
+    if text in suites:
+        if game not in suites[text]:
+            raise OptionError(f"there is no {text!r} of openings for {game}; give --openings random:6 or a file")
+        lines = [Opening(name, start, tuple(moves.split())) for name, moves in suites[text][game]]
+    else:
+        lines = _read(text, game, start)
+    rng.shuffle(lines)
+    return [lines[i % len(lines)] for i in range(count)]
+
+
+def _read(text: str, game: str, start: str | None) -> list[Opening]:
+    name, colon, plies = text.rpartition(":")
+    path, most = (Path(name), int(plies)) if colon and plies.isdecimal() else (Path(text), None)
+    if not path.is_file():
+        raise OptionError(f"there is no file of openings {str(path)!r}; {_KINDS}")
+    found = _of_records(path, game, most) if is_record(get_game(game), path) else _of_lines(path, game, start)
+    openings = []
+    for place, opening in found:
+        try:
+            arbiter = new_arbiter(game, opening.root)
+            for move in opening.moves:
+                arbiter.push(move)
+        except PositionError as error:
+            raise DataError(f"{place}: {error}") from None
+        if arbiter.ending() is not None:
+            raise DataError(f"{place}: the game is already over there")
+        openings.append(opening)
+    if not openings:
+        raise DataError(f"{path} holds no opening")
+    return openings
+
+
+def _of_records(path: Path, game: str, most: int | None) -> Iterator[tuple[str, Opening]]:
+    """The beginnings of recorded games, and where they stand. Errors: DataError for a record that is damaged there."""
+    for number, record in enumerate(read_games(get_game(game), path), 1):
+        place = f"{path.name} game {number}"
+        if record.fault and (most is None or len(record.moves) < most):
+            raise DataError(f"{place}: {record.fault}")
+        yield place, Opening(record.headers.get("Opening") or place, record.root, record.moves[:most])
+
+
+def _of_lines(path: Path, game: str, start: str | None) -> Iterator[tuple[str, Opening]]:
+    """A position, moves or both on each line, and where it stands; # begins a comment."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"cannot read openings from {str(path)!r} ({error}); {_KINDS}") from None
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        place = f"{path.name} line {number}"
+        if words[0] == "position":
+            del words[0]
+        root, moves = words, list[str]()
+        if "moves" in words:
+            root, moves = words[: words.index("moves")], words[words.index("moves") + 1 :]
+        if root[:1] in (["fen"], ["sfen"]):
+            del root[0]
+        if root[:1] == ["startpos"] or not root:
+            yield place, Opening(place, start, tuple(moves))
+        elif "/" in root[0]:
+            yield place, Opening(_epd_id(line) or place, " ".join(_without_operations(root, game)), tuple(moves))
+        else:
+            yield place, Opening(place, start, (*root, *moves))
+
+
+def _without_operations(words: list[str], game: str) -> list[str]:
+    """A FEN; from EPD, which has operations where FEN has its two counts, with counts of its own."""
+    if game != "chess" or len(words) < 4 or (len(words) == 6 and all(word.isdecimal() for word in words[4:])):
+        return words
+    return [*words[:4], "0", "1"]
+
+
+def _epd_id(line: str) -> str:
+    found = re.search(r'\bid "([^"]*)"', line)
+    return found[1] if found else ""

@@ -1,0 +1,240 @@
+"""The players of a match: what a SPEC says, and the running player that it becomes."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from ...engine.errors import OptionError
+from ...engine.games import get_game
+from ...engine.limits import Limits
+from ...protocols.clients.base import Answer
+from ...protocols.clients.uci import client_of
+from .in_process import OwnPlayer
+
+SPEC_HELP = """\
+  default           this engine with the net inside the package
+  uniform           this engine without a net
+  FILE.onnx         this engine with that net; also net=FILE
+  raw:NET           that net without search: its most probable move (raw:default, raw:FILE.onnx)
+  cmd=PROGRAM       any engine that speaks the game's protocol (UCI, USI, GTP); with arguments
+                    cmd="PROGRAM ARGUMENTS"
+and behind it, separated by blanks:
+  name=TEXT         what to call it
+  option.NAME=VALUE an option of the engine; with blanks "option.Move Overhead=50". GTP has no options: NAME is a
+                    command and VALUE its arguments, for this engine a flag of az-engine gtp (option.threads=1)
+  visits=N (or nodes=N), depth=N, movetime=MS, tc=BASE+INCREMENT in seconds, byoyomi=MS: a limit of its own"""
+_NUMBERS = {"nodes": "nodes", "visits": "nodes", "depth": "depth", "movetime": "movetime_ms", "byoyomi": "byoyomi_ms"}
+_KINDS = "a player is default, uniform, FILE.onnx, raw:NET or cmd=PROGRAM, see az-engine match --help"
+_SETTINGS = "behind a player stand name=, option.NAME=, visits=, nodes=, depth=, movetime=, tc= and byoyomi="
+_DEFAULT, _UNIFORM = "", "uniform"  # as EngineOptions.weights_file has them
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLimit:
+    """What a player may use for a move; a clock when ``base_ms`` is given."""
+
+    nodes: int | None = None
+    depth: int | None = None
+    movetime_ms: int | None = None
+    base_ms: int | None = None  # on the clock at the start
+    increment_ms: int = 0  # for every move
+    byoyomi_ms: int = 0  # for a move once the clock has run out
+
+    def __post_init__(self) -> None:
+        """A clock with byoyomi alone begins at 0.
+
+        Errors: OptionError for what leaves no move or no time, and for byoyomi and increments at once.
+        """
+        for what, value in (("visits", self.nodes), ("depth", self.depth), ("movetime", self.movetime_ms)):
+            if value is not None and value < 1:
+                raise OptionError(f"{what} must be 1 or more, not {value}")
+        if self.byoyomi_ms < 0:
+            raise OptionError(f"byoyomi must be 0 or more ms, not {self.byoyomi_ms}")
+        if self.byoyomi_ms and self.increment_ms:
+            raise OptionError("a clock has byoyomi or increments, not both: leave one out")
+        if self.byoyomi_ms and self.base_ms is None:
+            object.__setattr__(self, "base_ms", 0)
+
+    @property
+    def given(self) -> bool:
+        """Whether there is any."""
+        return any(x is not None for x in (self.nodes, self.depth, self.movetime_ms, self.base_ms))
+
+    def __str__(self) -> str:
+        parts = []
+        if self.nodes is not None:
+            parts.append(f"{self.nodes} nodes")
+        if self.depth is not None:
+            parts.append(f"depth {self.depth}")
+        if self.movetime_ms is not None:
+            parts.append(f"{self.movetime_ms} ms a move")
+        if self.byoyomi_ms:
+            parts.append(f"{(self.base_ms or 0) / 1000:g} s and {self.byoyomi_ms} ms byoyomi")
+        elif self.base_ms is not None:
+            parts.append(f"{self.base_ms / 1000:g}+{self.increment_ms / 1000:g} s")
+        return ", ".join(parts) or "its own limit"
+
+
+class Player(Protocol):
+    """A running player; :class:`az_engine.protocols.clients.base.EngineClient` says what each method does."""
+
+    @property
+    def name(self) -> str:
+        """What it calls itself."""
+
+    def new_game(self) -> None:
+        """BLOCKS until it is ready for another game."""
+
+    def play(self, root: str | None, moves: Sequence[str], limits: Limits) -> Answer:
+        """BLOCKS until it has chosen its move."""
+
+    def final_score(self) -> float | None:
+        """Its count of a game that has ended. BLOCKS."""
+
+    def game_over(self, result: str) -> None:
+        """How the game ended for it."""
+
+    def close(self) -> None:
+        """Let it go."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlayerSpec:
+    """One player of a match: an external engine by its command, or this one by its net."""
+
+    name: str
+    command: tuple[str, ...] = ()  # empty: this engine
+    options: Mapping[str, str] = field(default_factory=dict)
+    limit: MoveLimit = MoveLimit()
+    net: str = _DEFAULT  # of this engine: a file, "uniform", or "" for the net inside the package
+    raw: bool = False  # this engine without search
+
+    @property
+    def own(self) -> bool:
+        """Whether it is this engine."""
+        return not self.command
+
+    def with_limit(self, common: MoveLimit, protocol: str) -> PlayerSpec:
+        """With the limits of all players, if it has none of its own. Errors: OptionError when there is none then."""
+        if self.raw:
+            return replace(self, limit=MoveLimit(nodes=1))
+        if self.limit.given:
+            return self
+        if protocol == "gtp" and not self.own:  # GTP tells no nodes, and many engines know best how long they think
+            return replace(self, limit=replace(common, nodes=None, depth=None))
+        if not common.given:
+            raise OptionError(
+                f"player {self.name} has no limit; give --visits, --movetime, --tc, --byoyomi, or visits=N in its SPEC"
+            )
+        return replace(self, limit=common)
+
+    def describe(self) -> dict[str, object]:
+        """What makes it the same player in a later run, as JSON-ready values."""
+        return {
+            "name": self.name,
+            "command": list(self.command),
+            "options": dict(self.options),
+            "limit": str(self.limit),
+            "net": self.net,
+            "raw": self.raw,
+        }
+
+
+def parse_clock(text: str) -> tuple[int, int]:
+    """(base, increment) in ms of ``BASE[+INCREMENT]`` in seconds.
+
+    Errors: OptionError.
+    """
+    base, _, increment = text.partition("+")
+    try:
+        base_ms, increment_ms = round(1000 * float(base)), round(1000 * float(increment or 0))
+    except (ValueError, OverflowError):
+        raise OptionError(f"{text!r} is no time control; write seconds as BASE+INCREMENT, for example 60+0.6") from None
+    if base_ms <= 0 or increment_ms < 0:
+        raise OptionError(f"time control {text!r} leaves no time; write seconds as BASE+INCREMENT, for example 60+0.6")
+    return base_ms, increment_ms
+
+
+def parse_spec(text: str, protocol: str) -> PlayerSpec:
+    """Read a SPEC (see ``SPEC_HELP``) for a game that is played over ``protocol``.
+
+    Errors: OptionError naming the word that is wrong.
+    """
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise OptionError(f"player {text!r}: {error}; close the quotes") from None
+    spec = PlayerSpec("")
+    chosen, name = False, ""
+    options: dict[str, str] = {}
+    limit: dict[str, int] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        net = _net(word.removeprefix("raw:"))
+        if net is not None:
+            spec, chosen = replace(spec, command=(), net=net, raw=word.startswith("raw:")), True
+            name = name or f"{'raw ' if spec.raw else ''}{Path(net).stem if net.endswith('.onnx') else _named(net)}"
+        elif not equals:
+            raise OptionError(f"player {text!r}: {word!r} is not understood; {_KINDS}")
+        elif key == "cmd":
+            spec = replace(spec, command=tuple(shlex.split(value)))
+            chosen = bool(spec.command)
+            name = name or (Path(spec.command[0]).name if chosen else "")
+        elif key == "name":
+            name = value
+        elif key.startswith("option."):
+            options[key.removeprefix("option.")] = value
+        elif key == "tc":
+            limit["base_ms"], limit["increment_ms"] = parse_clock(value)
+        elif key in _NUMBERS:
+            if not value.isdecimal() or int(value) < 1:
+                raise OptionError(f"player {text!r}: {key} must be a whole number of 1 or more, not {value!r}")
+            limit[_NUMBERS[key]] = int(value)
+        else:
+            raise OptionError(
+                f"player {text!r}: {word!r} is not understood; {_SETTINGS}; an engine's own option is option.{word}"
+            )
+    if not chosen:
+        raise OptionError(f"player {text!r} names no engine; {_KINDS}")
+    if protocol == "gtp" and spec.command and ("nodes" in limit or "depth" in limit):
+        raise OptionError(
+            f"player {text!r}: GTP cannot tell visits or a depth; use an option or the command's arguments"
+        )
+    return replace(spec, name=name, options=options, limit=MoveLimit(**limit))
+
+
+def _net(word: str) -> str | None:
+    """The net that a word names, as EngineOptions.weights_file has it; None when it names none."""
+    if word in ("default", "uniform"):
+        return _DEFAULT if word == "default" else _UNIFORM
+    path = word.removeprefix("net=")
+    return str(Path(path).resolve()) if path != word or (word.endswith(".onnx") and "=" not in word) else None
+
+
+def _named(net: str) -> str:
+    return f"az-engine {net or 'default'}"
+
+
+def launch(spec: PlayerSpec, game: str, *, ready_s: float, endless_s: float) -> Player:
+    """Start a player of a game. BLOCKS until it is ready. Errors: AzError when it does not start.
+
+    This engine plays in this process, but Go in one of its own: its GTP knows how to pass, count and resign.
+    """
+    protocol = get_game(game).protocol
+    if not spec.own:
+        return client_of(protocol)(spec.command, spec.options, ready_s=ready_s, endless_s=endless_s)
+    if protocol != "gtp":
+        return OwnPlayer(spec.name, game, spec.net, spec.options)
+    flags = {"resign": "0", "move-time": "3600"} | dict(spec.options)
+    if spec.net:
+        flags["weights-file"] = spec.net
+    if spec.limit.nodes is not None:
+        flags["nodes-limit"] = str(spec.limit.nodes)
+    words = [word for name, value in flags.items() for word in (f"--{name}", value)]
+    command = [sys.executable, "-P", "-m", "az_engine", "gtp", *words]
+    return client_of(protocol)(command, ready_s=ready_s, endless_s=endless_s)

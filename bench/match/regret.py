@@ -1,0 +1,325 @@
+"""``az-engine regret``: how many points the moves of players give away, judged by a stronger engine.
+
+The same positions for every player, so that differences between two settings or nets show in minutes where a match
+takes hours; a match has the last word.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from ...engine.errors import DataError, EngineProcessError, OptionError
+from ...engine.files import write_atomically
+from ...engine.games import game_names, get_game
+from ...engine.games.base import Game, State
+from ...engine.games.outcome import RUNNING
+from ...engine.games.record import read_games
+from ...engine.limits import Limits
+from ...protocols.clients.base import Answer, PvInfo
+from ..ratings.elo import Z95
+from .players import MoveLimit, Player, PlayerSpec, launch, parse_spec
+
+HELP = """\
+How many expected points the moves of players give away, judged by a stronger engine: a quick way to compare settings
+and nets. Every player moves in the same positions, taken from game records; the judge looks at the position after each
+move. Points are out of 100 (a won game), as 1 / (1 + 10^(-centipawns / 400)); a blunder loses more than 20. The folder
+keeps what was found: give the command again after an interruption, or with more players or positions.
+
+examples:
+  az-engine regret games.pgn -P default -P "default name=hot option.PolicyTemperature=2" --visits 1000 \\
+      --judge "cmd=stockfish nodes=20000" --out runs/regret
+  az-engine regret --game shogi games.csa -P default -P net=mine.onnx --visits 400 \\
+      --judge "default visits=20000" --out runs/shogi-regret
+
+players and the judge are written as for az-engine match; they need visits=, depth= or movetime=."""
+
+JOURNAL = "regret.jsonl"
+BLUNDER = 0.2  # expected points: a greater loss counts as a blunder
+_READY_S, _ENDLESS_S = 60.0, 300.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add = parser.add_argument
+    add("records", metavar="RECORDS", type=Path, nargs="+", help="files of games whose positions are used")
+    add("--game", choices=game_names(), default="chess", help="default: %(default)s")
+    add("-P", "--player", dest="players", metavar="SPEC", action="append", required=True, help="may be repeated")
+    add("--judge", metavar="SPEC", required=True, help="who says what a position is worth")
+    add("--visits", type=int, metavar="N", help="of players without a limit of their own")
+    add("--positions", type=int, default=300, metavar="N", help="default: %(default)s")
+    add("--from-ply", type=int, default=10, metavar="N", help="positions after so many moves or more (%(default)s)")
+    add("--level", type=float, default=80.0, metavar="POINTS", help="skip positions in which the judge gives a side "
+        "more than these (default: %(default)s)")  # fmt: skip
+    add("--out", type=Path, required=True, metavar="DIR", help="where the results are kept")
+    add("--json", action="store_true", help="print one JSON object a player")
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A position of a game: how it came about, and its text."""
+
+    root: str | None
+    moves: tuple[str, ...]
+    line: State  # State[n]
+    text: str
+
+
+def expected_points(info: PvInfo) -> float:
+    """Expected points, 0 to 1, of the side to move. Errors: OptionError when the engine gave no score."""
+    if info.mate is not None:
+        return 1.0 if info.mate > 0 else 0.0
+    if info.cp is not None:
+        return float(1.0 / (1.0 + 10.0 ** (-info.cp / 400.0)))
+    if info.chance is not None:
+        return info.chance
+    raise OptionError("the judge gives no scores; take an engine that does")
+
+
+class Memory:
+    """What was found so far, in a folder: survives kill -9."""
+
+    def __init__(self, folder: Path, judge: PlayerSpec) -> None:
+        """Errors: OptionError when another judge has worked there; DataError when the file cannot be used."""
+        self.path = folder / JOURNAL
+        self.judged: dict[str, float] = {}  # position -> points of the side to move
+        self.choices: dict[tuple[str, str], str] = {}  # (player, position) -> move
+        self.players: dict[str, Any] = {}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            text = self.path.read_text(encoding="utf-8") if self.path.exists() else ""
+            whole = text[: text.rfind("\n") + 1]
+            for line in whole.splitlines():
+                self._take(json.loads(line))
+            if whole != text:  # a line torn by a kill
+                write_atomically(self.path, whole.encode())
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(f"{self.path} is damaged ({error}); give another --out") from error
+        except OSError as error:
+            raise DataError(f"{self.path} cannot be used ({error.strerror}); give another --out") from error
+        self.enter("judge", judge)
+
+    def enter(self, role: str, spec: PlayerSpec) -> None:
+        """Let a player in. Errors: OptionError when another one of that name was there."""
+        known, settings = self.players.get(f"{role} {spec.name}"), spec.describe()
+        others = [name for name in self.players if name.startswith("judge ")]
+        if role == "judge" and others and known is None:
+            raise OptionError(f"{self.path} holds the words of another judge; give another --out")
+        if known is None:
+            self._write({"role": role, "player": spec.name, "settings": settings})
+        elif known != json.loads(json.dumps(settings)):
+            raise OptionError(f"{role} {spec.name} had other settings in {self.path}; give name=, or another --out")
+
+    def judge(self, text: str, points: float) -> None:
+        """Keep what a position is worth to the side to move."""
+        self._write({"position": text, "points": round(points, 6)})
+
+    def choose(self, player: str, text: str, move: str) -> None:
+        """Keep a player's move."""
+        self._write({"position": text, "player": player, "move": move})
+
+    def _write(self, row: dict[str, Any]) -> None:
+        try:
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+        except OSError as error:
+            raise DataError(f"{self.path} cannot be written ({error.strerror}); make room and go on") from error
+        self._take(row)
+
+    def _take(self, row: dict[str, Any]) -> None:
+        if "role" in row:
+            self.players[f"{row['role']} {row['player']}"] = json.loads(json.dumps(row["settings"]))
+        elif "move" in row:
+            self.choices[row["player"], row["position"]] = str(row["move"])
+        else:
+            self.judged[row["position"]] = float(row["points"])
+
+
+class Judge:
+    """Says what positions are worth, each once."""
+
+    def __init__(self, game: Game, spec: PlayerSpec, memory: Memory) -> None:
+        """BLOCKS until the engine runs. Errors: AzError."""
+        self.game, self.limits, self.memory = game, limits_of(spec), memory
+        self.player = launch(spec, game.name, ready_s=_READY_S, endless_s=_ENDLESS_S)
+
+    def points(self, position: Position) -> float:
+        """Expected points of the side to move. BLOCKS."""
+        outcome = self.game.outcome(position.line)
+        if outcome != RUNNING:  # not kept: the same position may have another past in another game
+            return (1.0 + outcome) / 2.0
+        if position.text not in self.memory.judged:
+            self.memory.judge(position.text, worth(ask(self.player, position, self.limits)))
+        return self.memory.judged[position.text]
+
+    def after(self, position: Position, move: str) -> float:
+        """Expected points of who makes ``move``; "win" and "resign" are moves, too."""
+        if move in ("win", "resign"):
+            return float(move == "win")
+        return 1.0 - self.points(played(self.game, position, move))
+
+
+def ask(player: Player, position: Position, limits: Limits) -> Answer:
+    """A player's answer in a position that it comes to fresh. BLOCKS."""
+    player.new_game()
+    return player.play(position.root, position.moves, limits)
+
+
+def worth(answer: Answer) -> float:
+    """Expected points of the side to move. Errors: OptionError."""
+    if answer.win or answer.resign:
+        return float(answer.win)
+    if not answer.lines:
+        raise OptionError("the judge gives no scores; take an engine that does")
+    return expected_points(answer.lines[0])
+
+
+def limits_of(spec: PlayerSpec) -> Limits:
+    """What a player is told. Errors: OptionError when its limit is none for a single move."""
+    limit = spec.limit
+    if limit.base_ms is not None or not limit.given:
+        raise OptionError(f"player {spec.name} needs visits=N, depth=N or movetime=MS: there are no clocks here")
+    return Limits(nodes=limit.nodes, depth=limit.depth, movetime=limit.movetime_ms)
+
+
+def played(game: Game, position: Position, move: str) -> Position:
+    """The position after a move. Errors: IllegalMoveError."""
+    line = game.play(position.line, game.parse_move(position.line, move))
+    return Position(position.root, (*position.moves, move), line, game.format_position(line[-1]))
+
+
+def positions_of(game: Game, files: Sequence[Path], from_ply: int) -> Iterator[Position]:
+    """The different positions of the games in which moves were made, in an order of chance that is always the same.
+
+    Errors: DataError, OptionError.
+    """
+    games = [record for path in files for record in read_games(game, path)]
+    places = [(i, ply) for i, record in enumerate(games) for ply in range(from_ply, len(record.moves))]
+    random.Random(0).shuffle(places)
+    met: set[str] = set()
+    for i, ply in places:
+        record = games[i]
+        line = game.initial() if record.root is None else game.parse_position(record.root)[0]
+        for move in record.moves[:ply]:
+            line = game.play(line, game.parse_move(line, move))
+        text = game.format_position(line[-1])
+        if text not in met and game.outcome(line) == RUNNING:
+            met.add(text)
+            yield Position(record.root, record.moves[:ply], line, text)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run the command. Errors: AzError."""
+    game = get_game(args.game)
+    if game.protocol == "gtp":
+        raise OptionError("regret is for chess and shogi: GTP has no score for every engine to be judged by")
+    if args.positions < 1 or not 50 <= args.level <= 100 or args.from_ply < 0:
+        raise OptionError("--positions must be 1 or more, --level 50 to 100, --from-ply 0 or more")
+    common = MoveLimit(nodes=args.visits)
+    specs = [parse_spec(text, game.protocol).with_limit(common, game.protocol) for text in args.players]
+    judging = parse_spec(args.judge, game.protocol).with_limit(MoveLimit(), game.protocol)
+    names = [spec.name for spec in specs]
+    if len(set(names)) < len(names):
+        raise OptionError("two players have the same name; give one of them name=")
+    for spec in (*specs, judging):
+        limits_of(spec)
+    memory = Memory(args.out, judging)
+    for spec in specs:
+        memory.enter("player", spec)
+    judge = Judge(game, judging, memory)
+    try:
+        chosen = choose_positions(game, judge, args)
+        points = np.array([points_of(game, judge, spec, chosen) for spec in specs])
+        best = np.maximum([judge.points(position) for position in chosen], points.max(axis=0))
+    finally:
+        judge.player.close()
+    show(names, best - points, judging.name, as_json=args.json)
+    return 0
+
+
+def choose_positions(game: Game, judge: Judge, args: argparse.Namespace) -> list[Position]:
+    """The first ``--positions`` that are not decided. Errors: DataError when there are none."""
+    chosen: list[Position] = []
+    with _progress() as bar:
+        task = bar.add_task("positions", total=args.positions)
+        for position in positions_of(game, args.records, args.from_ply):
+            points = judge.points(position)
+            if max(points, 1.0 - points) <= args.level / 100.0:
+                chosen.append(position)
+                bar.advance(task)
+            if len(chosen) == args.positions:
+                return chosen
+    if not chosen:
+        raise DataError("the games have no position that is level enough and late enough; give more, or --from-ply 0")
+    Console(stderr=True).print(f"the games have only {len(chosen)} such positions")
+    return chosen
+
+
+def points_of(game: Game, judge: Judge, spec: PlayerSpec, positions: Sequence[Position]) -> list[float]:
+    """Expected points of the side to move after a player's move in each position. BLOCKS."""
+    memory, limits = judge.memory, limits_of(spec)
+    player: Player | None = None
+    try:
+        with _progress() as bar:
+            for position in bar.track(positions, description=spec.name):
+                if (spec.name, position.text) not in memory.choices:
+                    player = player or launch(spec, game.name, ready_s=_READY_S, endless_s=_ENDLESS_S)
+                    answer = ask(player, position, limits)
+                    move = "win" if answer.win else answer.move or "resign"
+                    memory.choose(spec.name, position.text, move)
+    except EngineProcessError as error:
+        raise EngineProcessError(f"player {spec.name}: {error}") from error
+    finally:
+        if player is not None:
+            player.close()
+    return [judge.after(position, memory.choices[spec.name, position.text]) for position in positions]
+
+
+def show(names: Sequence[str], losses: NDArray[np.float64], judge: str, *, as_json: bool) -> None:
+    """Print the losses f8[P, N] of P players in N positions."""
+    rows = []
+    for name, own in zip(names, losses, strict=True):
+        less = own - losses[0]
+        rows.append({
+            "player": name,
+            "positions": len(own),
+            "loss": 100 * float(own.mean()),
+            "loss_95": 100 * Z95 * _error(own),
+            "blunders": 100 * float((own > BLUNDER).mean()),
+            "more_than_first": 100 * float(less.mean()),
+            "more_than_first_95": 100 * Z95 * _error(less),
+        })  # fmt: skip
+    if as_json:
+        for row in rows:
+            print(json.dumps({k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()}))
+        return
+    table = Table("player", "loss a move", "blunders", f"more than {names[0]}", caption=f"points of 100, 95 %; {judge}")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        loss, more = (f"{row[k]:+.2f} ± {row[k + '_95']:.2f}" for k in ("loss", "more_than_first"))
+        table.add_row(Text(str(row["player"])), loss.lstrip("+"), f"{row['blunders']:.1f} %", more)
+    Console().print(table)
+
+
+def _error(values: NDArray[np.float64]) -> float:
+    """Standard error of the mean."""
+    return float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else 0.0
+
+
+def _progress() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())

@@ -1,0 +1,1 @@
+"""Elo differences, ratings and the SPRT."""

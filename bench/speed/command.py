@@ -1,0 +1,56 @@
+"""``az-engine bench WHAT``: the table of benches."""
+
+from __future__ import annotations
+
+import argparse
+
+from ...engine.games import game_names
+from . import match as overhead
+from . import perft, selfplay
+from . import random_games as rules
+from . import search as speed
+from . import startup as latency
+
+HELP = """\
+Measure this engine on this machine. Each figure is shown beside the limit or peer to compare it with, measured in the
+same run. --json prints one JSON object a line: what, value, unit and, where there is one, peer, peer_value and ratio.
+
+examples:
+  az-engine bench perft                        speed of the rules, beside Stockfish if it is installed
+  az-engine bench perft --suite counts.jsonl   check known counts; exit status 1 when one is wrong
+  az-engine bench perft --game shogi           the rules of shogi, beside cshogi if it is installed
+  az-engine bench rules --game go --size 19    the rules of Go on a large board
+  az-engine bench tree                         the search without a net
+  az-engine bench search --workers 1,2         the search with the net, beside onnxruntime alone
+  az-engine bench selfplay --visits 32         self-play, beside onnxruntime alone"""
+
+_BENCHES = {
+    "perft": ("count the leaves of the legal move tree", perft.add_arguments, perft.main),
+    "rules": ("random legal moves a second", rules.add_arguments, rules.main),
+    "tree": ("simulations a second without a net", speed.add_tree_arguments, speed.tree),
+    "eval": ("positions a second of the net alone", speed.add_eval_arguments, speed.evaluations),
+    "search": ("positions a second of the search, beside the net alone", speed.add_search_arguments, speed.search),
+    "selfplay": ("simulations per CPU-second of self-play", selfplay.add_arguments, selfplay.main),
+    "startup": (
+        "process start to greeting and readyok, stop to bestmove",
+        latency.add_startup_arguments,
+        latency.startup,
+    ),
+    "match": ("what a match takes for a move beside the players", overhead.add_arguments, overhead.main),
+    "memory": ("resident memory in minutes of go infinite", latency.add_memory_arguments, latency.memory),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """One subcommand for each bench."""
+    benches = parser.add_subparsers(dest="bench", required=True, metavar="WHAT")
+    for name, (line, add, _) in _BENCHES.items():
+        bench = benches.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
+        bench.add_argument("--game", choices=game_names(), default="chess", help="default: %(default)s")
+        bench.add_argument("--json", action="store_true", help="one JSON object a line")
+        add(bench)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run the bench; its exit status."""
+    return _BENCHES[args.bench][2](args)

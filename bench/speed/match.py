@@ -1,0 +1,64 @@
+"""``az-engine bench match``: what the match tool itself takes for a move, beside what the players take."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+
+from ...engine.errors import OptionError
+from ...engine.games import get_game
+from ..match.game import Seats, Terms
+from ..match.openings import choose_openings
+from ..match.players import MoveLimit, PlayerSpec
+from ..match.tournament import Event, schedule
+from .measure import Measurement, show
+
+_ONE_VISIT = MoveLimit(nodes=1)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """How many games."""
+    parser.add_argument(
+        "--games", type=int, default=20, metavar="N", help="of 100 plies at most (default: %(default)s)"
+    )
+
+
+def main(args: argparse.Namespace) -> int:
+    """Measure; 0."""
+    if args.games < 1:
+        raise OptionError("--games must be 1 or more")
+    show(_overhead(args.game, args.games), as_json=args.json)
+    return 0
+
+
+def _overhead(game: str, games: int) -> Iterator[Measurement]:
+    protocol = get_game(game).protocol
+    command: tuple[str, ...] = (sys.executable, "-P", "-m", "az_engine", protocol, "--weights-file", "uniform")
+    external = {"Threads": "1"} if protocol != "gtp" else {}
+    if protocol != "gtp":
+        yield _of("in this process", PlayerSpec("own", limit=_ONE_VISIT, net="uniform", options=external), game, games)
+    else:
+        command += ("--nodes-limit", "1", "--resign", "0")
+    limit = MoveLimit() if protocol == "gtp" else _ONE_VISIT
+    yield _of(f"over {protocol.upper()}", PlayerSpec("other", command, external, limit), game, games)
+
+
+def _of(where: str, spec: PlayerSpec, game: str, games: int) -> Measurement:
+    """All that is not on a player's clock, a move: the arbiter, the record, the questions to the other process."""
+    terms = Terms(game, (spec, spec), max_plies=100)
+    plan = schedule([(0, 1)], choose_openings("random:8", game, (games + 1) // 2, 0), games)
+    Event(terms, plan[:1]).run()  # kernels are compiled and loaded
+    event = Event(terms, plan)
+    seats = Seats(terms)
+    for number in (0, 1):
+        seats.ask(number, lambda player: player.new_game())  # their start is not a move's
+    began, cpu = time.perf_counter(), time.process_time()
+    event.run(seats=seats)
+    total, cpu = time.perf_counter() - began, time.process_time() - cpu
+    times = [seconds for game in event.finished for seconds in game.record.times if seconds is not None]
+    moves = len(times)
+    note = f"{moves} moves of {games} games, one visit each; CPU of this process {1000 * cpu / moves:.2f} ms a move"
+    own = 1000 * (total - sum(times)) / moves
+    return Measurement(f"match, {where}", own, "ms/move", "the players", 1000 * sum(times) / moves, note=note)

@@ -1,0 +1,255 @@
+"""``az-engine bench perft``: leaves of the legal move tree, as speed beside a peer or as a check of known counts."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import shlex
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from ...engine.errors import AzError, DataError, EngineProcessError, OptionError
+from ...engine.games import get_game
+from ...engine.games.base import Game, State
+from ...protocols.clients.uci import uci_client_of
+from .measure import Measurement, show
+from .process import EngineProcess
+
+ROUNDS = 3
+DEFAULT_DEPTHS = {"chess": 6, "shogi": 5}  # some seconds; another game: 4
+PROGRAMS = {"chess": "stockfish"}  # peers that answer `go perft N`, looked for on PATH and in /usr/games
+_PEER_SECONDS = 600.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """A position, or a file of counts."""
+    parser.add_argument("--fen", metavar="POSITION", help="count from this FEN or SFEN (default: the start position)")
+    depths = ", ".join(f"{game} {depth}" for game, depth in DEFAULT_DEPTHS.items())
+    parser.add_argument("--depth", type=int, metavar="N", help=f"plies to count (default: {depths})")
+    parser.add_argument(
+        "--peer",
+        metavar="CMD",
+        help="an engine with `go perft` to time beside us (default: stockfish, or for shogi cshogi, if installed)",
+    )
+    parser.add_argument(
+        "--suite",
+        type=Path,
+        metavar="FILE",
+        help="check every count of a JSON-lines file: fen or sfen, variant, perft [n1, n2, ...]",
+    )
+    parser.add_argument("--max-nodes", type=int, metavar="N", help="with --suite: leave out counts greater than N")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Measure or check; 1 when a count of the suite is wrong."""
+    game = get_game(args.game)
+    if args.suite is not None:
+        return check_suite(game, args.suite, args.max_nodes, as_json=args.json)
+    depth = DEFAULT_DEPTHS.get(game.name, 4) if args.depth is None else args.depth
+    if depth < 1:
+        raise OptionError("--depth must be 1 or more")
+    title = f"perft {depth} of {args.fen or 'the start position'}"
+    show(_speed(game, args.fen, depth, args.peer, title), as_json=args.json)
+    return 0
+
+
+class Peer(Protocol):
+    """Another program or library that counts leaves."""
+
+    name: str  # what it is and how it is timed
+
+    def count(self, position: str, depth: int) -> tuple[int, float]:
+        """(leaves, seconds). Errors: EngineProcessError."""
+
+    def close(self) -> None:
+        """End it."""
+
+
+class ProgramPeer:
+    """An engine that answers ``go perft N``."""
+
+    def __init__(self, command: list[str], protocol: str) -> None:
+        """Errors: EngineProcessError when it cannot be started or does not greet; OptionError for its protocol."""
+        client = uci_client_of(protocol)
+        self._position = f"position {client.notation}"
+        self._process = EngineProcess(command)
+        self.name = f"{self._process.name}, timed from `go perft` to its answer"
+        try:
+            self._process.send(client.greeting[0])
+            self._process.until(client.greeting[1], _PEER_SECONDS)
+        except EngineProcessError:
+            self._process.close()
+            raise
+
+    def count(self, position: str, depth: int) -> tuple[int, float]:
+        """See :class:`Peer`."""
+        self._process.send("isready")
+        self._process.until("readyok", _PEER_SECONDS)
+        self._process.send(f"{self._position} {position}")
+        start = time.perf_counter()
+        self._process.send(f"go perft {depth}")
+        arrival, line = self._process.until("Nodes", _PEER_SECONDS)
+        return int(line.split()[-1]), arrival - start
+
+    def close(self) -> None:
+        """See :class:`Peer`."""
+        self._process.close()
+
+
+class CshogiPeer:
+    """The library cshogi, in a Python loop; it too only counts the last ply."""
+
+    def __init__(self) -> None:
+        """Errors: ImportError where it is not installed."""
+        import cshogi
+
+        self.name = f"cshogi {importlib.metadata.version('cshogi')} in a Python loop"
+        self._board = cshogi.Board()
+
+    def count(self, position: str, depth: int) -> tuple[int, float]:
+        """See :class:`Peer`."""
+        self._board.set_sfen(position)
+        start = time.perf_counter()
+        return self._leaves(depth), time.perf_counter() - start
+
+    def _leaves(self, depth: int) -> int:
+        moves = self._board.legal_moves
+        if depth == 1:
+            return len(moves)
+        total = 0
+        for move in moves:
+            self._board.push(move)
+            total += self._leaves(depth - 1)
+            self._board.pop()
+        return total
+
+    def close(self) -> None:
+        """See :class:`Peer`."""
+
+
+def _find_peer(game: Game, command: str | None) -> Peer | None:
+    """The named peer, or the one that is usual for the game if it is installed. Errors: EngineProcessError."""
+    if command:
+        return ProgramPeer(shlex.split(command), game.protocol)
+    if game.name == "shogi":
+        try:
+            return CshogiPeer()
+        except ImportError:
+            return None
+    name = PROGRAMS.get(game.name)
+    found = name and (shutil.which(name) or shutil.which(name, path="/usr/games"))
+    return ProgramPeer([found], game.protocol) if found else None
+
+
+def _speed(game: Game, fen: str | None, depth: int, command: str | None, title: str) -> Iterator[Measurement]:
+    line, notes = (game.initial(), []) if fen is None else game.parse_position(fen)
+    for note in notes:
+        print(note, file=sys.stderr)
+    state = line[-1]
+    game.perft(state, 2)  # loads the kernels
+    peer = _find_peer(game, command)
+    own, other, ratios = [], [], []
+    try:
+        for _ in range(ROUNDS):
+            nodes, seconds = _count(game, state, depth)
+            own.append(nodes / seconds)
+            if peer is not None:
+                their_nodes, their_seconds = peer.count(game.format_position(state), depth)
+                if their_nodes != nodes:
+                    raise EngineProcessError(f"{peer.name} counts {their_nodes:,} leaves where we count {nodes:,}")
+                other.append(their_nodes / their_seconds)
+                ratios.append(own[-1] / other[-1])
+    finally:
+        if peer is not None:
+            peer.close()
+    yield Measurement(
+        title,
+        statistics.median(own),
+        "nodes/s",
+        peer=None if peer is None else peer.name,
+        peer_value=statistics.median(other) if other else None,
+        ratio=statistics.median(ratios) if ratios else None,
+        note=f"{nodes:,} leaves, one thread, last ply counted in bulk, median of {ROUNDS}",
+    )
+
+
+def _count(game: Game, state: State, depth: int) -> tuple[int, float]:
+    """(leaves, seconds)."""
+    start = time.perf_counter()
+    nodes = sum(game.perft(state, depth).values())
+    return nodes, time.perf_counter() - start
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One line of a suite."""
+
+    name: str
+    position: str
+    chess960: bool
+    counts: tuple[int, ...]  # of depths 1, 2, ...
+
+
+def read_suite(path: Path) -> list[Sample]:
+    """Errors: DataError naming the line that is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"cannot read the suite {path}: {error}") from None
+    samples = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            data = json.loads(line)
+            position = data["fen"] if "fen" in data else data["sfen"]
+            counts = tuple(int(n) for n in data["perft"])
+            chess960 = data.get("variant") == "chess960"
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            raise DataError(f'{path}, line {number}: expected {{"fen": "...", "perft": [n1, n2, ...]}}') from None
+        samples.append(Sample(str(data.get("id", f"line {number}")), str(position), chess960, counts))
+    if not samples:
+        raise DataError(f"{path} holds no position")
+    return samples
+
+
+def check_suite(game: Game, path: Path, max_nodes: int | None, *, as_json: bool) -> int:
+    """Compare every count of a file with ours; 1 when one is wrong.
+
+    A position that cannot be set up makes all its counts wrong. Errors: DataError.
+    """
+    samples = read_suite(path)
+    total, wrong, leaves = 0, 0, 0
+    start = time.perf_counter()
+    for sample in samples:
+        wanted = [n for n in sample.counts if max_nodes is None or n <= max_nodes]
+        total += len(wanted)
+        try:
+            state = game.parse_position(sample.position, chess960=sample.chess960)[0][-1]
+        except AzError as error:
+            wrong += len(wanted)
+            print(f"{sample.name}: {error}", file=sys.stderr)
+            continue
+        for depth, expected in enumerate(sample.counts, 1):
+            if max_nodes is not None and expected > max_nodes:
+                continue
+            found = sum(game.perft(state, depth).values())
+            leaves += found
+            if found != expected:
+                wrong += 1
+                print(f"{sample.name}: depth {depth} has {expected:,} leaves, not {found:,}", file=sys.stderr)
+    seconds = time.perf_counter() - start
+    if as_json:
+        note = f"{leaves:,} leaves in {seconds:.1f} s"
+        figures = (("counts", total), ("wrong", wrong))
+        show((Measurement(f"{path.name}: {what}", n, "counts", note=note) for what, n in figures), as_json=True)
+    else:
+        print(f"{total} counts, {wrong} wrong")
+    return 1 if wrong else 0

@@ -1,0 +1,276 @@
+"""``az-engine bench tree|eval|search``: how fast the tree grows, the net evaluates, and both together.
+
+Figures that are compared are measured in turns within the same run, so that a busy machine slows both alike.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine.errors import NetError, OptionError
+from ...engine.games import get_game
+from ...engine.games.base import Game, State
+from ...engine.games.outcome import RUNNING
+from ...engine.nets.evaluator import Evaluator, OnnxEvaluator, UniformEvaluator, load_evaluator, raw_session
+from ...engine.params import SearchParams
+from ...engine.search.cache import PositionCache
+from ...engine.search.search import Search
+from ...engine.search.tree import EDGE, EDGES, NODE, NODES, Tree
+from .measure import Measurement, show
+
+_MEMORY = 512 << 20  # bytes for the tree
+_PLIES = 12  # of the random games that positions are taken from
+
+
+def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
+    """Size of the tree."""
+    parser.add_argument("--simulations", type=int, default=100_000, metavar="N", help="default: %(default)s")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="median of N (default: %(default)s)")
+
+
+def add_eval_arguments(parser: argparse.ArgumentParser) -> None:
+    """Net and batch sizes."""
+    _add_net_arguments(parser)
+    parser.add_argument(
+        "--batches", type=_sizes, default="1,2,4,8,16,32", metavar="N,N", help="batch sizes (default: %(default)s)"
+    )
+    parser.add_argument("--seconds", type=float, default=1.0, help="for each batch size (default: %(default)s)")
+
+
+def add_search_arguments(parser: argparse.ArgumentParser) -> None:
+    """Net, workers and time."""
+    _add_net_arguments(parser)
+    parser.add_argument(
+        "--batch", type=int, default=0, metavar="N", help="leaves a batch (default: what the engine uses)"
+    )
+    parser.add_argument("--workers", type=_sizes, default="1,2", metavar="N,N", help="default: %(default)s")
+    parser.add_argument("--rounds", type=int, default=9, metavar="N", help="median of N (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="for each round of each side (default: %(default)s)")
+
+
+def _add_net_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--net", default="", metavar="FILE", help="an ONNX net (default: the net inside the package)")
+    parser.add_argument("--provider", default="cpu", help="what runs it (default: %(default)s)")
+    parser.add_argument("--size", type=int, default=0, metavar="N", help="lines of the board, where sizes differ")
+
+
+def _game(args: argparse.Namespace) -> Game:
+    """The game to measure. Errors: OptionError for a size that it has not."""
+    game = get_game(args.game)
+    return game.sized(args.size) if args.size else game
+
+
+def _sizes(text: str) -> list[int]:
+    sizes = [int(word) for word in text.split(",")]
+    if min(sizes) < 1:
+        raise argparse.ArgumentTypeError("numbers of 1 or more, separated by commas")
+    return sizes
+
+
+def tree(args: argparse.Namespace) -> int:
+    """Simulations a second without a net; 0."""
+    _check_positive(args, "simulations", "rounds")
+    show(_tree(get_game(args.game), args.simulations, args.rounds), as_json=args.json)
+    return 0
+
+
+def _tree(game: Game, simulations: int, rounds: int) -> Iterator[Measurement]:
+    line = game.initial()
+    _grow(game, line, 100, Tree(1 << 20))  # loads the kernels
+    speeds = []
+    for _ in range(rounds):
+        grown = Tree(_MEMORY, game.branching)
+        start = time.perf_counter()
+        _grow(game, line, simulations, grown)
+        speeds.append(simulations / (time.perf_counter() - start))
+    nodes, edges = int(grown.counters[NODES]), int(grown.counters[EDGES])
+    how = f"uniform evaluator, one worker, fresh tree, median of {rounds}"
+    yield Measurement(f"tree, {simulations:,} simulations", statistics.median(speeds), "simulations/s", note=how)
+    size = (nodes * NODE.itemsize + edges * EDGE.itemsize) / nodes
+    yield Measurement("tree, memory", size, "bytes/node", note=f"{nodes:,} nodes, {edges:,} edges")
+
+
+def _grow(game: Game, line: State, simulations: int, grown: Tree) -> None:
+    params = SearchParams(solver=True, smart_pruning=False)
+    search = Search(game, grown, UniformEvaluator(game), params, game.window(line), visits=simulations)
+    search.run(lambda: False)
+    if search.error is not None:
+        raise search.error
+
+
+def evaluations(args: argparse.Namespace) -> int:
+    """Positions a second of the net alone; 0."""
+    show(_evaluations(args), as_json=args.json)
+    return 0
+
+
+def _evaluations(args: argparse.Namespace) -> Iterator[Measurement]:
+    game = _game(args)
+    evaluator = _load(args.net, game, args.provider)
+    planes = random_planes(game.using(evaluator.encoder), max(args.batches), evaluator.history)
+    largest: float | None = None
+    for size in sorted(args.batches, reverse=True):
+        speed = _Raw(evaluator, planes[:size], 1, args.provider).speed(args.seconds)
+        if largest is None:
+            largest = speed
+        peer = f"batch {max(args.batches)}"
+        how = "onnxruntime, one thread"
+        yield Measurement(f"eval, batch {size}", speed, "positions/s", peer, largest, note=how)
+
+
+def search(args: argparse.Namespace) -> int:
+    """Positions a second of the search beside the net alone; 0."""
+    _check_positive(args, "rounds")
+    show(_search(args), as_json=args.json)
+    return 0
+
+
+def _search(args: argparse.Namespace) -> Iterator[Measurement]:
+    game = _game(args)
+    evaluator = _load(args.net, game, args.provider, args.batch)
+    assert evaluator.info is not None
+    size = evaluator.batch_size
+    planes = random_planes(game.using(evaluator.encoder), size, evaluator.history)
+    net = f"{evaluator.info.name or evaluator.path.name} ({evaluator.info.quantisation}), batch {size}"
+    line = random_line(game, random.Random(0), _PLIES)
+    _search_speed(game, line, evaluator, 1, 0.2)  # loads the kernels
+    for workers in args.workers:
+        raw = _Raw(evaluator, planes, workers, args.provider)
+        rounds = []
+        for _ in range(args.rounds):
+            alone = raw.speed(args.seconds)
+            played = _search_speed(game, line, evaluator, workers, args.seconds, cached=True)
+            bare = _search_speed(game, line, evaluator, workers, args.seconds)
+            rounds.append((alone, played, bare, played / alone, bare / alone))
+        alone, played, bare, share, bare_share = map(statistics.median, zip(*rounds, strict=True))
+        peer = f"onnxruntime alone, {workers} session{'s' * (workers > 1)} with one thread each"
+        how = f"{net}; median of {args.rounds} rounds in turns with the peer; as played, nps in a GUI"
+        yield Measurement(f"search, workers {workers}", played, "simulations/s", peer, alone, how, share)
+        how = "the same without the position cache; only positions that the net evaluated count"
+        yield Measurement(f"search, workers {workers}, no cache", bare, "positions/s", peer, alone, how, bare_share)
+
+
+def _search_speed(
+    game: Game, line: State, evaluator: OnnxEvaluator, workers: int, seconds: float, *, cached: bool = False
+) -> float:
+    """A fresh search's positions evaluated a second; with a cache its simulations a second."""
+    counting = _Counting(evaluator)
+    cache = PositionCache(_MEMORY // 16, game.branching) if cached else None
+    running = Search(
+        game,
+        Tree(_MEMORY, game.branching),
+        counting,
+        SearchParams(smart_pruning=False),
+        game.window(line),
+        cache=cache,
+        workers=workers,
+    )
+    start = time.perf_counter()
+    running.run(lambda: time.perf_counter() - start >= seconds)
+    elapsed = time.perf_counter() - start
+    if running.error is not None:
+        raise running.error
+    return (running.simulations if cached else counting.positions) / elapsed
+
+
+class _Counting:
+    """An evaluator that counts the positions it was asked for."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.info, self.batch_size, self.history = evaluator.info, evaluator.batch_size, evaluator.history
+        self.encoder, self.description = evaluator.encoder, evaluator.description
+        self._evaluator = evaluator
+        self._counts: dict[int, int] = {}  # by slot: each has one writer
+
+    @property
+    def positions(self) -> int:
+        """So far."""
+        return sum(self._counts.values())
+
+    def evaluate(self, planes: NDArray[np.uint8], slot: int = 0) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """See Evaluator."""
+        self._counts[slot] = self._counts.get(slot, 0) + len(planes)
+        return self._evaluator.evaluate(planes, slot)
+
+
+class _Raw:
+    """Nothing but ``session.run`` on one batch, in as many threads as there are sessions: the limit of a search."""
+
+    def __init__(self, evaluator: OnnxEvaluator, planes: NDArray[np.uint8], sessions: int, provider: str) -> None:
+        assert evaluator.info is not None
+        self._outputs = ["policy", evaluator.info.value_head]
+        self._planes = planes
+        self._sessions = [raw_session(str(evaluator.path), 1, provider) for _ in range(sessions)]
+        for session in self._sessions:
+            session.run(self._outputs, {"planes": planes})
+
+    def speed(self, seconds: float) -> float:
+        """Positions a second."""
+        start = time.perf_counter()
+        batches = [0] * len(self._sessions)
+        errors: list[BaseException] = []
+
+        def work(i: int, session: Any) -> None:
+            try:
+                while batches[i] == 0 or time.perf_counter() - start < seconds:
+                    session.run(self._outputs, {"planes": self._planes})
+                    batches[i] += 1
+            except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
+                errors.append(error)
+
+        _run_all([lambda i=i, s=s: work(i, s) for i, s in enumerate(self._sessions)])  # type: ignore[misc]
+        if errors:
+            raise errors[0]
+        return sum(batches) * len(self._planes) / (time.perf_counter() - start)
+
+
+def _run_all(tasks: list[Callable[[], None]]) -> None:
+    """Run tasks side by side, the first one in this thread."""
+    threads = [threading.Thread(target=task) for task in tasks[1:]]
+    for thread in threads:
+        thread.start()
+    tasks[0]()
+    for thread in threads:
+        thread.join()
+
+
+def random_line(game: Game, rng: random.Random, plies: int) -> State:
+    """A game of random moves that has not ended, State[plies + 1]."""
+    while True:
+        line = game.initial()
+        while len(line) <= plies and game.outcome(line) == RUNNING:
+            line = game.play(line, int(rng.choice(game.legal_moves(line).tolist())))
+        if len(line) == plies + 1 and game.outcome(line) == RUNNING:
+            return line
+
+
+def random_planes(game: Game, count: int, history: int) -> NDArray[np.uint8]:
+    """Planes of positions from random games, u1[count, C, H, W]."""
+    rng = random.Random(1)
+    planes = np.empty((count, *game.planes), np.uint8)
+    for row in planes:
+        line = random_line(game, rng, _PLIES)
+        game.encode(line, np.array([len(line) - 1]), np.zeros(1, np.int64), row[None], history)
+    return planes
+
+
+def _load(net: str, game: Game, provider: str, batch_size: int = 0) -> OnnxEvaluator:
+    evaluator = load_evaluator(net, game, provider=provider, batch_size=batch_size)
+    if not isinstance(evaluator, OnnxEvaluator):
+        raise NetError(f"{net!r} is no net file; give the path of an ONNX net")
+    return evaluator
+
+
+def _check_positive(args: argparse.Namespace, *names: str) -> None:
+    for name in names:
+        if getattr(args, name) < 1:
+            raise OptionError(f"--{name} must be 1 or more")

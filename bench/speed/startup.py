@@ -1,0 +1,206 @@
+"""``az-engine bench startup|memory``: the engine as a GUI meets it, a process: how soon it answers, what it holds."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ...engine.errors import EngineProcessError, OptionError
+from ...engine.games import get_game
+from .dialogue import dialogue
+from .measure import Measurement, percentile, show
+from .process import EngineProcess
+
+_PATIENCE = 120.0  # s
+_PERMILLE_FULL = 990  # hashfull from which memory counts as full
+
+
+def add_startup_arguments(parser: argparse.ArgumentParser) -> None:
+    """How often."""
+    _add_net_argument(parser)
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="warm starts (default: %(default)s)")
+    parser.add_argument("--stops", type=int, default=60, metavar="N", help="searches to stop (default: %(default)s)")
+    parser.add_argument("--no-cold", action="store_true", help="leave out the start that compiles all kernels")
+
+
+def add_memory_arguments(parser: argparse.ArgumentParser) -> None:
+    """How long and how much."""
+    _add_net_argument(parser)
+    parser.add_argument(
+        "--minutes", type=float, default=3.0, metavar="M", help="of endless thinking (default: %(default)s)"
+    )
+    parser.add_argument("--hash", type=int, default=64, metavar="MIB", help="memory allowed (default: %(default)s)")
+    parser.add_argument(
+        "--flag",
+        action="append",
+        default=[],
+        metavar="FLAG",
+        help="of the engine, such as --flag=--threads=1",
+    )
+
+
+def startup(args: argparse.Namespace) -> int:
+    """Start, stop, answer; 0."""
+    if min(args.rounds, args.stops) < 1:
+        raise OptionError("--rounds and --stops must be 1 or more")
+    show(_startup(args), as_json=args.json)
+    return 0
+
+
+def _add_net_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--net", metavar="FILE", help="an ONNX net (default: the net inside the package)")
+
+
+def _engine(args: argparse.Namespace, *flags: str, environment: dict[str, str] | None = None) -> EngineProcess:
+    """Our engine for a game, in the protocol it is played over."""
+    command = [sys.executable, "-P", "-m", "az_engine", get_game(args.game).protocol, *flags]
+    return EngineProcess([*command, "--weights-file", args.net] if args.net else command, environment)
+
+
+def _startup(args: argparse.Namespace) -> Iterator[Measurement]:
+    talk = dialogue(get_game(args.game))
+    greeted_by, readied_by, stopped_by = talk.what
+    _start(args)  # fills the kernel cache
+    bare: list[float] = []
+    starts: list[tuple[float, float, float]] = []
+    for _ in range(args.rounds):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-c", ""], check=True)
+        bare.append(time.perf_counter() - start)
+        starts.append(_start(args))
+    python = statistics.median(bare)
+    greeted, ready, moved = (statistics.median(times) for times in zip(*starts, strict=True))
+    how = f"from the start of the process, median of {args.rounds}"
+    yield Measurement(greeted_by, greeted, "s", "python that does nothing", python, note=how)
+    yield Measurement(f"{readied_by}, warm", ready, "s", "python that does nothing", python, note=how)
+    yield Measurement("first move, warm", moved, "s", note=f"one visit, {how}")
+    if not args.no_cold:
+        with tempfile.TemporaryDirectory() as cache:
+            environment = os.environ | {"AZ_ENGINE_CACHE": cache}
+            said: list[str] = []
+            seconds = _start(args, environment, said)[1]
+        told = sum("compil" in line for line in said)
+        yield Measurement(
+            f"{readied_by}, cold", seconds, "s", note=f"empty kernel cache; {told} lines on stdout about compiling"
+        )
+    stops = _stop_times(args)
+    how = f"{talk.think} in {args.stops} positions, stopped after 20 to 300 ms"
+    for percent in (50, 95, 100):
+        name = {50: "median", 95: "95th percentile", 100: "worst"}[percent]
+        yield Measurement(f"{stopped_by}, {name}", 1000 * percentile(stops, percent), "ms", note=how)
+
+
+def _start(
+    args: argparse.Namespace, environment: dict[str, str] | None = None, said: list[str] | None = None
+) -> tuple[float, float, float]:
+    """Seconds from a process's start to its greeting, being ready and its first move. Errors: EngineProcessError."""
+    talk = dialogue(get_game(args.game))
+    with _engine(args, *talk.flags, environment=environment) as process:
+        greeted, _ = _ask(process, talk.hello)
+        ready, _ = _ask(process, talk.ready, None if said is None else said.append)
+        lines, moved_by = talk.move
+        for line in lines:
+            process.send(line)
+        moved, _ = process.until(moved_by, _PATIENCE)
+        return greeted - process.started, ready - process.started, moved - process.started
+
+
+def _stop_times(args: argparse.Namespace) -> list[float]:
+    """Seconds from `stop` to its answer, in positions of random games. Errors: EngineProcessError."""
+    rng = random.Random(0)
+    rules = get_game(args.game)
+    talk = dialogue(rules)
+    times = []
+    with _engine(args) as process:
+        _ask(process, talk.ready)
+        for _ in range(args.stops):
+            line = rules.initial()
+            moves: list[tuple[int, str]] = []
+            for _ in range(rng.randrange(40)):
+                legal = rules.legal_moves(line)
+                if len(legal) == 0:
+                    break
+                move = int(rng.choice(legal.tolist()))
+                moves.append((rules.side_to_move(line[-1]), rules.format_move(line[-1], move)))
+                line = rules.play(line, move)
+            for text in talk.position(rules, moves):
+                process.send(text)
+            process.send(talk.think)
+            time.sleep(rng.uniform(0.02, 0.3))
+            start = time.perf_counter()
+            arrival, _ = _ask(process, talk.stop)
+            if arrival < start:
+                raise EngineProcessError(f"{process.name} answered `{talk.think}` before `{talk.stop[0]}`")
+            times.append(arrival - start)
+    return times
+
+
+def _ask(
+    process: EngineProcess, exchange: tuple[str, str], on_line: Callable[[str], None] | None = None
+) -> tuple[float, str]:
+    """Send a line; its answer's arrival and text. Errors: EngineProcessError."""
+    line, answered_by = exchange
+    process.send(line)
+    return process.until(answered_by, _PATIENCE, on_line)
+
+
+def memory(args: argparse.Namespace) -> int:
+    """Resident memory while the engine thinks for minutes; 0."""
+    if not Path("/proc/self/status").is_file():
+        raise OptionError("this bench reads /proc and works on Linux only")
+    show(_memory(args), as_json=args.json)
+    return 0
+
+
+def _memory(args: argparse.Namespace) -> Iterator[Measurement]:
+    talk = dialogue(get_game(args.game))
+    with _engine(args, "--hash", str(args.hash), *args.flag) as process:
+        _ask(process, talk.hello)
+        _ask(process, talk.ready)
+        before = _resident(process.pid)
+        hashfull = [0]
+        said: list[str] = []
+
+        def on_line(line: str) -> None:
+            words = line.split()
+            if "hashfull" in words:
+                hashfull.append(int(words[words.index("hashfull") + 1]))
+            if words[:2] == ["info", "string"]:
+                said.append(line.strip())
+
+        for text in talk.position(get_game(args.game), ()):
+            process.send(text)
+        process.send(talk.think)
+        start = time.perf_counter()
+        full_at: float | None = None
+        at_full = most = before
+        while time.perf_counter() - start < 60 * args.minutes:
+            process.drain(1.0, on_line)
+            most = max(most, _resident(process.pid))
+            if full_at is None and max(hashfull) >= _PERMILLE_FULL:
+                full_at, at_full = time.perf_counter() - start, most
+        end = _resident(process.pid)
+        _ask(process, talk.stop)
+    yield Measurement("resident before go", before, "MiB", note=f"{args.hash} MiB allowed")
+    when = "never full" if full_at is None else f"full after {full_at:.0f} s"
+    yield Measurement(
+        "resident at full", at_full, "MiB", note=f"{when}; the engine said: {'; '.join(said) or 'nothing'}"
+    )
+    yield Measurement("most resident", most, "MiB", note=f"over {args.minutes:g} minutes of {talk.think}")
+    yield Measurement("resident at the end", end, "MiB", "when it was full", at_full)
+
+
+def _resident(pid: int) -> float:
+    """Resident memory of a process in MiB."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise EngineProcessError(f"process {pid} has ended")

@@ -1,0 +1,62 @@
+"""Games as lines of the UCI family of protocols, for tools that replay positions: ``position startpos moves ...``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO
+
+from ..errors import DataError, PositionError
+from .record import MAX_PLIES, LineReader, Record, RecordFormat
+
+if TYPE_CHECKING:
+    from .base import Game
+
+
+def position_lines(game: Game, name: str, keyword: str, suffixes: tuple[str, ...]) -> RecordFormat:
+    """The format for one game; ``keyword`` stands before a position that is not the usual start ("fen", "sfen").
+
+    The word ``position`` may be missing; results and names are not kept.
+    """
+
+    def read(stream: BinaryIO) -> Iterator[Record]:
+        count, lines = 0, LineReader(stream)
+        while text := lines.readline():
+            lines.begin_game()
+            words = text.split()
+            if not words or words[0].startswith("#"):
+                continue
+            count += 1
+            yield _read_line(game, keyword, words[words[0] == "position" :], lines.number)
+        if not count:
+            raise DataError("there is no position line in it")
+
+    def write(record: Record) -> str:
+        start = "startpos" if record.root is None else f"{keyword} {record.root}"
+        moves = " moves " + " ".join(record.moves) if record.moves else ""
+        return f"position {start}{moves}\n"
+
+    return RecordFormat(name, suffixes, read, write, "")
+
+
+def _read_line(game: Game, keyword: str, words: list[str], number: int) -> Record:
+    """One line's game; what cannot be used ends it with a fault."""
+    root: str | None = None
+    played: list[str] = []
+    try:
+        at = words.index("moves") if "moves" in words else len(words)
+        if words[:1] == [keyword]:
+            line = game.parse_position(" ".join(words[1:at]))[0]
+            root = game.format_position(line[-1])
+        elif words[:at] == ["startpos"]:
+            line = game.initial()
+        else:
+            raise DataError(f"a line begins with position startpos or position {keyword}")
+        for text in words[at + 1 :]:
+            if len(played) == MAX_PLIES:
+                raise DataError(f"the game has more than {MAX_PLIES} moves")
+            move = game.parse_move(line, text)
+            played.append(game.format_move(line[-1], move))
+            line = game.play(line, move)
+    except (PositionError, DataError) as error:
+        return Record(tuple(played), root, fault=f"line {number}: {error}")
+    return Record(tuple(played), root)

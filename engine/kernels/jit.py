@@ -1,0 +1,299 @@
+"""The one door to numba: kernels and their on-disk cache. Sets of bits are next door, in :mod:`bits`.
+
+Why a door: numba's own cache lives beside the sources or wherever ``NUMBA_CACHE_DIR`` says, keeps stale callers when a
+callee in another file changes, raises on a torn file, and unpickles whatever it finds. Here the cache is a private
+directory (0700) named after a hash of our sources, the numba version and the CPU; every file ends in a SHA-256 that is
+checked before it is read; a damaged cache is wiped once, and if that does not help kernels are compiled afresh and
+:func:`cache_problem` says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import llvmlite.binding as llvm
+import numba
+from llvmlite import ir
+from numba.core import cgutils
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
+from numba.extending import intrinsic
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_DIGEST_BYTES = 32
+_KEPT_CACHES = 3  # directories of other versions that stay beside ours
+
+
+class _Damaged(Exception):
+    """A cache file whose checksum does not match."""
+
+
+class _CacheState:
+    """Where the cache is and what has gone wrong with it, for the whole process."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.problem: str | None = None
+        self.wiped = False
+        self.compiled = 0  # kernels compiled because the cache had none
+        self.on_compile: Callable[[str], None] | None = None
+        self.directory: Path | None = self._prepare()
+
+    def _prepare(self) -> Path | None:
+        base = Path(os.environ.get("AZ_ENGINE_CACHE") or _user_cache_home() / "az-engine")
+        path = base / f"kernels-{_cache_key()}"
+        try:
+            base.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.mkdir(mode=0o700, exist_ok=True)
+            for place in (base, path):
+                _refuse_foreign(place)
+            if not os.access(path, os.W_OK | os.X_OK):
+                raise PermissionError("it is not writable")
+            _prune(base, path)
+        except OSError as error:
+            self.problem = (
+                f"kernels are compiled at every start because the cache directory {base} cannot be used "
+                f"({error.strerror or error}); make it writable for you alone or set AZ_ENGINE_CACHE"
+            )
+            return None
+        return path
+
+    def damaged(self, error: BaseException) -> None:
+        """Wipe the cache the first time, give it up the second."""
+        with self.lock:
+            if self.directory is None:
+                return
+            if not self.wiped:
+                self.wiped = True
+                shutil.rmtree(self.directory, ignore_errors=True)
+                with contextlib.suppress(OSError):
+                    self.directory.mkdir(mode=0o700, exist_ok=True)
+                return
+            self.give_up(error)
+
+    def give_up(self, error: BaseException) -> None:
+        with self.lock:
+            if self.directory is None:
+                return
+            reason = (isinstance(error, OSError) and error.strerror) or str(error) or type(error).__name__
+            self.problem = f"kernels are compiled at every start because {self.directory} cannot be used ({reason})"
+            self.directory = None
+
+
+def _user_cache_home() -> Path:
+    home = os.environ.get("XDG_CACHE_HOME")
+    if home:
+        return Path(home)
+    try:
+        return Path.home() / ".cache"
+    except RuntimeError:  # no home directory is known
+        return Path("/nonexistent")
+
+
+def _cache_key() -> str:
+    digest = hashlib.sha256()
+    engine = Path(__file__).parents[1]
+    for source in sorted([*engine.glob("kernels/*.py"), *engine.glob("search/*.py"), *engine.glob("games/**/*.py")]):
+        digest.update(source.name.encode() + source.read_bytes())
+    features = llvm.get_host_cpu_features().flatten()
+    for part in (numba.__version__, sys.version, llvm.get_host_cpu_name(), features):
+        digest.update(part.encode())
+    return digest.hexdigest()[:16]
+
+
+def _refuse_foreign(path: Path) -> None:
+    """A directory that another user can write would let that user run code here: the cache holds machine code."""
+    info = path.stat()
+    if hasattr(os, "getuid") and info.st_uid != os.getuid():
+        raise PermissionError("it belongs to another user")
+    if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError("others can write to it")
+
+
+def _prune(base: Path, ours: Path) -> None:
+    others = [p for p in base.glob("kernels-*") if p != ours]
+    for old in sorted(others, key=lambda p: p.stat().st_mtime, reverse=True)[_KEPT_CACHES:]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+_state = _CacheState()
+
+
+def cache_problem() -> str | None:
+    """One sentence when the kernel cache cannot be used, else None."""
+    return _state.problem
+
+
+def cache_directory() -> Path | None:
+    """The directory of compiled kernels; None when it cannot be used."""
+    return _state.directory
+
+
+def private_directory() -> Path | None:
+    """The user's cache, which nobody else can write to, kernels apart; None when it cannot be used."""
+    return None if _state.directory is None else _state.directory.parent
+
+
+def is_cold() -> bool:
+    """Whether the cache can be used and holds no kernel yet."""
+    return _state.directory is not None and not any(_state.directory.glob("*.nbi"))
+
+
+def cores() -> int:
+    """Processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def compiled_kernels() -> int:
+    """How many kernels this process had to compile because the cache had none."""
+    return _state.compiled
+
+
+def on_compile(callback: Callable[[str], None] | None) -> None:
+    """Have ``callback(kernel name)`` called before a kernel is compiled; it comes from the compiling thread."""
+    _state.on_compile = callback
+
+
+class _Locator(UserProvidedCacheLocator):  # type: ignore[misc]
+    def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
+        self._py_file = py_file
+        self._lineno = py_func.__code__.co_firstlineno
+        self._cache_path = str(_state.directory)
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator:
+        return cls(py_func, py_file)
+
+
+class _Impl(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = (_Locator,)
+
+
+class _HashedWriter:
+    """Passes bytes on and keeps their SHA-256."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        self._hash.update(data)
+        return int(self._file.write(data))
+
+    def digest(self) -> bytes:
+        return self._hash.digest()
+
+
+class _CheckedFile(IndexDataCacheFile):  # type: ignore[misc]
+    """numba's cache file with a SHA-256 at the end, where numba's reader does not look."""
+
+    @contextlib.contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[_HashedWriter]:
+        with super()._open_for_write(filepath) as file:
+            writer = _HashedWriter(file)
+            yield writer
+            file.write(writer.digest())
+
+    def _load_index(self) -> Any:
+        self._verify(self._index_path)
+        return super()._load_index()
+
+    def _load_data(self, name: str) -> Any:
+        self._verify(self._data_path(name))
+        return super()._load_data(name)
+
+    @staticmethod
+    def _verify(path: str) -> None:
+        try:
+            content = Path(path).read_bytes()
+        except FileNotFoundError:
+            return
+        body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
+        if hashlib.sha256(body).digest() != digest:
+            raise _Damaged(f"{path} is damaged")
+
+
+class _KernelCache(FunctionCache):  # type: ignore[misc]
+    """numba's function cache that never raises: a fault costs a compilation, not the game."""
+
+    _impl_class = _Impl
+
+    def __init__(self, py_func: Callable[..., Any]) -> None:
+        super().__init__(py_func)
+        plain: Any = self._cache_file  # made by numba's constructor
+        self._cache_file: Any = _CheckedFile(plain._cache_path, "", plain._source_stamp)
+        self._cache_file.__dict__.update(plain.__dict__)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        data = None
+        if _state.directory is not None:
+            try:
+                data = super().load_overload(sig, target_context)
+            except Exception as error:  # whatever a damaged cache makes numba raise: recompile
+                _state.damaged(error)
+        if data is None:
+            _state.compiled += 1
+            if _state.on_compile is not None:
+                _state.on_compile(self._py_func.__name__)
+        return data
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        if _state.directory is None:
+            return
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _state.give_up(error)
+        except Exception as error:  # a damaged index that is read before it is written
+            _state.damaged(error)
+
+
+def kernel(function: F) -> F:
+    """Compile ``function`` for the CPU: no GIL, C-like division, cached on disk. For functions that Python calls."""
+    dispatcher = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+    dispatcher._cache = _KernelCache(function)
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def device(function: F) -> F:
+    """Compile ``function`` to be called by kernels only (it is compiled into them and not cached by itself)."""
+    decorate = numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    return decorate(function)  # type: ignore[no-any-return]
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def assign(typingctx: Any, target: Any, source: Any) -> Any:
+    """Copy a whole record onto another of the same type."""
+
+    def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        size = ir.Constant(ir.IntType(64), sig.args[0].size)
+        cgutils.raw_memcpy(builder, args[0], args[1], size, ir.Constant(ir.IntType(64), 1))
+        return context.get_dummy_value()
+
+    return numba.void(target, target), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def borrow(typingctx: Any, array: Any) -> Any:
+    """The same array without its reference count.
+
+    Passing an array to a function that is not inlined costs two atomic counts; a borrowed one costs none. It must not
+    outlive the original, so kernels borrow their arguments at entry.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        struct = context.make_array(signature.args[0])(context, builder, args[0])
+        struct.meminfo = struct.meminfo.type(None)
+        struct.parent = struct.parent.type(None)
+        return struct._getvalue()
+
+    return array(array), codegen

@@ -1,0 +1,1 @@
+"""Nets: their files, checks and metadata, and the evaluator that runs them."""

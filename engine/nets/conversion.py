@@ -1,0 +1,111 @@
+"""Nets of other programs: converted once, by a process of its own, and kept in the user's cache by their content.
+
+The engine knows only how such files begin; what is in them is the business of ``az-engine import``, which it calls. Of
+the converted nets those used last are kept, up to a number of bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import NetError
+from .netfile import read_net_file, read_outline_bytes
+from .netinfo import PREFIX
+from .trial import run_module
+
+_VERSION = 1  # of the conversion: a greater one converts again
+_SECONDS = 300
+_BEGINNINGS = (b"\x1f\x8b", b"\x0d\xc0\x01\x00\x00")  # gzip, and Lc0's magic
+_KATAGO = re.compile(rb"\s*\S{1,200}\s+[0-9]{1,4}\s+22\s+19\s")  # an unpacked net of KataGo's: name, version, inputs
+_ONNX = ({"input1", "input2"}, {"input", "move", "value"})  # inputs and outputs of ONNX nets: dlshogi's, miniosl's
+_KEPT_BYTES = 2 << 30  # of converted nets
+_FRESH = 3600  # s since its last use in which a net is never removed: an engine may be about to read it
+
+
+def native_net(path: Path) -> Path:
+    """``path`` itself, or the converted net when the file is another program's. Blocks while it is converted.
+
+    Errors: NetError, one sentence.
+    """
+    from ..kernels.jit import private_directory  # here: a net's trial needs no numba
+
+    if not path.is_file():
+        return path  # the reader says what is wrong with it
+    content = read_net_file(path)
+    if not _is_foreign(content):
+        return path
+    cache = private_directory()
+    if cache is None:
+        raise NetError(f"{str(path)!r} is another program's net; convert it with az-engine import: there is no cache")
+    digest = hashlib.sha256(content).hexdigest()
+    nets = cache / "nets"
+    converted = nets / f"{digest[:32]}-{_VERSION}" / f"{path.stem[:100]}.onnx"
+    with _alone(nets):
+        known = sorted(converted.parent.glob("*.onnx"))
+        if known:
+            os.utime(converted.parent)
+            return known[0]
+    try:
+        child = run_module(
+            "az_engine", "import", "-o", str(converted), "--quiet", "--bounded", "--", str(path), timeout=_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        raise NetError(f"{str(path)!r} could not be converted within {_SECONDS} s") from None
+    if child.returncode != 0:
+        said = child.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason given"]
+        raise NetError(said[0].removeprefix("az-engine: ")[:400])
+    with _alone(nets):
+        _prune(nets)
+    return converted
+
+
+@contextlib.contextmanager
+def _alone(nets: Path) -> Iterator[None]:
+    """No other engine looks for a converted net or removes one meanwhile. Blocks for as long as they do.
+
+    Errors: NetError when the folder cannot be used.
+    """
+    try:
+        nets.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with (nets / ".lock").open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+    except OSError as error:
+        raise NetError(
+            f"the converted nets' folder {nets} cannot be used ({error.strerror}); convert with az-engine import"
+        ) from None
+
+
+def _prune(nets: Path) -> None:
+    """Remove the nets that were used longest ago until the rest is few enough bytes; never those used just now."""
+    used = []
+    for folder in nets.iterdir():
+        if folder.is_dir():
+            size = sum(file.stat().st_size for file in folder.glob("*.onnx"))
+            used.append((folder.stat().st_mtime, size, folder))
+    kept = 0
+    for when, size, folder in sorted(used, reverse=True):
+        kept += size
+        if kept > _KEPT_BYTES and time.time() - when > _FRESH:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_foreign(content: bytes) -> bool:
+    """Whether the file begins like another program's, or is an ONNX net with another's inputs and outputs."""
+    if content.startswith(_BEGINNINGS) or _KATAGO.match(content):
+        return True
+    try:
+        outline = read_outline_bytes(content)
+    except NetError:
+        return False
+    names = {each.name for each in (*outline.inputs, *outline.outputs)}
+    return PREFIX + "format" not in outline.metadata and any(names >= known for known in _ONNX)

@@ -1,0 +1,101 @@
+"""How a game of territory is expected to end: what a net says of a position beside policy and value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..games.base import Game, State
+from ..info import Estimate
+from .evaluator import Evaluator, OnnxEvaluator
+
+
+class Outlook:
+    """The end expected from a line's last position, the root, and from the positions after its moves.
+
+    The net is asked about each of them once, about a few at a time, so that whoever waits need not wait for all.
+    """
+
+    def __init__(self, game: Game, evaluator: Evaluator, line: State) -> None:
+        """Asks for nothing yet; an evaluator without such outputs never says anything."""
+        self._game, self._line = game.using(evaluator.encoder), line
+        self._net = evaluator if isinstance(evaluator, OnnxEvaluator) and evaluator.extra else None
+        self._planes: NDArray[np.uint8] | None = None  # of the root
+        self._seen = 0  # the root's symmetries of which the net has spoken, and the sums over them
+        self._owners: NDArray[np.float64] | None = None
+        self._score: float | None = None
+        self._after: dict[str, Estimate] = {}
+
+    def root(self) -> Estimate | None:
+        """The root's: the mean over those of the game's symmetries that were asked about; None before the first."""
+        if not self._seen:
+            return None
+        score = None if self._score is None else self._game.lead(self._line[-1], self._score / self._seen)
+        return Estimate(score, None if self._owners is None else tuple((self._owners / self._seen).tolist()))
+
+    def after(self, move: str) -> Estimate | None:
+        """The end expected after a move, still from the root's point of view; None before it was asked about."""
+        return self._after.get(move)
+
+    def ask(self, moves: Sequence[str], enough: Callable[[], bool]) -> None:
+        """Ask about the root, the positions after moves and the root's other symmetries, a batch at a time.
+
+        It ends when all is known or when it is ``enough()``. Blocks. Errors: NetError.
+        """
+        net = self._net
+        if net is None:
+            return
+        if not self._seen and not enough():
+            self._ask_root(net)
+        new = [move for move in moves if move not in self._after]
+        for start in range(0, len(new), net.batch_size):
+            if enough():
+                return
+            self._ask_after(net, new[start : start + net.batch_size])
+        while self._seen < len(self._game.action_images) and not enough():
+            self._ask_root(net)
+
+    def _ask_root(self, net: OnnxEvaluator) -> None:
+        game = self._game
+        which = np.arange(self._seen, min(self._seen + net.batch_size, len(game.action_images)))
+        if self._planes is None:
+            self._planes = _planes(game, [self._line], net.history)
+        ownership, score = net.estimate(game.transform(np.repeat(self._planes, len(which), axis=0), which))
+        if ownership is not None:
+            points = ownership[0].size
+            images = game.action_images[which, :points]
+            turned_back = np.take_along_axis(ownership.reshape(len(which), points), images, axis=1)
+            self._owners = turned_back.sum(axis=0, dtype=np.float64) + (0.0 if self._owners is None else self._owners)
+        if score is not None:
+            self._score = float(score.sum()) + (self._score or 0.0)
+        self._seen += len(which)
+
+    def _ask_after(self, net: OnnxEvaluator, moves: Sequence[str]) -> None:
+        game, line = self._game, self._line
+        lines = [game.play(line, game.parse_move(line, move)) for move in moves]
+        ownership, score = net.estimate(_planes(game, lines, net.history))
+        for i, move in enumerate(moves):
+            lead = None if score is None else -game.lead(lines[i][-1], float(score[i]))
+            owners = None if ownership is None else tuple((-ownership[i].ravel()).tolist())
+            self._after[move] = Estimate(lead, owners)
+
+
+def estimate(game: Game, evaluator: Evaluator, line: State) -> Estimate | None:
+    """The end expected from a line's last position, the mean over the game's symmetries; None when the net is silent.
+
+    Blocks for one evaluation of each. Errors: NetError.
+    """
+    outlook = Outlook(game, evaluator, line)
+    outlook.ask((), lambda: False)
+    return outlook.root()
+
+
+def _planes(game: Game, lines: list[State], history: int) -> NDArray[np.uint8]:
+    """Planes u1[B, C, H, W] of the last positions of B lines."""
+    planes = np.zeros((len(lines), *game.planes), np.uint8)
+    for row, line in enumerate(lines):
+        newest = np.array([len(line) - 1], np.int64)
+        game.encode(line, newest, np.zeros(1, np.int64), planes[row : row + 1], history)
+    return planes

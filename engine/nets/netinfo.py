@@ -1,0 +1,92 @@
+"""What a net says of itself: the metadata inside its ONNX file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from ..errors import NetError
+
+FORMAT = "1"  # of this metadata; a reader refuses a greater one
+PREFIX = "az_engine."
+
+
+@dataclass(frozen=True, slots=True)
+class NetInfo:
+    """Metadata of one net. The ONNX file keeps each field as the string property ``az_engine.<field>``."""
+
+    game: str  # "chess"
+    planes: tuple[int, int, int]  # C, H, W of the input "planes"; of one size among several, see ``boards``
+    actions: int  # A, size of the policy
+    planes_version: int  # meaning of the planes, Game.planes_version
+    moves_version: int  # meaning of the actions, Game.moves_version
+    value_head: str  # "wdl" ([B, 3] logits) or "value" ([B, 1], tanh)
+    name: str = ""
+    architecture: str = ""  # e.g. "dual-res 6x64 se"
+    history: int = 8  # positions of history that the planes hold; older ones are zero
+    step: int = 0  # training step
+    trained_on: str = ""  # what it learned from, one sentence
+    quantisation: str = "fp32"  # or "int8"
+    license: str = ""
+    encoder: str = "alphazero"  # whose planes and actions it knows, Game.encoder
+    boards: tuple[int, ...] = ()  # sizes N of board that it plays, H and W of its input being free; empty: only H x W
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes N of board that it plays, at least one."""
+        return self.boards or self.planes[1:2]
+
+    def to_metadata(self) -> dict[str, str]:
+        """As ONNX metadata properties."""
+        props = {PREFIX + "format": FORMAT}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            props[PREFIX + f.name] = "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
+        return props
+
+    @classmethod
+    def from_metadata(cls, props: Mapping[str, str]) -> NetInfo:
+        """Read the properties of an ONNX file.
+
+        Errors: NetError when they are missing, of a newer format or not of their kind.
+        """
+        if PREFIX + "format" not in props:
+            raise NetError("this ONNX file has no az-engine metadata; give a net of az-engine train or import")
+        if props[PREFIX + "format"] != FORMAT:
+            raise NetError(
+                f"this net has metadata format {props[PREFIX + 'format'][:20]!r}; update az-engine to use it"
+            )
+        values: dict[str, object] = {}
+        for f in fields(cls):
+            text = props.get(PREFIX + f.name)
+            if text is None:
+                continue
+            try:
+                if f.type == "int":
+                    values[f.name] = int(text)
+                elif f.type == "tuple[int, int, int]":
+                    c, h, w = (int(x) for x in text.split("x"))
+                    values[f.name] = (c, h, w)
+                elif f.type == "tuple[int, ...]":
+                    values[f.name] = tuple(int(x) for x in text.split("x") if text)
+                else:
+                    values[f.name] = text
+            except ValueError as error:
+                raise NetError(
+                    f"the net's metadata {f.name!r} is broken ({text[:40]!r}); export the net again"
+                ) from error
+        try:
+            return cls(**values)  # type: ignore[arg-type]
+        except TypeError as error:
+            raise NetError("the net's metadata lacks its game or shapes; export the net again") from error
+
+    def summary(self) -> str:
+        """One line for people."""
+        parts = [
+            self.name or self.architecture or "net",
+            self.game,
+            self.architecture,
+            self.quantisation,
+            self.trained_on,
+        ]
+        return ", ".join(dict.fromkeys(p for p in parts if p))

@@ -1,0 +1,120 @@
+"""The search for a forced mate alone (``Limits.solve``): slices of the game's own search until it knows or is stopped.
+
+Its kernel is loaded by the first such search, not by ``Engine.ready``: most games never need it. From the cache that
+takes a tenth of a second. On a machine that has to compile it first it takes some seconds once; those are taken even
+when less time was given, for "timeout" would say nothing of the position; stop() ends the wait at once.
+
+And what the tree's search looks for at its leaves: :func:`short_mate` and :func:`mating_move`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ..games.base import Game, MateSearch, State
+from ..games.outcome import RUNNING
+from ..info import Checkmate, Verdict
+
+_SLICE = 5_000  # nodes between two looks at the clock: a few milliseconds
+
+
+class MateSolver:
+    """One search for a forced mate by the side to move at the end of a line."""
+
+    def __init__(self, game: Game, line: State, memory: int) -> None:
+        """``memory``: bytes of its table."""
+        self._game, self._line = game, line
+        self._search = game.mate_search(line, memory)
+        self.nodes = 0  # positions made so far
+
+    def solve(self, stopped: threading.Event, exhausted: Callable[[int], bool]) -> Checkmate:
+        """The answer; "timeout" once ``stopped`` is set or ``exhausted(nodes)`` before it is known. Blocks."""
+        search = self._search
+        if search is None:
+            return Checkmate("notimplemented")
+        verdict = _first_slice(search, stopped)
+        while verdict is None and not stopped.is_set() and not exhausted(search.nodes):
+            verdict = search.advance(_SLICE)
+        self.nodes = search.nodes
+        return Checkmate(verdict or "timeout", self._text(search.moves) if verdict == "mate" else ())
+
+    def _text(self, moves: list[int]) -> tuple[str, ...]:
+        words, line = [], self._line[-1:]
+        for move in moves:
+            words.append(self._game.format_move(line[-1], move))
+            line = self._game.play(line[-1:], move)
+        return tuple(words)
+
+
+def _first_slice(search: MateSearch, stopped: threading.Event) -> Verdict | None:
+    """Advance for the first time, which may compile for seconds: in a thread that a stop need not wait for."""
+    verdicts: list[Verdict | None] = []
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            verdicts.append(search.advance(_SLICE))
+        except BaseException as error:  # noqa: BLE001 - raised again below
+            failures.append(error)
+
+    thread = threading.Thread(target=run, name="mate search", daemon=True)
+    thread.start()
+    while thread.is_alive() and not stopped.is_set():
+        thread.join(0.01)
+    if failures:
+        raise failures[0]
+    return verdicts[0] if verdicts else None
+
+
+def short_mate(game: Game, line: State, moves: Sequence[int], plies: int) -> list[int]:
+    """The moves of the mate in ``plies`` that ``Game.mates`` has found after ``moves``, one or more, from a line's end.
+
+    The defender lasts as long as it can. The list is shorter where the kernel no longer sees the mate.
+    """
+    for move in moves[:-1]:
+        line = game.play(line, move)
+    last, found = int(moves[-1]), list[int]()
+    for left in range(plies, 0, -1):
+        after = game.play(line, last)
+        if left % 2:
+            ends, move = _mate_after(game, line, last, left)
+        else:
+            ends, move = max((_mate_after(game, after, reply, left - 1)[0], reply) for reply in _moves(game, after))
+        if ends < 0:
+            break
+        found.append(move)
+        line, last = after, move
+    return found
+
+
+def mating_move(game: Game, line: State, plies: int) -> int | None:
+    """A move of the side to move that forces mate within ``plies``, None where none is seen. BLOCKS."""
+    if game.mates is None:
+        return None
+    begins = _look(game, line, (), plies)[1]  # a mark of the game's own that is no legal move, where there is no mate
+    return begins if begins in _moves(game, line) else None
+
+
+def _moves(game: Game, line: State) -> list[int]:
+    return [int(move) for move in game.legal_moves(line)]
+
+
+def _mate_after(game: Game, line: State, move: int, plies: int) -> tuple[int, int]:
+    """(plies, first move) of the mate that the side to move after ``move`` has within ``plies``; -1 plies for none."""
+    return _look(game, line, (move,), plies)
+
+
+def _look(game: Game, line: State, moves: tuple[int, ...], plies: int) -> tuple[int, int]:
+    """(plies, first move) that the kernel gives for the leaf after ``moves``; without moves, for the root, -1 plies."""
+    assert game.mates is not None
+    window = game.window(line)
+    states = np.zeros(len(window) + len(moves), game.state_dtype)
+    states[: len(window)] = window
+    path, length = np.zeros((1, max(1, len(moves))), np.uint16), np.full(1, len(moves), np.int32)
+    path[0, : len(moves)] = moves
+    outcomes, ends, begins = np.full(1, RUNNING, np.int8), np.empty(1, np.int16), np.empty(1, np.uint16)
+    game.mates(states, len(window) - 1, path, length, 1, plies, outcomes, ends, begins)
+    return int(ends[0]), int(begins[0])

@@ -1,0 +1,175 @@
+"""From a network's output to priors and values: softmax over the legal moves, sorted; the outcome from WDL logits."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..games.outcome import RUNNING
+from ..kernels.jit import borrow, device, kernel
+from .tree import pack_prior
+
+_FEW = 40  # moves that are sorted by insertion alone
+
+
+@device
+def _exp(x):
+    """e**x of a float32 x <= 0, within two units in the last place: plain arithmetic, which loops can vectorise.
+
+    x = n ln 2 + r with |r| <= ln(2) / 2, and a polynomial for e**r (Cephes, expf). NaN stays NaN.
+    """
+    x = np.float32(-87.0) if x < np.float32(-87.0) else x
+    n = np.floor(x * np.float32(1.4426950408889634) + np.float32(0.5))
+    r = x - n * np.float32(0.693359375) + n * np.float32(2.12194440e-4)
+    y = np.float32(1.9875691500e-4) * r + np.float32(1.3981999507e-3)
+    y = y * r + np.float32(8.3334519073e-3)
+    y = y * r + np.float32(4.1665795894e-2)
+    y = y * r + np.float32(1.6666665459e-1)
+    y = y * r + np.float32(5.0000001201e-1)
+    y = y * r * r + r + np.float32(1.0)
+    return y * np.int32((np.int32(n) + np.int32(127)) << np.int32(23)).view(np.float32)
+
+
+@device
+def _softmax_row(logits, row, actions, b, count, temperature, priors):
+    """Softmax of the logits of the legal actions into priors[b, :count]; False when it is not finite."""
+    highest = np.float32(-np.inf)
+    for k in range(count):
+        priors[b, k] = logits[row, actions[b, k]]
+        highest = max(highest, priors[b, k])
+    scale = np.float32(1.0) / temperature
+    for k in range(count):
+        priors[b, k] = _exp((priors[b, k] - highest) * scale)
+    total = np.float32(0.0)
+    for k in range(count):
+        total += priors[b, k]
+    if not np.isfinite(total):
+        return False
+    share = np.float32(1.0) / total
+    for k in range(count):
+        priors[b, k] *= share
+    return True
+
+
+@device
+def _sort_row(priors, moves, b, count, space):
+    """Sort by falling prior; equal priors keep their order. space: u8[2, M], working space.
+
+    Insertion; many moves out of order are first brought nearly into it by two rounds of counting over 16 bits.
+    """
+    disorder = 0
+    for k in range(1, count):
+        disorder += priors[b, k] > priors[b, k - 1]
+    if not disorder:
+        return
+    if count > _FEW:
+        for k in range(count):
+            bits = np.uint64(np.float32(priors[b, k]).view(np.uint32))
+            key = np.uint64(np.uint16(~pack_prior(priors[b, k])))
+            space[0, k] = (key << np.uint64(48)) | (bits << np.uint64(16)) | np.uint64(moves[b, k])
+        _count_out(space, 0, count, np.uint64(48))
+        _count_out(space, 1, count, np.uint64(56))
+        for k in range(count):
+            priors[b, k] = np.uint32(space[0, k] >> np.uint64(16)).view(np.float32)
+            moves[b, k] = np.uint16(space[0, k])
+    for i in range(1, count):
+        prior, move = priors[b, i], moves[b, i]
+        j = i - 1
+        while j >= 0 and priors[b, j] < prior:
+            priors[b, j + 1] = priors[b, j]
+            moves[b, j + 1] = moves[b, j]
+            j -= 1
+        priors[b, j + 1] = prior
+        moves[b, j + 1] = move
+
+
+@device
+def _count_out(space, source, count, shift):
+    """Sort space[source, :count] by the 8 bits from ``shift`` on into the other row; equal ones keep their order."""
+    places = np.zeros(256, np.int32)
+    for k in range(count):
+        places[(space[source, k] >> shift) & np.uint64(255)] += 1
+    total = 0
+    for value in range(256):
+        here = places[value]
+        places[value] = total
+        total += here
+    for k in range(count):
+        value = (space[source, k] >> shift) & np.uint64(255)
+        space[1 - source, places[value]] = space[source, k]
+        places[value] += 1
+
+
+@device
+def _outcome_of(values, row):
+    """(value, draw chance) of values f4[., 3] (WDL logits) or f4[., 1] (value), side to move's view."""
+    if values.shape[1] == 1:
+        return values[row, 0], np.float32(0.0)
+    highest = max(values[row, 0], values[row, 1], values[row, 2])
+    win, draw = np.exp(values[row, 0] - highest), np.exp(values[row, 1] - highest)
+    loss = np.exp(values[row, 2] - highest)
+    total = win + draw + loss
+    return (win - loss) / total, draw / total
+
+
+@kernel
+def digest(count, row, logits, values, temperature, moves, actions, counts, outcomes, priors, value_draw):
+    """Turn the rows of one evaluation into what ``tree.expand`` takes.
+
+    row i4[B]: the row of logits f4[., A] and values f4[., 3 or 1] of each leaf, negative where none was needed;
+    temperature f4: of the softmax; moves u2[B, M], actions u2[B, M], counts i4[B], outcomes i1[B]: of the leaves
+    kernel, moves are sorted in place; priors f4[B, M] out; value_draw f4[B, 2] out.
+    Returns how many rows were not finite; their counts become -1.
+    """
+    logits, values, moves, actions, priors = (
+        borrow(logits),
+        borrow(values),
+        borrow(moves),
+        borrow(actions),
+        borrow(priors),
+    )
+    space = np.empty((2, moves.shape[1]), np.uint64)  # not borrowed: it would be freed at once
+    bad = 0
+    for b in range(count):
+        if outcomes[b] != RUNNING or row[b] < 0:
+            continue
+        value, draw = _outcome_of(values, row[b])
+        finite = _softmax_row(logits, row[b], actions, b, counts[b], temperature, priors)
+        if not finite or not np.isfinite(value) or abs(value) > 1.001:
+            counts[b] = -1
+            bad += 1
+            continue
+        value_draw[b, 0] = value
+        value_draw[b, 1] = draw
+        _sort_row(priors, moves, b, counts[b], space)
+    return bad
+
+
+@kernel
+def keep_only(wanted, moves, priors, counts, b):
+    """Leave only the moves that occur in wanted u2[K] in row ``b`` and share the priors out among them."""
+    kept, total = 0, np.float32(0.0)
+    for k in range(counts[b]):
+        for w in range(wanted.shape[0]):
+            if moves[b, k] == wanted[w]:
+                moves[b, kept] = moves[b, k]
+                priors[b, kept] = priors[b, k]
+                total += priors[b, k]
+                kept += 1
+                break
+    for k in range(kept):
+        priors[b, k] /= total
+    counts[b] = kept
+
+
+def put_first(move: int, moves: NDArray[np.uint16], priors: NDArray[np.float32]) -> None:
+    """Put ``move`` in front of moves u2[n] and raise its prior to the greatest of priors f4[n]; their sum stays 1.
+
+    Nothing happens when it is not among them.
+    """
+    for k in np.flatnonzero(moves == move):
+        raised = max(priors[0], priors[k])
+        total = np.float32(1.0) + raised - priors[k]
+        moves[1 : k + 1], priors[1 : k + 1] = moves[:k].copy(), priors[:k].copy()
+        moves[0], priors[0] = move, raised
+        priors /= total

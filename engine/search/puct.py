@@ -1,0 +1,149 @@
+"""Selection by PUCT: which edge a simulation follows, and which leaves a batch holds.
+
+Papers: a = argmax Q + U with U = c(s) P(s, a) sqrt(sum_b N(s, b)) / (1 + N(s, a)). AlphaGo Zero's c is constant;
+AlphaZero's is c(s) = log((1 + N(s) + c_base) / c_base) + c_init.
+
+A simulation that reaches a node still waiting for its evaluation is a collision: it is taken back, and the batch is
+closed. A simulation that ends in a proven node is backed up at once and asks for no evaluation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..games.outcome import DRAW, RUNNING, WIN
+from ..kernels.jit import borrow, device, kernel
+from ..params import SearchParams
+from .tree import DEPTH_MAX, DEPTH_SUM, backup, new_node, release, unpack_prior
+
+PARAMS = np.dtype(
+    [
+        ("c_puct", "f8"),
+        ("c_base", "f8"),
+        ("fpu_value", "f8"),
+        ("virtual_loss", "f8"),
+        ("growing", "i1"),  # 1: AlphaZero's c(s); 0: AlphaGo Zero's constant
+        ("fpu", "i1"),  # ZERO, REDUCTION or LOSS
+        ("solver", "i1"),
+        ("several", "i1"),  # 1: root edges whose outcome is proven leave the visits to the others
+    ],
+    align=True,
+)
+ZERO, REDUCTION, LOSS_FPU = 0, 1, 2
+_OUT_OF_QUESTION = -1e9  # Q of an edge that is left out while there are others
+
+
+def puct_params(params: SearchParams, *, several: bool = False) -> NDArray[Any]:
+    """The settings that selection reads, as PARAMS[1]; ``several``: see PARAMS."""
+    record = np.zeros(1, PARAMS)
+    record["c_puct"], record["c_base"] = params.c_puct, params.c_base
+    record["fpu_value"], record["virtual_loss"] = params.fpu_value, params.virtual_loss
+    record["growing"] = params.puct == "az"
+    record["fpu"] = {"zero": ZERO, "reduction": REDUCTION, "loss": LOSS_FPU}[params.fpu]
+    record["solver"] = params.solver
+    record["several"] = several
+    return record
+
+
+def exploration(growing, c_puct, c_base, n):
+    """c(s) of a node with n visits."""
+    return np.log((1.0 + n + c_base) / c_base) + c_puct if growing else c_puct
+
+
+_exploration = device(exploration)
+
+
+@device
+def best_edge(nodes, edges, node, params, unproven):
+    """The edge of an expanded node that PUCT picks (index into ``edges``).
+
+    Simulations in flight count as visits, each lost. Ties go to the greater prior. An edge whose outcome is proven has
+    its exact Q; edges proven lost, and with ``unproven`` all that are proven, are left out while there are others.
+    """
+    nd = nodes[node]
+    solver, loss_weight = params.solver, params.virtual_loss
+    flying = loss_weight * (np.float64(nd.in_flight) - 1.0)
+    visits = max(np.float64(nd.n) - 1.0, 0.0) + flying
+    rate = _exploration(params.growing, params.c_puct, params.c_base, np.float64(nd.n) + flying) * np.sqrt(visits)
+    best, best_score = -1, -np.inf
+    visited_prior = 0.0
+    first, children = int(nd.first_edge), int(nd.children)
+    for k in range(first, first + children):
+        prior = unpack_prior(edges[k].prior)
+        visited_prior += prior
+        child = nodes[edges[k].child]
+        lost = loss_weight * np.float64(child.in_flight)
+        n = np.float64(child.n) + lost
+        if n == 0.0:  # its evaluation failed: it is still to be visited
+            return k
+        if solver and child.bound != RUNNING:
+            q = _OUT_OF_QUESTION if unproven or child.bound == WIN else -np.float64(child.bound)
+        else:
+            q = -(child.w + lost) / n
+        score = q + rate * prior / (1.0 + n)
+        if score > best_score:
+            best, best_score = k, score
+    if children < nd.edges:
+        k = first + children
+        if params.fpu == ZERO:
+            q = 0.0
+        elif params.fpu == REDUCTION:
+            q = nd.w / max(np.float64(nd.n), 1.0) - params.fpu_value * np.sqrt(visited_prior)
+        else:
+            q = -1.0
+        if q + rate * unpack_prior(edges[k].prior) > best_score:
+            best = k
+    return best
+
+
+@kernel
+def select(nodes, edges, counters, params, root, wanted, budget, paths, lengths, leaf):
+    """Choose up to ``wanted`` leaves to evaluate, making at most ``budget`` simulations.
+
+    nodes NODE[cap], edges EDGE[cap], counters i8[8]; params: one PARAMS record in an array [1]
+    paths u2[B, MAX_DEPTH] out: moves from the root; lengths i4[B] out; leaf i4[B] out: node indices
+    Returns (leaves chosen, simulations that ended in proven nodes and are already backed up).
+    """
+    nodes, edges, counters, paths = borrow(nodes), borrow(edges), borrow(counters), borrow(paths)
+    p = params[0]
+    count, finished = 0, 0
+    while count < wanted and count + finished < budget:
+        node, depth = np.int64(root), 0
+        nodes[node].in_flight += 1
+        while True:
+            nd = nodes[node]
+            if nd.bound != RUNNING and (nd.terminal or (p.solver and node != root)):
+                backup(nodes, node, root, np.float64(nd.bound), 1.0 if nd.bound == DRAW else 0.0)
+                finished += 1
+                break
+            if nd.first_edge < 0:
+                if nd.in_flight > 1:  # somebody else's leaf
+                    release(nodes, node, root)
+                    return count, finished
+                lengths[count] = depth
+                leaf[count] = node
+                count += 1
+                break
+            if depth == paths.shape[1]:
+                backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n)
+                finished += 1
+                break
+            k = best_edge(nodes, edges, node, p, p.several and node == root)
+            child = np.int64(edges[k].child)
+            if child < 0:
+                child = new_node(nodes, counters, node)
+                if child < 0:
+                    release(nodes, node, root)
+                    return count, finished
+                edges[k].child = child
+                nd.children += 1
+            paths[count, depth] = edges[k].move
+            nodes[child].in_flight += 1
+            node = child
+            depth += 1
+        counters[DEPTH_SUM] += depth
+        counters[DEPTH_MAX] = max(counters[DEPTH_MAX], depth)
+    return count, finished

@@ -1,0 +1,215 @@
+"""Reading a tree: the best moves at the root, their principal variations and statistics, the move to play."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..games.base import Game, State
+from ..games.outcome import LOSS, RUNNING, WIN
+from ..info import Line, MoveStats, Wdl, centipawns
+from ..kernels.jit import borrow, device, kernel
+from ..params import SearchParams
+from .mate import short_mate
+from .puct import exploration
+from .tree import Tree, unpack_priors
+
+_MAX_PV = 64
+
+
+@device
+def _prefer(a, b):
+    """Whether visited child ``a`` is a better move for its parent than ``b``.
+
+    A quick win first, then what is not lost by more visits, then the longest way to lose.
+    """
+    rank_a = 2 if a.bound == LOSS else (0 if a.bound == WIN else 1)
+    rank_b = 2 if b.bound == LOSS else (0 if b.bound == WIN else 1)
+    if rank_a != rank_b:
+        return rank_a > rank_b
+    if rank_a == 2 and a.plies != b.plies:
+        return a.plies < b.plies
+    if rank_a == 0 and a.plies != b.plies:
+        return a.plies > b.plies
+    if a.n != b.n:
+        return a.n > b.n
+    return a.n > 0 and a.w < b.w  # W is the opponent's view
+
+
+@kernel
+def best_children(nodes, edges, node, out):
+    """The visited edges of a node from best to worst into out i4[K]; returns how many were written."""
+    nodes, edges = borrow(nodes), borrow(edges)
+    nd = nodes[node]
+    count = 0
+    if nd.first_edge < 0:
+        return count
+    for k in range(nd.first_edge, nd.first_edge + nd.children):
+        if nodes[edges[k].child].n == 0:
+            continue
+        at = min(count, out.shape[0] - 1)
+        if count == out.shape[0] and not _prefer(nodes[edges[k].child], nodes[edges[out[at]].child]):
+            continue
+        while at > 0 and _prefer(nodes[edges[k].child], nodes[edges[out[at - 1]].child]):
+            out[at] = out[at - 1]
+            at -= 1
+        out[at] = k
+        count = min(count + 1, out.shape[0])
+    return count
+
+
+def contest(tree: Tree) -> tuple[int, int, bool]:
+    """How settled the root's best move is.
+
+    Returns the visits of the most and of the second most visited edge, and whether the most visited one also has the
+    best value among those with a tenth of its visits.
+    """
+    children = tree.children_of(tree.root)[1]
+    if not len(children):
+        return 0, 0, True
+    visits = children["n"]
+    leader = int(visits.argmax())
+    second = int(np.partition(visits, -2)[-2]) if len(visits) > 1 else 0
+    serious = 10 * visits > visits[leader]
+    value = children["w"] / np.maximum(visits, 1)  # the opponent's view
+    return int(visits[leader]), second, bool((value[serious] >= value[leader]).all())
+
+
+def _wdl(node: Any) -> Wdl:
+    """Chances of the side that moved into a visited node."""
+    if node["bound"] != RUNNING:
+        return (Wdl(0.0, 0.0, 1.0), Wdl(0.0, 1.0, 0.0), Wdl(1.0, 0.0, 0.0))[1 - int(node["bound"])]
+    value, draw = -float(node["w"]) / int(node["n"]), float(node["d"]) / int(node["n"])
+    draw = min(max(draw, 0.0), 1.0 - abs(value)) if abs(value) < 1.0 else 0.0
+    return Wdl((1.0 + value - draw) / 2.0, draw, (1.0 - value - draw) / 2.0)
+
+
+def _own_wdl(node: Any) -> Wdl:
+    """Chances of the side to move at a visited node."""
+    seen = _wdl(node)
+    return Wdl(seen.loss, seen.draw, seen.win)
+
+
+def _mate(node: Any) -> int | None:
+    """Full moves to mate for the side that moved into the node, negative when it is mated; None when not proven."""
+    plies = int(node["plies"]) + 1
+    if node["bound"] == LOSS:
+        return (plies + 1) // 2
+    return -(plies // 2) if node["bound"] == WIN else None
+
+
+def final_line(outcome: int) -> Line:
+    """The line of a game that is over; ``outcome`` for the side to move, which wins by a declaration only."""
+    wdl = {LOSS: Wdl(0.0, 0.0, 1.0), WIN: Wdl(1.0, 0.0, 0.0)}.get(outcome, Wdl(0.0, 1.0, 0.0))
+    mate = {LOSS: 0, WIN: 1}.get(outcome)
+    return Line(centipawns(wdl.value), mate, wdl, 0, 0.0, ())
+
+
+class Report:
+    """What a tree says about its root. ``line`` is the game up to the root; call under the search's lock."""
+
+    def __init__(self, game: Game, tree: Tree, line: State, *, chess960: bool = False) -> None:
+        self._game, self._tree, self._line = game, tree, line
+        self._chess960 = chess960
+
+    def text(self, moves: list[int]) -> tuple[str, ...]:
+        """Moves from the root on as text."""
+        return self._game.format_moves(self._line[-1], moves, chess960=self._chess960)
+
+    def lines(self, multipv: int) -> tuple[Line, ...]:
+        """The best ``multipv`` root moves, best first; empty while the root is not expanded."""
+        tree = self._tree
+        root = tree.nodes[tree.root]
+        first, count = int(root["first_edge"]), int(root["edges"])
+        if first < 0:
+            return ()
+        best = np.empty(multipv, np.int32)
+        order = best[: best_children(tree.nodes, tree.edges, tree.root, best)].tolist()
+        order += [k for k in range(first, first + count) if k not in order][: multipv - len(order)]
+        return tuple(self._line_of(k) for k in order)
+
+    def line_with(self, move: int) -> Line | None:
+        """The principal variation that begins with a root move; None when the root has no such edge."""
+        edges = self._tree.children_of(self._tree.root)[0]
+        place = np.flatnonzero(edges["move"] == move)
+        first = int(self._tree.nodes[self._tree.root]["first_edge"])
+        return self._line_of(first + int(place[0])) if len(place) else None
+
+    def _line_of(self, edge: int) -> Line:
+        tree = self._tree
+        record = tree.edges[edge]
+        prior = float(unpack_priors(record["prior"].reshape(1))[0])
+        pv = self.text(self._variation(edge))
+        child = tree.nodes[record["child"]] if record["child"] >= 0 else None
+        if child is None or int(child["n"]) == 0:
+            wdl = _own_wdl(tree.nodes[tree.root])
+            return Line(centipawns(wdl.value), None, wdl, 0, prior, pv)
+        wdl = _wdl(child)
+        return Line(centipawns(wdl.value), _mate(child), wdl, int(child["n"]), prior, pv)
+
+    def _variation(self, edge: int) -> list[int]:
+        """Moves of the principal variation that begins with a root edge."""
+        tree, best = self._tree, np.empty(1, np.int32)
+        moves = [int(tree.edges[edge]["move"])]
+        while len(moves) < _MAX_PV:
+            child = int(tree.edges[edge]["child"])
+            if child < 0 or not best_children(tree.nodes, tree.edges, child, best):
+                break
+            edge = int(best[0])
+            moves.append(int(tree.edges[edge]["move"]))
+        last = tree.nodes[tree.edges[edge]["child"]] if tree.edges[edge]["child"] >= 0 else None
+        if last is not None and last["bound"] != RUNNING and last["first_edge"] < 0 and not last["terminal"]:
+            moves += short_mate(self._game, self._line, moves, int(last["plies"]))
+        return moves
+
+    def move_stats(self, params: SearchParams) -> tuple[MoveStats, ...]:
+        """Every root edge, most visited last (as Lc0 prints them)."""
+        tree = self._tree
+        edges, children = tree.children_of(tree.root)
+        if not len(edges):
+            return ()
+        root = tree.nodes[tree.root]
+        visits = np.zeros(len(edges))
+        visits[: len(children)] = children["n"]
+        priors = unpack_priors(edges["prior"])
+        rate = exploration(params.puct == "az", params.c_puct, params.c_base, int(root["n"]))
+        bonus = rate * priors * np.sqrt(visits.sum()) / (1.0 + visits)
+        seen = float(priors[: len(children)].sum())
+        mean = float(root["w"]) / max(int(root["n"]), 1)
+        unvisited = {"zero": 0.0, "loss": -1.0, "reduction": mean - params.fpu_value * seen**0.5}[params.fpu]
+        stats = []
+        for i, edge in enumerate(edges):
+            move = self.text([int(edge["move"])])[0]
+            prior, u = float(priors[i]), float(bonus[i])
+            if i < len(children) and children[i]["n"] > 0:
+                child = children[i]
+                wdl, terminal = _wdl(child), bool(child["terminal"])
+                stats.append(
+                    MoveStats(
+                        move, int(child["n"]), prior, wdl.value, wdl.draw, u, -float(child["net_value"]), terminal
+                    )
+                )
+            else:
+                stats.append(MoveStats(move, 0, prior, unvisited, _own_wdl(root).draw, u, None))
+        return tuple(sorted(stats, key=lambda s: (s.visits, s.prior)))
+
+    def choose(self, temperature: float, seed: int) -> int | None:
+        """The move to play: the best one, or drawn with probability ~ N^(1/temperature); None without edges."""
+        tree = self._tree
+        edges, children = tree.children_of(tree.root)
+        if not len(edges):
+            return None
+        best = np.empty(1, np.int32)
+        if best_children(tree.nodes, tree.edges, tree.root, best) == 0:
+            return int(edges[0]["move"])
+        choice = int(tree.edges[best[0]]["move"])
+        proven = children["bound"] == LOSS
+        if temperature <= 0.0 or proven.any():
+            return choice
+        weights = np.where(children["bound"] == WIN, 0, children["n"]).astype(np.float64)
+        if weights.sum() == 0:
+            return choice
+        weights = (weights / weights.max()) ** (1.0 / temperature)
+        picked = np.random.default_rng(seed).choice(len(weights), p=weights / weights.sum())
+        return int(edges[picked]["move"])

@@ -1,0 +1,317 @@
+"""The search tree as two arrays, and the kernels that grow it. It knows no game: moves and actions are numbers.
+
+Nodes are made on first visit, edges when a node is expanded. A node's edges lie side by side, sorted by falling prior,
+and children are made in that order, so that the visited edges are a prefix and one look at the first unvisited edge
+speaks for all of them.
+
+One step of the search is ``puct.select`` (B paths to leaves, kept apart by virtual loss), the game's ``leaves``
+kernel, the evaluator, ``policy.digest`` (priors from logits) and ``expand`` (which also backs up). Values W and outcome
+codes are from the view of the side to move at their node; the parent negates them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..games.outcome import DRAW, LOSS, RUNNING, WIN
+from ..kernels.jit import borrow, device, kernel
+
+NODE = np.dtype(
+    [
+        ("w", "f8"),  # W: sum of the values backed up
+        ("d", "f8"),  # sum of the draw chances backed up
+        ("n", "i4"),  # N: visits
+        ("parent", "i4"),  # -1 for the base of the tree
+        ("first_edge", "i4"),  # -1 until expanded
+        ("edges", "u2"),  # number of edges
+        ("children", "u2"),  # number of edges that have a child: the first ones
+        ("in_flight", "u2"),  # simulations passing through that are not backed up yet
+        ("plies", "u2"),  # plies to the proven end of the game
+        ("net_value", "f4"),  # V: the net's value of this position alone
+        ("bound", "i1"),  # RUNNING, or the proven outcome
+        ("terminal", "i1"),  # 1 where the rules end the game
+    ],
+    align=True,
+)
+EDGE = np.dtype([("child", "i4"), ("move", "u2"), ("prior", "u2")], align=True)  # child -1: unvisited
+
+# counters i8[8] of a tree
+NODES, EDGES, FULL, DEPTH_SUM, DEPTH_MAX = range(5)
+
+MAX_DEPTH = 512  # plies from the root; a longer path is backed up with its last node's mean value
+
+_EXPONENT_SHIFT = np.uint32(96 << 11)
+_ROUND = np.uint32(1 << 11)
+
+
+@device
+def pack_prior(p):
+    """A probability (f4) as u2: a float with 5 bits of exponent and 11 of mantissa, from 2**-31 to 1."""
+    bits = np.uint32(np.float32(p).view(np.uint32) + _ROUND)
+    packed = (bits >> np.uint32(12)) - _EXPONENT_SHIFT
+    return np.uint16(packed) if bits >= np.uint32(96 << 23) else np.uint16(0)
+
+
+@device
+def unpack_prior(packed):
+    """The probability (f8) of a packed prior."""
+    bits = np.uint32((np.uint32(packed) + _EXPONENT_SHIFT) << np.uint32(12))
+    return np.float64(bits.view(np.float32))
+
+
+def unpack_priors(packed: NDArray[np.uint16]) -> NDArray[np.float64]:
+    """Probabilities f8[n] of packed priors u2[n]."""
+    bits = (packed.astype(np.uint32) + _EXPONENT_SHIFT) << np.uint32(12)
+    return bits.view(np.float32).astype(np.float64)
+
+
+def pack_priors(priors: NDArray[np.float32]) -> NDArray[np.uint16]:
+    """Packed priors u2[n] of probabilities f4[n], rounded as the kernels do."""
+    bits = priors.astype(np.float32).view(np.uint32) + _ROUND
+    return np.where(bits >= np.uint32(96 << 23), (bits >> np.uint32(12)) - _EXPONENT_SHIFT, 0).astype(np.uint16)
+
+
+@device
+def new_node(nodes, counters, parent):
+    """Index of a fresh node, or -1 and the FULL counter set when there is no room."""
+    i = counters[NODES]
+    if i >= nodes.shape[0]:
+        counters[FULL] = 1
+        return -1
+    counters[NODES] = i + 1
+    nd = nodes[i]
+    nd.w = nd.d = 0.0
+    nd.n = 0
+    nd.parent = parent
+    nd.first_edge = -1
+    nd.edges = nd.children = nd.in_flight = nd.plies = 0
+    nd.net_value = 0.0
+    nd.bound = RUNNING
+    nd.terminal = 0
+    return i
+
+
+@device
+def release(nodes, node, root):
+    """Take back the virtual losses from ``node`` up to the root."""
+    while True:
+        nodes[node].in_flight -= 1
+        if node == root:
+            return
+        node = nodes[node].parent
+
+
+@device
+def backup(nodes, node, root, value, draw):
+    """Add a value (of the side to move at ``node``) to every node up to the base; virtual loss ends at the root."""
+    below = True
+    while node >= 0:
+        nd = nodes[node]
+        nd.n += 1
+        nd.w += value
+        nd.d += draw
+        if below:
+            nd.in_flight -= 1
+            below = node != root
+        value = -value
+        node = nd.parent
+
+
+@device
+def prove(nodes, edges, node):
+    """``node`` has a new proven outcome: prove what follows from it towards the base."""
+    while nodes[node].parent >= 0:
+        child = nodes[node]
+        parent = nodes[child.parent]
+        if child.bound == LOSS:
+            if parent.bound == WIN and parent.plies <= child.plies + 1:
+                return
+            parent.bound = WIN
+            parent.plies = child.plies + 1
+        else:
+            if parent.bound != RUNNING or parent.children < parent.edges:
+                return
+            outcome, plies = LOSS, 0
+            for k in range(parent.first_edge, parent.first_edge + parent.edges):
+                other = nodes[edges[k].child]
+                if other.bound == RUNNING:
+                    return
+                if other.bound == DRAW:
+                    outcome = DRAW
+                plies = max(plies, other.plies + 1)
+            parent.bound = outcome
+            parent.plies = plies
+        node = child.parent
+
+
+@kernel
+def expand(nodes, edges, counters, solver, root, count, leaf, moves, priors, counts, outcomes, ends, values):
+    """Expand ``count`` evaluated leaves and back their values up.
+
+    leaf i4[B]: node indices; moves u2[B, M] and priors f4[B, M]: sorted by falling prior, counts i4[B] of each;
+    outcomes i1[B]: outcome codes; ends i2[B]: plies to the end where it was found to be forced, -1 where the rules end
+    the game at the leaf; values f4[B, 2]: value and draw chance, the leaf's side to move's view (not read
+    where the game is over). A count of -1 marks a leaf whose evaluation failed: it stays a leaf and its visit is taken
+    back. Without room for the edges the FULL counter is set and the node stays a leaf, its value backed up.
+    """
+    nodes, edges, counters, moves, priors = (
+        borrow(nodes),
+        borrow(edges),
+        borrow(counters),
+        borrow(moves),
+        borrow(priors),
+    )
+    for b in range(count):
+        node = np.int64(leaf[b])
+        nd = nodes[node]
+        if outcomes[b] != RUNNING:
+            nd.bound = outcomes[b]
+            nd.terminal = ends[b] < 0
+            if ends[b] >= 0:
+                nd.plies = ends[b]
+            else:
+                nd.plies = 1 if outcomes[b] == WIN else 0  # a win by declaration takes the ply of declaring it
+            nd.net_value = np.float32(outcomes[b])
+            backup(nodes, node, root, np.float64(outcomes[b]), 1.0 if outcomes[b] == DRAW else 0.0)
+            if solver:
+                prove(nodes, edges, node)
+        elif counts[b] < 0:
+            release(nodes, node, root)
+        else:
+            nd.net_value = values[b, 0]
+            add_edges(nodes, edges, counters, node, moves, priors, b, counts[b])
+            backup(nodes, node, root, np.float64(values[b, 0]), np.float64(values[b, 1]))
+
+
+@device
+def add_edges(nodes, edges, counters, node, moves, priors, row, count):
+    """Give a node its edges, or set the FULL counter and leave it unexpanded."""
+    start = counters[EDGES]
+    if start + count > edges.shape[0]:
+        counters[FULL] = 1
+        return
+    for k in range(count):
+        e = edges[start + k]
+        e.child = -1
+        e.move = moves[row, k]
+        e.prior = pack_prior(priors[row, k])
+    counters[EDGES] = start + count
+    nodes[node].first_edge = start
+    nodes[node].edges = count
+
+
+@kernel
+def find_child(nodes, edges, node, move):
+    """Index of the child that ``move`` leads to; -1 when it was never visited."""
+    nd = nodes[node]
+    for k in range(nd.first_edge, nd.first_edge + nd.children):
+        if edges[k].move == move:
+            return np.int64(edges[k].child)
+    return np.int64(-1)
+
+
+@kernel
+def compact(nodes, edges, counters, base, place, order):
+    """Make ``base`` the base of the tree and drop everything that is not below it, in place.
+
+    place i4[nodes] and order i4[nodes] are working space. Parents come before their children, so one pass forward finds
+    what stays; edges slide down in the order in which they lie. Afterwards ``base`` is node 0.
+    """
+    nodes, edges, place, order = borrow(nodes), borrow(edges), borrow(place), borrow(order)
+    used = counters[NODES]
+    kept = 0
+    for i in range(used):
+        parent = nodes[i].parent
+        if i == base or (i > base and parent >= base and place[parent] >= 0):
+            place[i] = kept
+            kept += 1
+        else:
+            place[i] = -1
+    top = 0
+    for j in range(used):  # ``order`` lists the owners of edge blocks as they lie in memory
+        i = order[j]
+        if place[i] < 0 or nodes[i].first_edge < 0:
+            continue
+        nd = nodes[i]
+        start = np.int64(nd.first_edge)
+        for k in range(nd.edges):
+            child = edges[start + k].child
+            edges[top + k].move = edges[start + k].move
+            edges[top + k].prior = edges[start + k].prior
+            edges[top + k].child = place[child] if child >= 0 else -1
+        nd.first_edge = top
+        top += nd.edges
+    for i in range(base, used):
+        at = place[i]
+        if at >= 0:
+            parent = nodes[i].parent
+            nodes[at] = nodes[i]
+            nodes[at].parent = place[parent] if i != base else -1
+    counters[NODES] = kept
+    counters[EDGES] = top
+    counters[FULL] = 0
+
+
+class Tree:
+    """The arrays of one tree and what is in them.
+
+    Memory is fixed when the tree is made; the operating system hands it out as it is used.
+    """
+
+    def __init__(self, memory: int, moves_per_node: float = 32.0) -> None:
+        """``memory``: bytes for nodes and edges together, shared out for ``moves_per_node`` edges a node."""
+        per_node = NODE.itemsize + moves_per_node * EDGE.itemsize
+        capacity = min(max(1024, int(memory / per_node)), int((2**31 - 1) / moves_per_node))  # edges are numbered in i4
+        self.nodes = np.empty(capacity, NODE)
+        self.edges = np.empty(max(64 * 1024, int(capacity * moves_per_node)), EDGE)
+        self.counters = np.zeros(8, np.int64)
+        self.clear()
+
+    def clear(self) -> None:
+        """Leave a single unexpanded node, the base, as root."""
+        self.counters[:] = 0
+        add_base(self.nodes, self.counters)
+        self.root = 0
+
+    def child(self, node: int, move: int) -> int:
+        """Index of the visited child that ``move`` leads to, or -1."""
+        if int(self.nodes[node]["first_edge"]) < 0:
+            return -1
+        return int(find_child(self.nodes, self.edges, node, move))
+
+    def keep(self, base: int) -> None:
+        """Drop all that is not below ``base``, which becomes node 0; the root must lie below it."""
+        used = int(self.counters[NODES])
+        order = np.argsort(self.nodes["first_edge"][:used], kind="stable").astype(np.int32)
+        place = np.empty(used, np.int32)
+        compact(self.nodes, self.edges, self.counters, base, place, order)
+        self.root = int(place[self.root])
+
+    @property
+    def full(self) -> bool:
+        """Whether growth had to stop for want of memory."""
+        return bool(self.counters[FULL])
+
+    @property
+    def used(self) -> float:
+        """Fraction of the memory in use, 0..1."""
+        counters = self.counters
+        return float(max(counters[NODES] / len(self.nodes), counters[EDGES] / len(self.edges)))
+
+    def children_of(self, node: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """(edges EDGE[n] of a node, visited ones first; nodes NODE[k] of its k visited children), copies."""
+        nd = self.nodes[node]
+        first, count, children = int(nd["first_edge"]), int(nd["edges"]), int(nd["children"])
+        if first < 0:
+            return np.zeros(0, EDGE), np.zeros(0, NODE)
+        edges = self.edges[first : first + count].copy()
+        return edges, self.nodes[edges["child"][:children]]
+
+
+@kernel
+def add_base(nodes, counters):
+    """Make the first node of an empty tree."""
+    return new_node(nodes, counters, -1)

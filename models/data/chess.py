@@ -1,0 +1,181 @@
+"""Labelled chess records, 104 bytes a position: what ``az-engine label`` writes and ``train --supervised`` reads.
+
+How they lie in files: :mod:`shards`.
+
+| field  | type  | meaning |
+|--------|-------|---------|
+| bb     | 8 u8  | bitboards: pawns knights bishops rooks queens kings, white men, black men; bit 0 = a1, 63 = h8 |
+| turn   | u1    | 1 = white to move, 0 = black |
+| castle | u1    | rights: 1 white short, 2 white long, 4 black short, 8 black long |
+| ep     | u1    | square passed over by a double pawn step just played (capturable or not), 255 = none |
+| half   | u1    | half-moves since the last capture or pawn move |
+| ply    | u2    | half-moves since the start position |
+| n      | u1    | number of labelled moves |
+| depth  | u1    | depth of the first line's search |
+| mv     | 5 u2  | moves, best first: from + 64 to + 4096 promotion (N B R Q = 1..4); castling: king's two squares |
+| cp     | 5 i2  | score of each move for the side to move, centipawns; mate in k = 32000 - k, mated in k = k - 32000 |
+| w, l   | u2    | the teacher's chances of winning and losing in 1/1000, for the side to move |
+| played | u2    | the move played |
+| z      | i1    | the game's result for the side to move: 1 won, 0 drawn, -1 lost |
+| rnd    | u1    | 1 = the played move was drawn blindly from all legal moves: not to be imitated |
+| game   | u4    | game id |
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine.games.base import Game, State
+from .shards import LabelFormat, Records, ShardFormat, TargetOptions, Teaching
+
+LINES = 5
+RECORD = np.dtype(
+    [
+        ("bb", "<u8", (8,)),
+        ("turn", "u1"),
+        ("castle", "u1"),
+        ("ep", "u1"),
+        ("half", "u1"),
+        ("ply", "<u2"),
+        ("n", "u1"),
+        ("depth", "u1"),
+        ("mv", "<u2", (LINES,)),
+        ("cp", "<i2", (LINES,)),
+        ("w", "<u2"),
+        ("l", "<u2"),
+        ("played", "<u2"),
+        ("z", "i1"),
+        ("rnd", "u1"),
+        ("game", "<u4"),
+    ]
+)
+SCORE_SCALE, DRAW_MARGIN = 250.0, 80.0  # centipawns, see chances_of_score
+
+
+def first_fault(records: Records) -> str:
+    """What is wrong with the first impossible record, "" when all can be used safely (moves are checked when drawn)."""
+    bb = records["bb"]
+    kinds, white, black = bb[:, :6], bb[:, 6], bb[:, 7]
+    union = np.bitwise_or.reduce(kinds, axis=1)
+    count = np.bitwise_count(kinds).sum(axis=1)
+    rook, king = kinds[:, 3], kinds[:, 5]
+    ends = np.uint64(0xFF000000000000FF)
+    castling = np.zeros(len(records), bool)
+    for bit, rook_square, king_square, own in (
+        (1, 7, 4, white),
+        (2, 0, 4, white),
+        (4, 63, 60, black),
+        (8, 56, 60, black),
+    ):
+        stand = (rook & own) >> np.uint64(rook_square) & (king & own) >> np.uint64(king_square) & np.uint64(1)
+        castling |= (records["castle"] & bit > 0) & (stand == 0)
+    checks: list[tuple[str, Any]] = [
+        ("men overlap", (white & black != 0) | (union != white | black) | (count != np.bitwise_count(union))),
+        ("there is not one king a side", (np.bitwise_count(king & white) != 1) | (np.bitwise_count(king & black) != 1)),
+        ("a pawn stands on the first or last rank", kinds[:, 0] & ends != 0),
+        ("the side to move is unknown", records["turn"] > 1),
+        ("castling rights do not fit the board", castling | (records["castle"] > 15)),
+        ("the en-passant square is off the board", (records["ep"] > 63) & (records["ep"] != 255)),
+        ("there is no labelled move, or more than five", (records["n"] < 1) | (records["n"] > LINES)),
+        ("win and loss chances exceed 1000", records["w"].astype(np.int64) + records["l"] > 1000),
+        ("the result is not -1, 0 or 1", np.abs(records["z"].astype(np.int64)) > 1),
+    ]
+    for text, wrong in checks:
+        if wrong.any():
+            return f"record {int(np.argmax(wrong))}: {text}"
+    return ""
+
+
+def to_states(game: Game, records: Records, first: NDArray[np.int64]) -> NDArray[np.void]:
+    """The records' positions as the game's own states, normalised and with repetitions counted."""
+    states = np.zeros(len(records), game.state_dtype)
+    for index, name in enumerate(("pawns", "knights", "bishops", "rooks", "queens", "kings", "white", "black")):
+        states[name] = records["bb"][:, index]
+    for bit, square in ((1, 7), (2, 0), (4, 63), (8, 56)):
+        states["castling"] |= np.where(records["castle"] & bit, np.uint64(1 << square), np.uint64(0))
+    states["rule50"] = records["half"]
+    states["ply"] = records["ply"]
+    states["ep"] = np.where(records["ep"] == 255, 64, records["ep"])
+    states["turn"] = 1 - records["turn"]
+    game.normalise(states)
+    game.count_repetitions(states, first)
+    return states
+
+
+def to_moves(records: Records, moves: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """Moves u2 [N, K] of the records in the game's own form, where castling is king takes rook."""
+    source, target = moves & 63, moves >> 6 & 63
+    king = (records["bb"][:, 5, None] >> source.astype(np.uint64) & np.uint64(1)).astype(bool)
+    result = moves.copy()
+    for home, there, rook in ((4, 6, 7), (4, 2, 0), (60, 62, 63), (60, 58, 56)):
+        result[king & (source == home) & (target == there)] = home + 64 * rook
+    return result
+
+
+def soft_policy(records: Records, options: TargetOptions) -> NDArray[np.float32]:
+    """f4 [N, 5]: softmax((W(cp_i) - W(cp_1)) / T) over the labelled moves, W(cp) = 1 / (1 + exp(-cp / scale))."""
+    points = 1.0 / (1.0 + np.exp(-records["cp"].astype(np.float64) / options.centipawns))
+    weights = np.exp((points - points[:, :1]) / options.temperature)
+    weights[np.arange(LINES) >= records["n"][:, None]] = 0.0
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True), np.float32)
+
+
+def chances_of_score(centipawns: NDArray[Any]) -> NDArray[np.float64]:
+    """Win, draw and loss [N, 3] of scores [N]: logistic, win = 1 / (1 + exp(-(cp - 80) / 250)), loss mirrored.
+
+    The two constants are near the maximum-likelihood fit to the results of labelled games with blunders. An engine's
+    own WDL assumes its own strength: two thirds of such positions are then as good as decided, and a net that learns
+    them cannot tell a won piece from a won queen.
+    """
+    score = centipawns.astype(np.float64)
+    win = 1 / (1 + np.exp(-(score - DRAW_MARGIN) / SCORE_SCALE))
+    loss = 1 / (1 + np.exp((score + DRAW_MARGIN) / SCORE_SCALE))
+    return np.stack([win, 1 - win - loss, loss], axis=1)
+
+
+def chances(records: Records, options: TargetOptions) -> NDArray[np.float64]:
+    """Win, draw and loss f8 [N, 3] as the teacher sees them: from its score, or its own WDL."""
+    if options.value == "score":
+        return chances_of_score(records["cp"][:, 0])
+    return np.stack([records["w"], 1000 - records["w"] - records["l"], records["l"]], axis=1) / 1000
+
+
+def record_of(game: Game, line: State, teaching: Teaching) -> Records:
+    """Record[1] of a line's last position as an engine sees it."""
+    state, row = line[-1], np.zeros(1, RECORD)
+    for index, name in enumerate(("pawns", "knights", "bishops", "rooks", "queens", "kings", "white", "black")):
+        row["bb"][0, index] = state[name]
+    for bit, square in ((1, 7), (2, 0), (4, 63), (8, 56)):
+        row["castle"] |= bit * (int(state["castling"]) >> square & 1)
+    row["turn"] = 1 - state["turn"]
+    row["ep"] = 255 if state["ep"] == 64 else state["ep"]
+    row["half"] = min(255, int(state["rule50"]))
+    row["ply"] = state["ply"]
+    count = len(teaching.moves)
+    row["n"], row["depth"] = count, min(255, teaching.depth)
+    row["mv"][0, :count] = [code_of(state, int(move)) for move in teaching.moves]
+    row["cp"][0, :count] = teaching.scores
+    if teaching.wdl is None:
+        chances = np.rint(1000 * chances_of_score(teaching.scores[:1]))[0]
+        row["w"], row["l"] = chances[0], chances[2]
+    else:
+        row["w"], row["l"] = teaching.wdl[0], teaching.wdl[2]
+    return row
+
+
+def code_of(state: State, move: int) -> int:
+    """A move of the game's own form, where castling is king takes rook, as records write it."""
+    source, target = move & 63, move >> 6 & 63
+    own = int(state["white"] if state["turn"] == 0 else state["black"])
+    if own >> target & 1:
+        target = source // 8 * 8 + (6 if target > source else 2)
+    return source + 64 * target + (move & 0xF000)
+
+
+FORMAT = ShardFormat(RECORD, first_fault, to_states, to_moves, soft_policy, chances)
+read_shard, write_shard = FORMAT.read, FORMAT.write
+LABELS = LabelFormat(FORMAT, LINES, 180.0, 1200, 260, record_of, code_of)
+to_positions, read_folder = FORMAT.to_positions, FORMAT.read_folder

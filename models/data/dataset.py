@@ -1,0 +1,242 @@
+"""What a learner learns from: batches of encoded positions with their targets.
+
+A :class:`Dataset` hands out batches by index. :class:`Positions` is the one used for every source whose games are known
+move by move (labelled records, PGN, later self-play): it keeps the games as flat arrays of the game's own states and
+encodes a batch when it is asked for, history included.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine.errors import DataError
+from ...engine.games.base import Game
+
+HOLDOUT_EVERY, HOLDOUT_REST = 50, 7  # without an own hold-out, the games with number % 50 == 7 are it
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """B positions and what the network should say of them; every value is the side to move's."""
+
+    planes: NDArray[np.uint8]  # [B, C, H, W]
+    actions: NDArray[np.int32]  # [B, K] with a target probability; padded with any valid action of probability 0
+    probabilities: NDArray[np.float32]  # [B, K], each row adds up to 1
+    legal: NDArray[np.int32] | None  # [B, M] legal actions, padded with -1; None when unknown
+    wdl: NDArray[np.float32]  # [B, 3] chances of win, draw and loss
+    z: NDArray[np.float32]  # [B] the game's result, +1 won, 0 drawn, -1 lost
+    ownership: NDArray[np.float32] | None = (
+        None  # [B, H, W] whose each point will be, +1 the mover's; None when unknown
+    )
+    score: NDArray[np.float32] | None = None  # [B] lead on the board in points, komi left out; None when unknown
+
+    def __len__(self) -> int:
+        return len(self.planes)
+
+
+class Dataset(Protocol):
+    """Anything that a learner can sample from."""
+
+    description: str  # one sentence: what the positions are
+
+    @property
+    def parts(self) -> tuple[Positions, ...]:
+        """The positions by size of board, one part for each size."""
+
+    def __len__(self) -> int:
+        """Number of positions that may be drawn."""
+
+    def draw(self, size: int, seed: int, step: int) -> Batch:
+        """The ``size`` positions of training step ``step`` (from 0), all on boards of one size.
+
+        They depend on the arguments alone. Callable from any thread. Errors: DataError.
+        """
+
+
+class Positions:
+    """Games as flat arrays of states, one row a position, the positions of a game consecutive and in order.
+
+    states: State [N], normalised, with their repetitions. first: i8 [N], the row where each row's game begins.
+    moves: u2 [N, K] with probabilities f4 [N, K]; a row's unused places repeat a valid move with probability 0.
+    wdl: f4 [N, 3]. z: f4 [N]. drawn: i8 [len], the rows that may be drawn (None = all).
+    ownership: i1 [N, H * W] in 1/OWNERSHIP_SCALE and score: f4 [N], as in Batch, where the data have them.
+    """
+
+    OWNERSHIP_SCALE = 100
+
+    def __init__(
+        self,
+        game: Game,
+        states: NDArray[np.void],
+        first: NDArray[np.int64],
+        moves: NDArray[np.uint16],
+        probabilities: NDArray[np.float32],
+        wdl: NDArray[np.float32],
+        z: NDArray[np.float32],
+        *,
+        drawn: NDArray[np.int64] | None = None,
+        description: str = "",
+        mask: bool = True,
+        ownership: NDArray[np.int8] | None = None,
+        score: NDArray[np.float32] | None = None,
+    ) -> None:
+        self.game = game
+        self.states = states
+        self.first = first
+        self.moves = moves
+        self.probabilities = probabilities
+        self.wdl = wdl
+        self.z = z
+        self.drawn = np.arange(len(states), dtype=np.int64) if drawn is None else drawn
+        self.description = description
+        self.ownership = ownership
+        self.score = score
+        self.mask = mask  # whether batches carry the legal actions
+        self.symmetries = False  # whether each position is shown under one of the game's symmetries, drawn at random
+        self.history = game.history  # positions encoded; a net that looks at fewer may ask for fewer
+
+    def __len__(self) -> int:
+        return len(self.drawn)
+
+    @property
+    def parts(self) -> tuple[Positions, ...]:
+        """See :class:`Dataset`."""
+        return (self,)
+
+    @property
+    def board(self) -> str:
+        """The size of its boards, e.g. "9x9"."""
+        return "x".join(map(str, self.game.planes[1:]))
+
+    def draw(self, size: int, seed: int, step: int) -> Batch:
+        """See :class:`Dataset`."""
+        return self.batch(batch_indices(len(self), size, seed, step))
+
+    def batch(self, indices: NDArray[np.int64]) -> Batch:
+        """The positions ``indices`` i8 [B], each in 0 .. len - 1. Callable from any thread. Errors: DataError."""
+        rows = self.drawn[indices]
+        size = len(rows)
+        planes = np.zeros((size, *self.game.planes), np.uint8)
+        self.game.encode(self.states, rows, self.first[rows], planes, self.history)
+        moves, probabilities = self.targets(rows)
+        actions = np.zeros(moves.shape, np.int32)
+        self.game.actions(self.states, rows, moves, actions)
+        legal = self._legal(rows, actions) if self.mask else None
+        owner = None
+        if self.ownership is not None:
+            owner = self.ownership[rows].reshape(size, 1, *self.game.planes[1:])
+        images = self.game.action_images
+        if self.symmetries and len(images) > 1:
+            # drawn from the batch's own indices: the same batch is the same again, another epoch's batches are others
+            which = np.random.default_rng(indices.tolist()).integers(len(images), size=size)
+            planes = self.game.transform(planes, which)
+            actions = images[which[:, None], actions]
+            if legal is not None:
+                legal = np.where(legal < 0, np.int32(-1), images[which[:, None], legal])
+            if owner is not None:
+                owner = self.game.transform(owner.view(np.uint8), which).view(np.int8)
+        return Batch(
+            planes,
+            actions,
+            probabilities,
+            legal,
+            self.wdl[rows],
+            self.z[rows],
+            None if owner is None else owner[:, 0].astype(np.float32) / np.float32(self.OWNERSHIP_SCALE),
+            None if self.score is None else self.score[rows],
+        )
+
+    def targets(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
+        """Policy targets of rows i8 [B]: moves u2 [B, K] and their probabilities f4 [B, K]."""
+        return self.moves[rows], self.probabilities[rows]
+
+    def _legal(self, rows: NDArray[np.int64], actions: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Legal actions [B, M] of the rows, padded with -1. Errors: DataError when a target is not among them."""
+        legal = np.full((len(rows), self.game.max_moves), -1, np.int32)
+        counts = np.zeros(len(rows), np.int32)
+        self.game.legal_actions(self.states, rows, legal, counts)
+        legal = legal[:, : max(1, int(counts.max()))].copy()
+        legal[np.arange(legal.shape[1]) >= counts[:, None]] = -1
+        known = (actions[:, :, None] == legal[:, None, :]).any(axis=2).all(axis=1)
+        if not known.all():
+            state = self.states[rows[int(np.argmin(known))]]
+            position = self.game.format_position(state)
+            raise DataError(f"a labelled move is not legal in {position}; the data set is damaged, make it again")
+        return legal
+
+
+class Mixture:
+    """Data sets of one game on boards of different sizes; every batch comes from one of them.
+
+    shares: of the steps that draw from each part; they add up to 1.
+    """
+
+    def __init__(self, parts: tuple[Positions, ...], shares: tuple[float, ...]) -> None:
+        self.parts = parts
+        self.description = "; ".join(
+            f"{part.board}: {part.description}, {share:.0%} of the steps"
+            for part, share in zip(parts, shares, strict=True)
+        )
+        self._shares = np.array(shares)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def draw(self, size: int, seed: int, step: int) -> Batch:
+        """See :class:`Dataset`. The parts take turns evenly."""
+        at = step % len(self._turns)
+        part = int(self._turns[at])
+        earlier = step // len(self._turns) * int((self._turns == part).sum()) + int((self._turns[:at] == part).sum())
+        return self.parts[part].draw(size, seed, earlier)
+
+    @cached_property
+    def _turns(self) -> NDArray[np.int64]:
+        """Which part each of 100 steps in a row draws from: always the one that lags most behind its share."""
+        drawn, turns = np.zeros(len(self.parts)), np.zeros(100, np.int64)
+        for step in range(len(turns)):
+            turns[step] = np.argmax(self._shares * (step + 1) - drawn)
+            drawn[turns[step]] += 1
+        return turns
+
+
+def games_begin(game_ids: NDArray[Any], plies: NDArray[Any]) -> NDArray[np.int64]:
+    """For each row the row where its game begins: i8 [N].
+
+    A new game begins where the id changes or the ply does not follow the one before.
+    """
+    new = np.ones(len(game_ids), bool)
+    new[1:] = (game_ids[1:] != game_ids[:-1]) | (plies[1:].astype(np.int64) != plies[:-1].astype(np.int64) + 1)
+    return np.maximum.accumulate(np.where(new, np.arange(len(new)), 0)).astype(np.int64)
+
+
+def spread(length: int, count: int) -> NDArray[np.int64]:
+    """``count`` indices (or all) spread evenly over 0 .. length - 1: i8 [n]."""
+    return np.linspace(0, length - 1, min(length, count)).astype(np.int64)
+
+
+def one_hot_result(z: NDArray[Any]) -> NDArray[np.float32]:
+    """Results z in {+1, 0, -1} [N] as certain win, draw, loss: f4 [N, 3]."""
+    return np.eye(3, dtype=np.float32)[1 - z.astype(np.int64)]
+
+
+@lru_cache(maxsize=2)
+def epoch_order(length: int, seed: int, epoch: int) -> NDArray[np.int64]:
+    """The order in which an epoch visits the positions: a permutation that depends on its arguments alone."""
+    return np.random.Generator(np.random.PCG64([seed, epoch])).permutation(length)
+
+
+def batch_indices(length: int, batch: int, seed: int, step: int) -> NDArray[np.int64]:
+    """The positions of training step ``step`` (from 0): i8 [batch], through one permuted epoch after another."""
+    start, missing = step * batch, batch
+    parts: list[NDArray[np.int64]] = []
+    while missing > 0:
+        epoch, offset = divmod(start, length)
+        parts.append(epoch_order(length, seed, epoch)[offset : offset + missing])
+        start += len(parts[-1])
+        missing -= len(parts[-1])
+    return np.concatenate(parts)

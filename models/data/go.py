@@ -1,0 +1,243 @@
+"""Labelled Go records: boards with a teacher's policy, win chance and result, for ``az-engine train --game go``.
+
+A shard is a compressed .npz file with two structured arrays (nothing is pickled): ``d``, one record a position, and
+``g``, one row a game. The records of a game are consecutive and complete; its opening moves stand in ``g``, so history
+planes are rebuilt from the empty board. Points count from the top left corner, N * N is a pass. Fields used here:
+
+| d      | meaning |
+|--------|---------|
+| stones | N * N x u1: 0 empty, 1 black, 2 white |
+| turn   | 1 = black to move, 2 = white |
+| ko     | point that a simple ko forbids, -1 = none |
+| ply    | moves since the empty board |
+| n, mv, p | labelled moves, most likely first, and their probabilities in 1/65535 |
+| w      | win chance of the side to move in 1/65535, a draw counts half |
+| played, rnd | the move played; rnd = 1: drawn blindly, not to be imitated |
+| z      | the game's result for the side to move |
+| dead   | 1 = stones that the teacher takes for dead are still on the board: counted without them it ends otherwise |
+| own    | N * N x i1: expected owner of each point * 20 for the side to move (may be missing) |
+| lead   | score lead of the side to move in 1/100 points, komi included (may be missing) |
+| game   | game id |
+
+``g`` adds nopen and open (the opening), komi, reason (1 two passes, 2 adjudicated, 3 move limit) and tt, black's score
+less white's by strict Tromp-Taylor. The teacher takes dead stones off before it counts; play here does not. So counted
+games get the result of ``tt``, and where ``dead`` is 1 passing is no target and the result alone is the value's. Owners
+and leads stay the teacher's: they say which stones are dead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine.errors import DataError
+from ...engine.games.base import Game
+from .dataset import Positions, one_hot_result
+from .shards import Records, TargetOptions, hold_out, read_arrays
+
+RULES = "chinese-ogs"  # positional superko, no suicide: what the labels were made with
+_D_FIELDS = ("stones", "turn", "ko", "ply", "n", "mv", "p", "w", "played", "z", "rnd", "dead", "game")
+_G_FIELDS = ("game", "nopen", "open", "komi", "reason", "tt")
+_EXTRA_FIELDS = ("own", "lead")
+OWN_SCALE = 20
+_INTEGERS = {*_D_FIELDS, *_EXTRA_FIELDS, "nopen", "open", "reason"}
+ADJUDICATED = 2
+
+
+def read_shard(path: Path, points: int) -> tuple[Records, Records]:
+    """(positions, games) of one file for boards of ``points`` points, checked. Errors: DataError naming the fault."""
+    d, g = read_arrays(path, ("d", "g"))
+    for array, fields in ((d, _D_FIELDS), (g, _G_FIELDS)):
+        names = array.dtype.names or ()
+        missing = [name for name in fields if name not in names]
+        if missing or array.ndim != 1:
+            raise DataError(f"{path.name} holds no labelled Go records: the field {(missing or ['?'])[0]!r} is missing")
+        for name in (*fields, *(n for n in _EXTRA_FIELDS if n in names)):
+            if array.dtype[name].base.kind not in ("iu" if name in _INTEGERS else "iuf"):
+                raise DataError(f"{path.name}: the field {name!r} holds no numbers; make the file again")
+    if d.dtype["stones"].shape != (points,):
+        raise DataError(
+            f"{path.name} has boards of {d['stones'].size // max(1, len(d))} points, not {points}; set --size"
+        )
+    if d.dtype["mv"].shape != d.dtype["p"].shape or len(d.dtype["mv"].shape) != 1 or len(g.dtype["open"].shape) != 1:
+        raise DataError(f"{path.name}: mv, p and open have odd shapes; make the file again")
+    if "own" in (d.dtype.names or ()) and d.dtype["own"].shape != (points,):
+        raise DataError(f"{path.name}: own does not fit the board; make the file again")
+    fault = first_fault(d, g, points)
+    if fault:
+        raise DataError(f"{path.name}: {fault}; the file is damaged, remove it or make it again")
+    return d, g
+
+
+def alike(arrays: list[Records], fields: Sequence[str]) -> list[Records]:
+    """The arrays with those fields alone, as wide and as long as the widest: files of several makers fit together."""
+    kinds = []
+    for name in fields:
+        types = [array.dtype[name] for array in arrays]
+        longest = tuple(max(lengths) for lengths in zip(*(t.shape for t in types), strict=True))
+        kinds.append((name, np.result_type(*(t.base for t in types)), longest))
+    same = [np.zeros(len(array), np.dtype(kinds)) for array in arrays]
+    for array, copy in zip(arrays, same, strict=True):
+        for name in fields:
+            row = tuple(slice(length) for length in array.dtype[name].shape)
+            copy[name][(slice(None), *row)] = array[name]
+    return same
+
+
+def first_fault(d: Records, g: Records, points: int) -> str:
+    """What is wrong with the first impossible record, "" when all can be used safely (moves are checked when drawn)."""
+    ko = d["ko"].astype(np.int64)
+    beside = np.take_along_axis(d["stones"], np.clip(ko, 0, points - 1)[:, None], axis=1)[:, 0]
+    checks: list[tuple[str, Any]] = [
+        ("a stone is neither black nor white", (d["stones"] > 2).any(axis=1)),
+        ("the side to move is unknown", (d["turn"] < 1) | (d["turn"] > 2)),
+        ("the ko point is no empty point", (ko < -1) | (ko >= points) | ((ko >= 0) & (beside != 0))),
+        ("there is no labelled move, or too many", (d["n"] < 1) | (d["n"] > d["mv"].shape[1])),
+        ("a move is off the board", (d["mv"] > points).any(axis=1) | (d["played"] > points)),
+        ("the first move has no probability", d["p"][:, 0] == 0),
+        ("the result is not -1, 0 or 1", np.abs(d["z"].astype(np.int64)) > 1),
+        ("its game is not in g", ~np.isin(d["game"], g["game"])),
+    ]
+    if "own" in (d.dtype.names or ()):
+        checks.append(("an owner is impossible", (np.abs(d["own"].astype(np.int64)) > OWN_SCALE).any(axis=1)))
+    for text, wrong in checks:
+        if wrong.any():
+            return f"record {int(np.argmax(wrong))}: {text}"
+    halves = 2 * g["komi"].astype(np.float64)
+    wrong = (g["nopen"] > g["open"].shape[1]) | (g["open"] > points).any(axis=1)
+    wrong |= ~((np.abs(halves) < 16000) & (halves == np.round(halves))) | ~np.isfinite(g["tt"].astype(np.float64))
+    if wrong.any():
+        return f"game {int(np.argmax(wrong))}: its opening, komi or score is impossible"
+    if len(np.unique(g["game"])) != len(g):
+        return "two games have one number"
+    return ""
+
+
+def results(d: Records, games: Records) -> NDArray[np.int64]:
+    """z i8 [N] of positions by the rules played here; games: the row of ``g`` of each position."""
+    strict = np.sign(games["tt"]).astype(np.int64) * np.where(d["turn"] == 1, 1, -1)
+    return np.where(games["reason"] == ADJUDICATED, d["z"], strict)
+
+
+def policy(d: Records, points: int) -> NDArray[np.float32]:
+    """f4 [N, K]: the labelled moves' probabilities, without passing where dead stones are left."""
+    p = d["p"].astype(np.float64)
+    p[np.arange(p.shape[1]) >= d["n"][:, None]] = 0.0
+    kept = np.where((d["dead"][:, None] == 1) & (d["mv"] == points), 0.0, p)
+    kept = np.where(kept.sum(axis=1, keepdims=True) > 0, kept, p)
+    return np.asarray(kept / kept.sum(axis=1, keepdims=True), np.float32)
+
+
+def to_positions(game: Game, d: Records, g: Records, options: TargetOptions, description: str) -> Positions:
+    """Records as a data set, openings in front of their games; ``played`` mode leaves out blindly drawn moves."""
+    points = game.num_actions - 1
+    order = np.argsort(g["game"])
+    games = g[order][np.searchsorted(g["game"][order], d["game"])]
+    new = np.ones(len(d), bool)
+    new[1:] = (d["game"][1:] != d["game"][:-1]) | (d["ply"][1:].astype(np.int64) != d["ply"][:-1].astype(np.int64) + 1)
+    begins = np.flatnonzero(new)
+    opening = np.where(d["ply"][begins] == games["nopen"][begins], games["nopen"][begins], 0).astype(np.int64)
+    before = np.zeros(len(d), np.int64)
+    before[begins] = opening
+    rows = np.arange(len(d)) + np.cumsum(before)  # where each record goes, openings included
+    total = len(d) + int(opening.sum())
+
+    lines = game.planes[1]
+    empty = game.parse_position(f"{'/'.join([str(lines)] * lines)} b - 0 {RULES}")[0]
+    states, records = np.repeat(empty, total), np.repeat(empty, len(d))
+    records["ko"], records["ply"], records["turn"] = d["ko"], d["ply"], d["turn"] - 1
+    records["stones"] = _bitboards(d["stones"], records["stones"].shape[2])
+    records["komi"] = np.round(2 * games["komi"].astype(np.float64))
+    passed = (d["played"][:-1] == points) & ~new[1:]
+    records["passes"][1:] = passed
+    states[rows] = records
+    starts = rows[begins] - opening
+    first = np.zeros(total, np.int64)
+    first[starts] = starts
+    first = np.maximum.accumulate(first)
+    for start, length, at in zip(starts[opening > 0], opening[opening > 0], begins[opening > 0], strict=True):
+        states[start]["komi"] = records[at]["komi"]
+        end = states[start + length].copy()
+        for i, move in enumerate(games[at]["open"][:length].tolist()):
+            game.play_at(states, start + i, move)
+        if (states[start + length]["stones"] != end["stones"]).any():
+            raise DataError(
+                f"the opening of game {d[at]['game']} does not lead to its first record; make the data again"
+            )
+        states[start + length] = end
+    game.normalise(states)
+
+    if options.policy == "soft":
+        probabilities, moves = policy(d, points), np.where(d["p"] > 0, d["mv"], d["mv"][:, :1])
+        moves = np.where(np.arange(moves.shape[1]) < d["n"][:, None], moves, d["mv"][:, :1])
+    else:
+        moves = d["mv"][:, :1] if options.policy == "best" else d["played"][:, None]
+        probabilities = np.ones(moves.shape, np.float32)
+    z = results(d, games)
+    win = d["w"].astype(np.float64) / 65535
+    weight = np.where(d["dead"] == 1, 0.0, options.teacher)[:, None]
+    wdl = weight * np.stack([win, np.zeros(len(d)), 1 - win], axis=1) + (1 - weight) * one_hot_result(z)
+    owners = None
+    if "own" in (d.dtype.names or ()):
+        owners = (d["own"] * (Positions.OWNERSHIP_SCALE // OWN_SCALE)).astype(np.int8)
+    return Positions(
+        game,
+        states,
+        first,
+        _spread(moves.astype(np.uint16), rows, total),
+        _spread(probabilities, rows, total),
+        _spread(wdl.astype(np.float32), rows, total),
+        _spread(z.astype(np.float32), rows, total),
+        drawn=rows[d["rnd"] == 0] if options.policy == "played" else rows,
+        description=description,
+        mask=options.mask,
+        ownership=_spread(owners, rows, total) if owners is not None else None,
+        score=_spread(leads(d, games), rows, total) if "lead" in (d.dtype.names or ()) else None,
+    )
+
+
+def leads(d: Records, games: Records) -> NDArray[np.float32]:
+    """f4 [N]: the side to move's lead on the board in points, komi taken out again."""
+    komi = np.where(d["turn"] == 1, 1.0, -1.0) * games["komi"]
+    return np.asarray(d["lead"] / 100 + komi, np.float32)
+
+
+def _bitboards(stones: NDArray[np.uint8], words: int) -> NDArray[np.uint64]:
+    """u8 [N, 2, words] of boards u1 [N, points]: bit p is set where black (1) and where white (2) has a stone."""
+    bits = np.zeros((len(stones), 2, 64 * words), np.uint8)
+    bits[:, 0, : stones.shape[1]] = stones == 1
+    bits[:, 1, : stones.shape[1]] = stones == 2
+    return np.packbits(bits, axis=2, bitorder="little").view(np.uint64)
+
+
+def _spread(values: NDArray[Any], rows: NDArray[np.int64], total: int) -> NDArray[Any]:
+    """Values of records at their rows, zero in the openings' rows, which are never drawn."""
+    spread = np.zeros((total, *values.shape[1:]), values.dtype)
+    spread[rows] = values
+    return spread
+
+
+class _GoFormat:
+    """Reads Go's shards: see shards.ShardReader."""
+
+    unused = ("temperature", "centipawns", "value")  # the records hold probabilities and win chances, not scores
+
+    def read_folder(self, game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
+        """The training and the held-out positions of .npz files, as labelled.read_folder does. Errors: DataError."""
+        read = [(path, *read_shard(path, game.num_actions - 1)) for path in sorted(paths)]
+        extra = [name for name in _EXTRA_FIELDS if all(name in (d.dtype.names or ()) for _, d, _ in read)]
+        positions = alike([d for _, d, _ in read], (*_D_FIELDS, *extra))
+        games = np.concatenate(alike([g for _, _, g in read], _G_FIELDS))
+        if len(np.unique(games["game"])) != len(games):
+            raise DataError("a game occurs in two files; remove one of them")
+        records, kept = hold_out([(path, d) for (path, _, _), d in zip(read, positions, strict=True)])
+        text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
+        return to_positions(game, records, games, options, text), to_positions(game, kept, games, options, text)
+
+
+FORMAT = _GoFormat()
+read_folder = FORMAT.read_folder

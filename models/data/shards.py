@@ -1,0 +1,230 @@
+"""Files of labelled records, for every game: reading them safely, and making them what a learner samples from.
+
+A shard is a compressed .npz file with one structured array ``d`` (nothing is pickled; :mod:`openings` may be in ``g``).
+The records of a game are consecutive and complete from its first recorded position, so the history planes of a record
+are rebuilt from the records before it. Files whose name begins with ``holdout`` are measured on and never trained on.
+
+Each game has its own :class:`ShardFormat`; these fields mean the same in all: ``mv`` K u2, the labelled moves, best
+first, of which the first ``n`` count; ``played`` u2, the move played; ``rnd`` u1, 1 where it was drawn blindly; ``z``
+i1, the result for the side to move; ``game`` u4; ``ply`` u2.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine.errors import DataError
+from ...engine.files import write_atomically
+from ...engine.games.base import Game, State
+from .dataset import HOLDOUT_EVERY, HOLDOUT_REST, Positions, games_begin, one_hot_result
+from .openings import openings_of, with_openings
+
+MAX_SHARD_BYTES = 1 << 30  # of one unpacked file
+
+Records = NDArray[np.void]
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOptions:
+    """How records become targets."""
+
+    policy: Literal["soft", "best", "played"] = "soft"  # soft: softmax over the lines; best, played: one-hot
+    temperature: float = 0.02  # T of the soft policy, in expected points
+    centipawns: float = 500.0  # scale of W(cp) = 1 / (1 + exp(-cp / scale)), expected points of a score
+    value: Literal["score", "wdl"] = "score"  # the teacher's chances: from its score, or its own WDL
+    teacher: float = 0.85  # weight of the teacher's chances; the rest is the game's result
+    mask: bool = True  # give the legal actions, so that illegal moves are left out of the softmax
+
+
+class ShardReader(Protocol):
+    """What reads the shards of a game."""
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Names of the :class:`TargetOptions` that mean nothing to these records."""
+
+    def read_folder(self, game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
+        """The training and the held-out positions of .npz files. Errors: DataError."""
+
+
+def read_arrays(path: Path, names: tuple[str, ...]) -> list[NDArray[Any]]:
+    """The arrays of those names in an .npz file; nothing is unpickled. Errors: DataError naming what is wrong."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = [archive.getinfo(f"{name}.npy") for name in names]
+            size = sum(member.file_size for member in members)
+            if size > MAX_SHARD_BYTES:
+                raise DataError(f"{path.name} would unpack to {size >> 20} MiB; split it into smaller shards")
+            contents = [archive.read(member) for member in members]
+        return [np.lib.format.read_array(io.BytesIO(content), allow_pickle=False) for content in contents]
+    except DataError:
+        raise
+    except (
+        OSError,
+        KeyError,
+        ValueError,
+        EOFError,
+        zipfile.BadZipFile,
+        zlib.error,
+        NotImplementedError,
+        MemoryError,
+    ) as error:
+        raise DataError(f"{path.name} is no shard of labelled records ({error}); remove it or make it again") from error
+
+
+def hold_out(shards: list[tuple[Path, Records]]) -> tuple[Records, Records]:
+    """(records to train on, records held out) by the files' names or else the games' numbers. Errors: DataError."""
+    training = [records for path, records in shards if not path.name.startswith("holdout")]
+    holdout = [records for path, records in shards if path.name.startswith("holdout")]
+    if not training:
+        raise DataError("there is no .npz file to train on besides the hold-out")
+    records = np.concatenate(training)
+    if holdout:
+        kept = np.concatenate(holdout)
+        records = records[~np.isin(records["game"], np.unique(kept["game"]))]
+    else:
+        out = records["game"] % HOLDOUT_EVERY == HOLDOUT_REST
+        kept, records = records[out], records[~out]
+    if not len(records) or not len(kept):
+        raise DataError("too few games to hold some out; give more data")
+    return records, kept
+
+
+def array_names(path: Path) -> list[str]:
+    """Names of the arrays in a shard that has been read."""
+    with zipfile.ZipFile(path) as archive:
+        return [name.removesuffix(".npy") for name in archive.namelist()]
+
+
+@dataclass(frozen=True, slots=True)
+class ShardFormat:
+    """How one game's records are laid out and what they become; N records of ``dtype`` with K labelled moves."""
+
+    dtype: np.dtype[Any]
+    first_fault: Callable[[Records], str]  # what is wrong with the first impossible record, "" when all can be used
+    to_states: Callable[[Game, Records, NDArray[np.int64]], State]  # with i8[N], where each row's game begins
+    to_moves: Callable[[Records, NDArray[np.uint16]], NDArray[np.uint16]]  # u2[N, K] in the game's own form
+    soft_policy: Callable[[Records, TargetOptions], NDArray[np.float32]]  # f4[N, K]
+    chances: Callable[[Records, TargetOptions], NDArray[np.float64]]  # f8[N, 3] win, draw, loss by the teacher
+    unused: tuple[str, ...] = ()  # see ShardReader
+    has_openings: bool = False  # whether shards may tell the games' openings, see openings
+
+    def read(self, path: Path) -> Records:
+        """The records of one file, checked. Errors: DataError, naming the file and what is wrong with it."""
+        (records,) = read_arrays(path, ("d",))
+        if records.dtype != self.dtype or records.ndim != 1:
+            found = str(records.dtype)[:80]
+            raise DataError(
+                f"{path.name} holds an array of {found}, not of labelled records; remove it or make it again"
+            )
+        fault = self.first_fault(records)
+        if fault:
+            raise DataError(f"{path.name}: {fault}; the file is damaged, remove it or make it again")
+        return records
+
+    def write(self, path: Path, records: Records) -> None:
+        """Write one file atomically."""
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, d=records.astype(self.dtype))
+        write_atomically(path, buffer.getvalue())
+
+    def to_positions(self, game: Game, records: Records, options: TargetOptions, description: str) -> Positions:
+        """Records as a data set; in ``played`` mode the blindly drawn moves are not among the positions."""
+        first = games_begin(records["game"], records["ply"])
+        if options.policy == "soft":
+            unused = np.arange(records["mv"].shape[1]) >= records["n"][:, None]
+            moves = np.where(unused, records["mv"][:, :1], records["mv"])
+            probabilities = self.soft_policy(records, options)
+        else:
+            moves = records["mv"][:, :1] if options.policy == "best" else records["played"][:, None]
+            probabilities = np.ones(moves.shape, np.float32)
+        wdl = options.teacher * self.chances(records, options) + (1 - options.teacher) * one_hot_result(records["z"])
+        return Positions(
+            game,
+            self.to_states(game, records, first),
+            first,
+            self.to_moves(records, moves),
+            probabilities,
+            wdl.astype(np.float32),
+            records["z"].astype(np.float32),
+            drawn=np.flatnonzero(records["rnd"] == 0) if options.policy == "played" else None,
+            description=description,
+            mask=options.mask,
+        )
+
+    def read_folder(self, game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
+        """The training and the held-out positions of .npz files, read in the order of their names.
+
+        Files named ``holdout*`` are the hold-out; without any, every 50th game is. Errors: DataError.
+        """
+        records, kept = hold_out([(path, self.read(path)) for path in sorted(paths)])
+        text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
+        openings: dict[int, list[int]] = {}
+        for path in paths if self.has_openings else ():
+            openings |= openings_of(path, read_arrays(path, ("g",))[0]) if "g" in array_names(path) else {}
+        train, heldout = (self.to_positions(game, part, options, text) for part in (records, kept))
+        return with_openings(train, records, openings), with_openings(heldout, kept, openings)
+
+
+MATE = 32000  # score of a mate in 0, centipawns; a mate in k is MATE - k, other scores are cut to +-CUT
+CUT = 20000
+
+
+@dataclass(frozen=True, slots=True)
+class Teaching:
+    """What an engine or a net said of one position, for the side to move."""
+
+    moves: NDArray[np.uint16]  # [n] in the game's own form, best first
+    scores: NDArray[np.int64]  # [n] centipawns, see MATE; of a net: the position's
+    wdl: tuple[int, int, int] | None  # of the first move, 1/1000, where the engine tells
+    depth: int  # of the first line
+    policy: NDArray[np.float64] | None = None  # [n] the moves' probabilities among all legal ones, where it is told
+    chance: float | None = None  # expected points, 0 to 1, likewise
+    lead: float | None = None  # points ahead at the end, likewise
+    ownership: tuple[float, ...] = ()  # of each point, 1 = surely the side to move's; empty: not told
+
+
+Ended = Literal["rules", "adjudicated", "max plies"]
+
+
+class ShardStore(Protocol):
+    """What reads and writes the files of a game's records."""
+
+    def read(self, path: Path) -> Records:
+        """The records of one file, checked. Errors: DataError."""
+
+    def write(self, path: Path, records: Records) -> None:
+        """Write one file atomically."""
+
+
+def _as_they_are(game: Game, line: State, opening: tuple[int, ...], records: Records, ended: Ended) -> Records:
+    return records
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFormat:
+    """How a teacher's games are recorded in one game."""
+
+    shards: ShardStore
+    lines: int  # K, labelled moves of a record
+    scale: float  # centipawns: expected points of a score = 1 / (1 + exp(-cp / scale)) where moves are chosen
+    decided: int  # centipawns beyond which a game counts as decided
+    max_plies: int  # after which a game is drawn
+    record: Callable[[Game, State, Teaching], Records]  # Record[1] of a line's last position; played, z, game unset
+    code: Callable[[State, int], int]  # a move in State[] as records write it
+    start: str | None = None  # the position that games begin from; None: the game's own
+    root: Callable[[str], str] = str  # a recorded game's first position, under the rules that labels are kept by
+    longest_opening: int = 1000  # moves that a record can hold before the first one
+    never_blind: tuple[str, ...] = ()  # moves that are not drawn blindly
+    of_nets: bool = False  # whether records can hold a policy and a chance, which are all that a net says
+    # the records of a game: its line, the moves before the first record, the records, how it ended; z is set by then
+    finish: Callable[[Game, State, tuple[int, ...], Records, Ended], Records] = _as_they_are

@@ -1,0 +1,163 @@
+"""Labelled shogi records, 146 bytes a position, for ``az-engine train --game shogi --supervised``.
+
+How they lie in files: :mod:`shards`. Board and moves are absolute (not turned for the mover), in the engine's numbers:
+a square is 9 * (file - 1) + rank with rank a = 0; men and moves are those of ``engine/games/shogi`` (and the 16-bit
+moves of cshogi). Only the order of the hands differs: pawn, lance, knight, silver, gold, bishop, rook.
+
+| field  | type  | meaning |
+|--------|-------|---------|
+| board  | 81 u1 | the man on each square, 0 = none, white's + 16 |
+| hand   | 14 u1 | numbers in black's hand, P L N S G B R, then in white's |
+| turn   | u1    | 0 = black to move, 1 = white |
+| ply    | u2    | plies since the start position |
+| check  | u1    | 1 = the side to move is in check (not read: it is computed) |
+| rep    | u1    | earlier occurrences of the position in its game, at most 3 (not read: they are counted) |
+| n      | u1    | number of labelled moves |
+| mv     | 8 u2  | moves, most likely first: to + 128 from + 16384 promotes; from = 81 .. 87 drops P L N S B R G |
+| p      | 8 u2  | the teacher's probability of each in 1/65535, among all legal moves |
+| rest   | u2    | the same of all other legal moves together (not read: the labelled moves share it; an engine's: 0) |
+| q      | i2    | the teacher's value for the side to move in 1/32767, -1 .. +1 |
+| m1     | u1    | 1 = the first move mates (it has p = 1 and q = 1) |
+| played | u2    | the move played |
+| z      | i1    | the game's result for the side to move: 1 won, 0 drawn, -1 lost |
+| rnd    | u1    | 1 = the played move was drawn blindly from all legal moves: not to be imitated |
+| game   | u4    | game id |
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine.games.base import Game, State
+from ...engine.games.outcome import LOSS
+from .shards import CUT, LabelFormat, Records, ShardFormat, TargetOptions, Teaching
+
+LINES = 8
+RECORD = np.dtype(
+    [
+        ("board", "u1", (81,)),
+        ("hand", "u1", (14,)),
+        ("turn", "u1"),
+        ("ply", "<u2"),
+        ("check", "u1"),
+        ("rep", "u1"),
+        ("n", "u1"),
+        ("mv", "<u2", (LINES,)),
+        ("p", "<u2", (LINES,)),
+        ("rest", "<u2"),
+        ("q", "<i2"),
+        ("m1", "u1"),
+        ("played", "<u2"),
+        ("z", "i1"),
+        ("rnd", "u1"),
+        ("game", "<u4"),
+    ]
+)
+_HAND_ORDER = (0, 1, 2, 3, 5, 6, 4)  # of the engine's P L N S B R G in a record's P L N S G B R
+_RECORD_ORDER = (0, 1, 2, 3, 6, 4, 5)  # of a record's in the engine's
+SCALE, TEMPERATURE = 600.0, 0.02  # centipawns and expected points, see record_of; 600 is what shogi engines use
+_TOTALS = (18, 4, 4, 4, 2, 2, 4)  # pieces of a set, P L N S B R G
+_KING, _PROMOTED, _LAST_SQUARE, _LAST_SOURCE = 8, 8, 80, 87
+
+
+def _hands(records: Records) -> NDArray[np.uint8]:
+    """Numbers in hand as the engine orders them, u1[N, 2, 7]."""
+    hands: NDArray[np.uint8] = records["hand"].reshape(-1, 2, 7)[:, :, _HAND_ORDER]
+    return hands
+
+
+def first_fault(records: Records) -> str:
+    """What is wrong with the first impossible record, "" when all can be used safely (legality is seen when drawn)."""
+    board, hands = records["board"], _hands(records)
+    man = board & 15
+    in_set = np.zeros(len(records), bool)
+    for kind, total in enumerate(_TOTALS, 1):
+        on_board = (man == kind).sum(axis=1) + ((man == kind + _PROMOTED) & (kind != 7)).sum(axis=1)
+        in_set |= on_board + hands[:, :, kind - 1].astype(np.int64).sum(axis=1) > total
+    used = np.arange(LINES) < records["n"][:, None]
+    moves = np.column_stack([np.where(used, records["mv"], records["mv"][:, :1]), records["played"]])
+    off_board = ((moves & 127 > _LAST_SQUARE) | (moves >> 7 & 127 > _LAST_SOURCE) | (moves >> 15 > 0)).any(axis=1)
+    checks: list[tuple[str, Any]] = [
+        ("there is an unknown man on the board", ((board > 30) | (man == 15) | (board == 16)).any(axis=1)),
+        ("there is not one king a side", ((board == _KING).sum(1) != 1) | ((board == _KING + 16).sum(1) != 1)),
+        ("there are more pieces than in a shogi set", in_set),
+        ("the side to move is unknown", records["turn"] > 1),
+        ("there is no labelled move, or more than eight", (records["n"] < 1) | (records["n"] > LINES)),
+        ("a move leads off the board", off_board),
+        ("the labelled moves have no probability", (records["p"] * used).astype(np.int64).sum(axis=1) == 0),
+        ("the result is not -1, 0 or 1", np.abs(records["z"].astype(np.int64)) > 1),
+    ]
+    for text, wrong in checks:
+        if wrong.any():
+            return f"record {int(np.argmax(wrong))}: {text}"
+    return ""
+
+
+def to_states(game: Game, records: Records, first: NDArray[np.int64]) -> NDArray[np.void]:
+    """The records' positions as the game's own states, normalised and with repetitions counted."""
+    states = np.zeros(len(records), game.state_dtype)
+    states["board"] = records["board"]
+    states["hands"] = _hands(records)
+    states["turn"] = records["turn"]
+    states["ply"] = records["ply"]
+    game.normalise(states)
+    game.count_repetitions(states, first)
+    return states
+
+
+def to_moves(records: Records, moves: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """Moves u2 [N, K] of the records in the game's own form: they are."""
+    return moves
+
+
+def soft_policy(records: Records, options: TargetOptions) -> NDArray[np.float32]:
+    """f4 [N, 8]: the teacher's probabilities of the labelled moves, made to add up to 1; no temperature is needed."""
+    weights = records["p"].astype(np.float64) * (np.arange(LINES) < records["n"][:, None])
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True), np.float32)
+
+
+def chances(records: Records, options: TargetOptions) -> NDArray[np.float64]:
+    """Win, draw and loss f8 [N, 3] of the teacher's value q: (1 + q) / 2, 0, (1 - q) / 2; few games are drawn."""
+    q = np.clip(records["q"].astype(np.float64) / 32767, -1, 1)
+    return np.stack([(1 + q) / 2, np.zeros(len(q)), (1 - q) / 2], axis=1)
+
+
+def record_of(game: Game, line: State, teaching: Teaching) -> Records:
+    """Record[1] of a line's last position: a net's policy and value as they are, an engine's made of its scores.
+
+    W(cp) = 1 / (1 + exp(-cp / SCALE)); p = softmax((W(cp_i) - W(cp_1)) / TEMPERATURE), q = 2 W(cp_1) - 1.
+    """
+    state, row = line[-1], np.zeros(1, RECORD)
+    count = len(teaching.moves)
+    row["board"], row["turn"], row["ply"], row["check"] = state["board"], state["turn"], state["ply"], state["checked"]
+    row["hand"] = np.concatenate([state["hands"][side][list(_RECORD_ORDER)] for side in range(2)])
+    row["rep"] = min(3, int(state["repetitions"]))
+    row["n"] = count
+    row["mv"][0, :count] = teaching.moves
+    mates = game.play(line, int(teaching.moves[0]))
+    if len(game.legal_moves(mates)) == 0 and game.outcome(mates) == LOSS:
+        row["m1"], policy, chance = 1, np.eye(count)[0], 1.0
+    elif teaching.policy is not None and teaching.chance is not None:
+        policy, chance = teaching.policy, teaching.chance
+        row["rest"] = np.rint(65535 * max(0.0, 1 - policy.sum()))
+    else:
+        points = 1 / (1 + np.exp(-teaching.scores / SCALE))
+        points[np.abs(teaching.scores) > CUT] = teaching.scores[np.abs(teaching.scores) > CUT] > 0
+        weights = np.exp((points - points[0]) / TEMPERATURE)
+        policy, chance = weights / weights.sum(), points[0]
+    row["q"] = np.rint(32767 * (2 * chance - 1))
+    row["p"][0, :count] = np.rint(65535 * policy)
+    return row
+
+
+def code_of(state: State, move: int) -> int:
+    """A move as records write it: they have the game's own form."""
+    return move
+
+
+_UNUSED = ("temperature", "centipawns", "value")  # the records hold probabilities and values, not scores
+FORMAT = ShardFormat(RECORD, first_fault, to_states, to_moves, soft_policy, chances, _UNUSED, has_openings=True)
+LABELS = LabelFormat(FORMAT, LINES, SCALE, 3000, 320, record_of, code_of, of_nets=True)

@@ -1,0 +1,1 @@
+"""``az-engine label``: training data made with any engine or net."""

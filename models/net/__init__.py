@@ -1,0 +1,1 @@
+"""One network: torch module, export to ONNX, quantisation, card."""

@@ -1,0 +1,263 @@
+"""torch network -> ONNX file, with batch normalisation folded in and a parity check.
+
+The graph is built node by node: it holds only plain operators of the default domain, a dynamic batch
+and the metadata of :class:`NetInfo`, and needs no exporter package.
+
+Input  "planes"    uint8   [batch, C, H, W]; H and W are free where the network takes every size
+Output "policy"    float32 [batch, A] logits
+Output "wdl"       float32 [batch, 3] logits of win, draw, loss for the side to move, or
+       "value"     float32 [batch, 1] in [-1, 1], the same point of view
+Output "ownership" float32 [batch, H, W] in [-1, 1], +1 = the side to move's, where the network has it
+Output "score"     float32 [batch, 1] lead of the side to move on the board in points, komi left out, where it has it
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import torch
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+from torch import Tensor, nn
+
+from ...engine.errors import NetError
+from ...engine.nets.netfile import OPERATORS
+from ...engine.nets.netinfo import NetInfo
+from .network import (
+    ConvBlock,
+    ConvPolicy,
+    FlatPolicy,
+    Network,
+    Pool,
+    PooledPolicy,
+    ResidualBlock,
+    SqueezeExcite,
+    ValueOutput,
+)
+
+OPSET = 17
+TOLERANCE = 2e-4  # greatest difference of an output from torch's that counts as the same network
+
+
+class GraphBuilder:
+    """Collects the nodes and constants of one graph; every method adds nodes and returns the name of its result."""
+
+    def __init__(self) -> None:
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[TensorProto] = []
+
+    def constant(self, name: str, values: NDArray[Any]) -> str:
+        """A stored tensor."""
+        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
+        return name
+
+    def node(self, operator: str, inputs: list[str], name: str, **attributes: Any) -> str:
+        """One operator with one result of the node's own name."""
+        self.nodes.append(helper.make_node(operator, inputs, [name], name=name, **attributes))
+        return name
+
+    def conv(self, x: str, weight: Tensor, bias: Tensor, name: str, *, relu: bool = False) -> str:
+        """Convolution of odd kernel, stride 1, same size."""
+        kernel = weight.shape[-1]
+        inputs = [x, self.constant(f"{name}.weight", array(weight)), self.constant(f"{name}.bias", array(bias))]
+        x = self.node("Conv", inputs, name, kernel_shape=[kernel] * 2, pads=[kernel // 2] * 4)
+        return self.node("Relu", [x], f"{name}.relu") if relu else x
+
+    def block(self, x: str, block: ConvBlock, name: str) -> str:
+        """Convolution with its batch normalisation folded into weight and bias."""
+        weight, bias = folded(block)
+        return self.conv(x, weight, bias, name, relu=block.relu)
+
+    def linear(self, x: str, layer: nn.Linear, name: str) -> str:
+        """Fully connected layer on [B, in]."""
+        weight = self.constant(f"{name}.weight", array(layer.weight))
+        bias = self.constant(f"{name}.bias", array(layer.bias))
+        return self.node("Gemm", [x, weight, bias], name, transB=1)
+
+    def one(self, x: str, layer: nn.Conv2d, name: str, *, relu: bool = False) -> str:
+        """Convolution with a bias of its own."""
+        assert layer.bias is not None
+        return self.conv(x, layer.weight, layer.bias, name, relu=relu)
+
+    def pool(self, x: str, name: str) -> str:
+        """See :class:`Pool`; the board's size is read from the planes."""
+        if "board.size" not in {node.name for node in self.nodes}:
+            axis = self.constant("board.axis", np.array([2], np.int64))
+            shape = self.node("Shape", ["planes"], "board.shape")
+            lines = self.node(
+                "Cast", [self.node("Gather", [shape, axis], "board.lines")], "board.n", to=TensorProto.FLOAT
+            )
+            centre = self.constant("board.centre", np.array([Pool.CENTRE], np.float32))
+            spread = self.constant("board.spread", np.array([1 / Pool.SPREAD], np.float32))
+            self.node("Mul", [self.node("Sub", [lines, centre], "board.less"), spread], "board.size")
+        mean = self.node("GlobalAveragePool", [x], f"{name}.mean")
+        sized = self.node("Mul", [mean, "board.size"], f"{name}.sized")
+        most = self.node("GlobalMaxPool", [x], f"{name}.max")
+        return self.node("Concat", [mean, sized, most], f"{name}.all", axis=1)
+
+    def squeeze(self, x: str, block: SqueezeExcite, name: str) -> str:
+        """Squeeze-excitation; its fully connected layers are 1x1 convolutions, so that no reshape is needed."""
+        y = self.node("GlobalAveragePool", [x], f"{name}.mean")
+        y = self.conv(y, block.down.weight[:, :, None, None], block.down.bias, f"{name}.down", relu=True)
+        y = self.conv(y, block.up.weight[:, :, None, None], block.up.bias, f"{name}.up")
+        y = self.node("Sigmoid", [y], f"{name}.gate")
+        return self.node("Mul", [x, y], f"{name}.scaled")
+
+    def tower(self, x: str, tower: nn.Sequential, name: str) -> str:
+        """All blocks of a tower."""
+        for index, block in enumerate(tower):
+            label = f"{name}.{index}"
+            if isinstance(block, ResidualBlock):
+                y = self.block(x, block.first, f"{label}.first")
+                y = self.block(y, block.second, f"{label}.second")
+                if block.squeeze is not None:
+                    y = self.squeeze(y, block.squeeze, f"{label}.squeeze")
+                x = self.node("Relu", [self.node("Add", [y, x], f"{label}.sum")], f"{label}.relu")
+            else:
+                assert isinstance(block, ConvBlock)
+                x = self.block(x, block, label)
+        return x
+
+
+def array(tensor: Tensor) -> NDArray[Any]:
+    """The tensor as float32 array."""
+    return tensor.detach().to("cpu", torch.float32).contiguous().numpy()
+
+
+def folded(block: ConvBlock) -> tuple[Tensor, Tensor]:
+    """Weight [out, in, k, k] and bias [out] of the convolution with its running statistics folded in."""
+    norm = block.norm
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    gain = norm.weight.double() / torch.sqrt(norm.running_var.double() + norm.eps)
+    bias = norm.bias.double() - norm.running_mean.double() * gain
+    return block.conv.weight.double() * gain[:, None, None, None], bias
+
+
+def to_onnx(network: Network, info: NetInfo) -> onnx.ModelProto:
+    """The ONNX model of ``network`` (its current weights and running statistics) with ``info`` as its metadata."""
+    config = network.config
+    channels, height, width = config.planes
+    graph = GraphBuilder()
+    x = "planes"
+    if len(config.used_planes) < channels:
+        used = graph.constant("used", np.asarray(config.used_planes, np.int64))
+        x = graph.node("Gather", [x, used], "planes.used", axis=1)
+    x = graph.node("Cast", [x], "planes.float", to=TensorProto.FLOAT)
+    x = graph.node("Mul", [x, graph.constant("planes.scale", array(network.scale))], "planes.scaled")
+
+    shared = graph.tower(x, network.tower, "tower")
+    own = shared if network.value_tower is None else graph.tower(x, network.value_tower, "value_tower")
+    add_policy(graph, shared, network.policy)
+    add_value(graph, own, network.value, config.value_head)
+
+    board: list[Any] = ["height", "width"] if config.any_size else [height, width]
+    shapes: dict[str, list[Any]] = {
+        "policy": ["actions" if config.any_size else config.actions],
+        "wdl": [3],
+        "value": [1],
+        "ownership": board,
+        "score": [1],
+    }
+    model = helper.make_model(
+        helper.make_graph(
+            graph.nodes,
+            "az-engine",
+            [helper.make_tensor_value_info("planes", TensorProto.UINT8, ["batch", channels, *board])],
+            [
+                helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", *shapes[name]])
+                for name in config.outputs
+            ],
+            graph.constants,
+        ),
+        producer_name="az-engine",
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=8,
+    )
+    helper.set_model_props(model, info.to_metadata())
+    check(model)
+    return model
+
+
+def add_policy(graph: GraphBuilder, x: str, head: ConvPolicy | FlatPolicy | PooledPolicy) -> None:
+    """The policy head on the tower's result, giving "policy"."""
+    y = graph.block(x, head.block, "policy.block")
+    if isinstance(head, FlatPolicy):
+        graph.linear(graph.node("Flatten", [y], "policy.flat", axis=1), head.out, "policy")
+    elif isinstance(head, ConvPolicy):
+        graph.node("Flatten", [graph.one(y, head.out, "policy.planes")], "policy", axis=1)
+    else:
+        board = graph.pool(graph.block(x, head.board, "policy.board"), "policy.pool")
+        biased = graph.node("Add", [y, graph.one(board, head.bias, "policy.pool.bias")], "policy.biased")
+        points = graph.one(graph.node("Relu", [biased], "policy.relu"), head.out, "policy.planes")
+        passing = graph.one(board, head.pass_hidden, "policy.pool.hidden", relu=True)
+        passing = graph.one(passing, head.pass_out, "policy.pool.pass")
+        flat = [graph.node("Flatten", [y], f"{y}.flat", axis=1) for y in (points, passing)]
+        graph.node("Concat", flat, "policy", axis=1)
+
+
+def add_value(graph: GraphBuilder, x: str, head: ValueOutput, name: str) -> None:
+    """The value head on the tower's result, giving the output ``name`` and what else the head has."""
+    features = graph.block(x, head.block, "value.block")
+    y = features if head.pool is None else graph.pool(features, "value.pool")
+    y = graph.linear(graph.node("Flatten", [y], "value.flat", axis=1), head.hidden, "value.hidden")
+    hidden = graph.node("Relu", [y], "value.hidden.relu")
+    if head.tanh:
+        graph.node("Tanh", [graph.linear(hidden, head.out, "value.out")], name)
+    else:
+        graph.linear(hidden, head.out, name)
+    if head.ownership is not None:
+        owner = graph.node("Tanh", [graph.one(features, head.ownership, "value.ownership")], "value.owner")
+        graph.node("Squeeze", [owner, graph.constant("value.owner.axis", np.array([1], np.int64))], "ownership")
+    if head.score is not None:
+        points = graph.constant("value.points", np.array([head.POINTS], np.float32))
+        graph.node("Mul", [graph.linear(hidden, head.score, "value.score"), points], "score")
+
+
+def check(model: onnx.ModelProto) -> None:
+    """That the model is valid ONNX and holds only the operators that the engine lets in. Errors: NetError."""
+    onnx.checker.check_model(model)
+    foreign = {node.op_type for node in model.graph.node if node.domain or node.op_type not in OPERATORS}
+    if foreign:
+        raise NetError(f"the exported graph has operators that the engine refuses: {', '.join(sorted(foreign))}")
+
+
+def session(model: onnx.ModelProto | Path, *, threads: int = 1) -> onnxruntime.InferenceSession:
+    """An onnxruntime session on the CPU with ``threads`` threads that do not spin."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    source = str(model) if isinstance(model, Path) else model.SerializeToString()
+    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+
+
+def run(running: onnxruntime.InferenceSession, planes: NDArray[np.uint8]) -> list[NDArray[np.float32]]:
+    """All outputs, policy logits [B, A] and value [B, 3 or 1] first, of planes u8 [B, C, H, W], 64 at a time."""
+    parts = [running.run(None, {"planes": planes[i : i + 64]}) for i in range(0, len(planes), 64)]
+    return [np.concatenate(part) for part in zip(*parts, strict=True)]
+
+
+def parity(network: Network, model: onnx.ModelProto, planes: NDArray[np.uint8]) -> float:
+    """The greatest absolute difference between torch (evaluation mode, float32) and onnxruntime over all outputs.
+
+    Errors: NetError when it is above TOLERANCE times an output's own size (at least 1) or not finite.
+    """
+    training = network.training
+    network.eval()
+    with torch.no_grad():
+        expected = [y.cpu().numpy() for y in network(torch.from_numpy(planes).to(network.scale.device))]
+    network.train(training)
+    got = run(session(model), planes)
+    differences = [float(np.abs(a - b).max()) for a, b in zip(expected, got, strict=True)]
+    for name, y, difference in zip(network.config.outputs, expected, differences, strict=True):
+        if not difference <= TOLERANCE * max(1.0, float(np.abs(y).max())):
+            raise NetError(
+                f"the exported net's {name} differs from the trained one's by {difference:.2g}; it was not written"
+            )
+    return max(differences)

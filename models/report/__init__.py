@@ -1,0 +1,1 @@
+"""``az-engine report`` and ``az-engine plot``: the papers' figures."""

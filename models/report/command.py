@@ -1,0 +1,53 @@
+"""``az-engine report WHAT``: the papers' figures, of your own nets."""
+
+from __future__ import annotations
+
+import argparse
+
+from . import (
+    architectures as report_architectures,
+)
+from . import (
+    curves as report_curves,
+)
+from . import (
+    scaling as report_scaling,
+)
+from . import (
+    search as report_search,
+)
+
+HELP = """\
+Redo figures of the papers with your own nets: as SVG, PNG or one HTML page, and as JSON.
+
+examples:
+  az-engine report search --fen "b2r3r/k4p1p/p2q1np1/NppP4/3p1Q2/P4PPB/1PP4P/1K1RR3 w - - 1 24" --out search.html
+  az-engine report scaling --visits 25 --doublings 5 --games 40 --out runs/scaling
+  az-engine report curves runs/time/chess runs/time/shogi runs/time/go --out time.svg
+  az-engine report architectures --supervised data --minutes 10 --out runs/architectures"""
+
+_REPORTS = {
+    "search": ("what a search looks at as it grows (Science, Figure 4)", report_search),
+    "scaling": ("Elo as thinking time doubles (Science, Figure 2)", report_scaling),
+    "curves": ("several of those in one picture", report_curves),
+    "architectures": ("the four kinds of network beside each other (Nature, Figure 4)", report_architectures),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """One subcommand for each report."""
+    reports = parser.add_subparsers(dest="report", required=True, metavar="WHAT")
+    for name, (line, module) in _REPORTS.items():
+        report = reports.add_parser(
+            name,
+            help=line,
+            description=module.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.add_arguments(report)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Make the report; its exit status."""
+    status: int = _REPORTS[args.report][1].main(args)
+    return status

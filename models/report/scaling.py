@@ -1,0 +1,95 @@
+"""Elo as thinking time doubles (Figure 2 of the Science paper).
+
+One player at N visits or milliseconds a move, at 2N, 4N and so on; each plays the next, and the baseline if there is
+one. Ratings are Bayesian over all games, with 95 % intervals, above the baseline or else the first step. The games stay
+in --out; a run that was broken off goes on. az-engine report curves draws several of them in one picture.
+
+Examples:
+  az-engine report scaling --visits 50 --doublings 5 --games 40 --out runs/scaling
+  az-engine report scaling --game shogi --movetime 50 --doublings 5 --baseline "default visits=100" --out runs/shogi
+
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from ...bench.match.arbiter import ARBITERS
+from ...bench.match.command import variant
+from ...bench.match.openings import OPENINGS_HELP, choose_openings
+from ...bench.match.players import parse_spec
+from ...bench.match.scaling import Ladder, play, steps_of
+from ...engine.errors import OptionError
+from ...engine.files import write_atomically
+from ...engine.games import get_game
+from .curves import FILE, Curve, Point, draw, table
+from .figures import write_figure
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Player, limits, games and output."""
+    add = parser.add_argument
+    add("--game", choices=sorted(ARBITERS), default="chess", help="default: %(default)s")
+    add("--size", type=int, metavar="N", help="lines of the Go board")
+    add("--komi", type=float, metavar="K", help=argparse.SUPPRESS)
+    add("--rules", help=argparse.SUPPRESS)
+    add("--player", default="default", metavar="SPEC", help="see az-engine match --help (default: %(default)s)")
+    add("--baseline", metavar="SPEC", help="one more player, with a limit of its own, that all steps meet")
+    limits = parser.add_mutually_exclusive_group(required=True)
+    limits.add_argument("--visits", type=int, metavar="N", help="of the first step")
+    limits.add_argument("--movetime", type=int, metavar="MS", help="of the first step (the paper: 40)")
+    add("--doublings", type=int, default=4, metavar="N", help="steps after the first (default: %(default)s)")
+    add("--games", type=int, default=40, metavar="N", help="of each pair (default: %(default)s)")
+    add("--openings", default="book", metavar="WHICH", help=f"{OPENINGS_HELP} (default: %(default)s)")
+    add("--seed", type=int, default=0, metavar="N", help="of the openings")
+    add("--concurrency", type=int, default=1, metavar="N", help="games at a time (default: %(default)s)")
+    add("--out", type=Path, required=True, metavar="DIR", help=f"games, scaling.svg, scaling.html, {FILE}")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Play, rate, draw; 0. Errors: AzError."""
+    base = args.visits if args.movetime is None else args.movetime
+    if base < 1 or not 1 <= args.doublings <= 20 or min(args.games, args.concurrency) < 1:
+        raise OptionError("the first step, --games and --concurrency must be 1 or more, --doublings 1 to 20")
+    game, start = variant(args)
+    protocol = get_game(game).protocol
+    player = parse_spec(args.player, protocol)
+    if not player.own and protocol == "gtp" and args.movetime is None:
+        raise OptionError("GTP cannot tell another engine its visits; give --movetime")
+    baseline = None if args.baseline is None else parse_spec(args.baseline, protocol)
+    if baseline is not None and not (baseline.limit.given or baseline.raw):
+        raise OptionError("--baseline needs a limit of its own, such as visits=100 in its SPEC")
+    if baseline is not None:
+        baseline = baseline.with_limit(baseline.limit, protocol)
+        if baseline.name == player.name:
+            baseline = replace(baseline, name=f"{baseline.name}, {baseline.limit}")
+    ladder = Ladder(player, base, args.doublings, args.movetime is not None, baseline)
+    openings = choose_openings(args.openings, game, (args.games + 1) // 2, args.seed, start)
+    console = Console(stderr=True)
+    event = play(
+        ladder,
+        game,
+        openings,
+        args.games,
+        folder=args.out,
+        concurrency=args.concurrency,
+        on_game=lambda event, game: console.print(f"{len(event.finished)} of {len(event.plan)} games", end="\r"),
+    )
+    steps = steps_of(ladder, event.finished)
+    for step in steps:
+        low, high = round(step.rating.low), round(step.rating.high)
+        print(f"{step.name}: {step.rating.elo:+.0f} [{low:+}, {high:+}], {step.rating.games} games")
+    points = tuple(Point(s.amount, *(round(x, 1) for x in (s.rating.elo, s.rating.low, s.rating.high))) for s in steps)
+    unit, zero = "ms" if ladder.timed else "visits", ladder.players[0].name
+    curve = Curve(game, player.name, unit, zero, args.games, points)
+    title = f"{game}: {player.name}, Elo by {'time' if ladder.timed else 'visits'} a move, {args.games} games a pair"
+    write_atomically(args.out / FILE, (json.dumps(curve.to_json(), indent=1) + "\n").encode())
+    write_figure(args.out / "scaling.svg", draw([curve], title), title)
+    write_figure(args.out / "scaling.html", draw([curve], title), title, table([curve]))
+    console.print(f"written: {args.out}/scaling.svg, scaling.html, {FILE}")
+    return 0

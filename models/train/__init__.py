@@ -1,0 +1,1 @@
+"""``az-engine train``: the learner, its settings, checkpoints and log."""

@@ -1,0 +1,381 @@
+"""``az-engine train``: train a network and make it ready for playing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import signal
+import sys
+import time
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from ...engine.errors import DataError, NetError, OptionError
+from ...engine.files import write_atomically
+from ...engine.games import get_game
+from ...engine.games.base import OWN_ENCODER, Game
+from ...engine.games.record import is_record
+from ..data.dataset import Dataset, Mixture, Positions
+from ..data.formats import shards_of
+from ..data.records import read_files
+from ..data.shards import TargetOptions
+from ..files import RunLock
+from ..selfplay import reinforce
+from . import flags
+from .log import read_config
+from .settings import HISTORY, Intervals, LearnerConfig, Length, NetConfig, paper
+
+if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does without
+    from ..net.card import Release
+    from .learner import Learner, Measured
+
+HELP = "train a network from games against itself, or on labelled positions or game records"
+LICENCE = "GPL-3.0-or-later"
+TARGET_FLAGS = {  # of the TargetOptions that not all data know
+    "temperature": "--temperature",
+    "centipawns": "--centipawns",
+    "value": "--value-target",
+    "teacher": "--teacher-weight",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    flags.add_arguments(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    """Run the command. Errors: AzError."""
+    if args.supervised is None:
+        return reinforce.main(args)
+    if args.out is None:
+        raise OptionError("--supervised needs --out RUN, the folder of the run")
+    import torch
+
+    from .checkpoint import load_newest
+    from .learner import Learner
+    from .origin import origin
+
+    torch.set_num_threads(args.threads)
+    console = Console(stderr=True)
+    game = get_game(args.game)
+    games = [each.using(args.planes) for each in [game.sized(size) for size in args.size] or [game]]
+    game = games[0]
+    config = LearnerConfig(**{f.name: getattr(args, f.name) for f in fields(LearnerConfig)})
+    net = net_config(args, game)
+    if args.device != "cpu" and not torch.cuda.is_available():
+        raise OptionError(
+            f"--device {args.device} needs a GPU and a torch built for it; leave --device out to use the CPU"
+        )
+    with RunLock(args.out):
+        train, heldout = read_sizes(args, games, console)
+        for learned, kept in zip(train.parts, heldout.parts, strict=True):
+            learned.symmetries = args.symmetries
+            learned.history = kept.history = net.history
+        console.print(f"{train.description}, {len(heldout):,} held out; {net.architecture}")
+        learner = Learner(game, net, config, device=args.device)
+        work = Work(args, game, train, heldout, learner, console)
+        work.remember()
+        saved = load_newest(args.out / "checkpoints", work.problem)
+        if args.init is not None and saved is None:
+            learner.begin_from(origin(args.init, game))
+        if args.finish:
+            if saved is None:
+                raise DataError(f"{args.out} holds no checkpoint to finish; train first")
+            learner.restore(saved)
+            for part in heldout.parts:
+                work.measured(learner, learner.measure(part))
+        elif not work.train():
+            console.print(f"stopped and saved at step {learner.step:,}; give the same command to go on")
+            return 130
+        work.finish()
+    return 0
+
+
+def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
+    """The network that the arguments describe."""
+    if args.paper:
+        return paper(game, args.paper - 1)
+    if args.also_plays and args.policy_head != "pooled":
+        raise OptionError("--also-plays is for nets that fit every board (--policy-head pooled)")
+    if game.encoder != OWN_ENCODER and args.history != HISTORY:
+        raise OptionError(f"the planes of {game.encoder} are taken whole; leave --history out")
+    names = {f.name for f in fields(NetConfig)} - {"planes", "actions"}
+    values = {name: getattr(args, name) for name in names}
+    if args.init is not None:
+        from .checkpoint import load_newest
+        from .origin import network_at
+
+        saved = load_newest(args.out / "checkpoints", lambda _: None)
+        there = network_at(args.init, game) if saved is None else NetConfig.from_json(saved.state["net"])
+        values |= {name: getattr(there, name) for name in names - args.given}
+    return NetConfig(game.planes, game.num_actions, **values)
+
+
+def commands_before(origin: Path) -> list[str]:
+    """The commands of the runs that led to the one that a run begins from, that one's last."""
+    path = (origin.parent.parent if origin.suffix in (".json", ".safetensors") else origin) / "config.json"
+    if not path.exists():  # a lone checkpoint, or a net
+        return []
+    earlier = read_config(path)
+    return [*earlier.get("before", []), str(earlier.get("command", ""))]
+
+
+def target_options(args: argparse.Namespace) -> TargetOptions:
+    """How labels become targets."""
+    return TargetOptions(
+        policy=args.policy,
+        temperature=args.temperature,
+        centipawns=args.centipawns,
+        value=args.value_target,
+        teacher=args.teacher_weight,
+        mask=not args.no_mask,
+    )
+
+
+def read_sizes(args: argparse.Namespace, games: list[Game], console: Console) -> tuple[Dataset, Dataset]:
+    """Training and held-out positions of every size of board. Errors: DataError, OptionError."""
+    sources: list[Path] = args.supervised
+    if len(games) == 1:
+        return read_data(args, games[0], sources, console)
+    if len(sources) != len(games):
+        raise OptionError(f"{len(games)} sizes need {len(games)} DATA, one for each size in the same order")
+    if args.policy_head != "pooled" or args.paper:
+        raise OptionError("only --policy-head pooled makes a net for several sizes of board")
+    pairs = [read_data(args, game, [source], console) for game, source in zip(games, sources, strict=True)]
+    train, heldout = (tuple(parts) for parts in zip(*pairs, strict=True))
+    shares = args.shares or tuple(len(part) / sum(map(len, train)) for part in train)
+    if len(shares) != len(games):
+        raise OptionError(f"--shares needs {len(games)} numbers, one for each size")
+    return Mixture(train, shares), Mixture(heldout, shares)
+
+
+def read_data(
+    args: argparse.Namespace, game: Game, sources: list[Path], console: Console
+) -> tuple[Positions, Positions]:
+    """Training and held-out positions of one size of board.
+
+    Errors: DataError; OptionError for a target that the data does not know.
+    """
+    paths: list[Path] = []
+    for source in sources:
+        if not source.exists():
+            raise DataError(f"{source} does not exist; give a folder of .npz shards or of game records")
+        paths += sorted(source.iterdir()) if source.is_dir() else [source]
+    shards = [p for p in paths if p.suffix == ".npz"]
+    games = [p for p in paths if is_record(game, p)]
+    options = target_options(args)
+    name = ", ".join(map(str, sources))
+    with console.status(f"reading {name}"):
+        if shards:
+            reader = shards_of(game.name)
+            _check_targets(options, reader.unused, f"the labels of {game.name} are probabilities and values, no scores")
+            return reader.read_folder(game, shards, options)
+        if games:
+            _check_targets(options, tuple(TARGET_FLAGS), "game records hold no labels, only moves and results")
+            return read_files(game, games, console.print, mask=options.mask)
+    suffixes = [suffix for form in game.record_formats for suffix in form.suffixes]
+    raise DataError(f"{name} holds neither .npz nor {', '.join(suffixes) or 'other'} files of {game.name}")
+
+
+def _check_targets(options: TargetOptions, unused: tuple[str, ...], reason: str) -> None:
+    """Refuse what would be ignored. Errors: OptionError."""
+    usual = TargetOptions()
+    for name in unused:
+        if getattr(options, name) != getattr(usual, name):
+            raise OptionError(f"{TARGET_FLAGS[name]} means nothing here: {reason}; leave it out")
+
+
+class Work:
+    """One start of a run: the progress bar, the candidates, and what is written at the end."""
+
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        game: Game,
+        train: Dataset,
+        heldout: Dataset,
+        learner: Learner,
+        console: Console,
+    ) -> None:
+        self.args, self.game, self.train_data, self.heldout = args, game, train, heldout
+        self.learner, self.console = learner, console
+        self.latest: dict[str, Measured] = {}  # by size of board
+        self.stopping = False
+        self.started: tuple[float, int] | None = None  # when this start's first step was done, and which that was
+        self.progress = Progress(
+            TextColumn("step {task.fields[step]}"),
+            BarColumn(),
+            TextColumn("{task.percentage:.1f} %  loss {task.fields[loss]}  {task.fields[speed]} positions/s"),
+            TimeElapsedColumn(),
+            TextColumn("left {task.fields[left]}"),
+            console=console,
+            refresh_per_second=2,
+        )
+        self.task = self.progress.add_task("", total=1.0, step="0", loss="-", speed="-", left="-")
+        self.average: float | None = None
+        self.first_command = self.command()
+        self.before = commands_before(args.init) if args.init is not None else []
+
+    def described(self) -> dict[str, Any]:
+        """The run's settings, for people and for ``az-engine plot``."""
+        return {
+            "game": self.game.name,
+            "net": self.learner.net_config.to_json(),
+            "learner": asdict(self.learner.config),
+            "targets": asdict(target_options(self.args)) | ({"symmetries": True} if self.args.symmetries else {}),
+            "data": self.train_data.description,
+            "command": self.first_command,
+            **({"before": self.before} if self.before else {}),
+        }
+
+    def remember(self) -> None:
+        """Write the settings when the run begins. Errors: DataError when it goes on with other targets."""
+        path = self.args.out / "config.json"
+        described = json.loads(json.dumps(self.described()))
+        if path.exists():
+            earlier = read_config(path)
+            if earlier.get("targets") != described["targets"] or earlier.get("data") != described["data"]:
+                raise DataError(
+                    f"{self.args.out} was started with other data or targets; give them again or a new --out"
+                )
+            self.first_command = str(earlier.get("command", self.first_command))
+            self.before = list(earlier.get("before", []))
+        else:
+            write_atomically(path, json.dumps(described, indent=1).encode())
+
+    def command(self) -> str:
+        """The command as anyone can repeat it: data, the run's folder and --init's are DATA, RUN and EARLIER or NET."""
+        from .origin import EMBEDDED
+
+        words = list(sys.argv[1:])
+        names = {str(path): "DATA" + (str(i) if i > 1 else "") for i, path in enumerate(self.args.supervised, 1)}
+        names[str(self.args.out)] = "RUN"
+        if self.args.init is not None and str(self.args.init) != EMBEDDED:
+            names[str(self.args.init)] = "NET" if self.args.init.suffix == ".onnx" else "EARLIER"
+        return shlex.join(["az-engine", *(names.get(word, word) for word in words)])
+
+    def train(self) -> bool:
+        """Run to the end; False when it was stopped by a signal."""
+        from .learner import Hooks, run
+
+        hooks = Hooks(self.stepped, self.measured, self.problem, self.candidate, lambda: self.stopping)
+        intervals = Intervals(
+            checkpoint_minutes=self.args.checkpoint_minutes,
+            measure_minutes=self.args.measure_minutes,
+            export_minutes=self.args.export_minutes,
+        )
+        before = {s: signal.signal(s, self.stop) for s in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            with self.progress:
+                length = Length(self.args.steps, self.args.minutes)
+                return run(self.learner, self.train_data, self.heldout, self.args.out, length, intervals, hooks)
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def stop(self, number: int, frame: object) -> None:
+        """Signal handler: end after this step."""
+        self.stopping = True
+
+    def stepped(self, learner: Learner, losses: dict[str, float]) -> None:
+        """Show one step."""
+        self.average = losses["loss"] if self.average is None else 0.98 * self.average + 0.02 * losses["loss"]
+        if self.started is None:
+            self.started = (time.monotonic(), learner.step)
+        seconds, steps = time.monotonic() - self.started[0], learner.step - self.started[1]
+        if steps and (steps % 5 == 0 or learner.progress >= 1):
+            speed = steps * learner.config.batch / seconds
+            if self.args.steps:
+                left = (self.args.steps - learner.step) * learner.config.batch / speed
+            else:
+                left = self.args.minutes * 60 - learner.seconds
+            self.progress.update(
+                self.task,
+                completed=learner.progress,
+                step=f"{learner.step:,}",
+                loss=f"{self.average:.3f}",
+                speed=f"{speed:,.0f}",
+                left=f"{max(0.0, left) / 60:.0f} min",
+            )
+
+    def measured(self, learner: Learner, measured: Measured) -> None:
+        """Show one measurement."""
+        self.latest[measured.board] = measured
+        board = f" {measured.board}" if len(self.heldout.parts) > 1 else ""
+        self.console.print(
+            f"step {learner.step:,}{board}: top-1 {measured.top1:.1%}, policy {measured.policy:.3f}, "
+            f"result error {measured.result_error:.4f}, value error {measured.teacher_error:.4f} "
+            f"on {measured.positions:,} held-out positions"
+        )
+
+    def problem(self, text: str) -> None:
+        """Say what went wrong and was got over."""
+        self.console.print(text)
+
+    def candidate(self, learner: Learner) -> None:
+        """Export the run so far."""
+        try:
+            released = self.release(f"candidate_{learner.seconds / 60:03.0f}")
+        except NetError as error:  # a young net may be unfit; the run goes on
+            self.console.print(f"no candidate: {error}")
+        else:
+            self.console.print(f"candidate at {learner.seconds / 60:.0f} min: {summary(released)}")
+
+    def name(self) -> str:
+        """The net's name."""
+        return self.args.name or f"{self.game.name} {self.learner.net_config.architecture}"
+
+    def boards(self) -> tuple[int, ...]:
+        """Sizes of board that the net's metadata names; none for a net of one fixed size."""
+        if not self.learner.net_config.any_size:
+            return ()
+        learned = {part.game.planes[1] for part in self.train_data.parts}
+        return tuple(sorted(learned.union(self.args.also_plays)))
+
+    def release(self, stem: str) -> Release:
+        """Export to files of that stem in the run's folder."""
+        from ..net.card import release
+
+        info = {
+            "name": self.name(),
+            "trained_on": self.train_data.description,
+            "license": LICENCE,
+            "boards": self.boards(),
+        }
+        return release(self.learner, self.game, self.train_data, self.heldout, self.args.out / stem, info)
+
+    def finish(self) -> None:
+        """Export the final net and write its card."""
+        from ..net.card import card
+
+        assert self.latest is not None
+        released = self.release("net")
+        text = card(
+            self.learner,
+            self.game,
+            self.train_data,
+            list(self.latest.values()),
+            released,
+            name=self.name(),
+            commands=[*self.before, self.first_command],
+            targets=asdict(target_options(self.args)),
+            about_data=self.args.about_data,
+            licence=LICENCE,
+        )
+        write_atomically(self.args.out / "card.md", text.encode())
+        self.console.print(f"{summary(released)}\nwritten: {self.args.out}/net_int8.onnx, net_fp32.onnx, card.md")
+
+
+def summary(released: Release) -> str:
+    """One line for people."""
+    return "; ".join(
+        f"{j.board}: int8 {j.speed_int8:,.0f} against fp32 {j.speed_fp32:,.0f} evaluations/s, "
+        f"same best move {j.agreement.top1:.1%}, KL {j.agreement.kl:.4f}"
+        for j in released.judgements
+    )

@@ -1,0 +1,498 @@
+"""The learner: batches in, a better network out. Supervised data and self-play use the same loop.
+
+Loss (Eq. 1 of AlphaGo Zero): value loss * weight - pi . log p + c ||theta||^2. The value loss is (z - v)^2 or, with the
+win/draw/loss head, cross-entropy; the L2 term is the optimiser's weight decay. Where the network says whose each point
+will be and who leads, the losses of these are added. The policy's softmax runs over the legal moves where the data
+knows them: that is how the search uses the logits, and no capacity goes into learning legality (as in Lc0; AlphaZero
+masks the same way when it plays).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import queue
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ...engine.errors import DataError, OptionError
+from ...engine.games.base import Game
+from ..data.dataset import Batch, Dataset, Positions
+from ..net.network import Network, ValueOutput
+from . import checkpoint
+from .checkpoint import Checkpoint
+from .log import Log
+from .muon import MuonAdamW
+from .settings import Intervals, LearnerConfig, Length, NetConfig
+
+L2 = 1e-4  # c of Eq. 1
+AFTER_DIVERGENCE = "start again with a lower --rate (the checkpoints before this step are good)"
+# The papers' learning rates: (fraction of the run, rate from there on)
+PAPER_DROPS = {
+    "agz": ((0.0, 1e-2), (4 / 7, 1e-3), (6 / 7, 1e-4)),
+    "az": ((0.0, 0.2), (1 / 7, 0.02), (3 / 7, 0.002), (5 / 7, 0.0002)),
+    "az-go": ((0.0, 0.02), (3 / 7, 0.002), (5 / 7, 0.0002)),
+}
+# AlphaGo Zero's supervised baseline
+SUPERVISED_DROPS = ((0.0, 0.1), (0.2, 1e-2), (0.4, 1e-3), (0.6, 1e-4), (0.8, 1e-5))
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Judgement on held-out positions. Errors are squared differences of outcomes in [-1, 1], divided by 4 (papers)."""
+
+    top1: float  # fraction where the most probable legal move is the target's most probable one
+    policy: float  # cross-entropy, nats
+    value: float  # value loss as trained
+    result_error: float  # of the expected outcome against the game's result
+    teacher_error: float  # of the expected outcome against the value target
+    positions: int
+    board: str  # their size, e.g. "9x9"
+    ownership: float | None = None  # squared difference of the points' owners in [-1, 1], divided by 4
+    score: float | None = None  # absolute difference of the lead, points
+
+
+def learning_rate(config: LearnerConfig, step: int, progress: float) -> float:
+    """The rate of a step (from 0) at ``progress`` in [0, 1] of the run."""
+    warm = min(1.0, (step + 1) / max(1, config.warmup))
+    if config.schedule == "constant":
+        return config.rate * warm
+    if config.schedule == "cosine":
+        return config.rate * warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
+    drops = SUPERVISED_DROPS if config.schedule == "supervised" else PAPER_DROPS[config.schedule]
+    return [rate for start, rate in drops if progress >= start][-1] * warm
+
+
+def policy_loss(logits: Tensor, batch: TorchBatch) -> Tensor:
+    """Mean cross-entropy of the policy targets [B, K] under logits [B, A], over the legal moves if they are known."""
+    if batch.legal is None:
+        normaliser = logits.logsumexp(1)
+    else:
+        normaliser = logits.gather(1, batch.legal.clamp(min=0)).masked_fill(batch.legal < 0, -math.inf).logsumexp(1)
+    chosen = (batch.probabilities * logits.gather(1, batch.actions)).sum(1)
+    return (normaliser - chosen).mean()
+
+
+def value_loss(output: Tensor, wdl: Tensor) -> Tensor:
+    """Cross-entropy of WDL targets [B, 3] under logits [B, 3], or (z - v)^2 for outputs [B, 1]; mean over the batch."""
+    if output.shape[1] == 3:
+        return functional.cross_entropy(output, wdl)
+    return functional.mse_loss(output[:, 0], wdl[:, 0] - wdl[:, 2])
+
+
+def ownership_loss(output: Tensor, target: Tensor) -> Tensor:
+    """Squared difference of owners [B, H, W] in [-1, 1]; mean over points and batch."""
+    return functional.mse_loss(output, target)
+
+
+def score_loss(output: Tensor, target: Tensor) -> Tensor:
+    """Huber loss of leads [B, 1] against [B], in units of ten points; mean over the batch."""
+    return functional.smooth_l1_loss(output[:, 0] / ValueOutput.POINTS, target / ValueOutput.POINTS)
+
+
+def expected_outcome(output: Tensor) -> Tensor:
+    """Expected outcome [B] in [-1, 1] of WDL logits [B, 3] or values [B, 1]."""
+    if output.shape[1] == 1:
+        return output[:, 0]
+    chances = output.softmax(1)
+    return chances[:, 0] - chances[:, 2]
+
+
+@dataclass(frozen=True, slots=True)
+class TorchBatch:
+    """A :class:`Batch` as tensors on the training device; indices are int64."""
+
+    planes: Tensor
+    actions: Tensor
+    probabilities: Tensor
+    legal: Tensor | None
+    wdl: Tensor
+    z: Tensor
+    ownership: Tensor | None
+    score: Tensor | None
+
+    @classmethod
+    def of(cls, batch: Batch, device: torch.device) -> TorchBatch:
+        """Copy a batch to the device."""
+
+        def put(values: Any) -> Tensor:
+            return torch.from_numpy(values).to(device, non_blocking=True)
+
+        return cls(
+            put(batch.planes),
+            put(batch.actions).long(),
+            put(batch.probabilities),
+            None if batch.legal is None else put(batch.legal).long(),
+            put(batch.wdl),
+            put(batch.z),
+            None if batch.ownership is None else put(batch.ownership),
+            None if batch.score is None else put(batch.score),
+        )
+
+    def losses(self, outputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The loss of each of the network's outputs: policy, value, and ownership and score if it gives them.
+
+        Errors: DataError when the positions lack what the network is to learn.
+        """
+        value = outputs["wdl"] if "wdl" in outputs else outputs["value"]
+        result = {"policy": policy_loss(outputs["policy"], self), "value": value_loss(value, self.wdl)}
+        for name, target, loss in (("ownership", self.ownership, ownership_loss), ("score", self.score, score_loss)):
+            if name in outputs:
+                if target is None:
+                    raise DataError(f"the data have no {name}; train without --{name}")
+                result[name] = loss(outputs[name], target)
+        return result
+
+
+class Prefetcher:
+    """Makes the batches of steps ``start``, ``start + 1``, ... in a thread of its own, a few ahead."""
+
+    def __init__(self, data: Dataset, config: LearnerConfig, start: int, depth: int = 4) -> None:
+        self._queue: queue.Queue[Batch | Exception] = queue.Queue(depth)
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._work, args=(data, config, start), name="prefetch", daemon=True)
+        self._thread.start()
+
+    def _work(self, data: Dataset, config: LearnerConfig, step: int) -> None:
+        while not self._stopped.is_set():
+            made: Batch | Exception
+            try:
+                made = data.draw(config.batch, config.seed, step)
+            except Exception as error:  # noqa: BLE001  (handed to the learner, which raises it)
+                made = error
+            step += 1
+            while not self._stopped.is_set():
+                with contextlib.suppress(queue.Full):
+                    self._queue.put(made, timeout=0.2)
+                    break
+            if isinstance(made, Exception):
+                return
+
+    def next(self) -> Batch:
+        """The next batch; raises what the thread raised."""
+        made = self._queue.get()
+        if isinstance(made, Exception):
+            raise made
+        return made
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopped.set()
+        self._thread.join()
+
+
+class Learner:
+    """A network, its averaged weights, its optimiser and where the run stands."""
+
+    def __init__(self, game: Game, net: NetConfig, config: LearnerConfig, *, device: str = "cpu") -> None:
+        torch.manual_seed(config.seed)
+        self.net_config = net
+        self.config = config
+        self.device = torch.device(device)
+        self.network = Network(net, game.plane_scale).to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.averaged = Network(net, game.plane_scale).to(self.device)
+        self.averaged.load_state_dict(self.network.state_dict())
+        self.averaged.eval()
+        decayed = [p for p in self.network.parameters() if p.ndim > 1]
+        plain = [p for p in self.network.parameters() if p.ndim <= 1]
+        self.optimiser: torch.optim.Optimizer | MuonAdamW
+        if config.optimiser == "sgd":  # the gradient of c ||theta||^2 is 2 c theta
+            self.optimiser = torch.optim.SGD(self.network.parameters(), lr=0.1, momentum=0.9, weight_decay=2 * L2)
+        else:
+            groups = [{"params": decayed, "weight_decay": config.weight_decay}, {"params": plain, "weight_decay": 0.0}]
+            if config.optimiser == "muon":
+                matrices = [p for n, p in self.network.named_parameters() if n.endswith("conv.weight")]
+                groups[0]["params"] = [p for p in decayed if all(p is not m for m in matrices)]
+                self.optimiser = MuonAdamW(matrices, groups, config.rate, config.weight_decay)
+            else:
+                self.optimiser = torch.optim.AdamW(groups, lr=config.rate, betas=(0.9, 0.98))
+        self.step = 0
+        self.progress = 0.0  # fraction of the run that is done
+        self.seconds = 0.0  # of training time, over all starts
+
+    # ---- one step
+
+    def autocast(self) -> contextlib.AbstractContextManager[Any]:
+        """bf16 arithmetic where it is asked for; weights and statistics stay float32."""
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.config.precision == "bf16")
+
+    def train_step(self, batch: Batch) -> dict[str, float]:
+        """One step of gradient descent. Errors: DataError when the loss or the gradient is not finite."""
+        tensors = TorchBatch.of(batch, self.device)
+        rate = learning_rate(self.config, self.step, self.progress)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        self.network.train()
+        if self.progress >= self.config.freeze:
+            self.freeze()
+        with self.autocast():
+            outputs = dict(zip(self.net_config.outputs, self.network(tensors.planes), strict=True))
+        losses = tensors.losses(outputs)
+        config = self.config
+        weights = {"value": config.value_weight, "ownership": config.ownership_weight, "score": config.score_weight}
+        loss = sum((weights.get(name, 1.0) * one for name, one in losses.items()), torch.zeros((), device=self.device))
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        norm = float(nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip or math.inf))
+        total = loss.item()
+        if not (math.isfinite(total) and math.isfinite(norm)):
+            raise DataError(
+                f"training diverged at step {self.step}: the loss is {total:.3g} and the gradient {norm:.3g}; "
+                + AFTER_DIVERGENCE
+            )
+        self.optimiser.step()
+        self.step += 1
+        self._average()
+        return {"loss": total, **{k: v.item() for k, v in losses.items()}, "rate": rate, "gradient": norm}
+
+    @torch.no_grad()
+    def freeze(self) -> None:
+        """Normalise as in play from now on: by the averaged statistics, which change no more.
+
+        Boards of several sizes have statistics of their own (a small board is nearly all edge), each batch is of one
+        size, and the exported net has but one set: so the last part of a run learns to live with that.
+        """
+        for mine, averaged in zip(self.network.modules(), self.averaged.modules(), strict=True):
+            if isinstance(mine, nn.BatchNorm2d):
+                for name, statistics in averaged.named_buffers():
+                    mine.get_buffer(name).copy_(statistics)
+                mine.eval()
+
+    @torch.no_grad()
+    def _average(self) -> None:
+        decay = min(self.config.ema, (1 + self.step) / (10 + self.step)) if self.config.ema else 0.0
+        mine, source = self.averaged.state_dict(), self.network.state_dict()
+        floats = [name for name, tensor in source.items() if tensor.is_floating_point()]
+        torch._foreach_lerp_([mine[n] for n in floats], [source[n] for n in floats], 1 - decay)
+
+    @torch.no_grad()
+    def measure(self, data: Positions, limit: int = 0) -> Measured:
+        """Judge the first ``limit`` positions (0 = all) spread evenly over ``data`` with the averaged weights."""
+        count = min(len(data), limit or len(data))
+        chosen = np.linspace(0, len(data) - 1, count).astype(np.int64)
+        sums = np.zeros(7)
+        for start in range(0, count, 512):
+            batch = TorchBatch.of(data.batch(chosen[start : start + 512]), self.device)
+            with self.autocast():
+                outputs = dict(zip(self.net_config.outputs, self.averaged(batch.planes), strict=True))
+            logits, output = outputs["policy"], outputs[self.net_config.value_head]
+            losses = batch.losses(outputs)
+            if batch.legal is not None:
+                allowed = torch.full_like(logits, -math.inf)
+                reached = batch.legal.where(batch.legal >= 0, batch.legal[:, :1])
+                logits_of_best = allowed.scatter(1, reached, logits.gather(1, reached))
+            else:
+                logits_of_best = logits
+            best = batch.actions.gather(1, batch.probabilities.argmax(1, keepdim=True))[:, 0]
+            outcome = expected_outcome(output)
+            lead = 0.0
+            if "score" in outputs and batch.score is not None:
+                lead = float((outputs["score"][:, 0] - batch.score).abs().sum())
+            sums += np.array(
+                [
+                    float((logits_of_best.argmax(1) == best).sum()),
+                    float(losses["policy"]) * len(best),
+                    float(losses["value"]) * len(best),
+                    float((outcome - batch.z).square().sum()) / 4,
+                    float((outcome - (batch.wdl[:, 0] - batch.wdl[:, 2])).square().sum()) / 4,
+                    float(losses.get("ownership", 0.0)) * len(best) / 4,
+                    lead,
+                ]
+            )
+        top1, policy, value, result_error, teacher_error, owners, lead = (float(x) for x in sums / count)
+        return Measured(
+            top1,
+            policy,
+            value,
+            result_error,
+            teacher_error,
+            count,
+            data.board,
+            owners if self.net_config.ownership else None,
+            lead if self.net_config.score else None,
+        )
+
+    # ---- saving and going on
+
+    def to_checkpoint(self) -> Checkpoint:
+        """Everything that a bit-equal continuation needs. Errors: DataError when a weight is not finite."""
+        tensors = {f"network.{k}": v for k, v in self.network.state_dict().items()}
+        tensors |= {f"averaged.{k}": v for k, v in self.averaged.state_dict().items()}
+        for index, state in self.optimiser.state_dict()["state"].items():
+            tensors |= {f"optimiser.{index}.{k}": v for k, v in state.items() if v is not None}
+        bad = next((n for n, t in tensors.items() if t.is_floating_point() and not bool(t.isfinite().all())), None)
+        if bad is not None:
+            raise DataError(f"training diverged before step {self.step}: {bad} is not finite; {AFTER_DIVERGENCE}")
+        tensors["random.torch"] = torch.get_rng_state()
+        state = {
+            "net": self.net_config.to_json(),
+            "learner": asdict(self.config),
+            "progress": self.progress,
+            "seconds": self.seconds,
+        }
+        return Checkpoint(self.step, tensors, state)
+
+    def begin_from(self, saved: Checkpoint) -> None:
+        """Take over the averaged weights of another run, and nothing else of it; heads this network lacks are left out.
+
+        Errors: DataError when it is of another network.
+        """
+        theirs = {
+            name.removeprefix("averaged."): t for name, t in saved.tensors.items() if name.startswith("averaged.")
+        }
+        for name, own in self.averaged.state_dict().items():
+            if name not in theirs or theirs[name].shape != own.shape:
+                found = f"is {list(theirs[name].shape)}" if name in theirs else "is missing"
+                raise DataError(
+                    f"the network to begin from is another: {name} {found} there and {list(own.shape)} here; "
+                    "give the settings of the network that it has, or leave them out"
+                )
+        weights = {name: theirs[name] for name in self.averaged.state_dict()}
+        self.network.load_state_dict(weights)
+        self.averaged.load_state_dict(weights)
+
+    def restore(self, saved: Checkpoint) -> None:
+        """Take over a checkpoint. Errors: DataError when it is of another network or other settings."""
+        # what a checkpoint does not say yet is as it was before there was a setting
+        defaults = {"net": {"ownership": False, "score": False}, "learner": asdict(LearnerConfig())}
+        for name, own in (("net", json.loads(json.dumps(self.net_config.to_json()))), ("learner", asdict(self.config))):
+            theirs = {**defaults[name], **saved.state.get(name, {})}
+            different = sorted(k for k in own if theirs.get(k) != own[k])
+            if different:
+                field = different[0]
+                raise DataError(
+                    f"the run was started with another {field} ({theirs.get(field)}, now {own[field]}); "
+                    "go on with the same settings or give a new --out"
+                )
+        parts: dict[str, dict[str, Tensor]] = {"network": {}, "averaged": {}, "optimiser": {}, "random": {}}
+        for name, tensor in saved.tensors.items():
+            part, _, rest = name.partition(".")
+            parts[part][rest] = tensor
+        try:
+            self.network.load_state_dict(parts["network"])
+            self.averaged.load_state_dict(parts["averaged"])
+            states: dict[int, dict[str, Tensor]] = {}
+            for name, tensor in parts["optimiser"].items():
+                index, _, key = name.partition(".")
+                states.setdefault(int(index), {})[key] = tensor
+            self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": states})
+            torch.set_rng_state(parts["random"]["torch"])
+            self.step, self.progress, self.seconds = (
+                saved.step,
+                float(saved.state["progress"]),
+                float(saved.state["seconds"]),
+            )
+        except (RuntimeError, KeyError, ValueError) as error:
+            raise DataError(
+                f"the checkpoint of step {saved.step} does not fit this network ({error}); give a new --out"
+            ) from error
+
+
+@dataclass(slots=True)
+class Hooks:
+    """What a run tells its caller, from the training thread."""
+
+    on_step: Callable[[Learner, dict[str, float]], None] = lambda learner, losses: None
+    on_measure: Callable[[Learner, Measured], None] = lambda learner, measured: None
+    on_problem: Callable[[str], None] = lambda text: None
+    on_export: Callable[[Learner], None] = lambda learner: None  # every ``export_minutes`` of training
+    stop: Callable[[], bool] = lambda: False  # asked after every step; True saves and ends the run
+
+
+def run(
+    learner: Learner, data: Dataset, heldout: Dataset, folder: Path, length: Length, intervals: Intervals, hooks: Hooks
+) -> bool:
+    """Train until ``length`` is reached, resuming what ``folder`` holds. The caller holds the folder's RunLock.
+
+    Returns whether the run came to its end (else it was stopped, and saved). Errors: DataError.
+    """
+    if not (length.steps or length.minutes):
+        raise OptionError("a run needs an end: give steps or minutes")
+    fewest = min((len(part) for part in data.parts), default=0)
+    if fewest < learner.config.batch:
+        raise DataError(f"{fewest} positions are fewer than one batch of {learner.config.batch}; give more data")
+    checkpoints = folder / "checkpoints"
+    saved = checkpoint.load_newest(checkpoints, hooks.on_problem)
+    if saved is not None:
+        learner.restore(saved)
+    log = Log(folder / "log.jsonl", learner.step)
+    prefetcher = Prefetcher(data, learner.config, learner.step)
+    begun = time.monotonic()
+    already, done_before = learner.seconds, learner.progress
+    last = dict.fromkeys(("checkpoint", "measure", "export"), learner.seconds)
+    recent: list[dict[str, float]] = []
+    recent_since = time.monotonic()
+    finished = False
+    try:
+        while not (finished := _finished(learner, length)) and not hooks.stop():
+            losses = learner.train_step(prefetcher.next())
+            learner.seconds = already + time.monotonic() - begun
+            if length.steps:
+                learner.progress = learner.step / length.steps
+            else:  # the remaining part of the schedule is laid over the remaining time: monotone, and it ends in time
+                remaining = max(1e-9, length.minutes * 60 - already)
+                learner.progress = min(1.0, done_before + (1 - done_before) * (learner.seconds - already) / remaining)
+            hooks.on_step(learner, losses)
+            recent.append(losses)
+            if len(recent) >= intervals.log_steps:
+                now = time.monotonic()
+                means = {k: sum(r[k] for r in recent) / len(recent) for k in recent[0]}
+                speed = len(recent) * learner.config.batch / (now - recent_since)
+                log.write({**_where(learner, len(data)), **means, "positions_per_s": speed})
+                recent, recent_since = [], now
+            if _due(learner, last, "measure", intervals.measure_minutes):
+                _measure(learner, heldout, intervals.measure_positions, log, hooks)
+            timely = _due(learner, last, "checkpoint", intervals.checkpoint_minutes)
+            if timely or learner.step % intervals.checkpoint_steps == 0:
+                try:
+                    checkpoint.save(checkpoints, learner.to_checkpoint())
+                except OSError as error:  # a full disk may be cleared: the run goes on, the checkpoints before it stay
+                    hooks.on_problem(
+                        f"step {learner.step}: the checkpoint cannot be written ({error.strerror}); make room"
+                    )
+            if intervals.export_minutes and _due(learner, last, "export", intervals.export_minutes):
+                hooks.on_export(learner)
+        try:
+            checkpoint.save(checkpoints, learner.to_checkpoint())
+        except OSError as error:
+            raise DataError(f"the last checkpoint cannot be written ({error.strerror}); make room and go on") from error
+        if finished:
+            _measure(learner, heldout, 0, log, hooks)
+    finally:
+        prefetcher.stop()
+        log.close()
+    return finished
+
+
+def _finished(learner: Learner, length: Length) -> bool:
+    return learner.step >= length.steps if length.steps else learner.seconds >= length.minutes * 60
+
+
+def _due(learner: Learner, last: dict[str, float], what: str, minutes: float) -> bool:
+    if learner.seconds - last[what] < minutes * 60:
+        return False
+    last[what] = learner.seconds
+    return True
+
+
+def _measure(learner: Learner, heldout: Dataset, limit: int, log: Log, hooks: Hooks) -> None:
+    for index, part in enumerate(heldout.parts):
+        measured = learner.measure(part, limit)
+        log.write({**_where(learner, 0), f"heldout {part.board}" if index else "heldout": asdict(measured)})
+        hooks.on_measure(learner, measured)
+
+
+def _where(learner: Learner, length: int) -> dict[str, Any]:
+    positions = learner.step * learner.config.batch
+    where: dict[str, Any] = {"step": learner.step, "positions": positions, "minutes": learner.seconds / 60}
+    return where | ({"epoch": positions / length} if length else {})

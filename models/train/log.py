@@ -1,0 +1,64 @@
+"""What a training run writes down for people and plots: its settings and its metrics."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ...engine.errors import DataError
+from ...engine.files import write_atomically
+
+
+class Log:
+    """The run's metrics as JSON lines, appended and flushed; lines after the resumed step are dropped."""
+
+    def __init__(self, path: Path, step: int) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        kept = [row for row in read_log(path) if row.get("step", 0) <= step] if path.exists() else []
+        write_atomically(path, "".join(json.dumps(row) + "\n" for row in kept).encode())
+        self._file = path.open("a")
+
+    def write(self, row: dict[str, Any]) -> None:
+        """Append one row. Errors: DataError when the disk is full."""
+        rounded = {k: round(v, 6) if isinstance(v, float) else v for k, v in row.items()}
+        try:
+            self._file.write(json.dumps(rounded) + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise DataError(
+                f"the log cannot be written ({error.strerror}); make room and give the command again"
+            ) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """The rows of a log; a torn last line is left out. Errors: DataError when it cannot be read."""
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for line in path.read_text(errors="replace").splitlines():
+            with contextlib.suppress(json.JSONDecodeError):
+                row = json.loads(line)
+                if isinstance(row, dict):
+                    yield row
+
+    try:
+        return list(rows())
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}); give the folder of a training run") from error
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """The run's settings. Errors: DataError."""
+    try:
+        config = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read ({error}); give the folder of a training run") from error
+    if not isinstance(config, dict):
+        raise DataError(f"{path} holds no settings; give the folder of a training run")
+    return config

@@ -1,0 +1,209 @@
+"""What a run begins from: a run's folder, a checkpoint's file, or an exported net, whose weights are read back.
+
+Reading back is :mod:`export` and :mod:`quantise` undone. An exported net has its batch normalisation folded into the
+convolutions, and an int8 one has rounded weights; the network made of it says what the file says. Batch
+normalisation is unfolded on positions of games that the net plays with itself, so that training goes on from there:
+with the statistics of no data, its first steps would be another network's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from numpy.typing import NDArray
+from onnx import numpy_helper
+from torch import Tensor
+
+from ...engine.errors import DataError
+from ...engine.games.base import Game
+from ...engine.nets.evaluator import check_net, embedded_net, raw_session
+from ...engine.nets.netfile import read_outline
+from ...engine.nets.netinfo import NetInfo
+from ..foreign.importer import own_games
+from ..net.network import ConvBlock, Network
+from .checkpoint import Checkpoint, of_run
+from .settings import NetConfig
+
+EMBEDDED = "default"  # stands for the net inside the package
+_POSITIONS = 2048  # that the statistics are taken from
+_BATCH = 64  # positions judged at a time
+
+
+def is_net(path: Path) -> bool:
+    """Whether that names an exported net, no run and no checkpoint."""
+    return path.suffix == ".onnx" or str(path) == EMBEDDED
+
+
+def origin(path: Path, game: Game) -> Checkpoint:
+    """The weights (``averaged.*``) and the network (state ``net``) that a path names.
+
+    path: a run's folder, a checkpoint's file, a net that ``az-engine train`` exported, or "default", the one inside the
+    package. Errors: DataError; NetError when a file is no net for ``game``.
+    """
+    if not is_net(path):
+        return of_run(path)
+    content, stored, info = _read(path, game)
+    config = config_of(stored, info)
+    network = Network(config, game.plane_scale)
+    network.load_state_dict(weights_of(stored, network))
+    own = own_games(game.using(info.encoder), raw_session(content), info, _POSITIONS, 0)
+    unfold(network, own.planes)
+    tensors = {f"averaged.{name}": tensor for name, tensor in network.state_dict().items()}
+    return Checkpoint(info.step, tensors, {"net": config.to_json()})
+
+
+def network_at(path: Path, game: Game) -> NetConfig:
+    """The network of what :func:`origin` reads. Errors: as there."""
+    if is_net(path):
+        _, stored, info = _read(path, game)
+        return config_of(stored, info)
+    return NetConfig.from_json(of_run(path).state["net"])
+
+
+def _read(path: Path, game: Game) -> tuple[bytes, Stored, NetInfo]:
+    """An exported net's file, its constants and its metadata. Errors: NetError, DataError."""
+    if str(path) == EMBEDDED:
+        inside = embedded_net(game.name)
+        if inside is None:
+            raise DataError(f"there is no net for {game.name} inside this package; begin with a run or a file")
+        path = inside
+    outline, content = read_outline(path)
+    info = check_net(outline, game)
+    return content, Stored(path, onnx.load_model_from_string(content)), info
+
+
+class Stored:
+    """The constants of an exported net by name, int8 ones as the float32 that they stand for."""
+
+    def __init__(self, path: Path, model: onnx.ModelProto) -> None:
+        self._path = path
+        self._constants = {t.name: t for t in model.graph.initializer}
+        self._scaled = {n.input[0]: n for n in model.graph.node if n.op_type == "DequantizeLinear"}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._constants or f"{name}_quantized" in self._constants
+
+    def __getitem__(self, name: str) -> NDArray[np.float32]:
+        """Errors: DataError when there is none of that name."""
+        try:
+            if name in self._constants:
+                return np.asarray(numpy_helper.to_array(self._constants[name]), np.float32)
+            node = self._scaled[f"{name}_quantized"]
+            whole, scale, zero = (numpy_helper.to_array(self._constants[x]) for x in node.input)
+            axis = next((a.i for a in node.attribute if a.name == "axis"), 0)
+            shape = [-1 if i == axis and scale.ndim else 1 for i in range(whole.ndim)]
+            return np.asarray((whole.astype(np.float32) - zero.reshape(shape)) * scale.reshape(shape), np.float32)
+        except (KeyError, ValueError, TypeError) as error:
+            raise DataError(
+                f"{self._path} has no {name} as nets of az-engine train have; begin with one of them, or with a run"
+            ) from error
+
+
+def config_of(stored: Stored, info: NetInfo) -> NetConfig:
+    """The network that an exported net is of. Errors: DataError when it is of no network of ours."""
+    tower = "res" if "tower.1.first.weight" in stored else "conv"
+    block = "tower.{}.first.weight" if tower == "res" else "tower.{}.weight"
+    heads = {"policy.pool.bias.weight": "pooled", "policy.weight": "flat", "policy.planes.weight": "conv"}
+    head = next((head for name, head in heads.items() if name in stored), "conv")
+    filters, hidden = len(stored["tower.0.weight"]), len(stored["policy.block.weight"])
+    squeeze = "tower.1.squeeze.down.weight"
+    names: dict[str, Any] = {
+        "kind": f"{'sep' if 'value_tower.0.weight' in stored else 'dual'}-{tower}",
+        "policy_head": head,
+        "value_head": info.value_head,
+    }
+    return NetConfig(
+        info.planes,
+        info.actions,
+        blocks=next(i for i in count(1) if block.format(i) not in stored) - (tower == "res"),
+        filters=filters,
+        squeeze=len(stored[squeeze]) if squeeze in stored else 0,
+        policy_filters=0 if hidden == {"conv": filters, "flat": 2, "pooled": 32}[head] else hidden,
+        value_filters=len(stored["value.block.weight"]),
+        value_hidden=len(stored["value.hidden.weight"]),
+        history=info.history,
+        ownership="value.ownership.weight" in stored,
+        score="value.score.weight" in stored,
+        **names,
+    )
+
+
+def weights_of(stored: Stored, network: Network) -> dict[str, Tensor]:
+    """The state of ``network`` that says what the exported net says; every normalisation is the identity and a bias."""
+    head = network.config.policy_head
+    renamed = {
+        "policy.out": "policy" if head == "flat" else "policy.planes",
+        "policy.bias": "policy.pool.bias",
+        "policy.pass_hidden": "policy.pool.hidden",
+        "policy.pass_out": "policy.pool.pass",
+        "value.out": "value.out" if network.value.tanh else network.config.value_head,
+    }
+    state = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+    for name, module in network.named_modules():
+        if isinstance(module, ConvBlock):
+            own = {"conv.weight": "weight", "norm.bias": "bias"}
+            state[f"{name}.norm.weight"].fill_(1.0)
+            state[f"{name}.norm.running_mean"].fill_(0.0)
+            state[f"{name}.norm.running_var"].fill_(1.0 - module.norm.eps)
+        elif isinstance(module, torch.nn.Linear | torch.nn.Conv2d) and not name.endswith(".conv"):
+            own = {"weight": "weight", "bias": "bias"}
+        else:
+            continue
+        for ours, theirs in own.items():
+            tensor = state[f"{name}.{ours}"]
+            values = torch.from_numpy(np.array(stored[f"{renamed.get(name, name)}.{theirs}"]))
+            if values.numel() != tensor.numel():
+                raise DataError(
+                    f"the net's {name} has the shape {list(values.shape)}, not {list(tensor.shape)}; begin with another"
+                )
+            tensor.copy_(values.reshape(tensor.shape))  # squeeze-excitation's layers are 1x1 convolutions in the file
+    return state
+
+
+@torch.no_grad()
+def unfold(network: Network, planes: NDArray[np.uint8]) -> None:
+    """Give every normalisation the statistics of planes u8 [N, C, H, W], and every filter the size of a fresh one.
+
+    What the network says stays the same: normalisation takes the filter's size out again, so only the optimiser, whose
+    steps have a size of their own, sees the difference.
+    """
+    sums: dict[ConvBlock, Tensor] = {}
+    blocks = [module for module in network.modules() if isinstance(module, ConvBlock)]
+
+    def adding(block: ConvBlock) -> Callable[[Any, Any, Tensor], None]:
+        def add(module: Any, inputs: Any, output: Tensor) -> None:
+            x = output.double()
+            here = torch.stack(
+                [torch.full_like(x[0, :, 0, 0], x[:, 0].numel()), x.sum((0, 2, 3)), (x * x).sum((0, 2, 3))]
+            )
+            sums[block] = sums[block] + here if block in sums else here
+
+        return add
+
+    hooks = [block.conv.register_forward_hook(adding(block)) for block in blocks]
+    network.eval()
+    for i in range(0, len(planes), _BATCH):
+        network(torch.from_numpy(planes[i : i + _BATCH]))
+    for hook in hooks:
+        hook.remove()
+    network.train()
+    for block in blocks:
+        points, first, second = sums[block]
+        mean, variance = first / points, (second / points - (first / points) ** 2).clamp(min=0)
+        filters, norm = block.conv.weight, block.norm
+        size = filters.double().pow(2).mean((1, 2, 3)).sqrt()
+        fresh = (2 / filters[0].numel()) ** 0.5  # of kaiming_normal_
+        larger = torch.where(size > fresh * 1e-6, fresh / size, torch.ones_like(size))
+        filters.mul_(larger.float()[:, None, None, None])
+        norm.bias.add_(mean.float())
+        norm.weight.copy_(((variance * larger**2 + norm.eps).sqrt() / larger).float())
+        assert norm.running_mean is not None
+        assert norm.running_var is not None
+        norm.running_mean.copy_((mean * larger).float())
+        norm.running_var.copy_((variance * larger**2).float())

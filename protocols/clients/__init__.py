@@ -1,0 +1,1 @@
+"""External engines over UCI, USI and GTP, driven as players and teachers."""

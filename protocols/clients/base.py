@@ -1,0 +1,215 @@
+"""Driving an external engine, whatever protocol it speaks: for matches, for labelling positions, for comparisons.
+
+:class:`EngineClient` is what callers know; :mod:`client` (UCI, USI) and :mod:`gtp.client` speak the protocols. Errors
+are those of :mod:`pipes`: EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved; after any of them the client is
+to be thrown away.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from ...engine.errors import EngineProcessError
+from ...engine.limits import Limits
+from .pipes import EnginePipes
+
+START_S = 10.0  # for the greeting's answer
+READY_S = 30.0  # until it is ready: an engine may load a large net or clear a large table
+GRACE_S = 5.0  # for a move beyond the time that the limits allow
+ENDLESS_S = 600.0  # for a move when the limits name no time
+QUIT_S = 2.0  # from `quit` to the end of the process
+
+
+@dataclass(frozen=True, slots=True)
+class PvInfo:
+    """The last report on one principal variation; scores from the view of the side to move."""
+
+    multipv: int = 1
+    depth: int | None = None
+    seldepth: int | None = None
+    cp: int | None = None
+    mate: int | None = None  # UCI: moves; USI: plies
+    bound: str = ""  # "lowerbound", "upperbound" or exact
+    wdl: tuple[int, int, int] | None = None  # 1/1000
+    nodes: int | None = None  # GTP: visits of the variation's first move
+    nps: int | None = None
+    time: int | None = None  # ms
+    pv: tuple[str, ...] = ()
+    chance: float | None = None  # GTP: expected points of the side to move, 0 to 1
+    lead: float | None = None  # GTP: points ahead at the end
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an engine answered to one ``go``. ``move`` is ``None`` when it says there is none, gives up or declares."""
+
+    move: str | None
+    ponder: str | None
+    lines: tuple[PvInfo, ...]  # by multipv, the best first; empty when it sent no score
+    seconds: float  # from the question to the answer, as a match clock counts them
+    resign: bool = False  # USI, GTP: it gives the game up
+    win: bool = False  # USI: it declares its king entered
+    ownership: tuple[float, ...] = ()  # GTP: N * N points from the top left, 1 = surely the side to move's; or ()
+
+
+class EngineClient(ABC):
+    """One external engine. Methods say whether they block; use as a context manager, or call :meth:`close`."""
+
+    has_byoyomi = False
+    counts_nodes = True  # every engine can be told how many
+    tells_both_clocks = True  # it hears the opponent's clock, too
+    lines_by_option = True  # the option MultiPV says how many lines it shows
+    increment_first = False  # a move's increment is added before the move, not after it
+
+    def __init__(
+        self,
+        command: str | Sequence[str],
+        options: Mapping[str, object] | None = None,
+        *,
+        start_s: float = START_S,
+        ready_s: float = READY_S,
+        endless_s: float = ENDLESS_S,
+        directory: str | None = None,
+    ) -> None:
+        """Start it and set ``options``. BLOCKS up to ``start_s`` + ``ready_s`` seconds.
+
+        endless_s: how long an answer may take when the limits name no time. directory: where it is started.
+        Errors: EngineProcessError when it cannot be started, lacks an option or does not answer.
+        """
+        self.author = ""
+        self.offered: dict[str, str] = {}  # option name -> the rest of its line
+        self._ready_s = ready_s
+        self._endless_s = endless_s
+        self._asked: float | None = None  # when the running question was sent
+        self._deadline = 0.0  # for its answer
+        self._legal: Callable[[str], bool] | None = None
+        self._pipes = EnginePipes(command, directory)
+        try:
+            self._greet(start_s, options or {})
+        except BaseException:
+            self.kill()
+            raise
+
+    def __enter__(self) -> Self:
+        """Nothing more to do."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close; kill at once when something went wrong."""
+        if kind is None:
+            self.close()
+        else:
+            self.kill()
+
+    @property
+    def name(self) -> str:
+        """What it calls itself."""
+        return self._pipes.name
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._pipes.alive
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._pipes.pid
+
+    @abstractmethod
+    def new_game(self) -> None:
+        """Tell it that another game begins, and wait until it is ready. BLOCKS."""
+
+    @abstractmethod
+    def ready(self) -> None:
+        """BLOCKS until it has answered that it is ready. Not between :meth:`go` and :meth:`wait`."""
+
+    @abstractmethod
+    def set_option(self, name: str, value: object) -> None:
+        """Set one option. Errors: EngineProcessError when it does not offer that name."""
+
+    def play(
+        self,
+        root: str | None,
+        moves: Sequence[str],
+        limits: Limits,
+        legal: Callable[[str], bool] | None = None,
+    ) -> Answer:
+        """:meth:`go` and :meth:`wait`. BLOCKS."""
+        self.go(root, moves, limits, legal)
+        return self.wait()
+
+    @abstractmethod
+    def go(
+        self,
+        root: str | None,
+        moves: Sequence[str],
+        limits: Limits,
+        legal: Callable[[str], bool] | None = None,
+    ) -> None:
+        """Let it think about the position after ``moves`` from the position ``root`` (None: the start).
+
+        BLOCKS only until it has read the position, which its clock does not pay for. ``legal`` judges its move; without
+        it only the form of the move is checked. :meth:`wait` gives the answer.
+        """
+
+    @abstractmethod
+    def wait(self) -> Answer:
+        """Its answer to the last :meth:`go`. BLOCKS until the limits' time and a grace have passed at most.
+
+        Errors: EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved.
+        """
+
+    def judge(self, root: str | None, moves: Sequence[str], limits: Limits, lines: int) -> Answer:
+        """What it thinks of a position, its ``lines`` best moves if it is told how many here. BLOCKS.
+
+        Errors: as :meth:`wait`.
+        """
+        return self.play(root, moves, limits)
+
+    def game_over(self, result: str) -> None:  # noqa: B027 - most protocols have none
+        """Tell it how the game ended for it, "win", "lose" or "draw", where the protocol has it. Returns at once."""
+
+    def final_score(self) -> float | None:
+        """Its count of a game that has ended, the first player's points less the second's; None if it has none. BLOCKS.
+
+        Only of games that end by agreement. Errors: as :meth:`wait`.
+        """
+        return None
+
+    def close(self) -> None:
+        """Ask it to quit, and kill it if it does not. BLOCKS up to two seconds."""
+        if self.alive:
+            with contextlib.suppress(EngineProcessError):
+                self._pipes.send("quit")
+        self._pipes.close(QUIT_S)
+
+    def kill(self) -> None:
+        """End it and the processes it started, at once."""
+        self._pipes.kill()
+
+    @abstractmethod
+    def _greet(self, start_s: float, options: Mapping[str, object]) -> None:
+        """The first words, and the options."""
+
+    def _check_idle(self) -> None:
+        if self._asked is not None:
+            raise EngineProcessError(f"{self.name} is still thinking: wait() for its answer first")
+
+    def _allowed(self, limits: Limits, mover: int) -> float:
+        """Seconds after which no answer of player 0 or 1 means that it hangs."""
+        if limits.infinite:
+            return self._endless_s
+        if limits.movetime is not None:
+            return max(limits.movetime, 0) / 1000.0 + GRACE_S
+        clock = limits.time[mover]
+        if clock is None and not limits.byoyomi:
+            return self._endless_s
+        return (max(clock or 0, 0) + limits.byoyomi) / 1000.0 + GRACE_S

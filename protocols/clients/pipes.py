@@ -1,0 +1,202 @@
+"""The process of an external engine and the lines between it and us, whatever protocol they are in.
+
+Every wait has a deadline, and what goes wrong is told apart: an engine that died (:class:`EngineDied`), one that does
+not answer (:class:`EngineStalled`), one that writes without end (:class:`EngineFlooded`), one that answers nonsense
+(:class:`EngineMisbehaved`). After any of these the process is gone. Memory stays bounded, however much it writes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import shlex
+import signal
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import BinaryIO
+
+from ...engine.clock import Stopwatch
+from ...engine.errors import EngineProcessError
+from ..lines import clean, one_line
+
+BACKLOG = 5000  # unread lines kept; of more, the info lines are dropped
+FLOOD = 20_000  # unread lines, or lines instead of an answer, that are a flood
+LONGEST = 1 << 16  # bytes of a line; what is beyond is taken as another line
+
+
+class EngineDied(EngineProcessError):
+    """The engine's process ended."""
+
+
+class EngineStalled(EngineProcessError):
+    """The engine did not answer in time; it was killed."""
+
+
+class EngineFlooded(EngineProcessError):
+    """The engine wrote more than anyone can read; it was killed."""
+
+
+class EngineMisbehaved(EngineProcessError):
+    """The engine's answer is not in its protocol or not a legal move; it was killed."""
+
+
+class EnginePipes:
+    """A running engine and its lines. ``name`` is what it is called in messages."""
+
+    def __init__(self, command: str | Sequence[str], directory: str | None = None) -> None:
+        """Start it, in ``directory``. Returns at once. Errors: EngineProcessError when it cannot be started."""
+        words = shlex.split(command) if isinstance(command, str) else list(command)
+        self.name = words[0] if words else ""
+        self._epoch = Stopwatch()
+        self._written = 0  # lines so far ...
+        self._before = 0  # ... up to the last question
+        self._flooded = False
+        self._lines: queue.SimpleQueue[tuple[str | None, float]] = queue.SimpleQueue()  # line, when it came
+        self._complaints: deque[str] = deque(maxlen=5)  # the end of stderr
+        try:
+            self._process = subprocess.Popen(
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd=directory,
+                start_new_session=True,
+            )
+        except (OSError, ValueError, IndexError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise EngineProcessError(f"the engine {self.name!r} cannot be started: {reason}") from error
+        threading.Thread(target=self._read_answers, args=(self._process.stdout,), daemon=True).start()
+        self._complainer = threading.Thread(target=self._read_complaints, args=(self._process.stderr,), daemon=True)
+        self._complainer.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._process.pid
+
+    @property
+    def seconds(self) -> float:
+        """Since the start: the time that arrivals and deadlines are in."""
+        return self._epoch.seconds
+
+    def send(self, line: str) -> None:
+        """Write a line. Errors: EngineDied."""
+        stream = self._process.stdin
+        self._before = self._written
+        try:
+            if stream is None or stream.closed:
+                raise BrokenPipeError
+            stream.write(line.encode("utf-8", "surrogateescape") + b"\n")
+            stream.flush()
+        except OSError as error:
+            raise self._died() from error
+
+    def line(self, deadline: float, wanted: str) -> tuple[str, float]:
+        """The next line and when it came; ``wanted`` is what the caller waits for. BLOCKS.
+
+        Errors: EngineDied; EngineStalled when it did not come in time; EngineFlooded when too much else did.
+        """
+        if self._flooded:
+            raise self._flood()
+        try:
+            line, came = self._lines.get(timeout=max(deadline - self.seconds, 0.0))
+        except queue.Empty:
+            raise self._stalled(wanted) from None
+        if line is None:
+            self._lines.put((None, came))
+            raise self._died()
+        if came > deadline:  # there are always lines of an engine that floods us
+            raise self._stalled(wanted)
+        return line, came
+
+    def waiting(self) -> list[str]:
+        """Lines that have come and that nobody has read. Returns at once."""
+        lines: list[str] = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                line, came = self._lines.get_nowait()
+                if line is None:
+                    self._lines.put((None, came))
+                    break
+                lines.append(line)
+        return lines
+
+    def misbehaved(self, text: str) -> EngineMisbehaved:
+        """Kill it; the fault to raise: its name and ``text``."""
+        self.kill()
+        return EngineMisbehaved(f"{self.name} {text}")
+
+    def close(self, patience: float) -> None:
+        """Wait for its end, and kill it if that does not come. BLOCKS up to ``patience`` seconds."""
+        if self.alive:
+            try:
+                self._process.wait(patience)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        self._release()
+
+    def kill(self) -> None:
+        """End it and the processes it started, at once."""
+        if self.alive:
+            try:
+                os.killpg(self._process.pid, signal.SIGKILL)
+            except OSError:  # it has just ended, or changed its group
+                self._process.kill()
+            self._process.wait()
+        self._release()
+
+    def _release(self) -> None:
+        with contextlib.suppress(OSError):  # what it never read is lost
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+
+    def _stalled(self, wanted: str) -> EngineStalled | EngineFlooded:
+        self.kill()
+        if self._written - self._before > FLOOD:
+            return self._flood()
+        return EngineStalled(f"{self.name} did not answer in time (waiting for {wanted}); it was killed")
+
+    def _flood(self) -> EngineFlooded:
+        self.kill()
+        return EngineFlooded(f"{self.name} writes without end ({self._written - self._before:,} lines); it was killed")
+
+    def _died(self) -> EngineDied | EngineFlooded:
+        if self._flooded:
+            return self._flood()
+        try:
+            code = self._process.wait(1.0)
+        except subprocess.TimeoutExpired:  # it closed its output but lives
+            self.kill()
+            code = self._process.wait()
+        self._release()
+        self._complainer.join(0.5)
+        how = f"signal {-code}" if code < 0 else f"exit status {code}"
+        last = f"; its last words: {self._complaints[-1]}" if self._complaints else ""
+        return EngineDied(f"{self.name} ended by itself ({how}){last}")
+
+    def _read_answers(self, stream: BinaryIO) -> None:
+        with stream:
+            while raw := stream.readline(LONGEST):
+                self._written += 1
+                waiting = self._lines.qsize()
+                if waiting < BACKLOG or not raw.startswith(b"info"):
+                    self._lines.put((clean(raw), self._epoch.seconds))
+                if waiting > FLOOD:
+                    self._flooded = True
+                    break
+        self._lines.put((None, self._epoch.seconds))
+
+    def _read_complaints(self, stream: BinaryIO) -> None:
+        with stream:
+            while raw := stream.readline(LONGEST):
+                text = one_line(clean(raw), 200)
+                if text:
+                    self._complaints.append(text)

@@ -1,0 +1,301 @@
+"""External engines over UCI and USI: the clients for both, and for every protocol by its name.
+
+The two protocols differ in words more than in kind, so :class:`UsiClient` says what is different.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from ...engine.errors import EngineProcessError, OptionError
+from ...engine.limits import Limits
+from ..lines import one_line
+from . import base as driver
+from .base import Answer, EngineClient, PvInfo
+from .gtp import GtpClient
+from .pipes import BACKLOG
+
+LONG_MATE = 999  # moves to a mate of which the engine says only that it is there (USI: `score mate +`)
+
+_NO_MOVE = ("(none)", "0000", "NULL")
+_NUMBERS = {"depth", "seldepth", "multipv", "nodes", "nps", "time"}
+
+
+def parse_info(line: str) -> PvInfo | None:
+    """One ``info`` line that has a score; ``None`` for any other, also for one that is malformed."""
+    words = line.split()
+    if words[:1] != ["info"] or "score" not in words or "string" in words[:2]:
+        return None
+    found: dict[str, object] = {}
+    i = 1
+    try:
+        while i < len(words):
+            word = words[i]
+            i += 1
+            if word in _NUMBERS or (word in ("cp", "mate") and words[i - 2] == "score"):
+                only_sign = word == "mate" and words[i] in ("+", "-")
+                found[word] = int(f"{words[i]}{LONG_MATE}" if only_sign else words[i])
+                i += 1
+            elif word in ("lowerbound", "upperbound"):
+                found["bound"] = word
+            elif word == "wdl":
+                win, draw, loss = (int(w) for w in words[i : i + 3])
+                found["wdl"] = (win, draw, loss)
+                i += 3
+            elif word == "pv":
+                found["pv"] = tuple(words[i:])
+                break
+            elif word == "string":
+                break
+    except (ValueError, IndexError):
+        return None
+    return PvInfo(**found)  # type: ignore[arg-type]
+
+
+class UciClient(EngineClient):
+    """One external UCI engine."""
+
+    greeting = ("uci", "uciok")
+    another_game = "ucinewgame"
+    notation = "fen"  # the keyword before a position
+    second = "b"  # the second player in the position's second field
+    move = re.compile(r"[a-h][1-8][a-h][1-8][nbrqk]?")
+    always: tuple[str, ...] = ()  # options that may be sent without being offered
+
+    _patience = 0.0  # seconds its answer may take, pondering not counted
+    _scores: dict[int, PvInfo]  # by multipv
+
+    def new_game(self) -> None:
+        """See EngineClient."""
+        self._pipes.send(self.another_game)
+        self.ready()
+
+    def ready(self) -> None:
+        """See EngineClient."""
+        self._check_idle()
+        self._pipes.send("isready")
+        self._wait_for("readyok", self._ready_s)
+
+    def set_option(self, name: str, value: object) -> None:
+        """See EngineClient. Returns at once."""
+        known = {offered.lower(): offered for offered in (*self.always, *self.offered)}
+        if name.lower() not in known:
+            raise EngineProcessError(f"{self.name} has no option {name!r}; it offers {', '.join(sorted(self.offered))}")
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        wanted = _wanted(self.offered.get(known[name.lower()], ""), text)
+        if wanted:
+            raise EngineProcessError(f"{self.name} takes as {name} {wanted}, not {text!r}")
+        self._pipes.send(f"setoption name {known[name.lower()]}" + ("" if value is None else f" value {text}"))
+
+    def go(
+        self,
+        root: str | None,
+        moves: Sequence[str],
+        limits: Limits,
+        legal: Callable[[str], bool] | None = None,
+    ) -> None:
+        """See EngineClient; use :meth:`stop` and :meth:`ponderhit` meanwhile."""
+        self._check_idle()
+        second_began = root is not None and root.split()[1:2] == [self.second]
+        self._patience = self._allowed(replace(limits, ponder=False), (len(moves) + second_began) % 2)
+        place = "startpos" if root is None else f"{self.notation} {root}"
+        self._pipes.send(f"position {place}" + (" moves " + " ".join(moves) if moves else ""))
+        self._settle()
+        self._scores = {}
+        self._legal = legal
+        self._asked = self._pipes.seconds
+        self._deadline = self._asked + (self._endless_s if limits.ponder else self._patience)
+        self._pipes.send(self.go_line(limits))
+
+    def stop(self) -> None:
+        """Ask it to answer. Returns at once; harmless when idle."""
+        if self._asked is not None:
+            self._deadline = self._pipes.seconds + driver.GRACE_S
+            self._pipes.send("stop")
+
+    def ponderhit(self) -> None:
+        """Tell it that the expected move was played; its time counts from now. Returns at once; harmless when idle."""
+        if self._asked is not None:
+            self._asked = self._pipes.seconds
+            self._deadline = self._asked + self._patience
+            self._pipes.send("ponderhit")
+
+    def wait(self) -> Answer:
+        """See EngineClient."""
+        if self._asked is None:
+            raise EngineProcessError(f"{self.name} was not asked for a move")
+        while True:
+            line, came = self._pipes.line(self._deadline, "bestmove")
+            words = line.split()
+            if words[:1] == ["bestmove"]:
+                break
+            info = parse_info(line)
+            if info is not None:
+                self._scores[info.multipv] = info
+        seconds = max(came - self._asked, 0.0)
+        self._asked = None
+        lines = tuple(self._scores[rank] for rank in sorted(self._scores))
+        move = words[1] if len(words) > 1 else ""
+        answer = self._without_move(move, lines, seconds)
+        if answer is not None:
+            return answer
+        if not self.move.fullmatch(move) or (self._legal is not None and not self._legal(move)):
+            raise self._pipes.misbehaved(f"answered with an illegal move: {one_line(line, 80)}")
+        ponder = words[3] if len(words) > 3 and words[2] == "ponder" else None
+        return Answer(move, ponder, lines, seconds)
+
+    @classmethod
+    def go_line(cls, limits: Limits) -> str:
+        """The ``go`` line of some limits."""
+        words = ["go"]
+        if limits.ponder:
+            words.append("ponder")
+        for name, number in cls._numbers(limits):
+            if number is not None:
+                words += [name, str(number)]
+        if limits.infinite or not (limits.bounded or limits.ponder):
+            words.append("infinite")
+        if limits.searchmoves:
+            words += ["searchmoves", *limits.searchmoves]
+        return " ".join(words)
+
+    @staticmethod
+    def _numbers(limits: Limits) -> Sequence[tuple[str, int | None]]:
+        """What ``go`` says in numbers; None is left out."""
+        return (
+            ("wtime", limits.time[0]),
+            ("btime", limits.time[1]),
+            ("winc", limits.increment[0] or None),
+            ("binc", limits.increment[1] or None),
+            ("movestogo", limits.movestogo or None),
+            ("nodes", limits.nodes),
+            ("depth", limits.depth),
+            ("mate", limits.mate),
+            ("movetime", limits.movetime),
+        )
+
+    def _settle(self) -> None:
+        """Before `go`: let it read the position."""
+        self.ready()
+
+    def _without_move(self, word: str, lines: tuple[PvInfo, ...], seconds: float) -> Answer | None:
+        """The answer that such a word after ``bestmove`` is; None when it is to be a move."""
+        return Answer(None, None, lines, seconds) if word in _NO_MOVE else None
+
+    def _greet(self, start_s: float, options: Mapping[str, object]) -> None:
+        hello, done = self.greeting
+        self._pipes.send(hello)
+        for line in self._wait_for(done, start_s):
+            words = line.split(maxsplit=2)
+            if words[:2] == ["id", "name"] and len(words) == 3:
+                self._pipes.name = one_line(words[2], 80)
+            elif words[:2] == ["id", "author"] and len(words) == 3:
+                self.author = one_line(words[2], 80)
+            found = re.match(r"\s*option\s+name\s+(.+?)\s+type\s+(.*)", line)
+            if found is not None:
+                self.offered[found[1]] = found[2]
+        for name, value in options.items():
+            self.set_option(name, value)
+        self.ready()
+
+    def _wait_for(self, word: str, seconds: float) -> list[str]:
+        """The lines before the one that is ``word``. Nothing was asked, so that a move among them is one too many."""
+        lines: list[str] = []
+        deadline = self._pipes.seconds + seconds
+        while True:
+            line, _ = self._pipes.line(deadline, word)
+            if line.split() == [word]:
+                return lines
+            self._check_unasked(line)
+            if len(lines) < BACKLOG:
+                lines.append(line)
+
+    def _check_unasked(self, line: str) -> None:
+        if line.startswith("bestmove"):
+            raise self._pipes.misbehaved(f"sent a move that nobody asked for: {one_line(line, 80)}")
+
+
+class UsiClient(UciClient):
+    """One external USI engine. ``isready`` begins a game and is not sent during one."""
+
+    greeting = ("usi", "usiok")
+    another_game = "usinewgame"
+    notation = "sfen"
+    second = "w"
+    move = re.compile(r"(?:[1-9][a-i][1-9][a-i]\+?|[PLNSGBR]\*[1-9][a-i])")
+    always = ("USI_Hash", "USI_Ponder")
+    has_byoyomi = True
+    increment_first = True
+
+    def new_game(self) -> None:
+        """See EngineClient."""
+        self.ready()
+        self._pipes.send(self.another_game)
+
+    def game_over(self, result: str) -> None:
+        """See EngineClient."""
+        self._pipes.send(f"gameover {result}")
+
+    @staticmethod
+    def _numbers(limits: Limits) -> Sequence[tuple[str, int | None]]:
+        fischer = any(limits.increment) and not limits.byoyomi
+        black, white = (
+            max((time or 0) - increment, 0) for time, increment in zip(limits.time, limits.increment, strict=True)
+        )  # USI counts the increment of the coming move apart
+        return (
+            ("btime", black if limits.clocked else None),
+            ("wtime", white if limits.clocked else None),
+            ("byoyomi", limits.byoyomi if limits.clocked and not fischer else None),
+            ("binc", limits.increment[0] if fischer else None),
+            ("winc", limits.increment[1] if fischer else None),
+            ("nodes", limits.nodes),
+            ("depth", limits.depth),
+            ("movetime", limits.movetime),
+        )
+
+    def _settle(self) -> None:
+        for line in self._pipes.waiting():
+            self._check_unasked(line)
+
+    def _without_move(self, word: str, lines: tuple[PvInfo, ...], seconds: float) -> Answer | None:
+        if word in ("resign", "win"):
+            return Answer(None, None, lines, seconds, resign=word == "resign", win=word == "win")
+        return super()._without_move(word, lines, seconds)
+
+
+def _wanted(declared: str, value: str) -> str:
+    """What an option takes that was declared so ("spin default 1 min 0 max 9"), where it does not take ``value``.
+
+    Engines pass over such a value without a word, and go on with another one.
+    """
+    numbers = dict(re.findall(r"\b(min|max) (-?\d+)", declared))
+    choices = re.findall(r"\bvar (.+?)(?= var |$)", declared)
+    if declared.startswith("spin") and len(numbers) == 2:
+        low, high = int(numbers["min"]), int(numbers["max"])
+        whole = re.fullmatch(r"[+-]?\d+", value) is not None
+        return "" if whole and low <= int(value) <= high else f"a whole number from {low} to {high}"
+    if declared.startswith("check") and value.lower() not in ("true", "false"):
+        return "true or false"
+    if declared.startswith("combo") and choices and value.lower() not in (choice.strip().lower() for choice in choices):
+        return f"one of {', '.join(choice.strip() for choice in choices)}"
+    return ""
+
+
+UCI_LIKE: Mapping[str, type[UciClient]] = {"uci": UciClient, "usi": UsiClient}
+CLIENTS: Mapping[str, type[EngineClient]] = {**UCI_LIKE, "gtp": GtpClient}
+
+
+def client_of(protocol: str) -> type[EngineClient]:
+    """The class that drives engines of a protocol. Errors: OptionError for a protocol without one."""
+    if protocol not in CLIENTS:
+        raise OptionError(f"engines are driven over {', '.join(CLIENTS)}, not over {protocol}")
+    return CLIENTS[protocol]
+
+
+def uci_client_of(protocol: str) -> type[UciClient]:
+    """The same for what measures in the words of UCI and USI. Errors: OptionError for another protocol."""
+    if protocol not in UCI_LIKE:
+        raise OptionError(f"this is measured over {' and '.join(UCI_LIKE)}, not over {protocol}")
+    return UCI_LIKE[protocol]

@@ -1,0 +1,1 @@
+"""Commands that neither play, train nor measure: check, nets, convert."""

@@ -1,0 +1,252 @@
+"""``az-engine check``: does everything that a game needs work here, and how az-engine is entered in other programs."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.metadata
+import json
+import platform
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from .. import __version__
+from ..engine.engine import Engine
+from ..engine.errors import AzError
+from ..engine.games import game_names, get_game
+from ..engine.info import BestMove, ThinkingInfo
+from ..engine.kernels.jit import cache_directory, cache_problem, compiled_kernels, cores
+from ..engine.limits import Limits
+from ..engine.nets.evaluator import available_providers, embedded_net
+from .guis import recipes
+from .installation import Installation
+from .nets import find_net
+
+HELP = """\
+See that everything a game needs works on this machine: versions, onnxruntime, the nets inside the package, the cache
+of compiled kernels (the first run compiles them, with a progress bar), a short real search, and a start of the very
+command that programs run. Then say how az-engine is entered in each program. Exit status 0 only if games can be played.
+
+  az-engine check                 the whole check, a few seconds once the kernels are compiled
+  az-engine check --seconds 10    a longer search, for a steadier speed
+  az-engine check --json          one JSON object a line, for scripts and bug reports"""
+
+_BUILDS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-openvino")
+_HANDSHAKE_SECONDS = 20.0
+
+
+class Report:
+    """Findings, printed as they come: for people, or one JSON object a line."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        self.failed = False
+        self._as_json = as_json
+        self._console = Console(highlight=False, soft_wrap=True)
+
+    def good(self, what: str, text: str) -> None:
+        """A fact, as it should be."""
+        self._say("ok", "green", what, text)
+
+    def hint(self, what: str, text: str) -> None:
+        """Worth knowing; games can be played all the same."""
+        self._say("hint", "yellow", what, text)
+
+    def bad(self, what: str, text: str) -> None:
+        """No game can be played before this is mended; ``text`` says how."""
+        self.failed = True
+        self._say("fail", "red", what, text)
+
+    def recipes(self, game: str, pairs: Sequence[tuple[str, str]]) -> None:
+        """What to enter in each program that plays a game."""
+        if self._as_json:
+            for program, text in pairs:
+                print(json.dumps({"what": program, "status": "recipe", "text": text}), flush=True)
+            return
+        self._console.print(f"\nReady for {game}. In your programs:")
+        for program, text in pairs:
+            self._console.print(f"  {program}\n      {text}", markup=False)
+
+    @contextlib.contextmanager
+    def faults_of(self, what: str) -> Iterator[None]:
+        """Known faults inside become a bad finding."""
+        try:
+            yield
+        except AzError as error:
+            self.bad(what, str(error))
+
+    def _say(self, status: str, colour: str, what: str, text: str) -> None:
+        if self._as_json:
+            print(json.dumps({"what": what, "status": status, "text": text}), flush=True)
+        else:
+            self._console.print(f"[{colour}]{status:4}[/] {what:12} ", end="")
+            self._console.print(text, markup=False)
+
+
+def check_machine(report: Report, where: Installation) -> None:
+    """Versions and hardware."""
+    report.good("az-engine", f"{__version__}, started as {where.command}")
+    packages = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "numba"))
+    report.good("Python", f"{platform.python_version()} ({sys.executable}), {packages}")
+    report.good("machine", f"{_cpu_name()}, {cores()} cores, {platform.system()} {platform.machine()}")
+
+
+def _cpu_name() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown processor"
+
+
+def check_onnxruntime(report: Report, where: Installation) -> None:
+    """One build of onnxruntime, and what it can run nets on."""
+    builds = {}
+    for name in _BUILDS:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            builds[name] = importlib.metadata.version(name)
+    repair = f"{where.pip} install onnxruntime (or, with an NVIDIA card, 'onnxruntime-gpu[cuda,cudnn]')"
+    try:
+        providers = [p.removesuffix("ExecutionProvider") for p in available_providers()]
+    except AzError as error:
+        if builds:
+            report.bad("onnxruntime", f"{error}: {where.pip} uninstall --yes {' '.join(builds)} && {repair}")
+        else:
+            report.bad("onnxruntime", f"no onnxruntime is installed, so no net can be run: {repair}")
+        return
+    names = ", ".join(f"{name} {version}" for name, version in builds.items()) or "onnxruntime"
+    report.good("onnxruntime", f"{names}; can run nets on {', '.join(providers)}")
+    if len(builds) > 1:
+        report.hint(
+            "onnxruntime",
+            f"{' and '.join(builds)} are both installed and have overwritten each other's files, so that a graphics "
+            f"card may go unused; keep one: {where.pip} uninstall --yes {' '.join(builds)} && {repair}",
+        )
+    elif "CUDA" not in providers and shutil.which("nvidia-smi"):
+        report.hint("onnxruntime", f"there is an NVIDIA card; to use it: {where.add('gpu')}")
+
+
+def check_cache(report: Report) -> None:
+    """Where compiled kernels are kept."""
+    problem = cache_problem()
+    if problem:
+        report.hint("cache", problem)
+    else:
+        report.good("cache", f"compiled kernels are kept in {cache_directory()}")
+
+
+def check_game(report: Report, game_name: str, seconds: float) -> None:
+    """The net inside the package, the kernels, and a search from the start position that must end in a legal move."""
+    with report.faults_of(game_name):
+        report.good(game_name, f"net: {find_net(game_name).line()}")
+        engine = Engine(game_name, None)
+        try:
+            began = time.perf_counter()
+            compiled = compiled_kernels()
+            with _progress(f"loading {game_name}") as on_progress:
+                engine.ready(on_progress)
+            compiled = compiled_kernels() - compiled
+            how = f"{compiled} kernels compiled, net loaded" if compiled else "kernels and net loaded"
+            runner = engine.description.rpartition("; ")[2]
+            report.good(game_name, f"{how} in {time.perf_counter() - began:.1f} s; the net runs on {runner}")
+            engine.set_position(None, [])
+            best, info = _search(engine, seconds)
+        finally:
+            engine.close()
+        if best.error is not None or best.move is None:
+            raise AzError(f"the search from the start position failed ({best.error or 'no move'}); please report it")
+        game = get_game(game_name)
+        game.parse_move(game.initial()[-1], best.move)
+        line = info.lines[0]
+        win, draw, loss = (round(100 * chance) for chance in (line.wdl.win, line.wdl.draw, line.wdl.loss))
+        report.good(
+            game_name,
+            f"searched {info.nodes:,} nodes in {info.time_ms / 1000:.1f} s ({info.nps:,} a second): best {best.move}, "
+            f"win/draw/loss {win}/{draw}/{loss} %, line {' '.join(line.pv[:6])}",
+        )
+
+
+@contextlib.contextmanager
+def _progress(title: str) -> Iterator[Callable[[str], None]]:
+    """A bar on stderr while the engine loads; what it yields names the step at work."""
+    columns = (TextColumn("{task.description}"), BarColumn(pulse_style="cyan"), TimeElapsedColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda step: bar.update(task, description=f"{title}: {step[:60]}")
+
+
+def _search(engine: Engine, seconds: float) -> tuple[BestMove, ThinkingInfo]:
+    """Search the engine's position for so long. Errors: AzError when it does not answer."""
+    infos: list[ThinkingInfo] = []
+    answers: list[BestMove] = []
+    engine.go(Limits(movetime=round(1000 * seconds)), infos.append, answers.append)
+    if not engine.wait(seconds + 30) or not answers:
+        raise AzError("the search from the start position did not answer in time; please report it")
+    spoken = [info for info in infos if info.lines]
+    if not spoken:
+        raise AzError(f"the search ended without a report ({answers[0].error}); please report it")
+    return answers[0], spoken[-1]
+
+
+def check_command(report: Report, protocol: str, where: Installation) -> None:
+    """Start what programs start, and see that it greets: first input to the protocol's first answer."""
+    hello = {"uci": ("uci", "uciok"), "usi": ("usi", "usiok"), "gtp": ("protocol_version", "= 2")}[protocol]
+    command = where.executable(protocol)
+    if command is None:
+        report.hint(protocol, f"{where.folder} has no az-engine-{protocol}; to have one: {where.add('cpu')}")
+        return
+    words = f"{hello[0]}\nquit\n"
+    began = time.perf_counter()
+    try:
+        done = subprocess.run(
+            [command], input=words, capture_output=True, text=True, timeout=_HANDSHAKE_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        reason = error.strerror if isinstance(error, OSError) else f"no answer in {_HANDSHAKE_SECONDS:.0f} s"
+        report.bad(protocol, f"{command} does not start ({reason}); install az-engine again")
+        return
+    if hello[1] in done.stdout.splitlines() and done.returncode == 0:
+        milliseconds = 1000 * (time.perf_counter() - began)
+        report.good(protocol, f"{command} starts, greets and quits in {milliseconds:.0f} ms")
+    else:
+        report.bad(protocol, f"{command} does not greet: {(done.stderr or done.stdout).strip()[-300:]}")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Length of the search and form of the report."""
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of the search (default 2)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Check; 0 when a game can be played."""
+    if not 0 < args.seconds <= 3600:
+        raise AzError(f"--seconds must be more than 0 and at most 3600, not {args.seconds}")
+    where = Installation.current()
+    report = Report(as_json=args.json)
+    check_machine(report, where)
+    check_onnxruntime(report, where)
+    check_cache(report)
+    games = [name for name in game_names() if embedded_net(name)]
+    for name in game_names():
+        if name in games:
+            check_game(report, name, args.seconds)
+        else:
+            report.hint(name, f"no net inside this package; make one with az-engine train --game {name}")
+    if not games:
+        report.bad("nets", f"there is no net inside this package: {where.pip} install --force-reinstall az-engine")
+    protocols = {name: get_game(name).protocol for name in games}
+    for protocol in protocols.values():
+        check_command(report, protocol, where)
+    if report.failed:
+        return 1
+    for name, protocol in protocols.items():
+        report.recipes(name, recipes(protocol, where))
+    return 0

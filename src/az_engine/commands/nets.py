@@ -1,0 +1,62 @@
+"""``az-engine nets``: the nets inside the package and their cards."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..engine.errors import NetError
+from ..engine.games import game_names
+from ..engine.nets.evaluator import embedded_net
+from ..engine.nets.netfile import read_outline
+from ..engine.nets.netinfo import NetInfo
+
+HELP = """\
+List the nets inside the package, one line each: what it plays, its shape, precision and teacher, size and SHA-256.
+With a game's name: print that net's card (how it was made, its measured strength, the commands to make it again)."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedNet:
+    """A net file inside the package."""
+
+    path: Path
+    info: NetInfo
+    sha256: str
+
+    @property
+    def card(self) -> Path:
+        """Its card, Markdown."""
+        return self.path.with_suffix(".md")
+
+    def line(self) -> str:
+        """The card in one line."""
+        return f"{self.info.summary()}; {self.path.stat().st_size / 1e6:.1f} MB, SHA-256 {self.sha256[:12]}"
+
+
+def find_net(game: str) -> EmbeddedNet:
+    """The net inside the package for a game; its file is read and checked, not run. Errors: NetError."""
+    path = embedded_net(game)
+    if path is None:
+        raise NetError(f"there is no net for {game} inside this package; make one with az-engine train")
+    outline, _ = read_outline(path)
+    return EmbeddedNet(path, NetInfo.from_metadata(outline.metadata), outline.sha256)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The game, optionally."""
+    parser.add_argument("game", nargs="?", choices=game_names(), help="print the card of this game's net")
+
+
+def main(args: argparse.Namespace) -> int:
+    """Print the list or a card; 0."""
+    if args.game:
+        card = find_net(args.game).card
+        if not card.is_file():
+            raise NetError(f"the net {card.stem} has no card ({card} is missing)")
+        print(card.read_text(encoding="utf-8").strip())
+        return 0
+    for game in game_names():
+        print(find_net(game).line() if embedded_net(game) else f"{game}: no net inside this package")
+    return 0

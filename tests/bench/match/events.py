@@ -1,0 +1,49 @@
+"""Events between made-up players, for tests."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from az_engine.bench.match.game import Game, Terms
+from az_engine.bench.match.openings import Opening
+from az_engine.bench.match.players import PlayerSpec
+from az_engine.bench.match.standings import faults_of, score_between
+from az_engine.bench.match.tournament import Event, Journal, pairs_of, schedule
+from az_engine.bench.ratings.elo import MatchScore
+
+
+class Match:
+    """An event that has been played."""
+
+    def __init__(
+        self,
+        game: str,
+        players: Sequence[PlayerSpec],
+        openings: Sequence[Opening],
+        games: int,
+        directory: Path | None = None,
+        concurrency: int = 1,
+        **terms: Any,
+    ) -> None:
+        """BLOCKS until it is over."""
+        named = tuple(replace(player, name=f"{player.name} {i}") for i, player in enumerate(players))
+        rules = Terms(game, named, **terms)
+        journal = None if directory is None else Journal(directory, rules, {"test": 1})
+        self.event = Event(rules, schedule(pairs_of(len(named)), openings, games), journal)
+        self.event.run(concurrency)
+        if journal is not None:
+            journal.close()
+
+    @property
+    def finished(self) -> list[Game]:
+        return self.event.finished
+
+    def score(self) -> MatchScore:
+        return score_between(self.finished, 0, 1)
+
+    def faults(self, player: int) -> Counter[str]:
+        return faults_of(self.finished, player)

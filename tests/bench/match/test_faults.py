@@ -1,0 +1,48 @@
+"""What goes wrong with a player, over each protocol: told apart, counted, and the event goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from az_engine.bench.match.openings import choose_openings
+from az_engine.protocols.clients import base as driver
+
+from .events import Match
+from .test_players import scripted
+
+GOOD = {  # the moves of both sides, over and over
+    "chess": ("uci", "g1f3", "g8f6", "f3g1", "f6g8"),
+    "shogi": ("usi", "2h3h", "8b7b", "3h2h", "7b8b"),
+    "go5": ("gtp", "A1", "B1", "C1", "D1", "pass", "pass"),
+}
+
+
+@pytest.mark.parametrize("game", sorted(GOOD))
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        ("0-0-0-0", "illegal move"),
+        ("die", "crash"),
+        ("hang", "stall"),
+        ("flood", "flood"),
+        ("slow", "time loss"),
+    ],
+)
+def test_faults_are_told_apart(game: str, fault: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "GRACE_S", 0.5 if fault in ("hang", "flood") else 10.0)
+    monkeypatch.setattr(driver, "QUIT_S", 0.3)
+    protocol, first, second, *rest = GOOD[game]
+    answer = f"slow={second}" if fault == "slow" else fault
+    good = scripted(*GOOD[game], base_ms=10_000)
+    bad = scripted(protocol, first, answer, *rest, base_ms=100)  # as the second player, it fails at once
+    start = "5/5/5/5/5 b - 2.5 chinese-ogs 0 0 0" if game == "go5" else None
+    match = Match(game, (good, bad), choose_openings("none", game, 2, 0, start), 4)
+    wrong = [played.pairing.number for played in match.finished if played.fault is not None]
+    assert wrong[:2] == [0, 2]
+    assert set(match.faults(1)) == {kind}
+    assert not match.faults(0)
+    assert len(match.finished) == 4
+    for played in match.finished:
+        if played.fault is not None:
+            assert played.points(0) == 1
+            assert f"scripted 1: {kind}" in played.ending.words

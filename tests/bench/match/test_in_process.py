@@ -1,0 +1,81 @@
+"""This engine as a player in the same process, and as one over GTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from az_engine.bench.match.arbiter import go_start
+from az_engine.bench.match.in_process import OwnPlayer
+from az_engine.bench.match.openings import choose_openings
+from az_engine.bench.match.players import MoveLimit, PlayerSpec, launch
+from az_engine.engine.errors import NetError, OptionError
+from az_engine.engine.games import get_game
+from az_engine.engine.games.record import read_games
+from az_engine.engine.limits import Limits
+
+from .events import Match
+
+MATE = "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1"  # Ra8
+UNIFORM = PlayerSpec("uniform", limit=MoveLimit(nodes=1), net="uniform")
+
+
+def test_it_plays_and_says_what_it_thinks() -> None:
+    player = OwnPlayer("x", "chess", "uniform", {"Threads": "1"})
+    answer = player.play(MATE, [], Limits(nodes=500))
+    assert answer.move == "a1a8"
+    assert answer.lines[0].mate == 1
+    assert answer.lines[0].chance == 1
+    assert 0 < answer.seconds < 60
+    player.new_game()
+    assert player.play(None, ["e2e4"], Limits(nodes=100)).lines[0].nodes == 100
+    player.close()
+
+
+def test_what_it_cannot_be() -> None:
+    with pytest.raises(OptionError, match="player x: no such option"):
+        OwnPlayer("x", "chess", "uniform", {"Contempt": "1"})
+    with pytest.raises(OptionError, match="player x: Threads must be"):
+        OwnPlayer("x", "chess", "uniform", {"Threads": "none"})
+    with pytest.raises(NetError):
+        OwnPlayer("x", "chess", "/no/such/net.onnx", {})
+
+
+def test_a_net_without_search_plays_its_most_probable_move() -> None:
+    raw = OwnPlayer("x", "chess", "", {"Threads": "1"})
+    searched = OwnPlayer("y", "chess", "", {"Threads": "1"})
+    for moves in ([], ["e2e4"], ["e2e4", "c7c5"]):
+        move = raw.play(None, moves, Limits(nodes=1)).move
+        engine = searched._engine
+        answer = searched.play(None, moves, Limits(nodes=50))
+        assert answer.lines
+        assert engine._tree is not None
+        edges, _ = engine._tree.children_of(engine._tree.root)
+        game = get_game("chess")
+        line = game.initial()
+        for text in moves:
+            line = game.play(line, game.parse_move(line, text))
+        assert game.format_move(line[-1], int(edges[edges["prior"].argmax()]["move"])) == move
+    raw.close()
+    searched.close()
+
+
+def test_shogi_is_kept_in_both_formats(tmp_path: Path) -> None:
+    openings = choose_openings("random:4", "shogi", 1, 0)
+    match = Match("shogi", (UNIFORM, UNIFORM), openings, 2, tmp_path, max_plies=8)
+    assert [len(game.moves) for game in match.finished] == [8, 8]
+    kif = [next(iter(read_games(get_game("shogi"), path))) for path in sorted((tmp_path / "kif").iterdir())]
+    assert [record.moves for record in kif] == [game.moves for game in match.finished]
+    assert all(game.record.comments[5] for game in match.finished)  # evaluations
+
+
+def test_go_is_played_over_gtp() -> None:
+    player = launch(UNIFORM, "go5", ready_s=120, endless_s=120)
+    assert player.name == "az-engine"
+    start = go_start(5)
+    assert player.play(start, ["C3"], Limits()).lines[0].chance == 0.5
+    player.close()
+    match = Match("go5", (UNIFORM, UNIFORM), choose_openings("none", "go5", 1, 0, start), 1, max_plies=6)
+    assert match.finished[0].fault is None
+    assert match.finished[0].record.times[0] is not None

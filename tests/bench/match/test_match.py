@@ -1,0 +1,160 @@
+"""Matches between made-up engines: results, faults told apart, clocks, records, openings."""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import chess
+import chess.pgn
+import pytest
+
+from az_engine.bench.match.arbiter import new_arbiter
+from az_engine.bench.match.books import BOOKS
+from az_engine.bench.match.openings import choose_openings
+from az_engine.bench.match.players import MoveLimit, PlayerSpec
+from az_engine.cli import main
+from az_engine.engine.errors import DataError, OptionError
+from az_engine.protocols.clients import base as driver
+
+from .events import Match
+from .test_players import FAKE, fake, scripted
+
+
+def play(a: PlayerSpec, b: PlayerSpec, games: int = 4, **more: Any) -> Match:
+    return Match("chess", (a, b), choose_openings("book", "chess", games, 0), games, **more)
+
+
+def test_a_match_and_its_records(tmp_path: Path) -> None:
+    match = play(fake(nodes=1), fake(nodes=1), 4, directory=tmp_path, max_plies=120)
+    assert match.score().games == 4
+    assert [game.pairing.first for game in match.finished] == [0, 1, 0, 1]
+    assert match.finished[0].pairing.opening == match.finished[1].pairing.opening != match.finished[2].pairing.opening
+    file = io.StringIO((tmp_path / "games.pgn").read_text())
+    for game in match.finished:
+        record = chess.pgn.read_game(file)
+        assert record is not None
+        assert record.errors == []
+        assert [move.uci() for move in record.mainline_moves()] == list(game.moves)
+        assert list(game.moves[: len(game.pairing.opening.moves)]) == list(game.pairing.opening.moves)
+        assert record.headers["Result"] == {1: "1-0", 0: "1/2-1/2", -1: "0-1"}[game.ending.result]
+        outcome = record.end().board().outcome(claim_draw=False)
+        if outcome is not None and outcome.winner is not None:
+            assert outcome.result() == record.headers["Result"]
+        assert "+0 cp, depth 1" in next(iter(record.mainline())).comment or game.pairing.opening.moves
+    assert chess.pgn.read_game(file) is None
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        ("illegal", "illegal move"),
+        ("none", "illegal move"),
+        ("crash", "crash"),
+        ("stall", "stall"),
+        ("slow", "time loss"),
+    ],
+)
+def test_faults_lose_and_are_told_apart(fault: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "GRACE_S", 0.3 if fault == "stall" else 10.0)
+    bad = fake(fault, 2, base_ms=250, increment_ms=0)
+    match = play(fake(nodes=1), bad, 4)
+    assert dict(match.faults(1)) == {kind: 4}
+    assert not match.faults(0)
+    assert match.score().wins == 4
+    assert {game.ending.result for game in match.finished} == {1, -1}
+    match = play(bad, fake(nodes=1), 2)
+    assert dict(match.faults(0)) == {kind: 2}
+    assert match.score().losses == 2
+
+
+def test_the_clock_is_given_and_kept(tmp_path: Path) -> None:
+    heard = tmp_path / "heard.txt"
+    a = PlayerSpec("a", (sys.executable, str(FAKE)), {"Log": str(heard)}, MoveLimit(base_ms=60_000, increment_ms=500))
+    b = PlayerSpec("b", (sys.executable, str(FAKE)), {}, MoveLimit(base_ms=30_000))
+    match = play(a, b, 2, max_plies=14)
+    assert not match.faults(0) | match.faults(1)
+    goes = [line.split() for line in heard.read_text().splitlines() if line.startswith("go")]
+    assert goes[0] == "go wtime 60000 btime 30000 winc 500".split()
+    later = dict(zip(goes[1][1::2], map(int, goes[1][2::2]), strict=True))
+    assert 60_000 < later["wtime"] <= 60_500
+    assert 29_000 < later["btime"] <= 30_000
+    assert any(int(go[2]) <= 30_000 for go in goes)  # the second game: colours swapped
+
+
+def test_a_player_without_a_clock_against_one_with(tmp_path: Path) -> None:
+    heard = tmp_path / "heard.txt"
+    a = PlayerSpec("a", (sys.executable, str(FAKE)), {"Log": str(heard)}, MoveLimit(nodes=5))
+    match = play(a, fake(base_ms=60_000), 1, max_plies=14)
+    assert not match.faults(0) | match.faults(1)
+    assert "go wtime 3600000 btime 60000 nodes 5\n" in heard.read_text()
+
+
+def test_draws_by_rule_end_games() -> None:
+    """Two engines that shuffle a knight: the arbiter does not wait for a claim."""
+    shuffler = scripted("uci", "g1f3", "g8f6", "f3g1", "f6g8")
+    match = Match("chess", (shuffler, shuffler), choose_openings("none", "chess", 1, 0), 2, concurrency=2)
+    assert [game.ending.words for game in match.finished] == ["threefold repetition"] * 2
+    assert [len(game.moves) for game in match.finished] == [8, 8]
+    assert match.score().draws == 2
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    engine = f"cmd={shlex.quote(shlex.join((sys.executable, str(FAKE))))} nodes=1"
+    out = tmp_path / "deep" / "out"
+    command = ["match", "-A", f"{engine} name=X", "-B", engine, "--games", "3", "--openings", "random:6", "--json"]
+    assert main([*command, "--out", str(out), "--max-plies", "60", "--concurrency", "2"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["wins"] + result["draws"] + result["losses"] == 3
+    assert result["A"] == {"name": "X", "limit": "1 nodes", "faults": {}}
+    assert json.loads((out / "result.json").read_text()) == result
+    assert (out / "games.pgn").read_text().count("[Event ") == 3
+    assert main([*command, "--out", str(out), "--seed", "5"]) == 2
+    assert "another match already (seed, max_plies differ)" in capsys.readouterr().err
+    assert main(["match", "-A", "cmd=/no/such/engine", "-B", engine, "--nodes", "1"]) == 2
+    assert "'/no/such/engine' cannot be started" in capsys.readouterr().err
+    assert main(["match", "-A", "default", "-B", engine]) == 2
+    assert "has no limit" in capsys.readouterr().err
+    assert main(["match", "-A", f"{engine} byoyomi=100", "-B", engine]) == 2
+    assert "chess has no byoyomi" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("game", ["chess", "shogi"])
+def test_the_book(game: str) -> None:
+    seen = set()
+    for name, moves in BOOKS[game]:
+        arbiter = new_arbiter(game)
+        for move in moves.split():
+            arbiter.push(move)
+        assert arbiter.turn == 0, name
+        assert arbiter.ending() is None
+        seen.add(tuple(sorted(moves.split())))
+    assert len(seen) == len(BOOKS[game]) >= 35
+
+
+def test_openings_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "openings.txt"
+    file.write_text("# a comment\n\ne2e4 e7e5\n4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\n")
+    openings = choose_openings(str(file), "chess", 5, 1)
+    assert len(openings) == 5
+    assert {(o.root, o.moves) for o in openings} == {
+        (None, ("e2e4", "e7e5")),
+        ("4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", ()),
+    }
+    for bad in ("e2e5\n", "8/8/8/8/8/8/8/8 w - - 0 1\n", "\n", "7k/5Q2/8/8/8/8/8/7K b - - 0 1\n"):
+        file.write_text(bad)
+        with pytest.raises(DataError):
+            choose_openings(str(file), "chess", 1, 0)
+    for wrong in ("random:0", "random:x", str(tmp_path / "missing")):
+        with pytest.raises(OptionError):
+            choose_openings(wrong, "chess", 1, 0)
+
+
+def test_random_openings_are_fixed_by_the_seed() -> None:
+    first, again, other = (choose_openings("random:8", "chess", 5, seed) for seed in (1, 1, 2))
+    assert first == again != other
+    assert all(len(opening.moves) == 8 for opening in first)

@@ -1,0 +1,63 @@
+"""Where games begin: suites and files of every kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from az_engine.bench.match.arbiter import go_start, new_arbiter
+from az_engine.bench.match.books import PAPER
+from az_engine.bench.match.openings import choose_openings
+from az_engine.engine.errors import DataError, OptionError
+
+
+@pytest.mark.parametrize(("game", "count"), [("chess", 12), ("shogi", 2)])
+def test_the_papers_openings(game: str, count: int) -> None:
+    openings = choose_openings("paper", game, count, 0)
+    assert len({opening.moves for opening in openings}) == len(PAPER[game]) == count
+    for opening in openings:
+        arbiter = new_arbiter(game)
+        for move in opening.moves:
+            arbiter.push(move)
+    with pytest.raises(OptionError, match="no 'paper' of openings for go9"):
+        choose_openings("paper", "go9", 1, 0)
+
+
+def one(path: Path, game: str, text: str, suffix: str = "", **more: str) -> tuple[str, str | None, tuple[str, ...]]:
+    path.write_text(text)
+    opening = choose_openings(f"{path}{suffix}", game, 1, 0, **more)[0]
+    return opening.name, opening.root, opening.moves
+
+
+def test_records(tmp_path: Path) -> None:
+    game = '[Event "x"]\n[Opening "Mine"]\n\n1. e4 e5 2. Nf3 Nc6 *\n'
+    assert one(tmp_path / "a.pgn", "chess", game) == ("Mine", None, ("e2e4", "e7e5", "g1f3", "b8c6"))
+    assert one(tmp_path / "a.pgn", "chess", game, ":2") == ("Mine", None, ("e2e4", "e7e5"))
+    bad = game.replace("Nc6", "Nd4")
+    assert one(tmp_path / "a.pgn", "chess", bad, ":3")[2] == ("e2e4", "e7e5", "g1f3")
+    with pytest.raises(DataError, match="game 1"):
+        one(tmp_path / "a.pgn", "chess", bad)
+    name, root, moves = one(tmp_path / "a.sgf", "go9", "(;GM[1]SZ[9]KM[6.5];B[ee];W[cc];B[gg])", ":2")
+    assert (name, moves) == ("a.sgf game 1", ("E5", "C7"))
+    assert root is not None
+    assert " 6.5 " in root
+    with pytest.raises(DataError, match="already over"):
+        one(tmp_path / "a.pgn", "chess", "1. f3 e5 2. g4 Qh4# 0-1\n")
+
+
+def test_lines(tmp_path: Path) -> None:
+    epd = 'rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - bm Nf3; id "King\'s Pawn";\n'
+    fen = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2"
+    assert one(tmp_path / "a.epd", "chess", epd) == ("King's Pawn", fen.replace("0 2", "0 1"), ())
+    assert one(tmp_path / "a.fen", "chess", fen) == ("a.fen line 1", fen, ())
+    assert one(tmp_path / "a.txt", "chess", f"position fen {fen} moves g1f3\n")[1:] == (fen, ("g1f3",))
+    assert one(tmp_path / "a.sfen", "shogi", "startpos moves 7g7f 3c3d\n")[1:] == (None, ("7g7f", "3c3d"))
+    sfen = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
+    assert one(tmp_path / "a.sfen", "shogi", f"sfen {sfen}\n")[1:] == (sfen, ())
+    start = go_start(9)
+    assert one(tmp_path / "a.txt", "go9", "E5 C3\n", start=start)[1:] == (start, ("E5", "C3"))
+    with pytest.raises(DataError, match=r"a.epd line 2: .*no FEN"):
+        one(tmp_path / "a.epd", "chess", epd + epd.replace("RNBQKBNR", "RNBQKBNX"))
+    with pytest.raises(OptionError, match="no file of openings"):
+        choose_openings(str(tmp_path / "none.pgn"), "chess", 1, 0)

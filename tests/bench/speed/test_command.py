@@ -1,0 +1,166 @@
+"""The bench commands, each on a small scale: what they print, in which form, and their exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from az_engine.bench.speed.dialogue import dialogue
+from az_engine.bench.speed.search import random_planes
+from az_engine.cli import main
+from az_engine.engine.games import get_game
+
+from ..match.test_players import FAKE
+
+COUNTS = Path(__file__).parents[2] / "data" / "perft_chess.jsonl"
+SHOGI_COUNTS = COUNTS.with_name("perft_shogi.jsonl")
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, Any]]:
+    assert main(["bench", *arguments, "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    for line in lines:
+        assert {"what", "value", "unit"} <= set(line)
+        assert line["value"] >= 0
+        if "ratio" in line:
+            assert {"peer", "peer_value"} <= set(line)
+    return lines
+
+
+def test_perft_speed(capsys: pytest.CaptureFixture[str]) -> None:
+    peer = shlex.join((sys.executable, str(FAKE)))
+    (figure,) = run_json(capsys, "perft", "--depth", "2", "--peer", peer)
+    assert figure["ratio"] > 0
+    assert "400 leaves" in figure["note"]
+
+
+def test_perft_of_shogi(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("cshogi", reason="cshogi, the peer, has no wheel for this machine")
+    (figure,) = run_json(capsys, "perft", "--game", "shogi", "--depth", "3")
+    assert "25,470 leaves" in figure["note"]
+    assert figure["peer"].startswith("cshogi")
+    assert figure["ratio"] > 0
+    assert main(["bench", "perft", "--game", "shogi", "--suite", str(SHOGI_COUNTS), "--max-nodes", "1000"]) == 0
+    counts = [n for line in SHOGI_COUNTS.read_text().splitlines() for n in json.loads(line)["perft"] if n <= 1000]
+    assert capsys.readouterr().out == f"{len(counts)} counts, 0 wrong\n"
+
+
+FAIRY = shutil.which("fairy-stockfish", path=os.defpath + ":/usr/games")
+
+
+@pytest.mark.skipif(FAIRY is None, reason="Fairy-Stockfish is not installed")
+def test_perft_beside_a_usi_engine(capsys: pytest.CaptureFixture[str]) -> None:
+    (figure,) = run_json(capsys, "perft", "--game", "shogi", "--depth", "3", "--peer", str(FAIRY))
+    assert "25,470 leaves" in figure["note"]
+    assert figure["peer"].startswith("fairy-stockfish")
+
+
+def test_a_peer_that_counts_otherwise(capsys: pytest.CaptureFixture[str]) -> None:
+    peer = shlex.join((sys.executable, str(FAKE)))
+    assert main(["bench", "perft", "--depth", "3", "--peer", peer]) == 2
+    assert "counts 400 leaves where we count 8,902" in capsys.readouterr().err
+
+
+def test_suite(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["bench", "perft", "--suite", str(COUNTS), "--max-nodes", "100000"]) == 0
+    counts = [n for line in COUNTS.read_text().splitlines() for n in json.loads(line)["perft"] if n <= 100_000]
+    assert capsys.readouterr().out == f"{len(counts)} counts, 0 wrong\n"
+
+    suite = tmp_path / "suite.jsonl"
+    suite.write_text(
+        '{"id": "wrong", "fen": "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", "perft": [20, 401, 8902]}\n'
+        "\n"
+        '{"id": "impossible", "fen": "8/8/8/8/8/8/8/8 w - - 0 1", "perft": [0, 0]}\n'
+        '{"id": "960", "variant": "chess960", "fen": "4k3/8/8/8/8/8/8/6KR w H - 0 1", "perft": [12, 53]}\n'
+    )
+    assert main(["bench", "perft", "--suite", str(suite)]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == "7 counts, 3 wrong\n"
+    assert "wrong: depth 2 has 401 leaves, not 400" in shown.err
+    assert "impossible: " in shown.err
+    assert main(["bench", "perft", "--suite", str(suite), "--json"]) == 1
+    assert [json.loads(line)["value"] for line in capsys.readouterr().out.splitlines()] == [7, 3]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[1]", '{"fen": "x"}', '{"fen": "x", "perft": 3}', '{"fen": "x", "perft": ["a"]}', '"fen"', "[" * 5000],
+)
+def test_a_bad_suite(text: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    suite = tmp_path / "suite.jsonl"
+    suite.write_text(text + "\n")
+    assert main(["bench", "perft", "--suite", str(suite)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert main(["bench", "perft", "--suite", str(tmp_path / "missing")]) == 2
+
+
+def test_tree(capsys: pytest.CaptureFixture[str]) -> None:
+    speed, size = run_json(capsys, "tree", "--simulations", "2000", "--rounds", "1")
+    assert speed["unit"] == "simulations/s"
+    assert 50 < size["value"] < 2000
+
+
+def test_eval(capsys: pytest.CaptureFixture[str]) -> None:
+    figures = run_json(capsys, "eval", "--batches", "1,4", "--seconds", "0.05")
+    assert [figure["what"] for figure in figures] == ["eval, batch 4", "eval, batch 1"]
+
+
+def test_search(capsys: pytest.CaptureFixture[str]) -> None:
+    figures = run_json(capsys, "search", "--rounds", "1", "--seconds", "0.1", "--batch", "4")
+    assert [figure["what"].split(",")[1] for figure in figures] == [" workers 1"] * 2 + [" workers 2"] * 2
+    for figure in figures:
+        assert figure["ratio"] == pytest.approx(figure["value"] / figure["peer_value"], rel=0.01, abs=1e-4)
+
+
+@pytest.mark.parametrize("game", ["chess", "shogi", "go"])
+def test_startup(game: str, capsys: pytest.CaptureFixture[str]) -> None:
+    small = ("--game", game, "--net", "uniform", "--rounds", "1", "--stops", "3", "--no-cold")
+    figures = {f["what"]: f["value"] for f in run_json(capsys, "startup", *small)}
+    greeted, ready, stopped = dialogue(get_game(game)).what
+    assert 0 < figures[greeted] < figures[f"{ready}, warm"] < figures["first move, warm"]
+    assert 0 < figures[f"{stopped}, median"] <= figures[f"{stopped}, worst"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="Linux only")
+def test_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    for game in ("chess", "shogi", "go"):
+        small = ("--game", game, "--net", "uniform", "--minutes", "0.03", "--hash", "16", "--flag=--threads=1")
+        figures = run_json(capsys, "memory", *small)
+        assert [figure["unit"] for figure in figures] == ["MiB"] * 4
+        assert "16 MiB allowed" in figures[0]["note"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["perft", "--depth", "0"],
+        ["perft", "--fen", "x"],
+        ["tree", "--rounds", "0"],
+        ["search", "--net", "uniform"],
+        ["search", "--size", "9"],
+        ["eval", "--net", "/no/such.onnx"],
+        ["startup", "--stops", "0"],
+    ],
+)
+def test_faults_are_one_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *arguments]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_table_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "tree", "--simulations", "500", "--rounds", "1"]) == 0
+    assert "simulations/s" in capsys.readouterr().out
+
+
+def test_random_planes() -> None:
+    planes = random_planes(get_game("chess"), 5, 8)
+    assert planes.shape == (5, 119, 8, 8)
+    assert (planes[:, :6].sum(axis=(1, 2, 3)) >= 10).all()
+    assert len({row.tobytes() for row in planes}) == 5

@@ -1,0 +1,209 @@
+"""az-engine check: what it finds, what it says is missing, and when it fails."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+
+from az_engine.commands import check, nets
+from az_engine.commands.guis import recipes
+from az_engine.commands.installation import Installation
+from az_engine.engine.errors import AzError, NetError
+
+Findings = list[dict[str, str]]
+
+
+def options(seconds: float = 0.2) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    check.add_arguments(parser)
+    return parser.parse_args(["--json", "--seconds", str(seconds)])
+
+
+def findings(capsys: pytest.CaptureFixture[str]) -> Findings:
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def install(builds: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pretend that these builds of onnxruntime are what pip has installed."""
+
+    def version(name: str) -> str:
+        if name not in builds:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return builds[name]
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+
+
+@pytest.fixture
+def runtime_findings(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> object:
+    def look(builds: dict[str, str], providers: list[str] | None, *, nvidia: bool = False) -> tuple[Findings, bool]:
+        def available() -> list[str]:
+            if providers is None:
+                raise NetError("onnxruntime is broken")
+            return providers
+
+        install(builds, monkeypatch)
+        monkeypatch.setattr(check, "available_providers", available)
+        monkeypatch.setattr("shutil.which", lambda _: "nvidia-smi" if nvidia else None)
+        report = check.Report(as_json=True)
+        check.check_onnxruntime(report, Installation(None, Path("/env")))
+        return findings(capsys), report.failed
+
+    return look
+
+
+CPU = ["CPUExecutionProvider"]
+CUDA = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+
+
+@pytest.mark.parametrize(
+    ("builds", "providers", "nvidia", "failed", "says"),
+    [
+        ({"onnxruntime": "1.2"}, CPU, False, False, ["onnxruntime 1.2; can run nets on CPU"]),
+        ({"onnxruntime-gpu": "1.2"}, CUDA, True, False, ["onnxruntime-gpu 1.2; can run nets on CUDA, CPU"]),
+        ({"onnxruntime": "1.2"}, CPU, True, False, ["onnxruntime 1.2", "to use it: ", "install 'az-engine[gpu]'"]),
+        ({}, None, False, True, ["no onnxruntime is installed", "-m pip install onnxruntime"]),
+        (
+            {"onnxruntime": "1", "onnxruntime-gpu": "2"},
+            CPU,
+            False,
+            False,
+            ["are both installed", "pip uninstall --yes onnxruntime onnxruntime-gpu && ", "pip install onnxruntime"],
+        ),
+        (
+            {"onnxruntime": "1", "onnxruntime-gpu": "2"},
+            None,
+            False,
+            True,
+            ["onnxruntime is broken: ", "pip uninstall --yes onnxruntime onnxruntime-gpu && "],
+        ),
+    ],
+)
+def test_onnxruntime(
+    builds: dict[str, str],
+    providers: list[str] | None,
+    nvidia: bool,
+    failed: bool,
+    says: list[str],
+    runtime_findings: object,
+) -> None:
+    assert callable(runtime_findings)
+    found, has_failed = runtime_findings(builds, providers, nvidia=nvidia)
+    assert has_failed == failed
+    said = " ".join(finding["text"] for finding in found)
+    assert all(words in said for words in says), said
+
+
+def test_the_whole_check_plays_and_succeeds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert check.main(options()) == 0
+    found = findings(capsys)
+    assert {f["status"] for f in found} <= {"ok", "hint", "recipe"}
+    chess = [f["text"] for f in found if f["what"] == "chess"]
+    assert chess[0].startswith("net: ")
+    assert "searched " in chess[2]
+    assert "best " in chess[2]
+    assert any(f["status"] == "recipe" for f in found)
+
+
+def test_a_broken_net_fails_and_gives_no_recipes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(game: str) -> nets.EmbeddedNet:
+        raise NetError(f"the net for {game} is damaged")
+
+    monkeypatch.setattr(check, "find_net", broken)
+    assert check.main(options()) == 1
+    found = findings(capsys)
+    assert {"what": "chess", "status": "fail", "text": "the net for chess is damaged"} in found
+    assert not any(f["status"] == "recipe" for f in found)
+
+
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [
+        ("#!/bin/sh\nread line; echo hello; exit 0", "does not greet: hello"),
+        ("#!/bin/sh\necho no python >&2; exit 1", "does not greet: no python"),
+        ("#!/nowhere/sh\n", "does not start (No such file or directory)"),
+    ],
+)
+def test_a_command_that_does_not_greet_fails(
+    script: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = tmp_path / "bin" / "az-engine-uci"
+    command.parent.mkdir()
+    command.write_text(script)
+    command.chmod(0o755)
+    report = check.Report(as_json=True)
+    check.check_command(report, "uci", Installation(None, tmp_path))
+    assert report.failed
+    assert text in findings(capsys)[0]["text"]
+
+
+def test_a_silly_length_is_refused() -> None:
+    with pytest.raises(AzError, match="--seconds must be"):
+        check.main(options(0))
+
+
+def test_people_see_marks_and_plain_brackets(capsys: pytest.CaptureFixture[str]) -> None:
+    report = check.Report(as_json=False)
+    report.good("x", "pip install 'az-engine[cpu]'")
+    report.bad("y", "no")
+    assert capsys.readouterr().out == "ok   x            pip install 'az-engine[cpu]'\nfail y            no\n"
+
+
+def test_a_checkout_with_its_own_venv_names_the_launcher(tmp_path: Path) -> None:
+    root = tmp_path / "my engine"
+    root.mkdir()
+    for name in ("az-engine", "az-engine-uci"):
+        (root / name).touch()
+    where = Installation(root, root / ".venv")
+    assert shlex.split(where.command) == [str(root / "az-engine")]
+    assert where.add("gpu") == f"AZ_ENGINE_EXTRA=gpu {shlex.quote(str(root / 'az-engine'))} version"
+    pasted = dict(recipes("uci", where))
+    match_tool = shlex.split(pasted["cutechess-cli"])
+    assert f"cmd={root / 'az-engine-uci'}" in match_tool
+    assert f'dir: "{root}"' in pasted["lichess-bot"]
+
+
+def test_a_wheel_names_its_scripts(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in ("az-engine", "az-engine-uci", "az-engine-usi"):
+        (tmp_path / "bin" / name).touch()
+    where = Installation(None, tmp_path)
+    assert where.command == str(tmp_path / "bin" / "az-engine")
+    assert where.add("gpu").endswith("-m pip install 'az-engine[gpu]'")
+    assert str(tmp_path / "bin" / "az-engine-uci") in dict(recipes("uci", where))["Arena"]
+    of_shogi = dict(recipes("usi", where))
+    assert f'engine_path: "{tmp_path / "bin" / "az-engine-usi"}"' in of_shogi["shogiarena"]
+    assert of_shogi["a terminal"] == f"{where.command} usi"
+
+
+def test_go_programs_are_told_the_gtp_command(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "az-engine-gtp").touch()
+    pasted = dict(recipes("gtp", Installation(None, tmp_path)))
+    assert {"Sabaki", "GoGui", "q5Go", "Lizzie", "a terminal"} <= set(pasted)
+    assert shlex.split(pasted["gogui-twogtp"])[2] == str(tmp_path / "bin" / "az-engine-gtp")
+
+
+def test_a_package_that_is_not_installed_still_has_a_command(tmp_path: Path) -> None:
+    where = Installation(tmp_path, tmp_path / "elsewhere")
+    assert where.command.endswith(" -m az_engine")
+    assert recipes("uci", where) == [("a terminal", f"{where.command} uci")]
+    assert where.add("cpu").endswith(f"-m pip install -e '{tmp_path}[cpu]'")
+
+
+def test_nets_lists_and_shows_cards(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser()
+    nets.add_arguments(parser)
+    assert nets.main(parser.parse_args([])) == 0
+    listed = capsys.readouterr().out
+    assert "chess, " in listed
+    assert f"SHA-256 {nets.find_net('chess').sha256[:12]}" in listed
+    assert nets.main(parser.parse_args(["chess"])) == 0
+    assert capsys.readouterr().out.startswith("# ")

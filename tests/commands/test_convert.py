@@ -1,0 +1,88 @@
+"""``az-engine convert`` from end to end."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from az_engine.commands import convert
+from az_engine.engine.errors import AzError, DataError, OptionError
+from az_engine.engine.games import get_game
+from az_engine.engine.games.record import Record, format_games, format_named, read_games
+
+SHOGI = get_game("shogi")
+GAMES = [
+    Record(("7g7f", "3c3d", "8h2b+"), None, 1, "resignation", ("先手", "後手"), (1.0, 2.0, 3.0)),
+    Record(("2g2f",), None, 0, "impasse", ("a", "b"), headers={"Event": "E"}),
+]
+
+
+def run(*words: object) -> int:
+    parser = argparse.ArgumentParser()
+    convert.add_arguments(parser)
+    return convert.main(parser.parse_args([str(word) for word in words]))
+
+
+@pytest.fixture
+def csa(tmp_path: Path) -> Path:
+    path = tmp_path / "two.csa"
+    path.write_text(format_games(GAMES, format_named(SHOGI, "csa")), encoding="utf-8")
+    return path
+
+
+def test_a_line_for_replay_tools_is_printed(csa: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(csa) == 0
+    assert capsys.readouterr().out == "position startpos moves 7g7f 3c3d 8h2b+\nposition startpos moves 2g2f\n"
+
+
+def test_there_and_back(csa: Path, tmp_path: Path) -> None:
+    assert run(csa, tmp_path / "kif", "--to", "kif") == 0
+    names = sorted(path.name for path in (tmp_path / "kif").iterdir())
+    assert names == ["two_0001.kifu", "two_0002.kifu"]
+    assert run(tmp_path / "kif", tmp_path / "again.csa") == 0
+    assert list(read_games(SHOGI, tmp_path / "again.csa")) == GAMES
+    assert run(tmp_path / "kif" / "two_0001.kifu", tmp_path / "one.kif") == 0
+    assert b"Shift_JIS" in (tmp_path / "one.kif").read_bytes()
+    assert list(read_games(SHOGI, tmp_path / "one.kif")) == GAMES[:1]
+
+
+def test_a_format_may_be_printed(csa: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(csa, "--to", "csa") == 0
+    assert capsys.readouterr().out == csa.read_text(encoding="utf-8")
+
+
+def test_chess_and_its_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.pgn").write_text("1. e4 e5 1-0\n")
+    assert run(tmp_path / "x.pgn") == 0
+    assert capsys.readouterr().out == "position startpos moves e2e4 e7e5\n"
+
+
+def test_damage_is_told_and_the_rest_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bad.csa").write_text("PI\n+\n+7776FU\n+2726FU\n/\nPI\n+\n+2726FU\n")
+    assert run(tmp_path / "bad.csa") == 1
+    said = capsys.readouterr()
+    assert said.out == "position startpos moves 7g7f\nposition startpos moves 2g2f\n"
+    assert said.err == "bad.csa, game 1: line 4: +2726FU is a move of the side that is not to move\n"
+
+
+def test_what_cannot_be_done_is_refused(csa: Path, tmp_path: Path) -> None:
+    (tmp_path / "there.kif").write_text("x")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "x.ki2").write_text("▲７六歩", encoding="utf-8")
+    refused: list[tuple[tuple[object, ...], type[AzError], str]] = [
+        ((tmp_path / "none.csa",), DataError, "does not exist"),
+        ((tmp_path / "empty",), DataError, "no game's records"),
+        ((tmp_path / "empty", "--game", "shogi"), DataError, "holds no records of shogi"),
+        ((csa, tmp_path / "x.kifu"), OptionError, "one game, not 2"),
+        ((csa, tmp_path / "folder"), OptionError, "say --to"),
+        ((csa, tmp_path / "x.pgn"), OptionError, "no format for games of shogi"),
+        ((csa, csa), OptionError, "there already"),
+        ((tmp_path / "x.ki2", tmp_path / "y.ki2"), OptionError, "only read"),
+        ((tmp_path / "there.kif",), DataError, "there is no KIF"),
+    ]
+    for words, kind, text in refused:
+        with pytest.raises(kind, match=text):
+            run(*words)
+    assert run(csa, csa, "--force") == 0

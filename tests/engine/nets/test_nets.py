@@ -1,0 +1,211 @@
+"""Broken, hostile and foreign net files: each gets one sentence, none is run unchecked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from az_engine.engine.errors import NetError
+from az_engine.engine.games import get_game
+from az_engine.engine.nets import trial
+from az_engine.engine.nets.evaluator import OnnxEvaluator, embedded_net, load_evaluator
+from az_engine.engine.nets.netfile import MAX_NODES
+from az_engine.engine.nets.netinfo import NetInfo
+
+GAME = get_game("chess")
+INFO = NetInfo("chess", GAME.planes, GAME.num_actions, GAME.planes_version, GAME.moves_version, "wdl")
+
+
+def tiny_net(info: NetInfo = INFO, weight: float = 0.001) -> onnx.ModelProto:
+    """A net of one matrix: planes, flattened, times constant weights."""
+    width = int(np.prod(GAME.planes))
+    nodes = [
+        helper.make_node("Cast", ["planes"], ["floats"], to=TensorProto.FLOAT),
+        helper.make_node("ReduceMean", ["floats"], ["mean"], axes=[1, 2, 3], keepdims=0),
+        helper.make_node("Reshape", ["mean", "column"], ["means"]),
+        helper.make_node("MatMul", ["means", "policy_weights"], ["policy"]),
+        helper.make_node("MatMul", ["means", "wdl_weights"], ["wdl"]),
+    ]
+    weights = [
+        numpy_helper.from_array(np.array([-1, 1], np.int64), "column"),
+        numpy_helper.from_array(np.full((1, GAME.num_actions), weight, np.float32), "policy_weights"),
+        numpy_helper.from_array(np.full((1, 3), weight, np.float32), "wdl_weights"),
+    ]
+    assert width == 119 * 64
+    graph = helper.make_graph(
+        nodes,
+        "tiny",
+        [helper.make_tensor_value_info("planes", TensorProto.UINT8, ["batch", *GAME.planes])],
+        [
+            helper.make_tensor_value_info("policy", TensorProto.FLOAT, ["batch", GAME.num_actions]),
+            helper.make_tensor_value_info("wdl", TensorProto.FLOAT, ["batch", 3]),
+        ],
+        weights,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    helper.set_model_props(model, info.to_metadata())
+    return model
+
+
+def write(model: onnx.ModelProto, path: Path) -> Path:
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def refusal(path: Path | str) -> str:
+    with pytest.raises(NetError) as caught:
+        load_evaluator(str(path), GAME)
+    text = str(caught.value)
+    assert "\n" not in text
+    assert 20 < len(text) < 400
+    return text
+
+
+def test_a_good_net_of_a_user_is_tried_once_and_runs(tmp_path: Path) -> None:
+    evaluator = OnnxEvaluator(write(tiny_net(), tmp_path / "good.onnx"), GAME)
+    policy, wdl = evaluator.evaluate(np.zeros((3, *GAME.planes), np.uint8))
+    assert policy.shape == (3, GAME.num_actions)
+    assert wdl.shape == (3, 3)
+    assert evaluator.info == INFO
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/etc/passwd", "no/such/net.onnx", "/", "x\0y", "~nobody-here/net"])
+def test_paths_that_are_no_nets(path: str) -> None:
+    assert "root:" not in refusal(path)
+
+
+@pytest.mark.parametrize("keep", [0, 1, 100, 5000, -1])
+def test_truncated(tmp_path: Path, keep: int) -> None:
+    content = tiny_net().SerializeToString()
+    (tmp_path / "cut.onnx").write_bytes(content[:keep])
+    refusal(tmp_path / "cut.onnx")
+
+
+def test_random_bytes_never_crash(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    for size in (1, 10, 1000, 100_000):
+        (tmp_path / "noise.onnx").write_bytes(rng.bytes(size))
+        refusal(tmp_path / "noise.onnx")
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"game": "go"}, "plays go"),
+        ({"planes": (18, 8, 8)}, "planes"),
+        ({"actions": 1858}, "actions"),
+        ({"planes_version": 2}, "version"),
+        ({"moves_version": 9}, "version"),
+        ({"value_head": "magic"}, "value head"),
+        ({"value_head": "value"}, "output 'value'"),
+        ({"history": 99}, "history"),
+    ],
+)
+def test_metadata_of_another_net(tmp_path: Path, change: dict[str, object], word: str) -> None:
+    info = NetInfo(**{**{f: getattr(INFO, f) for f in INFO.__dataclass_fields__}, **change})
+    assert word in refusal(write(tiny_net(info), tmp_path / "other.onnx"))
+
+
+def test_without_metadata(tmp_path: Path) -> None:
+    model = tiny_net()
+    del model.metadata_props[:]
+    assert "metadata" in refusal(write(model, tmp_path / "bare.onnx"))
+
+
+def loop(model: onnx.ModelProto) -> None:
+    body = helper.make_graph([], "body", [], [])
+    model.graph.node.append(helper.make_node("Loop", ["", ""], ["x"], body=body))
+
+
+def custom_operator(model: onnx.ModelProto) -> None:
+    model.graph.node.append(helper.make_node("Shell", ["planes"], ["x"], domain="evil"))
+
+
+def outside_data(model: onnx.ModelProto) -> None:
+    tensor = model.graph.initializer[1]
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    entry = tensor.external_data.add()
+    entry.key, entry.value = "location", "/etc/passwd"
+
+
+def own_function(model: onnx.ModelProto) -> None:
+    model.functions.add().name = "f"
+
+
+def too_many_nodes(model: onnx.ModelProto) -> None:
+    for i in range(MAX_NODES + 1):
+        model.graph.node.append(helper.make_node("Identity", ["planes"], [f"x{i}"]))
+
+
+@pytest.mark.parametrize(
+    ("spoil", "word"),
+    [
+        (loop, "'Loop'"),
+        (custom_operator, "'Shell'"),
+        (outside_data, "another file"),
+        (own_function, "functions"),
+        (too_many_nodes, "nodes"),
+    ],
+)
+def test_hostile_graphs(tmp_path: Path, spoil: Callable[[onnx.ModelProto], None], word: str) -> None:
+    model = tiny_net()
+    spoil(model)
+    assert word in refusal(write(model, tmp_path / "hostile.onnx"))
+
+
+def test_memory_bomb_is_refused_by_the_trial(tmp_path: Path) -> None:
+    model = tiny_net()
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1 << 20, 1 << 20], np.int64), "huge"))
+    model.graph.node.insert(0, helper.make_node("ConstantOfShape", ["huge"], ["bomb"]))
+    model.graph.node.append(helper.make_node("ReduceMean", ["bomb"], ["crumb"], keepdims=0))
+    model.graph.output.append(helper.make_tensor_value_info("crumb", TensorProto.FLOAT, []))
+    refusal(write(model, tmp_path / "bomb.onnx"))
+
+
+def test_a_net_that_computes_without_end_is_refused_by_the_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "_SECONDS", 2)
+    model = tiny_net()
+    model.graph.initializer.append(numpy_helper.from_array(np.array([4096, 4096], np.int64), "shape"))
+    model.graph.node.insert(0, helper.make_node("ConstantOfShape", ["shape"], ["product0"]))
+    for i in range(100):
+        model.graph.node.append(helper.make_node("MatMul", [f"product{i}", "product0"], [f"product{i + 1}"]))
+    model.graph.node.append(helper.make_node("ReduceMean", ["product100"], ["crumb"], keepdims=0))
+    model.graph.output.append(helper.make_tensor_value_info("crumb", TensorProto.FLOAT, []))
+    assert "within 2 s of computing" in refusal(write(model, tmp_path / "endless.onnx"))
+
+
+@pytest.mark.parametrize("weight", [np.nan, np.inf])
+def test_weights_that_are_not_finite(tmp_path: Path, weight: float) -> None:
+    model = tiny_net(weight=weight)
+    assert "NaN" in refusal(write(model, tmp_path / "nan.onnx"))
+
+
+def test_wrong_output_shape(tmp_path: Path) -> None:
+    model = tiny_net()
+    model.graph.output[1].CopyFrom(helper.make_tensor_value_info("wdl", TensorProto.FLOAT, None))
+    model.graph.node[4].input[1] = "policy_weights"
+    assert "shapes" in refusal(write(model, tmp_path / "shape.onnx"))
+
+
+def test_the_embedded_net_loads() -> None:
+    assert embedded_net("chess") is not None
+    evaluator = load_evaluator("", GAME)
+    policy, value = evaluator.evaluate(np.zeros((2, *GAME.planes), np.uint8))
+    assert np.isfinite(policy).all()
+    assert np.isfinite(value).all()
+
+
+def test_metadata_round_trip() -> None:
+    assert NetInfo.from_metadata(INFO.to_metadata()) == INFO
+    with pytest.raises(NetError):
+        NetInfo.from_metadata({**INFO.to_metadata(), "az_engine.planes": "119x8"})
+    with pytest.raises(NetError):
+        NetInfo.from_metadata({**INFO.to_metadata(), "az_engine.format": "7"})

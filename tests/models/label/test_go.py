@@ -1,0 +1,126 @@
+"""Labelling Go with GTP engines that analyse: records that the learner reads, and that say what the engine said."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from az_engine.engine.errors import EngineProcessError, OptionError
+from az_engine.engine.games import get_game
+from az_engine.models.data.go import read_folder, read_shard
+from az_engine.models.data.shards import Records, TargetOptions
+from az_engine.models.label import command as label
+
+from ..data.test_go import positions, sample
+from .fake_gtp_engine import weight
+
+FAKE = [sys.executable, str(Path(__file__).with_name("fake_gtp_engine.py"))]
+OURS = [sys.executable, "-m", "az_engine", "gtp", "--weights-file", "uniform"]
+
+
+def make(out: Path, *words: str, engine: list[str], games: int = 3, size: int = 5) -> tuple[Records, Records]:
+    parser = argparse.ArgumentParser()
+    label.add_arguments(parser)
+    given = ["--game", "go", "--size", str(size), "--engine", shlex.join(engine), "--out", str(out)]
+    assert label.main(parser.parse_args([*given, "--games", str(games), "--nodes", "5", *words])) == 0
+    parts = [read_shard(path, size * size) for path in sorted(out.glob("*.npz"))]
+    return np.concatenate([d for d, _ in parts]), np.concatenate([g for _, g in parts])
+
+
+def replayed(d: Records, g: Records, size: int) -> list[Any]:
+    """The position of each record, rebuilt from the opening and the moves played."""
+    game, positions = get_game(f"go{size}"), []
+    for row in g:
+        line = game.parse_position(f"{'/'.join([str(size)] * size)} b - {row['komi']:g} chinese-ogs")[0]
+        for move in row["open"][: row["nopen"]]:
+            line = game.play(line, int(move))
+        for record in d[d["game"] == row["game"]]:
+            positions.append(game.format_position(line[-1]))
+            legal = game.legal_moves(line)
+            assert set(record["mv"][: record["n"]].tolist()) <= set(legal.tolist())
+            assert record["played"] in legal
+            line = game.play(line, int(record["played"]))
+    return positions
+
+
+@pytest.mark.parametrize("how", [["owners"], [], ["lz"]])
+def test_records_say_what_the_engine_said(tmp_path: Path, how: list[str]) -> None:
+    d, g = make(tmp_path, "--multipv", "4", "--blunders", "0.3", engine=[*FAKE, *how])
+    assert sorted(g["game"]) == [0, 1, 2]
+    assert set(g["komi"]) == {7.5}
+    game = get_game("go5")
+    owners = how == ["owners"]
+    assert ("own" in (d.dtype.names or ())) == owners
+    for record, position in zip(d, replayed(d, g, 5), strict=True):
+        chance = weight(position, "chance") / 105
+        assert record["w"] / 65535 == pytest.approx(chance, abs=1e-4)
+        line = game.parse_position(position)[0]
+        names = [game.format_move(line[-1], int(move)) for move in record["mv"][: record["n"]]]
+        weights = np.array([weight(position, name) for name in names])
+        assert record["n"] <= 4
+        assert record["p"][: record["n"]] / 65535 == pytest.approx(weights / weights.sum(), abs=1e-4)
+        assert record["rnd"] or record["played"] in record["mv"][: record["n"]]
+        assert record["turn"] == 1 + "bw".index(position.split()[1])
+        if owners:
+            assert set(record["own"]) == ({20} if weight(position, "owner") > 50 else {-10})
+            assert record["lead"] == 250
+    assert d["rnd"].any()
+    assert not ((d["rnd"] == 1) & (d["played"] == 25)).any()  # nobody passes blindly
+
+
+def test_results_are_those_of_the_board(tmp_path: Path) -> None:
+    d, g = make(tmp_path, engine=FAKE, games=4, size=3)
+    for row in g:
+        own = d[d["game"] == row["game"]]
+        if row["reason"] != 2:
+            assert set(own["z"] * np.where(own["turn"] == 1, 1, -1)) == {np.sign(row["tt"])}
+    assert set(g["reason"]) <= {1, 2, 3}
+
+
+def test_dead_stones_are_those_that_katagos_count_takes_off() -> None:
+    game, data = get_game("go"), positions()
+    found = [game.counts_dead_stones(state) for state in data.states[data.drawn]]
+    assert found == (sample()[0]["dead"] == 1).tolist()
+    assert any(found)
+
+
+def test_the_learner_reads_them(tmp_path: Path) -> None:
+    make(tmp_path, engine=[*FAKE, "owners"], games=12)
+    path = next(tmp_path.glob("*.npz"))
+    d, g = read_shard(path, 25)
+    held = {"d": d[d["game"] == 7], "g": g[g["game"] == 7]}
+    np.savez_compressed(tmp_path / "holdout.npz", **held)
+    np.savez_compressed(path, d=d[d["game"] != 7], g=g[g["game"] != 7])
+    train, heldout = read_folder(get_game("go5"), sorted(tmp_path.glob("*.npz")), TargetOptions())
+    assert len(train.drawn) + len(heldout.drawn) == len(d)
+    assert train.ownership is not None
+    assert train.score is not None
+
+
+def test_a_run_goes_on(tmp_path: Path) -> None:
+    first, _ = make(tmp_path, engine=FAKE, games=1)
+    both, g = make(tmp_path, engine=FAKE, games=2)
+    assert len(g) == 2
+    assert (both[: len(first)] == first).all()
+
+
+def test_with_our_own_engine(tmp_path: Path) -> None:
+    d, g = make(tmp_path, "--max-plies", "8", "--openings", "2", engine=OURS, games=1)
+    assert len(replayed(d, g, 5)) == len(d) >= 1
+    assert (d["n"] >= 1).all()
+
+
+def test_engines_that_do_not_analyse(tmp_path: Path) -> None:
+    command = [sys.executable, str(Path(__file__).parents[2] / "bench" / "scripted_engine.py"), "gtp", "pass"]
+    with pytest.raises(EngineProcessError, match="does not analyse"):
+        make(tmp_path, engine=command, games=1)
+    with pytest.raises(OptionError, match="16 moves at most"):
+        make(tmp_path, "--openings", "17", engine=FAKE)
+    with pytest.raises(OptionError, match="2 to 19 lines"):
+        make(tmp_path, engine=FAKE, size=25)

@@ -1,0 +1,212 @@
+"""Labelling with an engine: records that agree with python-chess, processes, resuming, engines that fail."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import chess
+import numpy as np
+import pytest
+
+import az_engine
+from az_engine.engine.errors import DataError, EngineProcessError, OptionError
+from az_engine.models.data.chess import chances_of_score, read_folder, read_shard, to_positions
+from az_engine.models.data.shards import Records, TargetOptions
+from az_engine.models.label import command as label
+from az_engine.models.label.teacher import centipawns
+from az_engine.protocols.clients.base import PvInfo
+
+from .. import reference
+from ..samples import CHESS
+from .fake_engine import score
+
+FAKE = shlex.join([sys.executable, str(Path(__file__).with_name("fake_engine.py"))])
+
+
+def arguments(out: Path, *words: str, engine: str = FAKE, games: int = 3) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    label.add_arguments(parser)
+    return parser.parse_args(
+        ["--engine", engine, "--out", str(out), "--games", str(games), "--max-plies", "24", "--nodes", "77", *words]
+    )
+
+
+def read(folder: Path) -> Records:
+    return np.concatenate([read_shard(p) for p in sorted(folder.glob("*.npz"))])
+
+
+def by_game(records: Records) -> dict[int, bytes]:
+    return {int(g): records[records["game"] == g].tobytes() for g in np.unique(records["game"])}
+
+
+def test_records_say_what_the_engine_said_and_what_was_played(tmp_path: Path) -> None:
+    assert label.main(arguments(tmp_path, "--blunders", "0.2", "--multipv", "4")) == 0
+    records = read(tmp_path)
+    assert sorted(np.unique(records["game"])) == [0, 1, 2]
+    boards: dict[int, chess.Board] = {}
+    for record in records:
+        board = reference.board_of(record)
+        expected = sorted(board.legal_moves, key=lambda m: (-score(board_with_clock(board, record), m), m.uci()))
+        count = int(record["n"])
+        assert count == min(4, len(expected))
+        assert [reference.move_of(int(m)) for m in record["mv"][:count]] == expected[:count]
+        assert set(expected) >= {reference.move_of(int(record["played"]))}
+        if not record["rnd"]:
+            assert record["played"] in record["mv"][:count]
+        chances = np.rint(1000 * chances_of_score(record["cp"][:1]))[0]
+        assert [record["w"], record["l"]] == [chances[0], chances[2]]
+        before = boards.get(int(record["game"]))
+        if before is not None:  # the record before, plus the move played, is this one
+            assert before.epd() == board.epd()
+        board.push(reference.move_of(int(record["played"])))
+        boards[int(record["game"])] = board
+    assert records["rnd"].any()
+    assert set(np.unique(records["z"])) <= {-1, 0, 1}
+    positions = to_positions(CHESS, records, TargetOptions(), "")
+    assert len(positions.batch(np.arange(len(records)))) == len(records)  # every label is legal to our own rules too
+
+
+def board_with_clock(board: chess.Board, record: np.void) -> chess.Board:
+    """The board with the move number that the engine saw."""
+    board.fullmove_number = int(record["ply"]) // 2 + 1
+    return board
+
+
+def test_a_stopped_run_goes_on_with_the_missing_games(tmp_path: Path) -> None:
+    label.main(arguments(tmp_path / "whole", games=4))
+    label.main(arguments(tmp_path / "parts", games=2))
+    label.main(arguments(tmp_path / "parts", "--processes", "2", games=4))
+    label.main(arguments(tmp_path / "parts", games=4))  # nothing is left to do
+    assert by_game(read(tmp_path / "whole")) == by_game(read(tmp_path / "parts"))
+    assert len(read(tmp_path / "whole")) == len(read(tmp_path / "parts"))
+
+
+def test_games_differ_and_a_seed_repeats_them(tmp_path: Path) -> None:
+    label.main(arguments(tmp_path / "a"))
+    label.main(arguments(tmp_path / "b", "--seed", "9"))
+    a, b = by_game(read(tmp_path / "a")), by_game(read(tmp_path / "b"))
+    assert len(set(a.values())) == 3
+    assert a != b
+
+
+def test_the_engines_own_chances_are_used_where_it_gives_them(tmp_path: Path) -> None:
+    label.main(arguments(tmp_path, engine=FAKE + " wdl", games=1))
+    records = read(tmp_path)
+    assert set(records["w"].tolist()) == {600}
+    assert set(records["l"].tolist()) == {100}
+
+
+def test_an_engine_that_dies_once_is_started_again(tmp_path: Path) -> None:
+    label.main(arguments(tmp_path / "whole", games=1))
+    plies = len(read(tmp_path / "whole"))
+    assert plies > 10
+    label.main(arguments(tmp_path / "again", engine=FAKE + f" die={plies + 5}", games=2))  # in the second game
+    label.main(arguments(tmp_path / "never", games=2))
+    assert by_game(read(tmp_path / "again")) == by_game(read(tmp_path / "never"))
+
+
+def test_an_engine_that_always_dies_ends_the_run_with_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(EngineProcessError, match="failed twice in game 0"):
+        label.main(arguments(tmp_path, engine=FAKE + " die=3"))
+    with pytest.raises(EngineProcessError, match="does not start"):
+        label.main(arguments(tmp_path, engine="no-such-engine-anywhere"))
+
+
+def test_impossible_arguments_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="1 to 5"):
+        label.main(arguments(tmp_path, "--multipv", "6"))
+    with pytest.raises(OptionError, match="NAME=VALUE"):
+        label.main(arguments(tmp_path, "--option", "Hash"))
+    (tmp_path / "x.npz").write_bytes(b"nothing")
+    with pytest.raises(DataError, match=r"x\.npz"):
+        label.main(arguments(tmp_path))
+
+
+def test_scores_of_mates_and_large_ones() -> None:
+    assert centipawns(PvInfo(mate=3)) == 31997
+    assert centipawns(PvInfo(mate=-2)) == -31998
+    assert centipawns(PvInfo(cp=-40000)) == -20000
+
+
+def test_stockfish_labels_what_a_net_can_learn_from(tmp_path: Path) -> None:
+    stockfish = shutil.which("stockfish", path="/usr/games:/usr/local/bin:/usr/bin")
+    if stockfish is None:
+        pytest.skip("stockfish is not installed")
+    label.main(arguments(tmp_path, "--nodes", "200", "--first-game", "6", engine=stockfish, games=2))
+    train, heldout = read_folder(CHESS, list(tmp_path.glob("*.npz")), TargetOptions())
+    assert len(train) > 5
+    assert len(heldout) > 5
+    batch = train.batch(np.arange(len(train)))
+    assert batch.probabilities.sum(axis=1) == pytest.approx(np.ones(len(train)), abs=1e-5)
+    records = read(tmp_path)
+    assert (records["n"] == 5).mean() > 0.8
+    assert records["depth"].min() >= 1
+
+
+def endless(out: Path) -> subprocess.Popen[bytes]:
+    """A run in two processes with games enough, some of them recorded when this returns."""
+    source = str(Path(az_engine.__file__).parents[1])
+    words = ["label", "--engine", FAKE, "--out", str(out), "--games", "9999", "--max-plies", "24", "--nodes", "77"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "az_engine", *words, "--processes", "2", "--shard-positions", "1"],
+        env={**os.environ, "PYTHONPATH": source},
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while not list(out.glob("*.npz")):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.1)
+    return process
+
+
+def living(session: int) -> set[int]:
+    """The processes of a session that have not ended."""
+    found = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has just ended
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session and fields[0] != "Z":
+                found.add(int(folder.name))
+    return found
+
+
+def wait_for_the_end(session: int) -> None:
+    deadline = time.monotonic() + 30
+    while left := living(session):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks into /proc")
+def test_interrupts_however_many_stop_a_run_that_keeps_its_games(tmp_path: Path) -> None:
+    process = endless(tmp_path)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT):
+        os.killpg(process.pid, number)
+        time.sleep(0.05)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"give the same command to go on" in told
+    wait_for_the_end(process.pid)
+    kept = by_game(read(tmp_path))
+    label.main(arguments(tmp_path, games=max(kept) + 1))  # what is there is not played again, what is missing is
+    assert by_game(read(tmp_path)).items() >= kept.items()
+
+
+@pytest.mark.skipif(not Path("/proc").exists(), reason="looks into /proc")
+def test_nothing_outlives_a_run_that_is_killed(tmp_path: Path) -> None:
+    process = endless(tmp_path)
+    assert len(living(process.pid)) > 2
+    process.kill()
+    process.communicate()  # its children hold the other end until they end
+    wait_for_the_end(process.pid)

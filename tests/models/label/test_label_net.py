@@ -1,0 +1,179 @@
+"""A net as a teacher: records say what it says of the positions, and the learner reads them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from az_engine.engine.errors import NetError, OptionError
+from az_engine.engine.games import get_game
+from az_engine.engine.nets.evaluator import OnnxEvaluator, embedded_net
+from az_engine.engine.search.mate import mating_move
+from az_engine.models.data.formats import labels_of, shards_of
+from az_engine.models.data.go import OWN_SCALE, read_shard
+from az_engine.models.data.shards import Records, TargetOptions
+from az_engine.models.data.shogi import FORMAT
+from az_engine.models.label import command as label
+from az_engine.models.label.teacher import NetTeacher
+
+from ...engine.games.shogi.test_shortmate import MATE_IN_THREE
+from ..data.test_shogi import sfen_of
+from .test_go import replayed
+
+GO, SHOGI = get_game("go"), get_game("shogi")
+
+
+def arguments(out: Path, game: str, *words: str, games: int = 2) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    label.add_arguments(parser)
+    given = ["--game", game, "--out", str(out), "--games", str(games), "--max-plies", "20", *words]
+    return parser.parse_args(given if "--net" in words or "--engine" in words else [*given, "--net", "default"])
+
+
+def shogi_records(out: Path, *words: str, games: int = 2) -> Records:
+    assert label.main(arguments(out, "shogi", *words, games=games)) == 0
+    return np.concatenate([FORMAT.read(path) for path in sorted(out.glob("*.npz"))])
+
+
+def evaluator(game: str) -> OnnxEvaluator:
+    path = embedded_net(game)
+    assert path is not None
+    return OnnxEvaluator(path, get_game(game), provider="cpu", batch_size=1)
+
+
+def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    weights = np.exp(logits.astype(np.float64) - logits.max())
+    return np.asarray(weights / weights.sum())
+
+
+def test_shogi_records_say_what_the_net_says_of_their_positions(tmp_path: Path) -> None:
+    records = shogi_records(tmp_path, "--openings", "0,1,3")
+    net, seen = evaluator("shogi"), 0
+    assert net.history == 1  # so that the position alone is what the net sees
+    for record in records[records["m1"] == 0]:
+        line = SHOGI.parse_position(sfen_of(record))[0]
+        if mating_move(SHOGI, line, 3) is not None:
+            continue
+        planes = np.zeros((1, *SHOGI.planes), np.uint8)
+        SHOGI.encode(line, np.zeros(1, np.int64), np.zeros(1, np.int64), planes, 1)
+        logits, value = net.evaluate(planes)
+        moves = SHOGI.legal_moves(line)
+        actions = np.zeros((1, len(moves)), np.int32)
+        SHOGI.actions(line, np.zeros(1, np.int64), moves[None], actions)
+        expected = dict(zip(moves.tolist(), softmax(logits[0, actions[0]]), strict=True))
+        count = int(record["n"])
+        assert count == min(8, len(moves))
+        told = dict(zip(record["mv"][:count].tolist(), record["p"][:count] / 65535, strict=True))
+        best = sorted(expected.values(), reverse=True)[:count]
+        assert list(told.values()) == pytest.approx(best, abs=2e-4)
+        assert told == pytest.approx({move: expected[move] for move in told}, abs=2e-4)
+        assert record["rest"] / 65535 == pytest.approx(1 - sum(best), abs=2e-4)
+        win, _, loss = softmax(value[0])
+        assert record["q"] / 32767 == pytest.approx(win - loss, abs=2e-4)
+        seen += 1
+    assert seen > 20
+
+
+def test_go_records_say_what_the_net_says_of_their_positions(tmp_path: Path) -> None:
+    assert label.main(arguments(tmp_path, "go", "--openings", "0,3")) == 0
+    d, g = read_shard(next(tmp_path.glob("*.npz")), 81)
+    assert len(replayed(d, g, 9)) == len(d)
+    net, seen = evaluator("go"), 0
+    for row in g:
+        line = GO.parse_position(f"{'/'.join(['9'] * 9)} b - {row['komi']:g} chinese-ogs")[0]
+        for move in row["open"][: row["nopen"]]:
+            line = GO.play(line, int(move))
+        for record in d[d["game"] == row["game"]]:
+            planes = np.zeros((1, *GO.planes), np.uint8)
+            newest = np.array([len(line) - 1], np.int64)
+            GO.encode(line, newest, np.zeros(1, np.int64), planes, net.history)
+            logits, value = net.evaluate(planes)
+            owners, score = net.estimate(planes)
+            assert owners is not None
+            assert score is not None
+            legal = GO.legal_moves(line)
+            policy = softmax(logits[0][legal])  # an action of Go is the move
+            count = int(record["n"])
+            assert record["p"][:count] / 65535 == pytest.approx(np.sort(policy)[::-1][:count], abs=2e-4)
+            assert record["mv"][0] == legal[policy.argmax()]
+            win, draw, _ = softmax(value[0])
+            assert record["w"] / 65535 == pytest.approx(win + draw / 2, abs=2e-4)
+            assert record["own"] == pytest.approx(OWN_SCALE * owners[0].ravel(), abs=0.51)
+            assert record["lead"] / 100 == pytest.approx(GO.lead(line[-1], float(score[0])), abs=0.01)
+            line = GO.play(line, int(record["played"]))
+            seen += 1
+    assert seen == len(d) > 20
+
+
+def test_all_that_a_net_says_at_once() -> None:
+    net, planes = evaluator("go"), GO.start_planes()
+    policy, value, owners, score = net.evaluate_all(planes)
+    for one, other in zip((*net.evaluate(planes), *net.estimate(planes)), (policy, value, owners, score), strict=True):
+        assert one is not None
+        assert other is not None
+        assert (one == other).all()
+
+
+def test_a_short_mate_corrects_the_net() -> None:
+    teacher = NetTeacher("default", SHOGI, labels_of("shogi"), 8)
+    line = SHOGI.parse_position(MATE_IN_THREE)[0]
+    teaching = teacher.teach(line, [])
+    assert teaching.chance == 1
+    row = labels_of("shogi").record(SHOGI, line, teaching)
+    assert (int(row["n"][0]), int(row["p"][0, 0]), int(row["q"][0]), int(row["m1"][0])) == (1, 65535, 32767, 0)
+    assert row["mv"][0, 0] == mating_move(SHOGI, line, 3)
+    assert mating_move(SHOGI, line, 1) is None
+    assert mating_move(GO, GO.initial(), 3) is None
+
+
+def test_moves_follow_the_policy_and_the_temperature(tmp_path: Path) -> None:
+    quiet = shogi_records(tmp_path / "cold", "--temperatures", "0.01", "--blunders", "0", games=3)
+    loud = shogi_records(tmp_path / "hot", "--temperatures", "3", "--blunders", "0", games=3)
+    first = [float((records["played"] == records["mv"][:, 0]).mean()) for records in (quiet, loud)]
+    assert first[0] == 1
+    assert first[1] < 0.7
+    again = shogi_records(tmp_path / "again", "--temperatures", "3", "--blunders", "0", games=3)
+    assert {bytes(r) for r in again} == {bytes(r) for r in loud}
+
+
+def test_the_learner_reads_them(tmp_path: Path) -> None:
+    shogi_records(tmp_path, games=1)
+    label.main(arguments(tmp_path / "held", "shogi", "--first-game", "9", games=1))
+    held = next((tmp_path / "held").glob("*.npz")).rename(tmp_path / "holdout.npz")
+    paths = [held, *tmp_path.glob("labelled*.npz")]
+    train, heldout = shards_of("shogi").read_folder(SHOGI, paths, TargetOptions())
+    lengths = [len(FORMAT.read(path)) for path in (paths[1], held)]
+    assert [len(train.drawn), len(heldout.drawn)] == lengths
+
+
+@pytest.mark.parametrize(
+    ("game", "words", "text"),
+    [
+        ("chess", (), "records of chess hold scores"),
+        ("shogi", ("--nodes", "5"), "--nodes and --option are for an engine"),
+        ("shogi", ("--option", "Hash=1"), "--nodes and --option are for an engine"),
+    ],
+)
+def test_what_a_net_cannot_do_is_refused(tmp_path: Path, game: str, words: tuple[str, ...], text: str) -> None:
+    with pytest.raises(OptionError, match=text):
+        label.main(arguments(tmp_path, game, *words))
+    assert not tmp_path.joinpath("labelled_00000.npz").exists()
+
+
+def test_a_net_that_cannot_be_used_is_refused_before_games_begin(tmp_path: Path) -> None:
+    for net in (str(tmp_path / "nothing.onnx"), str(embedded_net("go"))):
+        with pytest.raises(NetError):
+            label.main(arguments(tmp_path, "shogi", "--net", net))
+    assert not list(tmp_path.glob("*.npz"))
+
+
+def test_a_teacher_must_be_named_and_only_one(tmp_path: Path) -> None:
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    label.add_arguments(parser)
+    for words in ([], ["--net", "default", "--engine", "stockfish"]):
+        with pytest.raises((SystemExit, argparse.ArgumentError)):
+            parser.parse_args(["--out", str(tmp_path), *words])
