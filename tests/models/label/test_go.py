@@ -117,7 +117,7 @@ def test_with_our_own_engine(tmp_path: Path) -> None:
 
 
 def test_engines_that_do_not_analyse(tmp_path: Path) -> None:
-    command = [sys.executable, str(Path(__file__).parents[2] / "bench" / "scripted_engine.py"), "gtp", "pass"]
+    command = [sys.executable, str(Path(__file__).parents[2] / "bench" / "match" / "scripted_engine.py"), "gtp", "pass"]
     with pytest.raises(EngineProcessError, match="does not analyse"):
         make(tmp_path, engine=command, games=1)
     with pytest.raises(OptionError, match="16 moves at most"):

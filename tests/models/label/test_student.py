@@ -78,7 +78,7 @@ def test_a_seed_repeats_a_students_games(tmp_path: Path) -> None:
 
 
 def test_a_student_of_another_game_or_none_at_all_is_refused_before_games_begin(tmp_path: Path) -> None:
-    go = Path(label.__file__).parent / "nets" / "go.onnx"
+    go = Path(label.__file__).parents[1] / "nets" / "go.onnx"
     for net in (str(tmp_path / "nothing.onnx"), str(go)):
         with pytest.raises(NetError):
             label.main(arguments(tmp_path, "--student", net))

@@ -18,7 +18,7 @@ from az_engine.protocols.clients.pipes import EngineDied, EngineFlooded, EngineM
 from .bad_engine import KATA, LZ, OWNERS
 
 BAD = str(Path(__file__).with_name("bad_engine.py"))
-SCRIPTED = str(Path(__file__).parents[2] / "bench" / "scripted_engine.py")
+SCRIPTED = str(Path(__file__).parents[2] / "bench" / "match" / "scripted_engine.py")
 QUICK = Limits(movetime=10)
 START = "9/9/9/9/9/9/9/9/9 b - 7 chinese-ogs 0 0 0"
 STONES = "9/9/2X6/9/9/9/6X2/9/9 w - 0.5 aga 2 0 0"
