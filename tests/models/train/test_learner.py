@@ -297,7 +297,7 @@ def test_a_stopped_run_goes_on_bit_for_bit(tmp_path: Path, config: LearnerConfig
 DRIVER = """
 import sys
 from pathlib import Path
-from tests.models.test_learner import CONFIG, RARE, learner_of, sample_positions
+from tests.models.train.test_learner import CONFIG, RARE, learner_of, sample_positions
 from az_engine.models.files import RunLock
 from az_engine.models.learner import Hooks, run
 from az_engine.models.settings import Length
