@@ -1,9 +1,11 @@
 """The one door to numba: kernels and their on-disk cache. Sets of bits are next door, in :mod:`bits`.
 
 Why a door: numba's own cache lives beside the sources or wherever ``NUMBA_CACHE_DIR`` says, keeps stale callers when a
-callee in another file changes, raises on a torn file, and unpickles whatever it finds. Here the cache is a private
-directory (0700) named after a hash of our sources, the numba version and the CPU; every file ends in a SHA-256 that is
-checked before it is read; a damaged cache is wiped once, and if that does not help kernels are compiled afresh and
+callee in another file changes, never finds a kernel again that closes over functions, raises on a torn file, and
+unpickles whatever it finds. Here the cache is a private directory (0700) named after a hash of the engine's sources,
+the numba version and the CPU; a game outside the package has a directory within it, named after a hash of its own
+sources. A kernel that a factory makes is known by the names of what it closes over. Every file ends in a SHA-256 that
+is checked before it is read; a damaged cache is wiped once, and if that does not help kernels are compiled afresh and
 :func:`cache_problem` says so.
 """
 
@@ -17,11 +19,13 @@ import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import llvmlite.binding as llvm
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
@@ -30,6 +34,7 @@ from numba.extending import intrinsic
 F = TypeVar("F", bound=Callable[..., Any])
 
 _DIGEST_BYTES = 32
+_ENGINE = Path(__file__).parents[1]
 _KEPT_CACHES = 3  # directories of other versions that stay beside ours
 
 
@@ -58,7 +63,7 @@ class _CacheState:
                 _refuse_foreign(place)
             if not os.access(path, os.W_OK | os.X_OK):
                 raise PermissionError("it is not writable")
-            _prune(base, path)
+            _prune(path)
         except OSError as error:
             self.problem = (
                 f"kernels are compiled at every start because the cache directory {base} cannot be used "
@@ -100,13 +105,15 @@ def _user_cache_home() -> Path:
 
 
 def _cache_key() -> str:
-    digest = hashlib.sha256()
-    engine = Path(__file__).parents[1]
-    for source in sorted([*engine.glob("kernels/*.py"), *engine.glob("search/*.py"), *engine.glob("games/**/*.py")]):
-        digest.update(source.name.encode() + source.read_bytes())
+    sources = [source for folder in ("kernels", "search", "games") for source in (_ENGINE / folder).rglob("*.py")]
     features = llvm.get_host_cpu_features().flatten()
-    for part in (numba.__version__, sys.version, llvm.get_host_cpu_name(), features):
-        digest.update(part.encode())
+    return _hash_of(sources, numba.__version__, sys.version, llvm.get_host_cpu_name(), features)
+
+
+def _hash_of(sources: list[Path], *more: str) -> str:
+    digest = hashlib.sha256("".join(more).encode())
+    for source in sorted(sources):
+        digest.update(source.name.encode() + source.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -119,8 +126,9 @@ def _refuse_foreign(path: Path) -> None:
         raise PermissionError("others can write to it")
 
 
-def _prune(base: Path, ours: Path) -> None:
-    others = [p for p in base.glob("kernels-*") if p != ours]
+def _prune(ours: Path) -> None:
+    """Remove the oldest directories of other versions, which are named like ours but for the hash."""
+    others = [p for p in ours.parent.glob(ours.name.rpartition("-")[0] + "-*") if p != ours]
     for old in sorted(others, key=lambda p: p.stat().st_mtime, reverse=True)[_KEPT_CACHES:]:
         shutil.rmtree(old, ignore_errors=True)
 
@@ -163,11 +171,55 @@ def on_compile(callback: Callable[[str], None] | None) -> None:
     _state.on_compile = callback
 
 
+_GAMES = __name__.rpartition(".kernels.")[0] + ".games."  # how the modules of games are named, wherever they are
+
+
+def _directory_of(function: Callable[..., Any]) -> Path | None:
+    """The cache directory for a kernel: that of a game outside the package if it or what it closes over is from there.
+
+    Such a game's directory is named after its sources, so that it is compiled afresh, and nothing else, when they
+    change: the game's own folder, and what lies beside it.
+    """
+    for part in (function, *_closed_over(function)):
+        if part.__module__.startswith(_GAMES) and _ENGINE not in Path(part.__code__.co_filename).parents:
+            return _outside_directory(part.__module__.removeprefix(_GAMES).partition(".")[0])
+    return _state.directory
+
+
+@cache
+def _outside_directory(game: str) -> Path | None:
+    if _state.directory is None:
+        return None
+    folder = Path(str(sys.modules[_GAMES + game].__file__)).parent
+    ours = _state.directory / f"{game}-{_hash_of([*folder.rglob('*.py'), *folder.parent.glob('*.py')])}"
+    _prune(ours)
+    return ours
+
+
+def _closed_over(function: Callable[..., Any]) -> Iterator[Callable[..., Any]]:
+    for cell in function.__closure__ or ():
+        part = getattr(cell.cell_contents, "py_func", None)
+        if part is not None:
+            yield part
+            yield from _closed_over(part)
+
+
+def _name_of(value: Any) -> str:
+    """A name that tells functions made by one factory apart: it contains the names of what they close over."""
+    function = getattr(value, "py_func", value)
+    if hasattr(function, "__code__"):
+        cells = ", ".join(_name_of(cell.cell_contents) for cell in function.__closure__ or ())
+        return f"{function.__module__}.{function.__qualname__}:{function.__code__.co_firstlineno}({cells})"
+    if value is None or isinstance(value, (bool, int, float, str, np.dtype, np.generic)):
+        return repr(value)
+    raise TypeError(f"a kernel closes over functions, numbers and dtypes only, not over {value!r}")
+
+
 class _Locator(UserProvidedCacheLocator):  # type: ignore[misc]
     def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
         self._py_file = py_file
         self._lineno = py_func.__code__.co_firstlineno
-        self._cache_path = str(_state.directory)
+        self._cache_path = str(_directory_of(py_func))
 
     @classmethod
     def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator:
@@ -229,9 +281,14 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
 
     def __init__(self, py_func: Callable[..., Any]) -> None:
         super().__init__(py_func)
-        plain: Any = self._cache_file  # made by numba's constructor
-        self._cache_file: Any = _CheckedFile(plain._cache_path, "", plain._source_stamp)
-        self._cache_file.__dict__.update(plain.__dict__)
+        self._name = _name_of(py_func)
+        base = self._impl.filename_base
+        if py_func.__closure__:
+            base += "-" + hashlib.sha256(self._name.encode()).hexdigest()[:16]
+        self._cache_file: Any = _CheckedFile(self._cache_path, base, self._impl.locator.get_source_stamp())
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return sig, codegen.magic_tuple(), self._name
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         data = None

@@ -8,7 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from az_engine.engine.kernels import jit
 
 PROGRAM = """
 import json, sys
@@ -97,3 +100,77 @@ def test_a_full_disk_is_told_and_survived(tmp_path: Path) -> None:
     assert compiled == 1
     assert problem is not None
     assert "cannot be used" in problem
+
+
+GAME = {
+    "__init__.py": "GAME = None",
+    "moves.py": "from az_engine.engine.kernels.jit import device\n\n@device\ndef step(x):\n    return x + 1\n",
+    "rules.py": """
+import numpy as np
+from az_engine.engine.kernels.jit import kernel
+from .moves import step
+
+@kernel
+def plain(numbers):
+    return step(numbers[0])
+
+def factory(device_function, offset):
+    @kernel
+    def made(numbers):
+        return device_function(numbers[0]) + offset
+    return made
+
+makes = factory(step, 0), factory(step, 50)
+
+def answers():
+    return [int(call(np.zeros(1, np.int64))) for call in (plain, *makes)]
+""",
+}
+PLAY = """
+import json
+import numpy as np
+from az_engine.engine.games.other import rules
+from az_engine.engine.kernels import bits, jit
+
+@jit.kernel
+def elsewhere(boards):
+    return bits.popcount(boards[0])
+
+before = int(elsewhere(np.ones(1, np.uint64))), jit.compiled_kernels()
+print(json.dumps([rules.answers(), before[1], jit.compiled_kernels() - before[1]]))
+"""
+
+
+def test_a_game_outside_the_package_is_compiled_afresh_when_its_sources_change(tmp_path: Path) -> None:
+    """A device function in another file than its kernels, called by them directly and through a factory."""
+    folder = tmp_path / "games" / "other"
+    folder.mkdir(parents=True)
+    for name, text in GAME.items():
+        (folder / name).write_text(text)
+    script = tmp_path / "script.py"
+    script.write_text(PLAY)
+    environment = {**os.environ, "AZ_ENGINE_CACHE": str(tmp_path / "cache"), "AZ_ENGINE_GAMES": str(folder.parent)}
+
+    def play() -> list[object]:
+        """[results, kernels compiled elsewhere, kernels compiled of the game]."""
+        command = [sys.executable, str(script)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        return list(json.loads(done.stdout))
+
+    assert play() == [[1, 1, 51], 1, 3]
+    assert play() == [[1, 1, 51], 0, 0]
+    (folder / "moves.py").write_text(GAME["moves.py"].replace("x + 1", "x + 100"))
+    assert play() == [[100, 100, 150], 0, 3]
+    (folder / "moves.py").write_text(GAME["moves.py"])
+    assert play() == [[1, 1, 51], 0, 0]
+
+
+def test_a_kernel_closes_over_what_has_a_name() -> None:
+    numbers = np.zeros(3)
+
+    def count() -> int:
+        return len(numbers)
+
+    with pytest.raises(TypeError, match="closes over"):
+        jit.kernel(count)
