@@ -20,7 +20,7 @@ from rich.text import Text
 from ...engine.errors import OptionError
 from ...engine.files import write_atomically
 from ...engine.games import get_game
-from ...protocols.clients.uci import client_of
+from ...protocols.clients import client_of
 from ..ratings.sprt import Sprt, parse_sprt
 from .adjudication import Adjudication, parse_chance, parse_draw, parse_resign
 from .arbiter import ARBITERS, GO_RULES, ChessArbiter, ShogiArbiter, go_start, new_arbiter

@@ -12,9 +12,9 @@ from ...engine.errors import EngineProcessError, IllegalMoveError
 from ...engine.games import get_game
 from ...engine.games.record import Reason, Record
 from ...engine.limits import Limits
+from ...protocols.clients import client_of
 from ...protocols.clients.base import Answer
 from ...protocols.clients.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
-from ...protocols.clients.uci import client_of
 from .adjudication import NONE, Adjudication, Referee
 from .arbiter import Arbiter, Ending, new_arbiter
 from .openings import Opening

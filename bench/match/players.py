@@ -12,8 +12,8 @@ from typing import Protocol
 from ...engine.errors import OptionError
 from ...engine.games import get_game
 from ...engine.limits import Limits
+from ...protocols.clients import client_of
 from ...protocols.clients.base import Answer
-from ...protocols.clients.uci import client_of
 from .in_process import OwnPlayer
 
 SPEC_HELP = """\

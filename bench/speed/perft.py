@@ -18,7 +18,7 @@ from typing import Protocol
 from ...engine.errors import AzError, DataError, EngineProcessError, OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game, State
-from ...protocols.clients.uci import uci_client_of
+from ...protocols.clients import uci_client_of
 from .measure import Measurement, show
 from .process import EngineProcess
 

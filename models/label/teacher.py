@@ -15,9 +15,9 @@ from ...engine.games import get_game
 from ...engine.games.base import Game, State
 from ...engine.limits import Limits
 from ...engine.search.mate import mating_move
+from ...protocols.clients import client_of
 from ...protocols.clients.base import Answer, PvInfo
 from ...protocols.clients.pipes import EngineMisbehaved
-from ...protocols.clients.uci import client_of
 from ..data.formats import labels_of
 from ..data.shards import CUT, MATE, LabelFormat, Teaching
 from ..net.raw_net import Opinion, RawNet

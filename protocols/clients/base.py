@@ -1,13 +1,11 @@
-"""Driving an external engine, whatever protocol it speaks: for matches, for labelling positions, for comparisons.
+"""What drives an external engine in matches, in labelling and in comparisons, whatever protocol it speaks.
 
-:class:`EngineClient` is what callers know; :mod:`client` (UCI, USI) and :mod:`gtp.client` speak the protocols. Errors
-are those of :mod:`pipes`: EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved; after any of them the client is
-to be thrown away.
+Callers know :class:`EngineClient`; :mod:`uci`, :mod:`usi` and :mod:`gtp` speak the protocols. Errors are those of
+:mod:`pipes`: EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved; after any of them, throw the client away.
 """
 
 from __future__ import annotations
 
-import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,13 +14,12 @@ from typing import Self
 
 from ...engine.errors import EngineProcessError
 from ...engine.limits import Limits
-from .pipes import EnginePipes
+from .pipes import QUIT_S, EnginePipes
 
 START_S = 10.0  # for the greeting's answer
 READY_S = 30.0  # until it is ready: an engine may load a large net or clear a large table
 GRACE_S = 5.0  # for a move beyond the time that the limits allow
 ENDLESS_S = 600.0  # for a move when the limits name no time
-QUIT_S = 2.0  # from `quit` to the end of the process
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +58,9 @@ class EngineClient(ABC):
     """One external engine. Methods say whether they block; use as a context manager, or call :meth:`close`."""
 
     has_byoyomi = False
-    counts_nodes = True  # every engine can be told how many
-    tells_both_clocks = True  # it hears the opponent's clock, too
-    lines_by_option = True  # the option MultiPV says how many lines it shows
+    counts_nodes = True  # `go nodes N` is standard; GTP has no such command
+    tells_both_clocks = True  # the engine hears the opponent's clock, too
+    lines_by_option = True  # the option MultiPV sets the number of lines
     increment_first = False  # a move's increment is added before the move, not after it
 
     def __init__(
@@ -186,9 +183,6 @@ class EngineClient(ABC):
 
     def close(self) -> None:
         """Ask it to quit, and kill it if it does not. BLOCKS up to two seconds."""
-        if self.alive:
-            with contextlib.suppress(EngineProcessError):
-                self._pipes.send("quit")
         self._pipes.close(QUIT_S)
 
     def kill(self) -> None:

@@ -1,8 +1,9 @@
-"""The process of an external engine and the lines between it and us, whatever protocol they are in.
+"""The process of an engine and its lines, whatever protocol they are in: for clients, and for measuring latency.
 
-Every wait has a deadline, and what goes wrong is told apart: an engine that died (:class:`EngineDied`), one that does
-not answer (:class:`EngineStalled`), one that writes without end (:class:`EngineFlooded`), one that answers nonsense
-(:class:`EngineMisbehaved`). After any of these the process is gone. Memory stays bounded, however much it writes.
+Every wait has a deadline, and each fault has its error: the engine died (:class:`EngineDied`), does not answer
+(:class:`EngineStalled`), writes without end (:class:`EngineFlooded`) or answers nonsense (:class:`EngineMisbehaved`).
+After any of these the process is gone. Memory stays bounded, however much the engine writes. The thread that reads
+takes each line's time of arrival, so a caller that is busy does not cost the engine time.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import signal
 import subprocess
 import threading
 from collections import deque
-from collections.abc import Sequence
-from typing import BinaryIO
+from collections.abc import Callable, Mapping, Sequence
+from typing import BinaryIO, Self
 
 from ...engine.clock import Stopwatch
 from ...engine.errors import EngineProcessError
@@ -25,6 +26,7 @@ from ..lines import clean, one_line
 BACKLOG = 5000  # unread lines kept; of more, the info lines are dropped
 FLOOD = 20_000  # unread lines, or lines instead of an answer, that are a flood
 LONGEST = 1 << 16  # bytes of a line; what is beyond is taken as another line
+QUIT_S = 2.0  # from `quit` to the end of the process
 
 
 class EngineDied(EngineProcessError):
@@ -44,10 +46,21 @@ class EngineMisbehaved(EngineProcessError):
 
 
 class EnginePipes:
-    """A running engine and its lines. ``name`` is what it is called in messages."""
+    """A running engine and its lines; times are seconds since its start. ``name`` stands for it in messages.
 
-    def __init__(self, command: str | Sequence[str], directory: str | None = None) -> None:
-        """Start it, in ``directory``. Returns at once. Errors: EngineProcessError when it cannot be started."""
+    A context manager: closes the engine, or kills it after an error.
+    """
+
+    def __init__(
+        self,
+        command: str | Sequence[str],
+        directory: str | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start it in ``directory`` with these environment variables (None: ours). Returns at once.
+
+        Errors: EngineProcessError when it cannot be started.
+        """
         words = shlex.split(command) if isinstance(command, str) else list(command)
         self.name = words[0] if words else ""
         self._epoch = Stopwatch()
@@ -63,6 +76,7 @@ class EnginePipes:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 cwd=directory,
+                env=environment,
                 start_new_session=True,
             )
         except (OSError, ValueError, IndexError) as error:
@@ -71,6 +85,15 @@ class EnginePipes:
         threading.Thread(target=self._read_answers, args=(self._process.stdout,), daemon=True).start()
         self._complainer = threading.Thread(target=self._read_complaints, args=(self._process.stderr,), daemon=True)
         self._complainer.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.kill()
 
     @property
     def alive(self) -> bool:
@@ -100,25 +123,49 @@ class EnginePipes:
             raise self._died() from error
 
     def line(self, deadline: float, wanted: str) -> tuple[str, float]:
-        """The next line and when it came; ``wanted`` is what the caller waits for. BLOCKS.
+        """The next line and its arrival; ``wanted`` names what the caller waits for. BLOCKS.
 
-        Errors: EngineDied; EngineStalled when it did not come in time; EngineFlooded when too much else did.
+        Errors: EngineDied; EngineStalled when no line came before ``deadline``; EngineFlooded when too much else did.
         """
+        found = self._next(deadline)
+        if found is None or found[1] > deadline:  # an engine that floods us always has a line waiting
+            raise self._stalled(wanted)
+        return found
+
+    def until(self, word: str, patience: float, on_line: Callable[[str], None] | None = None) -> tuple[str, float]:
+        """The next line that begins with ``word``, and its arrival; ``on_line`` sees every line up to it. BLOCKS.
+
+        Errors: as :meth:`line`, when ``patience`` seconds pass before.
+        """
+        deadline = self.seconds + patience
+        while True:
+            line, came = self.line(deadline, word)
+            if on_line is not None:
+                on_line(line)
+            if line.split()[:1] == [word]:
+                return line, came
+
+    def drain(self, seconds: float, on_line: Callable[[str], None]) -> None:
+        """Pass on all lines of the next ``seconds``. BLOCKS. Errors: EngineDied, EngineFlooded."""
+        deadline = self.seconds + seconds
+        while self.seconds < deadline and (found := self._next(deadline)) is not None:
+            on_line(found[0])
+
+    def _next(self, deadline: float) -> tuple[str, float] | None:
+        """The next line and its arrival; None when none is there by the deadline."""
         if self._flooded:
             raise self._flood()
         try:
             line, came = self._lines.get(timeout=max(deadline - self.seconds, 0.0))
         except queue.Empty:
-            raise self._stalled(wanted) from None
+            return None
         if line is None:
             self._lines.put((None, came))
             raise self._died()
-        if came > deadline:  # there are always lines of an engine that floods us
-            raise self._stalled(wanted)
         return line, came
 
     def waiting(self) -> list[str]:
-        """Lines that have come and that nobody has read. Returns at once."""
+        """The unread lines that have arrived. Returns at once."""
         lines: list[str] = []
         with contextlib.suppress(queue.Empty):
             while True:
@@ -134,9 +181,11 @@ class EnginePipes:
         self.kill()
         return EngineMisbehaved(f"{self.name} {text}")
 
-    def close(self, patience: float) -> None:
-        """Wait for its end, and kill it if that does not come. BLOCKS up to ``patience`` seconds."""
+    def close(self, patience: float = QUIT_S) -> None:
+        """Ask it to quit and wait; kill it when it still runs after ``patience`` seconds. BLOCKS."""
         if self.alive:
+            with contextlib.suppress(EngineProcessError):
+                self.send("quit")
             try:
                 self._process.wait(patience)
             except subprocess.TimeoutExpired:

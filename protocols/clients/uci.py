@@ -1,7 +1,4 @@
-"""External engines over UCI and USI: the clients for both, and for every protocol by its name.
-
-The two protocols differ in words more than in kind, so :class:`UsiClient` says what is different.
-"""
+"""External engines over UCI; what USI has in common with it is here, too."""
 
 from __future__ import annotations
 
@@ -9,12 +6,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from ...engine.errors import EngineProcessError, OptionError
+from ...engine.errors import EngineProcessError
 from ...engine.limits import Limits
 from ..lines import one_line
-from . import base as driver
+from . import base
 from .base import Answer, EngineClient, PvInfo
-from .gtp import GtpClient
 from .pipes import BACKLOG
 
 LONG_MATE = 999  # moves to a mate of which the engine says only that it is there (USI: `score mate +`)
@@ -112,7 +108,7 @@ class UciClient(EngineClient):
     def stop(self) -> None:
         """Ask it to answer. Returns at once; harmless when idle."""
         if self._asked is not None:
-            self._deadline = self._pipes.seconds + driver.GRACE_S
+            self._deadline = self._pipes.seconds + base.GRACE_S
             self._pipes.send("stop")
 
     def ponderhit(self) -> None:
@@ -217,54 +213,6 @@ class UciClient(EngineClient):
             raise self._pipes.misbehaved(f"sent a move that nobody asked for: {one_line(line, 80)}")
 
 
-class UsiClient(UciClient):
-    """One external USI engine. ``isready`` begins a game and is not sent during one."""
-
-    greeting = ("usi", "usiok")
-    another_game = "usinewgame"
-    notation = "sfen"
-    second = "w"
-    move = re.compile(r"(?:[1-9][a-i][1-9][a-i]\+?|[PLNSGBR]\*[1-9][a-i])")
-    always = ("USI_Hash", "USI_Ponder")
-    has_byoyomi = True
-    increment_first = True
-
-    def new_game(self) -> None:
-        """See EngineClient."""
-        self.ready()
-        self._pipes.send(self.another_game)
-
-    def game_over(self, result: str) -> None:
-        """See EngineClient."""
-        self._pipes.send(f"gameover {result}")
-
-    @staticmethod
-    def _numbers(limits: Limits) -> Sequence[tuple[str, int | None]]:
-        fischer = any(limits.increment) and not limits.byoyomi
-        black, white = (
-            max((time or 0) - increment, 0) for time, increment in zip(limits.time, limits.increment, strict=True)
-        )  # USI counts the increment of the coming move apart
-        return (
-            ("btime", black if limits.clocked else None),
-            ("wtime", white if limits.clocked else None),
-            ("byoyomi", limits.byoyomi if limits.clocked and not fischer else None),
-            ("binc", limits.increment[0] if fischer else None),
-            ("winc", limits.increment[1] if fischer else None),
-            ("nodes", limits.nodes),
-            ("depth", limits.depth),
-            ("movetime", limits.movetime),
-        )
-
-    def _settle(self) -> None:
-        for line in self._pipes.waiting():
-            self._check_unasked(line)
-
-    def _without_move(self, word: str, lines: tuple[PvInfo, ...], seconds: float) -> Answer | None:
-        if word in ("resign", "win"):
-            return Answer(None, None, lines, seconds, resign=word == "resign", win=word == "win")
-        return super()._without_move(word, lines, seconds)
-
-
 def _wanted(declared: str, value: str) -> str:
     """What an option takes that was declared so ("spin default 1 min 0 max 9"), where it does not take ``value``.
 
@@ -281,21 +229,3 @@ def _wanted(declared: str, value: str) -> str:
     if declared.startswith("combo") and choices and value.lower() not in (choice.strip().lower() for choice in choices):
         return f"one of {', '.join(choice.strip() for choice in choices)}"
     return ""
-
-
-UCI_LIKE: Mapping[str, type[UciClient]] = {"uci": UciClient, "usi": UsiClient}
-CLIENTS: Mapping[str, type[EngineClient]] = {**UCI_LIKE, "gtp": GtpClient}
-
-
-def client_of(protocol: str) -> type[EngineClient]:
-    """The class that drives engines of a protocol. Errors: OptionError for a protocol without one."""
-    if protocol not in CLIENTS:
-        raise OptionError(f"engines are driven over {', '.join(CLIENTS)}, not over {protocol}")
-    return CLIENTS[protocol]
-
-
-def uci_client_of(protocol: str) -> type[UciClient]:
-    """The same for what measures in the words of UCI and USI. Errors: OptionError for another protocol."""
-    if protocol not in UCI_LIKE:
-        raise OptionError(f"this is measured over {' and '.join(UCI_LIKE)}, not over {protocol}")
-    return UCI_LIKE[protocol]

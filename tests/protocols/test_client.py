@@ -14,10 +14,11 @@ import pytest
 
 from az_engine.engine.errors import EngineProcessError, OptionError
 from az_engine.engine.limits import Limits
-from az_engine.protocols.clients import base as driver
+from az_engine.protocols.clients import base, client_of, uci_client_of
 from az_engine.protocols.clients.base import PvInfo
-from az_engine.protocols.clients.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
-from az_engine.protocols.clients.uci import LONG_MATE, UciClient, UsiClient, client_of, parse_info, uci_client_of
+from az_engine.protocols.clients.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EnginePipes, EngineStalled
+from az_engine.protocols.clients.uci import LONG_MATE, UciClient, parse_info
+from az_engine.protocols.clients.usi import UsiClient
 
 BAD = str(Path(__file__).with_name("bad_engine.py"))
 QUICK = Limits(movetime=10)
@@ -31,8 +32,8 @@ def bad(how: str, protocol: str = "uci", **settings: float) -> UciClient:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "GRACE_S", 0.7)
-    monkeypatch.setattr(driver, "QUIT_S", 0.3)
+    monkeypatch.setattr(base, "GRACE_S", 0.7)
+    monkeypatch.setattr(base, "QUIT_S", 0.3)
 
 
 def gone(pid: int) -> bool:
@@ -42,6 +43,23 @@ def gone(pid: int) -> bool:
     except ProcessLookupError:
         return True
     return False
+
+
+def test_raw_lines_and_their_times(tmp_path: Path) -> None:
+    seen: list[str] = []
+    environment = os.environ | {"AZ_TEST_NAME": "here"}
+    show = "import os, sys; print('dir', os.getcwd(), os.environ['AZ_TEST_NAME'], flush=True); sys.stdin.readline()"
+    with EnginePipes([sys.executable, "-c", show], str(tmp_path), environment) as pipes:
+        line, came = pipes.until("dir", 30, seen.append)
+        assert seen == [line] == [f"dir {tmp_path} here"]
+        assert 0 < came < pipes.seconds
+        with pytest.raises(EngineStalled, match="waiting for bestmove"):
+            pipes.until("bestmove", 0.1)
+    seen.clear()
+    with EnginePipes([sys.executable, "-c", "print('a'); print('b')"]) as pipes:
+        with pytest.raises(EngineDied):
+            pipes.drain(30, seen.append)
+        assert seen == ["a", "b"]
 
 
 def test_a_game_with_a_good_engine() -> None:
