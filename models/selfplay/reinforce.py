@@ -23,7 +23,7 @@ from ..files import RunLock
 from ..train.log import read_config
 from ..train.settings import LearnerConfig, NetConfig
 from .presets import preset
-from .runconfig import RunConfig, Values, assignment, merged, read_toml
+from .runconfig import NEVER, RunConfig, Values, assignment, merged, read_toml
 from .supervisor import worker_command
 
 if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does without
@@ -248,8 +248,27 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
         if not finished:
             console.print(f"stopped and saved at step {loop.learner.step:,}; give the same command to go on")
             return 130
+        if not loop.learner.step:
+            return finish_unlearned(loop, console)
         finish(loop, console)
     return 0
+
+
+def finish_unlearned(loop: Loop, console: Console) -> int:
+    """Say why no step was trained when the time was up. Returns the exit status: 0 when only games were asked for."""
+    first, folder = loop.run.loop.first_positions, loop.folder
+    games = f"{loop.games:,} games with {loop.positions:,} positions are in {folder.games}"
+    if loop.games and first >= NEVER:
+        console.print(f"{games}; no step was to be trained", soft_wrap=True)
+        return 0
+    reason = f"{games} and the first step needs loop.first_positions = {first:,}"
+    if not loop.games:
+        reason = f"no game was finished, see {folder.workers}/*.log"
+    console.print(
+        f"az-engine: nothing was learned in {loop.run.loop.minutes:g} minutes: {reason}; give more --minutes",
+        soft_wrap=True,
+    )
+    return 1
 
 
 def finish(loop: Loop, console: Console) -> None:

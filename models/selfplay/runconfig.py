@@ -27,6 +27,8 @@ from .window import WindowConfig
 Section = TypeVar("Section")
 Values = dict[str, Any]
 
+NEVER = 1_000_000_000  # positions, more than any run gathers
+
 
 @dataclass(frozen=True, slots=True)
 class LoopConfig:
@@ -36,7 +38,7 @@ class LoopConfig:
     minutes: float = 0.0  # > 0: the run ends after so much time over all its starts, and ``steps`` is not looked at
     reuse: float = 8.0  # positions trained on for each new one: the learner waits when it is ahead of the games
     least_reuse: float = 0.0  # > 0: workers pause when the learner is so far behind that it falls below this
-    first_positions: int = 10_000  # new positions before the first step
+    first_positions: int = 10_000  # new positions before the first step; NEVER or more: a run that only plays
     checkpoint_steps: int = 1000  # between checkpoints; each is published, or goes through the gate
     symmetries: bool = False  # show each position to the learner under one of the game's symmetries (AlphaGo Zero)
     log_steps: int = 20

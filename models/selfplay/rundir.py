@@ -25,6 +25,7 @@ from typing import Any, Self
 from ...engine.errors import DataError
 from ...engine.files import write_atomically
 
+COMPILING = "compiling"  # state of a worker: it writes no beat until the kernel is compiled
 PAUSE_SECONDS = 60.0  # a pause that nobody renews is over
 
 
@@ -121,7 +122,7 @@ class Beat:
     pid: int
     host: str
     count: int = 0  # of these messages: one that stays the same for long is a worker that hangs
-    state: str = "starting"  # or "playing", "waiting", "disk full", "ended"
+    state: str = "starting"  # or COMPILING, "playing", "waiting", "disk full", "ended"
     games: int = 0
     positions: int = 0
     simulations: int = 0

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from ...engine.errors import DataError
 from ..files import RETRY_SECONDS
-from .rundir import Beat, RunFolder
+from .rundir import COMPILING, Beat, RunFolder
 
 CHECK_SECONDS = 1.0
+COMPILE_SECONDS = 900.0  # for one kernel, which takes seconds on an idle machine; a worker that compiles longer hangs
 STOP_SECONDS = 20.0  # given to workers to end by themselves
 QUICK_SECONDS = 60.0  # a worker that lives shorter has failed
 MAX_FAILURES = 5  # in a row
@@ -29,6 +30,7 @@ class _Child:
     started: float = 0.0
     beat: tuple[int, int] = (-1, 0)  # count of its newest message, and when the file was touched
     seen: float = 0.0  # when that came
+    compiling: bool = False  # whether that said so
     failures: int = 0
     wait_until: float = 0.0
     pids: list[int] = field(default_factory=list)
@@ -114,7 +116,7 @@ class Supervisor:
                 start_new_session=True,  # Ctrl-C reaches the learner, which then ends its workers
             )
         child.started = child.seen = time.monotonic()
-        child.beat = (-1, 0)
+        child.beat, child.compiling = (-1, 0), False
         child.pids.append(child.process.pid)
 
     def _watch(self) -> None:
@@ -141,8 +143,8 @@ class Supervisor:
         if beat is not None and (seen := (beat.count, path.stat().st_mtime_ns)) != child.beat:
             child.beat = seen
             if beat.pid == child.process.pid:
-                child.seen = now
-        if now - child.seen > self.hang_seconds:
+                child.seen, child.compiling = now, beat.state == COMPILING
+        if now - child.seen > (max(COMPILE_SECONDS, self.hang_seconds) if child.compiling else self.hang_seconds):
             self.say(f"worker {child.number} has shown no progress for {now - child.seen:.0f} s: killed, started again")
             child.process.send_signal(signal.SIGKILL)  # works on a stopped process, too
             child.process.wait()

@@ -1,7 +1,7 @@
 """``az-engine selfplay``: one process that plays games against itself for a run.
 
-It follows the run's newest net, writes each game when it ends, tells every few seconds that it is alive, waits while
-the disk is full or the learner asks for it, and may be killed at any instant.
+It follows the run's newest net, writes each game when it ends, writes a beat every few seconds and before each kernel
+that it compiles, waits while the disk is full or the learner asks for it, and may be killed at any instant.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ import numpy as np
 
 from ...engine.errors import DataError
 from ...engine.games.base import Game
+from ...engine.kernels.jit import on_compile
 from ...engine.nets.evaluator import Evaluator, OnnxEvaluator
 from ...engine.search.selfplay import PlayedGame, SelfPlay
 from ..files import Patience
 from .replay import WORKER_SHIFT, GameRecord, GameWriter, title
 from .runconfig import RunConfig, load_run
-from .rundir import Beat, Current, RunFolder, WorkerSlot
+from .rundir import COMPILING, Beat, Current, RunFolder, WorkerSlot
 
 HELP = "play games for a training run, beside the processes that train starts"
 BEAT_SECONDS = 2.0
@@ -51,6 +52,29 @@ def record_of(played: PlayedGame, *, played_on: bool) -> GameRecord:
     )
 
 
+class Pulse:
+    """Shows the supervisor that a worker is alive: writes its Beat to the run's folder."""
+
+    def __init__(self, folder: RunFolder, number: int) -> None:
+        folder.workers.mkdir(parents=True, exist_ok=True)
+        self.beat = Beat(number, os.getpid(), socket.gethostname())
+        self._path = folder.workers / f"{number:04d}.json"
+        self._written = time.monotonic()
+
+    def due(self, state: str) -> bool:
+        """Whether the state is another one, or the last beat is BEAT_SECONDS old."""
+        return state != self.beat.state or time.monotonic() - self._written >= BEAT_SECONDS
+
+    def write(self, state: str) -> None:
+        """Write a beat now."""
+        self._written = time.monotonic()
+        self.beat.state, self.beat.count = state, self.beat.count + 1
+        try:
+            self.beat.write(self._path)
+        except OSError:  # a full disk: at least the file's time is new
+            self._path.touch()
+
+
 class Worker:
     """Plays with the run's current net and stores what it has played."""
 
@@ -62,11 +86,13 @@ class Worker:
         say: Callable[[str], None],
         *,
         first_id: int | None = None,
+        pulse: Pulse | None = None,
     ) -> None:
         """Blocks while the net loads; there must be one. ``first_id`` None = behind the games stored already.
 
         Errors: DataError, NetError.
         """
+        self.pulse = pulse or Pulse(folder, number)
         self.folder, self.run, self.number, self.say = folder, run, number, say
         self.game: Game = run.get_game()
         self.writer = GameWriter(folder.games, number, title(self.game, str(run.seed)))
@@ -77,10 +103,7 @@ class Worker:
             stopping=self._stops,
             waiting=lambda: self.tell("disk full", at_once=True),
         )
-        folder.workers.mkdir(parents=True, exist_ok=True)
-        self.beat = Beat(number, os.getpid(), socket.gethostname())
-        self._stamp = (0, 0)
-        self._polled = self._beaten = time.monotonic()
+        self._polled = time.monotonic()
         current = folder.current
         if current is None:
             raise DataError(f"{folder.folder} has no net yet; start az-engine train first")
@@ -124,15 +147,21 @@ class Worker:
         """One batch of all games; those that ended, stored. Waits while the disk is full. Errors: AzError."""
         begun = time.monotonic()
         finished = self.play.step()
-        self.beat.seconds += time.monotonic() - begun
+        beat = self.beat
+        beat.seconds += time.monotonic() - begun
         nobody_resigns = self.play.resign is None
         payloads = [record_of(g, played_on=g.played_on or nobody_resigns).to_bytes() for g in finished]
         records = [GameRecord.from_bytes(payload) for payload in payloads]  # rounded as whoever reads it again has it
         for record in records:
             self._store(record)
-        self.beat.games += len(records)
-        self.beat.positions = self.play.positions
+        beat.games += len(records)
+        beat.positions = self.play.positions
         return records
+
+    @property
+    def beat(self) -> Beat:
+        """What this worker has done so far."""
+        return self.pulse.beat
 
     def _stops(self) -> bool:
         return self.stopping()
@@ -141,20 +170,13 @@ class Worker:
         self._patiently(lambda: self.writer.write(record), "a finished game")
 
     def tell(self, state: str, *, at_once: bool = False) -> None:
-        """Say that this worker is alive, at most every BEAT_SECONDS."""
-        now = time.monotonic()
-        if not at_once and now - self._beaten < BEAT_SECONDS and state == self.beat.state:
+        """Write a beat if one is due, or ``at_once``."""
+        if not at_once and not self.pulse.due(state):
             return
-        self._beaten = now
-        beat = self.beat
-        beat.state, beat.net, beat.count = state, self.current.step, beat.count + 1
-        beat.simulations, beat.evaluations = self.play.simulations, self.play.evaluations
-        beat.batches, beat.rows = self.play.batches, self.play.batches * self.run.selfplay.games
-        path = self.folder.workers / f"{self.number:04d}.json"
-        try:
-            beat.write(path)
-        except OSError:  # a full disk: at least the old message is fresh
-            path.touch()
+        beat, play = self.beat, self.play
+        beat.net, beat.simulations, beat.evaluations = self.current.step, play.simulations, play.evaluations
+        beat.batches, beat.rows = play.batches, play.batches * self.run.selfplay.games
+        self.pulse.write(state)
 
     def work(self) -> None:
         """Play until :attr:`stopping` or the run has finished."""
@@ -204,6 +226,8 @@ def main(args: argparse.Namespace) -> int:
     if args.provider:
         run = replace(run, machine=replace(run.machine, provider=args.provider))
     with WorkerSlot(folder, args.number or None) as slot:
+        pulse = Pulse(folder, slot.number)
+        on_compile(lambda kernel: pulse.write(COMPILING))
         told = False
         while folder.current is None and not stopping():
             if not told:
@@ -212,7 +236,7 @@ def main(args: argparse.Namespace) -> int:
             time.sleep(POLL_SECONDS)
         if stopping():
             return 130
-        worker = Worker(folder, run, slot.number, say)
+        worker = Worker(folder, run, slot.number, say, pulse=pulse)
         worker.stopping = stopping
         say(f"worker {slot.number} plays {run.game} for {args.run}")
         worker.work()

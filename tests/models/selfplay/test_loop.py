@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -52,6 +53,7 @@ from az_engine.models.train.log import read_log
 
 from .games import random_game
 from .perfect import Perfect, never_loses
+from .test_runconfig import parsed
 
 GAMES = Path(__file__).parents[2] / "games"
 register_path(GAMES)
@@ -313,6 +315,28 @@ def test_a_run_by_minutes_that_has_learned_nothing_since_its_checkpoint_keeps_it
         assert (saved.step, seconds >= wanted) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("loop", "status", "text"),
+    [
+        (
+            {"first_positions": 999_999},
+            1,
+            r"games with [\d,]+ positions .*first_positions = 999,999; give more --minutes",
+        ),
+        ({"first_positions": 1_000_000_000}, 0, r"games with [\d,]+ positions are in .*; no step was to be trained"),
+        ({"first_positions": 999_999, "minutes": 1e-9}, 1, r"in 1e-09 minutes: no game was finished, see .*/workers"),
+    ],
+)
+def test_a_run_without_a_step_says_why(
+    loop: Values, status: int, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin(tmp_path, config(loop={"steps": 0, "minutes": 2 / 60, **loop}))
+    assert reinforce.main(parsed("--game", "tictactoe", "--out", str(tmp_path))) == status
+    said = capsys.readouterr().err
+    assert re.search(text, said)
+    assert "last net" not in said
+
+
 def test_another_seed_is_another_run(whole: Path, tmp_path: Path) -> None:
     train(tmp_path, config(seed=1, loop={"steps": 20}))
     assert games_of(tmp_path)[200:1000] != games_of(whole)[200:1000]
@@ -405,10 +429,6 @@ def alive(pid: int) -> bool:
 
 
 def test_a_second_learner_is_refused(tmp_path: Path) -> None:
-    from az_engine.models.selfplay import reinforce
-
-    from .test_runconfig import parsed
-
     begin(tmp_path, config())
     with RunLock(tmp_path), pytest.raises(DataError, match=f"in use by another process \\(pid {os.getpid()}\\)"):
         reinforce.main(parsed("--game", "tictactoe", "--out", str(tmp_path)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import sys
@@ -13,10 +14,19 @@ from typing import Any
 import pytest
 
 from az_engine.engine.errors import DataError
-from az_engine.models.selfplay import supervisor
-from az_engine.models.selfplay.rundir import Beat, RunFolder, WorkerSlot
+from az_engine.engine.kernels import jit
+from az_engine.models.selfplay import supervisor, worker
+from az_engine.models.selfplay.runconfig import RunConfig
+from az_engine.models.selfplay.rundir import Beat, Current, RunFolder, WorkerSlot
 from az_engine.models.selfplay.supervisor import Supervisor
 
+ONE_BEAT = """
+import json, os, sys, time
+with open(sys.argv[1] + ".new", "w") as file:
+    json.dump({"worker": 1, "pid": os.getpid(), "host": "here", "count": 1, "state": sys.argv[2]}, file)
+os.replace(sys.argv[1] + ".new", sys.argv[1])
+time.sleep(1000)
+"""
 BEATS = """
 import json, os, sys, time
 path, count = sys.argv[1], 0
@@ -81,6 +91,60 @@ def test_a_stopped_worker_is_killed_and_started_again(running: Supervisor, said:
     assert said[0].startswith("worker 1 has shown no progress for 5 s: killed")
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.mark.parametrize(("state", "restarts"), [("compiling", 0), ("playing", 1)])
+def test_a_worker_that_compiles_is_given_more_time(
+    state: str, restarts: int, tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "COMPILE_SECONDS", 900.0)
+
+    def command(folder: Path, number: int) -> list[str]:
+        return [sys.executable, "-S", "-c", ONE_BEAT, str(folder / "workers" / "0001.json"), state]
+
+    watched = Supervisor(RunFolder(tmp_path), 1, 60.0, said.append, command)
+    watched.folder.workers.mkdir()
+    (child,) = watched._children
+    watched._start(child)
+    try:
+        wait_for(lambda: [b.pid for b in watched.beats()] == watched.pids)
+        watched._look_after(child)
+        child.seen -= 500.0  # as if it were so long ago
+        watched._look_after(child)
+        assert watched.restarts == restarts
+        child.seen -= 500.0
+        watched._look_after(child)  # no kernel takes that long
+        assert watched.restarts == 1
+    finally:
+        watched.stop()
+
+
+def test_a_worker_says_that_it_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two beats lies one kernel, not all of them."""
+    states: list[Any] = []
+
+    class Compiling:
+        def __init__(self, folder: RunFolder, *_: Any, **__: Any) -> None:
+            self.folder = folder
+
+        def work(self) -> None:
+            for kernel in ("first", "second"):
+                assert jit._state.on_compile is not None
+                jit._state.on_compile(kernel)
+                beat = Beat.read(self.folder.workers / "0003.json")
+                states.append((beat.state, beat.count) if beat is not None else None)
+
+    monkeypatch.setattr(worker, "Worker", Compiling)
+    monkeypatch.setattr(worker, "load_run", lambda folder: RunConfig("chess"))
+    monkeypatch.setattr(jit._state, "on_compile", None)
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    RunFolder(tmp_path).current = Current("net_00000000.onnx", 0, 0)
+    try:
+        assert worker.main(argparse.Namespace(run=tmp_path, number=3, provider="", parent=0)) == 0
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert states == [("compiling", 1), ("compiling", 2)]
 
 
 def test_stopping_ends_all_workers(tmp_path: Path, said: list[str]) -> None:
