@@ -1,9 +1,30 @@
-"""Every setting of the engine and its search, one line of meaning and unit each."""
+"""Every setting of the engine and its search, each with its meaning, its unit and the values it takes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a user needs to know of a setting: the metadata of its field, under the key "setting"."""
+
+    meaning: str  # one sentence, with the unit
+    low: float = 0  # of a number ...
+    high: float = 0
+    choices: tuple[str, ...] = ()  # of a text
+    none: int | None = None  # the number that users write for None
+
+
+def setting(
+    default: T, meaning: str, low: float = 0, high: float = 0, *, choices: tuple[str, ...] = (), none: int | None = None
+) -> T:
+    """A dataclass field that carries a :class:`Setting`: protocols, flags and documents are made from it."""
+    found: T = field(default=default, metadata={"setting": Setting(meaning, low, high, choices, none)})
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,18 +34,34 @@ class SearchParams:
     ``az`` and ``agz`` name the papers' settings: see :func:`paper_params`.
     """
 
-    puct: Literal["az", "agz"] = "az"  # az: c(s) grows with log N(s); agz: constant c_puct
-    c_puct: float = 1.25  # c_init of AlphaZero, or AlphaGo Zero's constant
+    puct: Literal["az", "agz"] = setting(
+        "az",
+        "Selection formula: az = AlphaZero's, c grows with the visits; agz = AlphaGo Zero's constant c.",
+        choices=("az", "agz"),
+    )
+    c_puct: float = setting(1.25, "Exploration: c_init of AlphaZero, or the constant of AlphaGo Zero.", 0, 100)
     c_base: float = 19652.0  # c_base of AlphaZero
-    fpu: Literal["zero", "reduction", "loss"] = "reduction"  # Q of an unvisited edge: 0, below its parent's, or -1
-    fpu_value: float = 0.33  # reduction: Q = the parent's value - fpu_value * sqrt(sum of the visited edges' P)
-    policy_temperature: float = 1.0  # softmax temperature of the priors
+    fpu: Literal["zero", "reduction", "loss"] = setting(
+        "reduction",
+        "Value of an unvisited move: zero, the parent's less a reduction, or a loss.",
+        choices=("zero", "reduction", "loss"),
+    )
+    fpu_value: float = setting(0.33, "The reduction: this times the root of the prior visited so far.", 0, 10)
+    policy_temperature: float = setting(
+        1.0, "Softmax temperature of the net's policy; greater = wider search.", 0.1, 10
+    )
     virtual_loss: int = 1  # losses counted for each simulation in flight
     solver: bool = True  # back up proven wins, draws and losses
-    mate_plies: int = 5  # with the solver: the longest mate looked for at each leaf, in games that can; 0 = none
-    symmetries: bool = False  # show the net each position under a random symmetry of the board, where the game has some
-    temperature: float = 0.0  # tau of the move choice: 0 = most visits
-    seed: int = 0  # of move sampling and symmetries
+    mate_plies: int = setting(  # with the solver, in games that have such a search
+        5, "The longest mate, in plies, that is looked for at every leaf of the search beside the net; 0 = none.", 0, 7
+    )
+    symmetries: bool = setting(  # in games that have some
+        False, "Show the net each position turned or mirrored at random, as AlphaGo Zero does."
+    )
+    temperature: float = setting(
+        0.0, "Variety of play: 0 = always the most visited move, 1 = in proportion to the visits.", 0, 10
+    )
+    seed: int = setting(0, "Seed of everything random.", 0, 2**53)
     smart_pruning: bool = True  # stop early when the best move can no longer change
 
 
@@ -39,21 +76,47 @@ def paper_params(preset: Literal["az", "agz"]) -> SearchParams:
 class EngineOptions:
     """What a user can set on an engine, whatever the protocol calls it."""
 
-    weights_file: str = ""  # path of an ONNX net; "" = the net inside the package; "uniform" = no net
-    hash_mb: int = 256  # memory of tree and position cache together, MiB
-    threads: int = 2  # search workers
-    batch_size: int = 0  # leaves a batch; 0 = chosen from the measured speed
-    provider: str = "auto"  # auto | cpu | cuda | tensorrt | openvino | dml
-    multipv: int = 1  # principal variations reported
-    move_overhead_ms: int = 30  # what every move loses on the way to the GUI and back, on average
-    last_overhead_ms: int | None = None  # the most it may lose: kept back of the last moment; None = the average
-    minimum_ms: int = 0  # spent at least on a move when there is a clock that affords it
-    ponder: bool = False  # the GUI may ponder: use of the clock may be bolder
-    chess960: bool = False  # castling is written as king takes rook
-    move_stats: bool = False  # fill ThinkingInfo.move_stats
-    nodes_limit: int = 0  # visits after which any bounded search stops; 0 = none
+    weights_file: str = setting(
+        "",
+        "The net: path of an ONNX file or of another program's net (Lc0, KataGo, dlshogi); empty = the package's own; "
+        '"uniform" = no net (for tests).',
+    )
+    hash_mb: int = setting(256, "Memory for the search tree and the position cache together, in MiB.", 1, 131072)
+    threads: int = setting(2, "Search workers.", 1, 128)
+    batch_size: int = setting(0, "Positions per call of the net; 0 = chosen from the measured speed.", 0, 1024)
+    provider: str = setting(
+        "auto", "What runs the net.", choices=("auto", "cpu", "cuda", "tensorrt", "openvino", "dml")
+    )
+    multipv: int = setting(1, "Principal variations reported.", 1, 500)
+    move_overhead_ms: int = setting(30, "Time kept back of every move for the GUI and the wire, in ms.", 0, 10000)
+    last_overhead_ms: int | None = setting(  # None: as the average
+        None,
+        "The longest that a move may take to the GUI, in ms: so much is kept of the last moments of the clock.",
+        0,
+        10000,
+        none=0,
+    )
+    minimum_ms: int = setting(0, "Time spent at least on a move when the clock affords it, in ms.", 0, 100000)
+    ponder: bool = setting(False, "The GUI may let it think on the opponent's time.")  # the clock is used more boldly
+    chess960: bool = setting(False, "Write castling as king takes rook.")
+    move_stats: bool = setting(
+        False, "Report visits, prior and value of every root move at the end of a search, as Lc0 does."
+    )
+    nodes_limit: int = setting(
+        0, "Visits after which every search with a limit of its own stops; 0 = none.", 0, 2_000_000_000
+    )
     elo: int | None = None  # limit the strength to about this rating
-    resign_cp: int | None = None  # give up when the best line is worth at most -resign_cp centipawns; None = never
-    declaration: Literal["27", "24", "none"] = "27"  # entering-king rule, in a game that has one
-    max_plies: int = 0  # the game is drawn at this ply, in a game that may be limited; 0 = never
+    resign_cp: int | None = setting(
+        None,
+        "Resign when the best line is this many centipawns behind, or more; 99999 = never.",
+        0,
+        99999,
+        none=99999,
+    )
+    declaration: Literal["27", "24", "none"] = setting(  # in a game that has one
+        "27",
+        "Points with which a king that has entered the enemy's camp may be declared the winner.",
+        choices=("27", "24", "none"),
+    )
+    max_plies: int = setting(0, "The game is drawn when it is so many plies long; 0 = never.", 0, 100000)
     search: SearchParams = field(default_factory=SearchParams)

@@ -10,7 +10,7 @@ from ..engine.errors import AzError, NetError
 from ..engine.info import BestMove, ThinkingInfo
 from ..engine.limits import Limits
 from ..engine.params import EngineOptions
-from .options import OPTIONS, OptionValues
+from .options import OPTIONS, OptionValues, SessionOptions
 
 _NET_KEYS = ("weights_file", "provider")
 
@@ -130,7 +130,7 @@ class Loader(Generic[AnyEngine]):
         """First only the options that are likely to blame go back, then all."""
         reason = self._say_why(error)
         good = self._good or OptionValues(self._values.protocol).engine_options()
-        everything = [option.key for option in OPTIONS if option.field]
+        everything = [option.key for option in OPTIONS if option.owner is not SessionOptions]
         suspects = [key for key in everything if (key in _NET_KEYS) == isinstance(error, NetError)]
         for keys in (suspects, everything):
             self._values.restore(good, keys)

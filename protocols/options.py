@@ -1,9 +1,9 @@
-"""The options a user can set, declared once.
+"""The options a user can set: what each protocol calls the engine's settings, and what a conversation adds to them.
 
-Each :class:`Option` carries its names in the protocols, its kind and range, one sentence of help and the engine's field
-that it sets. From these records come the option lines of UCI and USI, the command line flags, the keys of the
-configuration file and the table in the documentation. What wins: the protocol's ``setoption``, then the command line,
-then the configuration file, then the protocol's own default, then that of :class:`EngineOptions`.
+A setting's meaning, default and values stand at its dataclass field (:func:`engine.params.setting`); an
+:class:`Option` adds its names. From both come the option lines of UCI and USI, the command line flags, the keys of the
+configuration file and docs/options.md. What wins: the protocol's ``setoption``, then the command line, then the
+configuration file, then the protocol's own default, then the field's.
 
 An option that has names, but none in a protocol, does not exist there and stays at its default.
 """
@@ -15,103 +15,181 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import Field, dataclass, fields, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ..engine.errors import OptionError, UnknownOptionError
-from ..engine.params import EngineOptions, SearchParams
+from ..engine.params import EngineOptions, SearchParams, Setting, setting
+from ..engine.search.strength import HIGHEST, LOWEST
 from .lines import one_line
 
 Value = bool | int | float | str
 Kind = Literal["check", "spin", "number", "combo", "string", "button"]
 
-ELO_RANGE = (800, 2200)  # what limited strength can be asked for; roughly calibrated
 _WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _TRUTH = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
-class Option:
-    """One option. ``key`` is its name in the configuration file and, with dashes, on the command line."""
+class SessionOptions:
+    """What a user can set on a conversation, beside the engine's own settings."""
 
-    key: str
-    kind: Kind
-    default: Value
-    help: str
-    names: Mapping[str, str]  # protocol -> the name it shows there
-    low: float = 0  # of a spin (whole) or number
-    high: float = 0
-    choices: tuple[str, ...] = ()  # of a combo
+    clear_hash: bool = setting(False, "Forget the search tree and the position cache.")
+    all_moves: bool = setting(True, "Search every legal move, pointless non-promotions included.")
+    analyse_mode: bool = setting(
+        False, "Analysis instead of a game: search to the full limit, never at limited strength."
+    )
+    show_wdl: bool = setting(False, "Report chances of win, draw and loss in 1/1000.")
+    limit_strength: bool = setting(False, "Play at about the rating of UCI_Elo.")
+    elo: int = setting(1500, "Rating aimed at with UCI_LimitStrength; a rough guide.", LOWEST, HIGHEST)
+    log_live_stats: bool = setting(False, "With VerboseMoveStats: during the search too.")
+    move_time: float = setting(5.0, "Time for a move when the program sets no clock, in seconds.", 0, 3600)
+    resign: float = setting(5.0, "Resign when the chance to win stays below this, in per cent; 0 = never.", 0, 50)
+    resign_moves: int = setting(3, "Moves running that must look lost before it resigns.", 1, 100)
+    log_file: str = setting("", "Append everything read and written, with times, to this file.")
+
+
+_FIELDS: Mapping[str, tuple[type, Field[Any]]] = {
+    found.name: (owner, found)
+    for owner in (EngineOptions, SearchParams, SessionOptions)
+    for found in fields(owner)
+    if "setting" in found.metadata
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What users call a setting. A *value* is what they write, a *setting* what the field then holds."""
+
+    key: str  # in the configuration file and, with dashes, on the command line
+    uci: str = ""  # the name it shows there; "" = it has none
+    usi: str = ""
+    gtp: bool = False  # GTP has no names for options: there flags and the file set it
+    sets: str = ""  # the field of EngineOptions, SearchParams or SessionOptions; "" = the one of its key
+    usi_default: Value | None = None  # its default there, where it has another
     aliases: tuple[str, ...] = ()  # other engines' names for it, understood but not shown
-    defaults: Mapping[str, Value] = field(default_factory=dict)  # protocol -> its default there, where it has another
-    settings: Mapping[Value, Value | None] = field(default_factory=dict)  # value -> the field's, where that is another
-    field: str = ""  # of EngineOptions, or of its SearchParams as "search.<field>"; "" = not the engine's
+    words: tuple[tuple[str, str], ...] = ()  # (setting, value), where the value is another word
+    button: bool = False  # an order, without a value
     fixed: str = ""  # why it cannot be changed; "" = it can
-    flags: tuple[str, ...] = ()  # protocols that have no names for options: there flags and the file set it
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Its names by protocol."""
+        return {protocol: name for protocol, name in (("uci", self.uci), ("usi", self.usi)) if name}
+
+    @property
+    def field(self) -> str:
+        """The name of the field it sets ..."""
+        return self.sets or self.key
+
+    @property
+    def owner(self) -> type:
+        """... and the class that has it."""
+        return _FIELDS[self.field][0]
+
+    @property
+    def setting(self) -> Setting:
+        """Meaning and range of the field it sets."""
+        found: Setting = _FIELDS[self.field][1].metadata["setting"]
+        return found
+
+    @property
+    def default(self) -> Value:
+        """The field's default as a value."""
+        default: Any = _FIELDS[self.field][1].default
+        return self.value(default)
+
+    def default_in(self, protocol: str) -> Value:
+        """Its default in a protocol."""
+        return self.usi_default if protocol == "usi" and self.usi_default is not None else self.default
+
+    @property
+    def kind(self) -> Kind:
+        """What it takes: UCI's types, and "number" for a fraction."""
+        if self.button:
+            return "button"
+        default = self.default
+        if isinstance(default, str):
+            return "combo" if self.choices else "string"
+        return "check" if isinstance(default, bool) else "spin" if isinstance(default, int) else "number"
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The values of a combo."""
+        return tuple(dict(self.words).get(choice, choice) for choice in self.setting.choices)
+
+    @property
+    def range(self) -> str:
+        """Admissible values, for people."""
+        kind = self.kind
+        if kind == "combo":
+            return ", ".join(self.choices)
+        if kind in ("spin", "number"):
+            return f"{self.setting.low:g} to {_plain(self.setting.high)}"
+        return {"check": "true, false", "string": "text"}.get(kind, "")
 
     def offered(self, protocol: str) -> bool:
         """Whether it exists in a protocol."""
-        return protocol in (*self.names, *self.flags) or not (self.names or self.flags)
+        return bool(getattr(self, protocol)) or not (self.uci or self.usi or self.gtp)
 
-    def setting(self, value: Value) -> Value | None:
-        """What the engine's field becomes."""
-        return self.settings.get(value, value)
+    def read(self, options: EngineOptions) -> Value:
+        """Its value in ``options``, for an option of the engine."""
+        return self.value(getattr(options.search if self.owner is SearchParams else options, self.field))
 
     def value(self, setting: Value | None) -> Value:
-        """The value with this setting."""
-        found = next((value for value, known in self.settings.items() if known == setting), setting)
-        if found is None:
+        """The value that stands for a setting."""
+        if setting is None:
+            setting = self.setting.none
+        if setting is None:
             raise TypeError(f"{self.key} has no value for None")
-        return found
+        return dict(self.words).get(setting, setting) if isinstance(setting, str) else setting
+
+    def setting_of(self, value: Value) -> Value | None:
+        """The setting that a value stands for."""
+        if self.setting.none is not None and value == self.setting.none:
+            return None
+        return next((setting for setting, word in self.words if word == value), value)
 
     def parse(self, text: str) -> Value:
         """The value that ``text`` means. Errors: OptionError, ending where "; it stays at ..." can follow."""
-        if self.kind == "check":
+        kind, low, high = self.kind, self.setting.low, self.setting.high
+        if kind == "check":
             if text not in _TRUTH:
                 raise OptionError(f"must be true or false, not {_quote(text)}")
             if self.fixed and _TRUTH[text] != self.default:
                 raise OptionError(f"cannot be changed: {self.fixed}")
             return _TRUTH[text]
-        if self.kind == "combo":
+        if kind == "combo":
             found = next((c for c in self.choices if c.lower() == text.lower()), None)
             if found is None:
                 raise OptionError(f"must be one of {', '.join(self.choices)}, not {_quote(text)}")
             return found
-        if self.kind == "spin":
-            if not _WHOLE.fullmatch(text) or not self.low <= int(text) <= self.high:
+        if kind == "spin":
+            if not _WHOLE.fullmatch(text) or not low <= int(text) <= high:
                 raise OptionError(f"must be a whole number from {self.range}, not {_quote(text)}")
             return int(text)
-        if self.kind == "number":
+        if kind == "number":
             try:
                 number = float(text)
             except ValueError:
                 number = math.nan
-            if not self.low <= number <= self.high:
+            if not low <= number <= high:
                 raise OptionError(f"must be a number from {self.range}, not {_quote(text)}")
             return number
         return "" if text == "<empty>" else text
 
     def declaration(self, protocol: str, default: Value) -> str:
         """The line that offers the option in UCI and USI. Numbers with a fraction have no type there: string."""
-        head = f"option name {self.names[protocol]} type "
-        if self.kind == "button":
+        kind, head = self.kind, f"option name {self.names[protocol]} type "
+        if kind == "button":
             return head + "button"
         shown = show(default) or "<empty>"
-        if self.kind == "spin":
-            return f"{head}spin default {shown} min {self.low:g} max {_plain(self.high)}"
-        if self.kind == "combo":
+        if kind == "spin":
+            return f"{head}spin default {shown} min {self.setting.low:g} max {_plain(self.setting.high)}"
+        if kind == "combo":
             return f"{head}combo default {shown} " + " ".join(f"var {c}" for c in self.choices)
-        return f"{head}{'check' if self.kind == 'check' else 'string'} default {shown}"
-
-    @property
-    def range(self) -> str:
-        """Admissible values, for people."""
-        if self.kind == "combo":
-            return ", ".join(self.choices)
-        if self.kind in ("spin", "number"):
-            return f"{self.low:g} to {_plain(self.high)}"
-        return {"check": "true, false", "string": "text", "button": ""}[self.kind]
+        return f"{head}{'check' if kind == 'check' else 'string'} default {shown}"
 
 
 def show(value: Value) -> str:
@@ -129,332 +207,52 @@ def _quote(text: str) -> str:
     return "'" + one_line(text, 60) + "'"
 
 
-def _field_of(options: EngineOptions, name: str) -> Value | None:
-    value: Value | None = getattr(options.search, name[7:]) if name.startswith("search.") else getattr(options, name)
-    return value
-
-
-def _option(
-    key: str,
-    kind: Kind,
-    help: str,  # noqa: A002  the word argparse uses too
-    *,
-    uci: str = "",
-    usi: str = "",
-    field: str = "",
-    default: Value = "",
-    span: tuple[float, float] = (0, 0),
-    choices: tuple[str, ...] = (),
-    aliases: tuple[str, ...] = (),
-    defaults: Mapping[str, Value] | None = None,
-    settings: Mapping[Value, Value | None] | None = None,
-    fixed: str = "",
-    gtp: bool = False,
-) -> Option:
-    """``uci`` and ``usi``: its names there; ``gtp``: whether it is a flag there."""
-    names = {protocol: name for protocol, name in (("uci", uci), ("usi", usi)) if name}
-    flags = ("gtp",) if gtp else ()
-    option = Option(
-        key, kind, default, help, names, *span, choices, aliases, defaults or {}, settings or {}, field, fixed, flags
-    )
-    return replace(option, default=option.value(_field_of(EngineOptions(), field))) if field else option
-
-
+_DECLARATIONS = (("27", "CSARule27"), ("24", "CSARule24"), ("none", "NoEnteringKing"))
 OPTIONS: tuple[Option, ...] = (
-    _option(
-        "weights_file",
-        "string",
-        "The net: path of an ONNX file or of another program's net (Lc0, KataGo, dlshogi); empty = the package's own; "
-        '"uniform" = no net (for tests).',
-        uci="WeightsFile",
-        usi="DNN_Model",
-        field="weights_file",
-        gtp=True,
-    ),
-    _option(
-        "hash",
-        "spin",
-        "Memory for the search tree and the position cache together, in MiB.",
-        uci="Hash",
-        usi="USI_Hash",
-        field="hash_mb",
-        span=(1, 131072),
-        gtp=True,
-    ),
-    _option(
-        "clear_hash",
-        "button",
-        "Forget the search tree and the position cache.",
-        uci="Clear Hash",
-        usi="ClearHash",
-        default=False,
-    ),
-    _option(
-        "threads", "spin", "Search workers.", uci="Threads", usi="Threads", field="threads", span=(1, 128), gtp=True
-    ),
-    _option(
-        "batch_size",
-        "spin",
-        "Positions per call of the net; 0 = chosen from the measured speed.",
-        uci="BatchSize",
-        usi="DNN_Batch_Size",
-        field="batch_size",
-        span=(0, 1024),
-        aliases=("MinibatchSize", "DNN_Batch_Size1"),
-        gtp=True,
-    ),
-    _option(
-        "provider",
-        "combo",
-        "What runs the net.",
-        uci="Provider",
-        usi="Provider",
-        field="provider",
-        choices=("auto", "cpu", "cuda", "tensorrt", "openvino", "dml"),
-        gtp=True,
-    ),
-    _option(
-        "multipv",
-        "spin",
-        "Principal variations reported.",
-        uci="MultiPV",
-        usi="MultiPV",
-        field="multipv",
-        span=(1, 500),
-    ),
-    _option(
-        "ponder",
-        "check",
-        "The GUI may let it think on the opponent's time.",
-        uci="Ponder",
-        usi="USI_Ponder",
-        field="ponder",
-    ),
-    _option(
+    Option("weights_file", "WeightsFile", "DNN_Model", gtp=True),
+    Option("hash", "Hash", "USI_Hash", gtp=True, sets="hash_mb"),
+    Option("clear_hash", "Clear Hash", "ClearHash", button=True),
+    Option("threads", "Threads", "Threads", gtp=True),
+    Option("batch_size", "BatchSize", "DNN_Batch_Size", gtp=True, aliases=("MinibatchSize", "DNN_Batch_Size1")),
+    Option("provider", "Provider", "Provider", gtp=True),
+    Option("multipv", "MultiPV", "MultiPV"),
+    Option("ponder", "Ponder", "USI_Ponder"),
+    Option(
         "move_overhead",
-        "spin",
-        "Time kept back of every move for the GUI and the wire, in ms.",
-        uci="Move Overhead",
-        usi="NetworkDelay",
-        field="move_overhead_ms",
-        span=(0, 10000),
+        "Move Overhead",
+        "NetworkDelay",
+        gtp=True,
+        sets="move_overhead_ms",
+        usi_default=120,
         aliases=("MoveOverheadMs",),
-        defaults={"usi": 120},
-        gtp=True,
     ),
-    _option(
-        "last_overhead",
-        "spin",
-        "The longest that a move may take to the GUI, in ms: so much is kept of the last moments of the clock.",
-        usi="NetworkDelay2",
-        field="last_overhead_ms",
-        span=(0, 10000),
-        defaults={"usi": 1120},
-        settings={0: None},
-    ),
-    _option(
-        "minimum_time",
-        "spin",
-        "Time spent at least on a move when the clock affords it, in ms.",
-        usi="MinimumThinkingTime",
-        field="minimum_ms",
-        span=(0, 100000),
-    ),
-    _option(
-        "max_plies",
-        "spin",
-        "The game is drawn when it is so many plies long; 0 = never.",
-        usi="MaxMovesToDraw",
-        field="max_plies",
-        span=(0, 100000),
-    ),
-    _option(
-        "entering_king_rule",
-        "combo",
-        "Points with which a king that has entered the enemy's camp may be declared the winner.",
-        usi="EnteringKingRule",
-        field="declaration",
-        choices=("CSARule27", "CSARule24", "NoEnteringKing"),
-        settings={"CSARule27": "27", "CSARule24": "24", "NoEnteringKing": "none"},
-    ),
-    _option(
-        "resign_value",
-        "spin",
-        "Resign when the best line is this many centipawns behind, or more; 99999 = never.",
-        usi="ResignValue",
-        field="resign_cp",
-        span=(0, 99999),
-        settings={99999: None},
-    ),
-    _option(
-        "all_moves",
-        "check",
-        "Search every legal move, pointless non-promotions included.",
-        usi="GenerateAllLegalMoves",
-        default=True,
-        fixed="every legal move is always searched",
-    ),
-    _option("chess960", "check", "Write castling as king takes rook.", uci="UCI_Chess960", field="chess960"),
-    _option(
-        "analyse_mode",
-        "check",
-        "Analysis instead of a game: search to the full limit, never at limited strength.",
-        uci="UCI_AnalyseMode",
-        usi="ConsiderationMode",
-        default=False,
-    ),
-    _option(
-        "show_wdl",
-        "check",
-        "Report chances of win, draw and loss in 1/1000.",
-        uci="UCI_ShowWDL",
-        usi="ShowWDL",
-        default=False,
-    ),
-    _option("limit_strength", "check", "Play at about the rating of UCI_Elo.", uci="UCI_LimitStrength", default=False),
-    _option(
-        "elo",
-        "spin",
-        "Rating aimed at with UCI_LimitStrength; a rough guide.",
-        uci="UCI_Elo",
-        default=1500,
-        span=ELO_RANGE,
-    ),
-    _option(
-        "nodes_limit",
-        "spin",
-        "Visits after which every search with a limit of its own stops; 0 = none.",
-        uci="NodesLimit",
-        usi="NodesLimit",
-        field="nodes_limit",
-        span=(0, 2_000_000_000),
-        gtp=True,
-    ),
-    _option(
-        "puct",
-        "combo",
-        "Selection formula: az = AlphaZero's, c grows with the visits; agz = AlphaGo Zero's constant c.",
-        uci="Puct",
-        usi="Puct",
-        field="search.puct",
-        choices=("az", "agz"),
-        gtp=True,
-    ),
-    _option(
-        "c_puct",
-        "number",
-        "Exploration: c_init of AlphaZero, or the constant of AlphaGo Zero.",
-        uci="CPuct",
-        usi="CPuct",
-        field="search.c_puct",
-        span=(0, 100),
-        gtp=True,
-    ),
-    _option(
-        "fpu_strategy",
-        "combo",
-        "Value of an unvisited move: zero, the parent's less a reduction, or a loss.",
-        uci="FpuStrategy",
-        usi="FpuStrategy",
-        field="search.fpu",
-        choices=("zero", "reduction", "loss"),
-        gtp=True,
-    ),
-    _option(
-        "fpu_value",
-        "number",
-        "The reduction: this times the root of the prior visited so far.",
-        uci="FpuValue",
-        usi="FpuValue",
-        field="search.fpu_value",
-        span=(0, 10),
-        gtp=True,
-    ),
-    _option(
-        "policy_temperature",
-        "number",
-        "Softmax temperature of the net's policy; greater = wider search.",
-        uci="PolicyTemperature",
-        usi="PolicyTemperature",
-        field="search.policy_temperature",
-        span=(0.1, 10),
-        gtp=True,
-    ),
-    _option(
-        "mate_plies",
-        "spin",
-        "The longest mate, in plies, that is looked for at every leaf of the search beside the net; 0 = none.",
-        uci="MatePlies",
-        usi="MatePlies",
-        field="search.mate_plies",
-        span=(0, 7),
-    ),
-    _option(
-        "temperature",
-        "number",
-        "Variety of play: 0 = always the most visited move, 1 = in proportion to the visits.",
-        uci="Temperature",
-        usi="Temperature",
-        field="search.temperature",
-        span=(0, 10),
-        gtp=True,
-    ),
-    _option(
-        "random_symmetry",
-        "check",
-        "Show the net each position turned or mirrored at random, as AlphaGo Zero does.",
-        field="search.symmetries",
-        gtp=True,
-    ),
-    _option("seed", "spin", "Seed of everything random.", field="search.seed", span=(0, 2**53)),
-    _option(
-        "verbose_move_stats",
-        "check",
-        "Report visits, prior and value of every root move at the end of a search, as Lc0 does.",
-        uci="VerboseMoveStats",
-        usi="VerboseMoveStats",
-        field="move_stats",
-    ),
-    _option(
-        "log_live_stats",
-        "check",
-        "With VerboseMoveStats: during the search too.",
-        uci="LogLiveStats",
-        usi="LogLiveStats",
-        default=False,
-    ),
-    _option(
-        "move_time",
-        "number",
-        "Time for a move when the program sets no clock, in seconds.",
-        default=5.0,
-        span=(0, 3600),
-        gtp=True,
-    ),
-    _option(
-        "resign",
-        "number",
-        "Resign when the chance to win stays below this, in per cent; 0 = never.",
-        default=5.0,
-        span=(0, 50),
-        gtp=True,
-    ),
-    _option(
-        "resign_moves",
-        "spin",
-        "Moves running that must look lost before it resigns.",
-        default=3,
-        span=(1, 100),
-        gtp=True,
-    ),
-    _option(
-        "log_file",
-        "string",
-        "Append everything read and written, with times, to this file.",
-        uci="LogFile",
-        usi="LogFile",
-        gtp=True,
-    ),
+    Option("last_overhead", usi="NetworkDelay2", sets="last_overhead_ms", usi_default=1120),
+    Option("minimum_time", usi="MinimumThinkingTime", sets="minimum_ms"),
+    Option("max_plies", usi="MaxMovesToDraw"),
+    Option("entering_king_rule", usi="EnteringKingRule", sets="declaration", words=_DECLARATIONS),
+    Option("resign_value", usi="ResignValue", sets="resign_cp"),
+    Option("all_moves", usi="GenerateAllLegalMoves", fixed="every legal move is always searched"),
+    Option("chess960", "UCI_Chess960"),
+    Option("analyse_mode", "UCI_AnalyseMode", "ConsiderationMode"),
+    Option("show_wdl", "UCI_ShowWDL", "ShowWDL"),
+    Option("limit_strength", "UCI_LimitStrength"),
+    Option("elo", "UCI_Elo"),
+    Option("nodes_limit", "NodesLimit", "NodesLimit", gtp=True),
+    Option("puct", "Puct", "Puct", gtp=True),
+    Option("c_puct", "CPuct", "CPuct", gtp=True),
+    Option("fpu_strategy", "FpuStrategy", "FpuStrategy", gtp=True, sets="fpu"),
+    Option("fpu_value", "FpuValue", "FpuValue", gtp=True),
+    Option("policy_temperature", "PolicyTemperature", "PolicyTemperature", gtp=True),
+    Option("mate_plies", "MatePlies", "MatePlies"),
+    Option("temperature", "Temperature", "Temperature", gtp=True),
+    Option("random_symmetry", gtp=True, sets="symmetries"),
+    Option("seed"),
+    Option("verbose_move_stats", "VerboseMoveStats", "VerboseMoveStats", sets="move_stats"),
+    Option("log_live_stats", "LogLiveStats", "LogLiveStats"),
+    Option("move_time", gtp=True),
+    Option("resign", gtp=True),
+    Option("resign_moves", gtp=True),
+    Option("log_file", "LogFile", "LogFile", gtp=True),
 )
 
 BY_KEY: Mapping[str, Option] = {option.key: option for option in OPTIONS}
@@ -469,7 +267,7 @@ class OptionValues:
         self._start = {option.key: option.default for option in OPTIONS}
         for option in OPTIONS:
             if option.offered(protocol):
-                self._start[option.key] = (start or {}).get(option.key, option.defaults.get(protocol, option.default))
+                self._start[option.key] = (start or {}).get(option.key, option.default_in(protocol))
         self._values = dict(self._start)
         offered = [option for option in OPTIONS if protocol in option.names]
         self._named = {name.lower(): o for o in offered for name in (*o.names.values(), *o.aliases)}
@@ -506,22 +304,17 @@ class OptionValues:
     def restore(self, good: EngineOptions, keys: Iterable[str]) -> None:
         """Set the options ``keys`` back to what they are in ``good``."""
         for option in map(BY_KEY.__getitem__, keys):
-            self._values[option.key] = option.value(_field_of(good, option.field))
+            self._values[option.key] = option.read(good)
 
     def engine_options(self) -> EngineOptions:
         """The engine's settings that the current values amount to."""
-        plain: dict[str, Value | None] = {}
-        search: dict[str, Value | None] = {}
+        changes: dict[type, dict[str, Any]] = {owner: {} for owner in (EngineOptions, SearchParams, SessionOptions)}
         for option in OPTIONS:
-            setting = option.setting(self._values[option.key])
-            if option.field.startswith("search."):
-                search[option.field[7:]] = setting
-            elif option.field:
-                plain[option.field] = setting
+            changes[option.owner][option.field] = option.setting_of(self._values[option.key])
         limited = bool(self._values["limit_strength"]) and not self._values["analyse_mode"]
-        params = replace(SearchParams(), **search, smart_pruning=not self._values["analyse_mode"])  # type: ignore[arg-type]
+        params = replace(SearchParams(), **changes[SearchParams], smart_pruning=not self._values["analyse_mode"])
         elo = int(self._values["elo"]) if limited else None
-        return replace(EngineOptions(), **plain, search=params, elo=elo)  # type: ignore[arg-type]
+        return replace(EngineOptions(), **changes[EngineOptions], search=params, elo=elo)
 
 
 def _given(text: str | None) -> str:
@@ -543,8 +336,8 @@ def add_flags(parser: argparse.ArgumentParser, protocol: str) -> None:
         if not option.offered(protocol) or option.fixed:
             continue
         flag = "--" + option.key.replace("_", "-")
-        default = show(option.defaults.get(protocol, option.default)) or "empty"
-        text = option.help.replace("%", "%%") + f" ({option.range}; default {default})"
+        default = show(option.default_in(protocol)) or "empty"
+        text = option.setting.meaning.replace("%", "%%") + f" ({option.range}; default {default})"
         if option.kind == "check":
             group.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=text)
         elif option.kind != "button":
@@ -625,16 +418,32 @@ def read_config(path: Path) -> tuple[dict[str, Value], list[str]]:
     return values, notes
 
 
-def markdown_table(protocol: str = "uci") -> str:
-    """All options of a protocol as a Markdown table, for the documentation."""
-    rows = ["| option | flag, configuration key | values | default | meaning |", "|---|---|---|---|---|"]
+_REFERENCE = """\
+# Options
+
+What the engine can be told, in every protocol. A flag `--move-overhead` of `az-engine uci`, `usi` or `gtp` is the key
+`move_overhead` of the configuration file; the protocol's `setoption` overrides both. "flag": the option has no name in
+that protocol, but a flag and a key. GTP has no names for options at all.
+
+| flag | UCI | USI | GTP | values | default | meaning |
+|---|---|---|---|---|---|---|
+"""
+
+
+def reference() -> str:
+    """The text of docs/options.md: all options of all protocols as a Markdown table."""
+
+    def cell(option: Option, protocol: str) -> str:
+        flag = "flag" if option.offered(protocol) else ""
+        return f"`{option.names[protocol]}`" if protocol in option.names else flag
+
+    rows = []
     for option in OPTIONS:
-        if not option.offered(protocol):
-            continue
-        name = f"`{option.names[protocol]}`" if protocol in option.names else ""
-        settable = option.kind != "button" and not option.fixed
-        flag = f"`--{option.key.replace('_', '-')}`, `{option.key}`" if settable else ""
-        shown = show(option.defaults.get(protocol, option.default))
-        default = "" if option.kind == "button" else f"`{shown}`" if shown else "empty"
-        rows.append(f"| {name} | {flag} | {option.range} | {default} | {option.help} |")
-    return "\n".join(rows)
+        settable = not (option.button or option.fixed)
+        flag = f"`--{option.key.replace('_', '-')}`" if settable else ""
+        default = "" if option.button else f"`{show(option.default)}`" if option.default != "" else "empty"
+        if option.usi_default is not None:
+            default = f"`{show(option.usi_default)}`" if not option.uci else f"{default}, USI `{option.usi_default}`"
+        names = " | ".join(cell(option, protocol) for protocol in ("uci", "usi", "gtp"))
+        rows.append(f"| {flag} | {names} | {option.range} | {default} | {option.setting.meaning} |\n")
+    return _REFERENCE + "".join(rows)

@@ -15,10 +15,11 @@ from az_engine.protocols.options import (
     OPTIONS,
     Option,
     OptionValues,
+    SessionOptions,
     add_flags,
     default_config,
-    markdown_table,
     read_config,
+    reference,
     show,
     start_values,
 )
@@ -31,11 +32,12 @@ def parsed(*flags: str, protocol: str = "uci") -> argparse.Namespace:
     return parser.parse_args(flags)
 
 
-def test_every_engine_setting_has_an_option_and_the_defaults_agree() -> None:
-    plain = {f.name for f in fields(EngineOptions)} - {"search", "elo"}
-    assert {o.field for o in OPTIONS if o.field and not o.field.startswith("search.")} == plain
-    known = {f"search.{f.name}" for f in fields(SearchParams)}
-    assert {o.field for o in OPTIONS if o.field.startswith("search.")} <= known
+def test_every_setting_has_an_option_and_the_defaults_agree() -> None:
+    owners = (EngineOptions, SearchParams, SessionOptions)
+    declared = [(owner, f.name) for owner in owners for f in fields(owner) if "setting" in f.metadata]
+    assert sorted(name for _, name in declared) == sorted({o.field for o in OPTIONS}), "one name, one setting"
+    assert {(o.owner, o.field) for o in OPTIONS} == {*declared}
+    assert {f.name for f in fields(EngineOptions) if "setting" not in f.metadata} == {"search", "elo"}
     assert OptionValues("uci").engine_options() == EngineOptions()
 
 
@@ -46,14 +48,25 @@ def test_names_and_keys_are_unique_and_defaults_are_in_range() -> None:
     for option in OPTIONS:
         if option.kind != "button":
             assert option.parse(show(option.default)) == option.default
-            assert option.help.endswith(".")
+            assert option.setting.meaning.endswith(".")
 
 
 @pytest.mark.parametrize("option", [o for o in OPTIONS if o.kind in ("spin", "number")], ids=lambda o: o.key)
 def test_ends_of_the_ranges(option: Option) -> None:
-    assert option.parse(show(option.low)) == option.low
-    assert option.parse(str(int(option.high))) == option.high
-    for bad in (str(int(option.high) + 1), str(option.low - 1), "", " ", "nan", "inf", "-inf", "1e400", "0x10", "1 2"):
+    assert option.parse(show(option.setting.low)) == option.setting.low
+    assert option.parse(str(int(option.setting.high))) == option.setting.high
+    for bad in (
+        str(int(option.setting.high) + 1),
+        str(option.setting.low - 1),
+        "",
+        " ",
+        "nan",
+        "inf",
+        "-inf",
+        "1e400",
+        "0x10",
+        "1 2",
+    ):
         with pytest.raises(OptionError, match=r"must be a (whole )?number from"):
             option.parse(bad)
 
@@ -188,7 +201,7 @@ def test_values_and_what_the_engine_is_told() -> None:
     told = values.engine_options()
     assert (told.last_overhead_ms, told.resign_cp, told.declaration) == (None, 3000, "none")
     assert (told.max_plies, told.minimum_ms, told.weights_file, told.move_overhead_ms) == (256, 2000, "uniform", 10)
-    values.restore(options, [option.key for option in OPTIONS if option.field])
+    values.restore(options, [option.key for option in OPTIONS if option.owner is not SessionOptions])
     assert values.engine_options() == options
     assert values["entering_king_rule"] == "CSARule27"
 
@@ -200,15 +213,14 @@ def test_what_is_fixed_says_why() -> None:
         values.read("GenerateAllLegalMoves", "false")
 
 
-@pytest.mark.parametrize("protocol", ["uci", "usi"])
-def test_the_table_for_the_documentation_has_a_row_for_every_option(protocol: str) -> None:
-    rows = markdown_table(protocol).split("\n")
-    assert len(rows) == sum(option.offered(protocol) for option in OPTIONS) + 2
-    assert all(row.count(" | ") == 4 for row in rows[:1] + rows[2:])
-    name, default = {"uci": ("Move Overhead", 30), "usi": ("NetworkDelay", 120)}[protocol]
-    assert any(
-        row.startswith(f"| `{name}` | `--move-overhead`, `move_overhead` | 0 to 10000 | `{default}` |") for row in rows
-    )
+def test_the_document_is_up_to_date() -> None:
+    """To write it anew: python -c 'from az_engine.protocols.options import reference as r; print(r(), end="")'."""
+    document = Path(__file__).parents[2] / "docs" / "options.md"
+    assert document.read_text(encoding="utf-8") == reference()
+    rows = reference().split("\n")
+    assert len([row for row in rows if row.startswith("|")]) == len(OPTIONS) + 2
+    start = "| `--move-overhead` | `Move Overhead` | `NetworkDelay` | flag | 0 to 10000 | `30`, USI `120` |"
+    assert any(row.startswith(start) for row in rows)
 
 
 @pytest.mark.parametrize("protocol", ["uci", "usi"])
@@ -219,4 +231,4 @@ def test_help_teaches_every_flag(protocol: str, capsys: pytest.CaptureFixture[st
     for option in OPTIONS:
         if option.kind != "button" and option.offered(protocol) and not option.fixed:
             assert "--" + option.key.replace("_", "-") in text
-            assert " ".join(option.help.split()) in text
+            assert " ".join(option.setting.meaning.split()) in text
