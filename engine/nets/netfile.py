@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import NetError
+from .onnx_fields import check_fields
 from .protobuf import Damaged, read_fields, read_messages, read_number, read_text
 
 MAX_BYTES = 512 << 20
@@ -46,11 +47,6 @@ class Outline:
     sha256: str
 
 
-def _check_tensor(tensor: memoryview) -> None:
-    if read_number(tensor, 14) == 1 or any(True for _ in read_messages(tensor, 13)):
-        raise NetError("the net keeps weights in another file, which is not read; save it as one ONNX file")
-
-
 def _check_node(node: memoryview) -> None:
     operator, domain = read_text(node, 4), read_text(node, 7)
     if domain not in _STANDARD_DOMAINS or operator.decode("latin-1") not in OPERATORS:
@@ -58,12 +54,6 @@ def _check_node(node: memoryview) -> None:
         raise NetError(
             f"the net uses the operator {name!r}, which no net of ours needs; export it again with az-engine"
         )
-    for attribute in read_messages(node, 5):
-        for number, value in read_fields(attribute):
-            if number in (6, 11):
-                raise NetError("the net contains a graph inside a node, which no net of ours needs")
-            if number == 5 and not isinstance(value, int):
-                _check_tensor(value)
 
 
 def _tensor(info: memoryview) -> Tensor:
@@ -115,6 +105,7 @@ def read_outline_bytes(content: bytes) -> Outline:
 
 
 def _read(model: memoryview) -> Outline:
+    check_fields(model)
     metadata: dict[str, str] = {}
     graph: memoryview | None = None
     for number, value in read_fields(model):
@@ -122,8 +113,6 @@ def _read(model: memoryview) -> Outline:
             graph = value
         elif number == 14 and not isinstance(value, int):
             metadata[read_text(value, 1).decode("utf-8", "replace")] = read_text(value, 2).decode("utf-8", "replace")
-        elif number == 25:
-            raise NetError("the net defines functions of its own, which no net of ours needs")
     if graph is None:
         raise Damaged
     nodes = 0
@@ -136,8 +125,6 @@ def _read(model: memoryview) -> Outline:
             if nodes > MAX_NODES:
                 raise NetError(f"the net has more than {MAX_NODES} nodes")
             _check_node(value)
-        elif number == 5:
-            _check_tensor(value)
         elif number == 11:
             inputs.append(_tensor(value))
         elif number == 12:

@@ -25,15 +25,17 @@ def _varint(data: memoryview, at: int) -> tuple[int, int]:
         shift += 7
 
 
-def read_fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """(field number, value) of a message: an int for varints, bytes for the rest. Errors: Damaged."""
-    at = 0
-    while at < len(data):
+def read_wire(data: memoryview) -> Iterator[tuple[int, int, int | memoryview]]:
+    """(field number, wire type, value) of a message: an int for varints, bytes for the rest. Errors: Damaged."""
+    at, end = 0, len(data)
+    while at < end:
         tag, at = _varint(data, at)
         number, wire = tag >> 3, tag & 7
+        if number == 0:
+            raise Damaged
         if wire == VARINT:
             value, at = _varint(data, at)
-            yield number, value
+            yield number, wire, value
             continue
         if wire == BYTES:
             size, at = _varint(data, at)
@@ -41,10 +43,15 @@ def read_fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
             size = 8 if wire == FIXED64 else 4
         else:
             raise Damaged
-        if at + size > len(data):
+        if at + size > end:
             raise Damaged
-        yield number, data[at : at + size]
+        yield number, wire, data[at : at + size]
         at += size
+
+
+def read_fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
+    """(field number, value) of a message, see :func:`read_wire`. Errors: Damaged."""
+    return ((number, value) for number, _, value in read_wire(data))
 
 
 def read_messages(data: memoryview, number: int) -> Iterator[memoryview]:

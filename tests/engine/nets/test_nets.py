@@ -14,8 +14,9 @@ from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
 from az_engine.engine.nets import trial
 from az_engine.engine.nets.evaluator import OnnxEvaluator, embedded_net, load_evaluator
-from az_engine.engine.nets.netfile import MAX_NODES
+from az_engine.engine.nets.netfile import MAX_NODES, read_outline_bytes
 from az_engine.engine.nets.netinfo import NetInfo
+from az_engine.engine.nets.protobuf import write_field
 
 GAME = get_game("chess")
 INFO = NetInfo("chess", GAME.planes, GAME.num_actions, GAME.planes_version, GAME.moves_version, "wdl")
@@ -138,6 +139,23 @@ def own_function(model: onnx.ModelProto) -> None:
     model.functions.add().name = "f"
 
 
+def sparse_weights(model: onnx.ModelProto) -> None:
+    model.graph.sparse_initializer.add().dims.append(1)
+
+
+def list_of_tensors(model: onnx.ModelProto) -> None:
+    attribute = model.graph.node[0].attribute.add(name="many", type=onnx.AttributeProto.TENSORS)
+    attribute.tensors.append(numpy_helper.from_array(np.zeros(1, np.float32)))
+
+
+def training(model: onnx.ModelProto) -> None:
+    model.training_info.add()
+
+
+def unknown_field(model: onnx.ModelProto) -> None:
+    model.graph.MergeFromString(write_field(99, b"x"))
+
+
 def too_many_nodes(model: onnx.ModelProto) -> None:
     for i in range(MAX_NODES + 1):
         model.graph.node.append(helper.make_node("Identity", ["planes"], [f"x{i}"]))
@@ -146,10 +164,14 @@ def too_many_nodes(model: onnx.ModelProto) -> None:
 @pytest.mark.parametrize(
     ("spoil", "word"),
     [
-        (loop, "'Loop'"),
+        (loop, "graph inside"),
         (custom_operator, "'Shell'"),
         (outside_data, "another file"),
         (own_function, "functions"),
+        (sparse_weights, "sparse"),
+        (list_of_tensors, "list of tensors"),
+        (training, "training"),
+        (unknown_field, "field 99"),
         (too_many_nodes, "nodes"),
     ],
 )
@@ -157,6 +179,45 @@ def test_hostile_graphs(tmp_path: Path, spoil: Callable[[onnx.ModelProto], None]
     model = tiny_net()
     spoil(model)
     assert word in refusal(write(model, tmp_path / "hostile.onnx"))
+
+
+def test_a_graph_in_two_parts_is_refused(tmp_path: Path) -> None:
+    """Protobuf merges a single field that occurs twice: onnxruntime would run the nodes of both graphs."""
+    hidden = onnx.ModelProto()
+    loop(hidden)
+    content = hidden.SerializeToString() + tiny_net().SerializeToString()
+    assert onnx.ModelProto.FromString(content).graph.node[0].op_type == "Loop"
+    (tmp_path / "two.onnx").write_bytes(content)
+    assert "'graph' of a model twice" in refusal(tmp_path / "two.onnx")
+
+
+@pytest.mark.parametrize(
+    ("message", "field"),
+    [("node", write_field(4, "Loop")), ("node", write_field(7, "evil")), ("tensor", write_field(14, 0) * 2)],
+)
+def test_a_single_field_that_occurs_twice_is_refused(tmp_path: Path, message: str, field: bytes) -> None:
+    model = tiny_net()
+    graph = model.graph.SerializeToString()
+    body = model.graph.node[0] if message == "node" else model.graph.initializer[0]
+    whole = body.SerializeToString()
+    number = 1 if message == "node" else 5
+    extra = write_field(7, "") if field == write_field(7, "evil") else b""
+    graph = graph.replace(write_field(number, whole), write_field(number, whole + extra + field), 1)
+    del model.graph.node[:], model.graph.initializer[:], model.graph.input[:], model.graph.output[:]
+    model.ClearField("graph")
+    (tmp_path / "twice.onnx").write_bytes(model.SerializeToString() + write_field(7, graph))
+    assert f"of a {message} twice" in refusal(tmp_path / "twice.onnx")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [bytes(100 << 20), write_field(14, b"") * (30 << 20), write_field(7, write_field(1, b"") * (30 << 20))],
+    ids=["zeros", "entries", "nodes"],
+)
+def test_much_of_nothing_is_read_in_bounds(content: bytes) -> None:
+    """Each would take minutes to walk whole: the walk ends at its bound on fields."""
+    with pytest.raises(NetError):
+        read_outline_bytes(content)
 
 
 def test_memory_bomb_is_refused_by_the_trial(tmp_path: Path) -> None:

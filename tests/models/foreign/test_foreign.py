@@ -118,7 +118,7 @@ def loop(model: onnx.ModelProto) -> None:
         (other_labels, "output_policy"),
         (other_output, "output_value"),
         (old_operators, "operator set 7"),
-        (loop, "'Loop'"),
+        (loop, "graph inside"),
     ],
 )
 def test_nets_that_are_not_quite_dlshogis(tmp_path: Path, spoil: Callable[[onnx.ModelProto], None], word: str) -> None:
