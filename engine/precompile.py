@@ -14,12 +14,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from .games import get_game
 from .games.base import Game, State
+from .games.leaves import Leaves
 from .games.outcome import RUNNING
 from .kernels import jit
 from .nets.evaluator import UniformEvaluator
@@ -53,7 +53,7 @@ def helped(game: Game) -> Iterator[None]:
 def compile_tree(game: Game) -> None:
     """Compile the kernels of tree, search and report that a search of ``game`` calls, and none of its own."""
     made_up = copy.copy(game)
-    vars(made_up).update(leaves=_leaves, mates=None)
+    vars(made_up).update(describe=_describe, mates=None)
     line, tree = np.zeros(1, game.state_dtype), Tree(1 << 20)
     search = Search(
         made_up,
@@ -85,16 +85,14 @@ def _compile_digest(search: Search) -> None:
     )  # fmt: skip
 
 
-def _leaves(
-    states: State, root: int, paths: Any, lengths: Any, count: int, history: int,
-    planes: Any, moves: Any, actions: Any, counts: Any, outcomes: Any, keys: Any,
-) -> None:  # fmt: skip
-    """Positions without rules, all of which have the same moves; for the arrays see the games' own."""
-    planes[:count] = 0
-    moves[:count, :_MOVES] = actions[:count, :_MOVES] = np.arange(_MOVES)
-    counts[:count], outcomes[:count] = _MOVES, RUNNING
+def _describe(states: State, leaves: Leaves, count: int, history: int) -> None:
+    """Positions without rules, all of which have the same moves."""
+    rows = leaves.rows[:count]
+    leaves.planes[:count] = 0
+    leaves.moves[:count, :_MOVES] = leaves.actions[:count, :_MOVES] = np.arange(_MOVES)
+    rows["count"], rows["outcome"] = _MOVES, RUNNING
     for b in range(count):
-        keys[b] = hash(paths[b, : lengths[b]].tobytes()) & (1 << 63) - 1
+        rows["key"][b] = hash(leaves.paths[b, : rows["length"][b]].tobytes()) & (1 << 63) - 1
 
 
 def _end_with_the_engine() -> None:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from ..errors import OptionError
 from ..info import Verdict
-from .outcome import DRAW
+from .leaves import Leaves, make_leaves
+from .outcome import DRAW, RUNNING
 from .record import RecordFormat
 
 State = NDArray[np.void]
@@ -41,12 +42,11 @@ class Encoder:
     planes: tuple[int, int, int]
     num_actions: int
     history: int  # positions shown in the planes, the greatest that a net may ask for
-    leaves: Callable[..., None]
+    describe: Callable[..., None]
     encode_kernel: Callable[..., None]
     actions_kernel: Callable[..., None]
     legal_actions_kernel: Callable[..., None]
     plane_scale: NDArray[np.float32]
-    leaves_of_games_kernel: Callable[..., None] | None = None
     planes_version: int = 1
     moves_version: int = 1
 
@@ -87,8 +87,7 @@ class Game(ABC):
     plane_scale: NDArray[np.float32]  # f4[C], what a network multiplies each plane by
 
     # kernels, see the chess folder for their arrays
-    leaves: Callable[..., None]
-    leaves_of_games_kernel: Callable[..., None] | None = None  # the arrays of leaves_of_games
+    describe: Callable[..., None]  # (states, leaves, count, history): what the leaves of a search are
     mates: Callable[..., None] | None = None  # of a game with mates to look for at the leaves, see shogi/shortmate
     encode_kernel: Callable[..., None]
     actions_kernel: Callable[..., None]
@@ -112,29 +111,18 @@ class Game(ABC):
         """Bytes of one position's planes, C * H * W."""
         return int(np.prod(self.planes))
 
-    def leaves_of_games(
-        self,
-        states: State,
-        roots: NDArray[np.int32],
-        slots: NDArray[np.int32],
-        paths: NDArray[np.uint16],
-        lengths: NDArray[np.int32],
-        count: int,
-        history: int,
-        *out: NDArray[Any],
-    ) -> None:
-        """One leaf each of several games: row b is a leaf of game slots[b].
+    def make_leaves(self, size: int, depth: int = 1) -> Leaves:
+        """Room for ``size`` leaves of up to ``depth`` plies below their roots."""
+        return make_leaves(size, self.max_moves, self.width, depth)
 
-        states State[G, T]: each game from its first position to its root, which is number roots[g], and working space
-        behind it; roots i4[G]; slots i4[B]; the rest as in ``leaves``.
-        """
-        if self.leaves_of_games_kernel is not None:
-            self.leaves_of_games_kernel(states, roots, slots, paths, lengths, count, history, *out)
-            return
-        for b in range(count):
-            slot = slots[b]
-            rows = (array[b : b + 1] for array in out)
-            self.leaves(states[slot], int(roots[slot]), paths[b : b + 1], lengths[b : b + 1], 1, history, *rows)
+    def leaf_after(self, line: State, path: Sequence[int] = ()) -> tuple[State, Leaves]:
+        """State[1, T] and the one leaf that ``path`` leads to from a line's end, for a kernel."""
+        states, leaves = np.zeros((1, len(line) + len(path) + 1), self.state_dtype), self.make_leaves(1, len(path) + 1)
+        states[0, : len(line)] = line
+        leaves.paths[0, : len(path)] = path
+        leaves.rows["root"], leaves.rows["length"] = len(line) - 1, len(path)
+        leaves.rows["outcome"] = RUNNING
+        return states, leaves
 
     @abstractmethod
     def initial(self) -> State:
@@ -193,14 +181,9 @@ class Game(ABC):
 
     def start_planes(self) -> NDArray[np.uint8]:
         """Planes u1[1, C, H, W] of the start position, by the search's own kernel."""
-        states = np.zeros(2, self.state_dtype)
-        states[:1] = self.initial()
-        planes = np.empty((1, self.width), np.uint8)
-        moves, actions = (np.empty((1, self.max_moves), np.uint16) for _ in range(2))
-        counts, outcomes, keys = np.empty(1, np.int32), np.empty(1, np.int8), np.empty(1, np.uint64)
-        paths, lengths = np.empty((1, 1), np.uint16), np.zeros(1, np.int32)
-        self.leaves(states, 0, paths, lengths, 1, self.history, planes, moves, actions, counts, outcomes, keys)
-        return planes.reshape(1, *self.planes)
+        states, leaves = self.leaf_after(self.initial())
+        self.describe(states, leaves, 1, self.history)
+        return leaves.planes.reshape(1, *self.planes)
 
     @abstractmethod
     def perft(self, state: State, depth: int) -> dict[str, int]:

@@ -340,17 +340,23 @@ def assign(typingctx: Any, target: Any, source: Any) -> Any:
 
 
 @intrinsic  # type: ignore[untyped-decorator]
-def borrow(typingctx: Any, array: Any) -> Any:
-    """The same array without its reference count.
+def borrow(typingctx: Any, arrays: Any) -> Any:
+    """The same array, or named tuple of arrays, without reference counts.
 
     Passing an array to a function that is not inlined costs two atomic counts; a borrowed one costs none. It must not
     outlive the original, so kernels borrow their arguments at entry.
     """
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        struct = context.make_array(signature.args[0])(context, builder, args[0])
+    def lend(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+        if isinstance(kind, numba.types.BaseTuple):
+            members = [lend(context, builder, t, builder.extract_value(value, i)) for i, t in enumerate(kind.types)]
+            return context.make_tuple(builder, kind, members)
+        struct = context.make_array(kind)(context, builder, value)
         struct.meminfo = struct.meminfo.type(None)
         struct.parent = struct.parent.type(None)
         return struct._getvalue()
 
-    return array(array), codegen
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return lend(context, builder, signature.args[0], args[0])
+
+    return arrays(arrays), codegen

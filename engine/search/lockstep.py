@@ -265,14 +265,13 @@ class Lockstep:
         self._cache = PositionCache(cache) if cache else None
         self._work = [np.empty(nodes, np.int32), np.empty(nodes, np.int32), np.empty(nodes * moves, np.int32)]
         self._slots, self._tops = np.empty(slots, np.int32), np.empty(slots, np.int32)
-        self._paths = np.zeros((slots, MAX_DEPTH), np.uint16)
-        self._lengths, self._leaf, self._row = (np.zeros(slots, np.int32) for _ in range(3))
-        self._planes = np.zeros((slots, self.game.width), np.uint8)
-        self._moves, self._actions = np.zeros((slots, moves), np.uint16), np.zeros((slots, moves), np.uint16)
-        self._priors, self._values = np.zeros((slots, moves), np.float32), np.zeros((slots, 2), np.float32)
-        self._counts, self._outcomes = np.zeros(slots, np.int32), np.zeros(slots, np.int8)
-        self._ends = np.full(slots, -1, np.int16)
-        self._keys = np.zeros(slots, np.uint64)
+        self._leaves = self.game.make_leaves(slots, MAX_DEPTH)
+        rows = self._leaves.rows
+        self._paths, self._moves, self._actions = self._leaves.paths, self._leaves.moves, self._leaves.actions
+        self._planes, self._priors = self._leaves.planes, self._leaves.priors
+        self._lengths, self._leaf, self._row, self._counts = rows["length"], rows["node"], rows["row"], rows["count"]
+        self._outcomes, self._ends, self._keys = rows["outcome"], rows["end"], rows["key"]
+        self._values = np.zeros((slots, 2), np.float32)
         self.empty(np.arange(slots, dtype=np.int32))
 
     def use(self, evaluator: Evaluator) -> None:
@@ -331,10 +330,9 @@ class Lockstep:
     def _evaluate(self, count: int) -> int:
         """Fill in moves, priors, values and outcomes of the leaves; returns the rows that were not finite."""
         slots, keys, row = self._slots[:count], self._keys[:count], self._row[:count]
-        self.game.leaves_of_games(
-            self.states, self.roots["last"], slots, self._paths, self._lengths, count, self.evaluator.history,
-            self._planes, self._moves, self._actions, self._counts, self._outcomes, self._keys,
-        )  # fmt: skip
+        rows = self._leaves.rows[:count]
+        rows["slot"], rows["root"] = slots, self.roots["last"][slots]
+        self.game.describe(self.states, self._leaves, count, self.evaluator.history)
         if self._turned:
             keys ^= self.salts[slots]
         if self._cache is not None:

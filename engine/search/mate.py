@@ -12,10 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from ..games.base import Game, MateSearch, State
-from ..games.outcome import RUNNING
 from ..info import Checkmate, Verdict
 
 _SLICE = 5_000  # nodes between two looks at the clock: a few milliseconds
@@ -110,11 +107,6 @@ def _mate_after(game: Game, line: State, move: int, plies: int) -> tuple[int, in
 def _look(game: Game, line: State, moves: tuple[int, ...], plies: int) -> tuple[int, int]:
     """(plies, first move) that the kernel gives for the leaf after ``moves``; without moves, for the root, -1 plies."""
     assert game.mates is not None
-    window = game.window(line)
-    states = np.zeros(len(window) + len(moves), game.state_dtype)
-    states[: len(window)] = window
-    path, length = np.zeros((1, max(1, len(moves))), np.uint16), np.full(1, len(moves), np.int32)
-    path[0, : len(moves)] = moves
-    outcomes, ends, begins = np.full(1, RUNNING, np.int8), np.empty(1, np.int16), np.empty(1, np.uint16)
-    game.mates(states, len(window) - 1, path, length, 1, plies, outcomes, ends, begins)
-    return int(ends[0]), int(begins[0])
+    states, leaves = game.leaf_after(game.window(line), moves)
+    game.mates(states, leaves, 1, plies)
+    return int(leaves.rows[0]["end"]), int(leaves.rows[0]["begin"])

@@ -32,22 +32,15 @@ class Batch:
 
     def __init__(self, game: Game, size: int, window: State) -> None:
         """``window``: the game up to the root, as Game.window gives it."""
-        moves = game.max_moves
-        self.states = np.zeros(len(window) + MAX_DEPTH + 1, game.state_dtype)
-        self.states[: len(window)] = window
-        self.paths = np.empty((size, MAX_DEPTH), np.uint16)
-        self.lengths = np.empty(size, np.int32)
-        self.leaf = np.empty(size, np.int32)
-        self.row = np.empty(size, np.int32)
-        self.planes = np.empty((size, game.width), np.uint8)
-        self.moves = np.empty((size, moves), np.uint16)
-        self.actions = np.zeros((size, moves), np.uint16)
-        self.priors = np.empty((size, moves), np.float32)
-        self.counts = np.empty(size, np.int32)
-        self.outcomes = np.empty(size, np.int8)
-        self.ends = np.full(size, -1, np.int16)
-        self.begins = np.empty(size, np.uint16)
-        self.keys = np.empty(size, np.uint64)
+        self.states = np.zeros((1, len(window) + MAX_DEPTH + 1), game.state_dtype)
+        self.states[0, : len(window)] = window
+        self.leaves = game.make_leaves(size, MAX_DEPTH)
+        rows = self.leaves.rows
+        rows["root"] = len(window) - 1
+        self.paths, self.moves, self.actions = self.leaves.paths, self.leaves.moves, self.leaves.actions
+        self.planes, self.priors = self.leaves.planes, self.leaves.priors
+        self.lengths, self.leaf, self.row, self.counts = rows["length"], rows["node"], rows["row"], rows["count"]
+        self.outcomes, self.ends, self.begins, self.keys = rows["outcome"], rows["end"], rows["begin"], rows["key"]
         self.values = np.zeros((size, 2), np.float32)
 
 
@@ -85,7 +78,6 @@ class Search:
         self._cache = cache
         self._only = np.zeros(0, np.uint16) if only is None else only
         self._window = window
-        self._root_index = len(window) - 1
         self.several = lines > 1
         self.puct = puct_params(params, several=self.several)
         self._salt = salt(params.seed) if params.symmetries and has_symmetries(self.game) else None
@@ -141,15 +133,9 @@ class Search:
 
     def _evaluate(self, batch: Batch, count: int, slot: int) -> int:
         """Fill in moves, priors, values and outcomes of a batch's leaves; returns the rows that were not finite."""
-        self.game.leaves(
-            batch.states, self._root_index, batch.paths, batch.lengths, count, self.evaluator.history,
-            batch.planes, batch.moves, batch.actions, batch.counts, batch.outcomes, batch.keys,
-        )  # fmt: skip
+        self.game.describe(batch.states, batch.leaves, count, self.evaluator.history)
         if self._mates is not None:
-            self._mates(
-                batch.states, self._root_index, batch.paths, batch.lengths, count, self.params.mate_plies,
-                batch.outcomes, batch.ends, batch.begins,
-            )  # fmt: skip
+            self._mates(batch.states, batch.leaves, count, self.params.mate_plies)
         if self._salt is not None:
             batch.keys[:count] ^= self._salt
         if self._cache is not None:

@@ -4,7 +4,7 @@ Nodes are made on first visit, edges when a node is expanded. A node's edges lie
 and children are made in that order, so that the visited edges are a prefix and one look at the first unvisited edge
 speaks for all of them.
 
-One step of the search is ``puct.select`` (B paths to leaves, kept apart by virtual loss), the game's ``leaves``
+One step of the search is ``puct.select`` (B paths to leaves, kept apart by virtual loss), the game's ``describe``
 kernel, the evaluator, ``policy.digest`` (priors from logits) and ``expand`` (which also backs up). Values W and outcome
 codes are from the view of the side to move at their node; the parent negates them.
 """

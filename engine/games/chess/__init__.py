@@ -17,7 +17,7 @@ from ..outcome import DRAW, RUNNING
 from ..position_lines import position_lines
 from ..record import RecordFormat
 from . import lc0, notation, rules
-from .leaves import leaves, leaves_of_games, look
+from .leaves import describe, look
 from .moves import NUM_ACTIONS, actions, legal_actions
 from .planes import HISTORY, NUM_PLANES, encode, plane_scale
 from .shortmate import mates
@@ -40,8 +40,7 @@ class Chess(Game):
     typical_moves = 45.0
     plane_scale = plane_scale()
 
-    leaves = staticmethod(leaves)
-    leaves_of_games_kernel = staticmethod(leaves_of_games)
+    describe = staticmethod(describe)
     mates = staticmethod(mates)
     encode_kernel = staticmethod(encode)
     actions_kernel = staticmethod(actions)

@@ -169,20 +169,20 @@ def _cache_key(states, newest, history):
 
 
 @kernel
-def leaves(states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys):
-    """See the game's own :func:`leaves.leaves`."""
-    states, paths, moves, actions = borrow(states), borrow(paths), borrow(moves), borrow(actions)
-    planes = borrow(planes)
+def describe(states, leaves, count, history):
+    """See the game's own :func:`leaves.describe`."""
+    states, leaves = borrow(states), borrow(leaves)
     for b in range(count):
-        at = replay(states, root, paths, lengths, b)
-        n = generate(states[at], moves, b)
-        outcomes[b] = judge(states[at], n, at == root)
-        counts[b] = n
-        keys[b] = _cache_key(states, at, history)
-        if outcomes[b] == RUNNING:
+        leaf, line = leaves.rows[b], states[leaves.rows[b].slot]
+        at = replay(line, leaves, b)
+        n = generate(line[at], leaves.moves, b)
+        leaf.outcome = judge(line[at], n, at == leaf.root)
+        leaf.count = n
+        leaf.key = _cache_key(line, at, history)
+        if leaf.outcome == RUNNING:
             for k in range(n):
-                actions[b, k] = action_of(states[at], moves[b, k])
-            encode_row(states, at, 0, history, planes, b)
+                leaves.actions[b, k] = action_of(line[at], leaves.moves[b, k])
+            encode_row(line, at, 0, history, leaves.planes, b)
 
 
 @kernel
@@ -221,7 +221,7 @@ ENCODERS = {
         planes=(NUM_PLANES, 8, 8),
         num_actions=NUM_ACTIONS,
         history=HISTORY,
-        leaves=leaves,
+        describe=describe,
         encode_kernel=encode,
         actions_kernel=actions,
         legal_actions_kernel=legal_actions,

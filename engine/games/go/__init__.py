@@ -20,7 +20,7 @@ from ..base import Encoder, Game, line_of
 from ..outcome import DRAW, LOSS, RUNNING, WIN
 from ..record import RecordFormat
 from . import katago, notation, passalive, rules, symmetries
-from .leaves import leaves, leaves_of_games, look
+from .leaves import describe, look
 from .planes import HISTORY, NUM_PLANES, actions, encode, legal_actions
 from .rulesets import rule_set
 from .state import BLACK, MAX_SIZE, MIN_SIZE, STATE, WHITE, State
@@ -41,8 +41,7 @@ class Go(Game):
     az_schedule = "az-go"
     plane_scale = np.ones(NUM_PLANES, np.float32)
 
-    leaves = staticmethod(leaves)
-    leaves_of_games_kernel = staticmethod(leaves_of_games)
+    describe = staticmethod(describe)
     encode_kernel = staticmethod(encode)
     actions_kernel = staticmethod(actions)
     legal_actions_kernel = staticmethod(legal_actions)

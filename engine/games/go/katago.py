@@ -232,38 +232,37 @@ def _cache_key(states, at, shown, forbidden, planes, row, points):
 
 
 @device
-def _leaves(suicidal, states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys):
-    """See ``leaves.leaves``."""
+def _describe(suicidal, states, leaves, count, history):
+    """See ``leaves.describe``."""
     boards = np.empty(2, BOARD)
     ladder_space, area_space = np.empty(1, ladders.LADDER), np.empty(1, AREA)
-    past = np.empty(states.shape[0], np.uint64)
-    seen_before, seen_here = np.zeros(FILTER_WORDS, np.uint64), np.empty(FILTER_WORDS, np.uint64)
+    past, known = np.empty(states.shape[1], np.uint64), -1
+    seen_before, seen_here = np.empty(FILTER_WORDS, np.uint64), np.empty(FILTER_WORDS, np.uint64)
     base, b, ladder, area = boards[0], boards[1], ladder_space[0], area_space[0]
-    begin(states, root, base, b, past, seen_before)
-    ladders.prepare(ladder, np.int64(states[root].size))
     for row in range(count):
-        at = reach(states, root, paths, row, lengths[row], base, b, past, seen_before, seen_here)
-        forbidden = list_moves(states, root, at, b, past, seen_here, moves, actions, counts, outcomes, row)
-        keys[row] = 0
-        if outcomes[row] == RUNNING:
-            shown = encode_row(states, at, 0, history, suicidal, forbidden != 0, b, ladder, area, planes, row)
-            keys[row] = _cache_key(states, at, shown, forbidden, planes, row, b.points)
+        leaf, line = leaves.rows[row], states[leaves.rows[row].slot]
+        if leaf.slot != known:
+            known = leaf.slot
+            begin(line, leaf.root, base, b, past, seen_before)
+            ladders.prepare(ladder, np.int64(line[leaf.root].size))
+        at = reach(line, leaves, row, base, b, past, seen_before, seen_here)
+        forbidden = list_moves(line, at, b, past, seen_here, leaves, row)
+        leaf.key = 0
+        if leaf.outcome == RUNNING:
+            shown = encode_row(line, at, 0, history, suicidal, forbidden != 0, b, ladder, area, leaves.planes, row)
+            leaf.key = _cache_key(line, at, shown, forbidden, leaves.planes, row, b.points)
 
 
 @kernel
-def leaves(states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys):
-    """The same as ``leaves.leaves`` with KataGo's planes; ``history``: moves shown, at most 5."""
-    states, paths, moves, actions = borrow(states), borrow(paths), borrow(moves), borrow(actions)
-    planes = borrow(planes)
-    _leaves(False, states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys)
+def describe(states, leaves, count, history):
+    """The same as ``leaves.describe`` with KataGo's planes; ``history``: moves shown, at most 5."""
+    _describe(False, borrow(states), borrow(leaves), count, history)
 
 
 @kernel
-def leaves_suicidal(states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys):
-    """The same as :func:`leaves` for nets that see areas as if suicide were legal."""
-    states, paths, moves, actions = borrow(states), borrow(paths), borrow(moves), borrow(actions)
-    planes = borrow(planes)
-    _leaves(True, states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys)
+def describe_suicidal(states, leaves, count, history):
+    """The same as :func:`describe` for nets that see areas as if suicide were legal."""
+    _describe(True, borrow(states), borrow(leaves), count, history)
 
 
 @device
@@ -297,17 +296,17 @@ def encoders(size: int) -> Mapping[str, Encoder]:
         return {}
     scale = np.ones(NUM_PLANES, np.float32)
     scale[_KOMI + 1] = 1 / 255
-    kinds = {ENCODER: (leaves, encode), ENCODER_SUICIDE: (leaves_suicidal, encode_suicidal)}
+    kinds = {ENCODER: (describe, encode), ENCODER_SUICIDE: (describe_suicidal, encode_suicidal)}
     return {
         name: Encoder(
             planes=(NUM_PLANES, size, size),
             num_actions=size * size + 1,
             history=HISTORY,
-            leaves=leaves_kernel,
+            describe=describe_kernel,
             encode_kernel=encode_kernel,
             actions_kernel=actions,
             legal_actions_kernel=legal_actions,
             plane_scale=scale,
         )
-        for name, (leaves_kernel, encode_kernel) in kinds.items()
+        for name, (describe_kernel, encode_kernel) in kinds.items()
     }

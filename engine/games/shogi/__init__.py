@@ -17,7 +17,7 @@ from ..base import Encoder, Game, MateSearch, line_of
 from ..position_lines import position_lines
 from ..record import RecordFormat
 from . import dlshogi, miniosl, notation, rules
-from .leaves import leaves, leaves_of_games, look
+from .leaves import describe, look
 from .mate import ShogiMate
 from .moves import NUM_ACTIONS, actions, legal_actions
 from .planes import HISTORY, NUM_PLANES, encode, plane_scale
@@ -43,8 +43,7 @@ class Shogi(Game):
     typical_moves = 60.0
     plane_scale = plane_scale()
 
-    leaves = staticmethod(leaves)
-    leaves_of_games_kernel = staticmethod(leaves_of_games)
+    describe = staticmethod(describe)
     mates = staticmethod(mates)
     encode_kernel = staticmethod(encode)
     actions_kernel = staticmethod(actions)

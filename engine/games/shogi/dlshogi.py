@@ -18,7 +18,7 @@ from ...kernels.jit import borrow, device, kernel
 from ..base import Encoder
 from ..outcome import RUNNING
 from .attacks import DIRECTIONS, ZONES, bit, first, lookup, reach
-from .leaves import judge, replay
+from .leaves import judge, remember, replay
 from .rules import DROPS, PROMOTES, generate, set_of
 from .state import BISHOP, BISHOPS, BLACK_MEN, HELD, KINDS, ROOK, ROOKS, SQUARES
 
@@ -129,23 +129,24 @@ def action_of(s, move):
 
 
 @kernel
-def leaves(states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys):
-    """See the game's own :func:`leaves.leaves`; planes u1[B, 119 * 81] or u1[B, 181 * 81]."""
-    states, paths, moves, actions = borrow(states), borrow(paths), borrow(moves), borrow(actions)
-    planes = borrow(planes)
-    past = np.empty(states.shape[0], np.uint64)
-    for i in range(root + 1):
-        past[i] = states[i].key
+def describe(states, leaves, count, history):
+    """See the game's own :func:`leaves.describe`; planes u1[B, 119 * 81] or u1[B, 181 * 81]."""
+    states, leaves = borrow(states), borrow(leaves)
+    past, known = np.empty(states.shape[1], np.uint64), -1
     for b in range(count):
-        at = replay(states, past, root, paths, lengths, b)
-        n = generate(states[at], moves, b)
-        outcomes[b] = judge(states[at], n, at == root)
-        counts[b] = n
-        keys[b] = states[at].key
-        if outcomes[b] == RUNNING:
+        leaf, line = leaves.rows[b], states[leaves.rows[b].slot]
+        if leaf.slot != known:
+            known = leaf.slot
+            remember(line, leaf.root, past)
+        at = replay(line, past, leaves, b)
+        n = generate(line[at], leaves.moves, b)
+        leaf.outcome = judge(line[at], n, at == leaf.root)
+        leaf.count = n
+        leaf.key = line[at].key
+        if leaf.outcome == RUNNING:
             for k in range(n):
-                actions[b, k] = action_of(states[at], moves[b, k])
-            encode_row(states[at], planes, b)
+                leaves.actions[b, k] = action_of(line[at], leaves.moves[b, k])
+            encode_row(line[at], leaves.planes, b)
 
 
 @kernel
@@ -181,7 +182,7 @@ def _encoder(planes: int) -> Encoder:
         planes=(planes, 9, 9),
         num_actions=NUM_ACTIONS,
         history=1,
-        leaves=leaves,
+        describe=describe,
         encode_kernel=encode,
         actions_kernel=actions,
         legal_actions_kernel=legal_actions,

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ...kernels.jit import borrow, device, kernel
 from ...kernels.zobrist import chain
+from ..leaves import make_leaves
 from ..outcome import LOSS, RUNNING, WIN
 from .moves import action_of
 from .planes import NUM_PLANES, encode_row
@@ -27,11 +28,18 @@ def judge(s, legal, at_root):
 
 
 @device
-def replay(states, past, root, paths, lengths, b):
-    """Play path ``b`` from states[root] on; returns where the leaf lies. past u8[N]: the states' keys, side by side."""
-    at = root
-    for k in range(lengths[b]):
-        follow(states, past, at, np.int64(paths[b, k]))
+def remember(line, root, past):
+    """Copy the keys of State[T] up to the root to past u8[T]: side by side, repetitions are found fast."""
+    for i in range(root + 1):
+        past[i] = line[i].key
+
+
+@device
+def replay(line, past, leaves, b):
+    """Play leaf ``b``'s path from its root in State[T] on; returns where the leaf lies. past u8[T]: see remember."""
+    at = np.int64(leaves.rows[b].root)
+    for k in range(leaves.rows[b].length):
+        follow(line, past, at, np.int64(leaves.paths[b, k]))
         at += 1
     return at
 
@@ -48,45 +56,33 @@ def _cache_key(states, newest, oldest, history):
 
 
 @kernel
-def leaves(states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys):
+def describe(states, leaves, count, history):
     """Replay ``count`` paths and describe the leaves they end in.
 
-    states:   State[root + 1 + D], the game up to the root (states[root]) and working space behind it
-    paths:    u2[B, D] moves from the root; lengths i4[B]
-    history:  positions shown in the planes, 1..8
-    planes:   u1[B, C * H * W] out (left alone where the game is over)
-    moves:    u2[B, M] out; actions u2[B, M] out; counts i4[B] out: legal moves, their policy indices, how many
-    outcomes: i1[B] out, outcome codes for the leaf's side to move
-    keys:     u8[B] out, of all that the planes show
+    states:  State[G, T], each game up to its root, which a leaf's ``root`` numbers, and working space behind it
+    leaves:  in: slot, root, length and paths. Out: outcome, key, count, moves, actions and, where the game goes on,
+             planes
+    history: positions shown in the planes, 1..8
     """
-    states, paths, moves, actions = borrow(states), borrow(paths), borrow(moves), borrow(actions)
-    planes = borrow(planes)
-    past = np.empty(states.shape[0], np.uint64)  # keys side by side: repetitions are looked for all the way back
-    for i in range(root + 1):
-        past[i] = states[i].key
+    states, leaves = borrow(states), borrow(leaves)
+    past, known = (
+        np.empty(states.shape[1], np.uint64),
+        -1,
+    )
     for b in range(count):
-        at = replay(states, past, root, paths, lengths, b)
-        n = generate(states[at], moves, b)
-        outcomes[b] = judge(states[at], n, at == root)
-        counts[b] = n
-        keys[b] = _cache_key(states, at, 0, history)
-        if outcomes[b] == RUNNING:
+        leaf, line = leaves.rows[b], states[leaves.rows[b].slot]
+        if leaf.slot != known:
+            known = leaf.slot
+            remember(line, leaf.root, past)
+        at = replay(line, past, leaves, b)
+        n = generate(line[at], leaves.moves, b)
+        leaf.outcome = judge(line[at], n, at == leaf.root)
+        leaf.count = n
+        leaf.key = _cache_key(line, at, 0, history)
+        if leaf.outcome == RUNNING:
             for k in range(n):
-                actions[b, k] = action_of(states[at], moves[b, k])
-            encode_row(states, at, 0, history, planes, b)
-
-
-@kernel
-def leaves_of_games(
-    states, roots, slots, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys
-):
-    """One leaf each of several games: see Game.leaves_of_games."""
-    for b in range(count):
-        one, slot = slice(b, b + 1), slots[b]
-        leaves(
-            states[slot], np.int64(roots[slot]), paths[one], lengths[one], np.int64(1), history,
-            planes[one], moves[one], actions[one], counts[one], outcomes[one], keys[one],
-        )  # fmt: skip
+                leaves.actions[b, k] = action_of(line[at], leaves.moves[b, k])
+            encode_row(line, at, 0, history, leaves.planes, b)
 
 
 def look(state: State) -> tuple[NDArray[np.uint16], int]:
@@ -94,11 +90,8 @@ def look(state: State) -> tuple[NDArray[np.uint16], int]:
 
     Goes through the search's own kernel: compiling the move generator a second time would cost seconds at a cold start.
     """
-    states = np.empty(2, STATE)
-    states[0] = state
-    planes = np.empty((1, NUM_PLANES * SQUARES), np.uint8)
-    moves, actions = np.empty((1, MAX_MOVES), np.uint16), np.empty((1, MAX_MOVES), np.uint16)
-    counts, outcomes, keys = np.empty(1, np.int32), np.empty(1, np.int8), np.empty(1, np.uint64)
-    paths, lengths = np.empty((1, 1), np.uint16), np.zeros(1, np.int32)
-    leaves(states, 0, paths, lengths, 1, 1, planes, moves, actions, counts, outcomes, keys)
-    return moves[0, : counts[0]], int(outcomes[0])
+    states, leaves = np.empty((1, 2), STATE), make_leaves(1, MAX_MOVES, NUM_PLANES * SQUARES)
+    states[0, 0] = state
+    describe(states, leaves, 1, 1)
+    leaf = leaves.rows[0]
+    return leaves.moves[0, : leaf["count"]], int(leaf["outcome"])

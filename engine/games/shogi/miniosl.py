@@ -44,7 +44,7 @@ from .attacks import (
     reach,
     rook_attacks,
 )
-from .leaves import judge, replay
+from .leaves import judge, remember, replay
 from .notation import START
 from .onemove import ORDER, foremost, mate_in_one
 from .rules import DROPS, PROMOTES, attackers, generate, in_check, make, set_of
@@ -406,24 +406,25 @@ def _cache_key(states, newest, oldest, history):
 
 
 @kernel
-def leaves(states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys):
-    """See the game's own :func:`leaves.leaves`; planes u1[B, 176 * 81]."""
-    states, paths, moves, actions = borrow(states), borrow(paths), borrow(moves), borrow(actions)
-    planes = borrow(planes)
+def describe(states, leaves, count, history):
+    """See the game's own :func:`leaves.describe`; planes u1[B, 176 * 81]."""
+    states, leaves = borrow(states), borrow(leaves)
     numbers, held, scratch = np.empty(SQUARES, np.uint8), np.empty((2, HELD), np.uint64), np.empty(1, STATE)
-    past = np.empty(states.shape[0], np.uint64)
-    for i in range(root + 1):
-        past[i] = states[i].key
+    past, known = np.empty(states.shape[1], np.uint64), -1
     for b in range(count):
-        at = replay(states, past, root, paths, lengths, b)
-        n = generate(states[at], moves, b)
-        outcomes[b] = judge(states[at], n, at == root)
-        counts[b] = n
-        keys[b] = _cache_key(states, at, 0, history)
-        if outcomes[b] == RUNNING:
+        leaf, line = leaves.rows[b], states[leaves.rows[b].slot]
+        if leaf.slot != known:
+            known = leaf.slot
+            remember(line, leaf.root, past)
+        at = replay(line, past, leaves, b)
+        n = generate(line[at], leaves.moves, b)
+        leaf.outcome = judge(line[at], n, at == leaf.root)
+        leaf.count = n
+        leaf.key = _cache_key(line, at, 0, history)
+        if leaf.outcome == RUNNING:
             for k in range(n):
-                actions[b, k] = action_of(states[at], moves[b, k])
-            encode_row(states, at, 0, history, numbers, held, scratch, planes, b)
+                leaves.actions[b, k] = action_of(line[at], leaves.moves[b, k])
+            encode_row(line, at, 0, history, numbers, held, scratch, leaves.planes, b)
 
 
 @kernel
@@ -460,7 +461,7 @@ ENCODERS = {
         planes=(NUM_PLANES, 9, 9),
         num_actions=NUM_ACTIONS,
         history=HISTORY,
-        leaves=leaves,
+        describe=describe,
         encode_kernel=encode,
         actions_kernel=actions,
         legal_actions_kernel=legal_actions,

@@ -10,7 +10,7 @@ import numpy as np
 from ...kernels.jit import borrow, device, kernel
 from ..outcome import LOSS, RUNNING, WIN
 from .checks import checks
-from .leaves import replay
+from .leaves import remember, replay
 from .rules import MAX_MOVES, generate, make
 from .state import STATE
 
@@ -59,37 +59,39 @@ def _may_repeat(states, newest):
 
 
 @kernel
-def mates(states, root, paths, lengths, count, plies, outcomes, ends, begins):
+def mates(states, leaves, count, plies):
     """Look for forced mates of up to ``plies`` plies, at most LONGEST, at the leaves where the game goes on.
 
-    states, root, paths, lengths, count: as for ``leaves``, which has been called. With an odd number of plies the side
-    to move mates, with two it is in check and is mated.
-    outcomes: i1[B] in and out: WIN or LOSS where there is such a mate, but not at the root itself
-    ends:     i2[B] out: its plies, -1 where there is none
-    begins:   u2[B] out: the mating side's first move, NO_MOVE where there is none
+    states, leaves, count: as for ``describe``, which has been called. With an odd number of plies the side to move
+    mates, with two it is in check and is mated. Of each leaf:
+    outcome in and out: WIN or LOSS where there is such a mate, but not at the root itself
+    end     out: its plies, -1 where there is none
+    begin   out: the mating side's first move, NO_MOVE where there is none
     """
-    states, paths = borrow(states), borrow(paths)
-    line, moves = np.empty(LONGEST + 2, STATE), np.empty((LONGEST + 1, MAX_MOVES), np.uint16)
+    states, leaves = borrow(states), borrow(leaves)
+    mate, moves = np.empty(LONGEST + 2, STATE), np.empty((LONGEST + 1, MAX_MOVES), np.uint16)
     size, at, left = np.empty(LONGEST + 1, np.int64), np.empty(LONGEST + 1, np.int64), np.empty(1, np.int64)
-    past = np.empty(states.shape[0], np.uint64)
-    for i in range(root + 1):
-        past[i] = states[i].key
+    past, known = np.empty(states.shape[1], np.uint64), -1
     for b in range(count):
-        ends[b], begins[b] = -1, NO_MOVE
-        if outcomes[b] != RUNNING:
+        leaf, line = leaves.rows[b], states[leaves.rows[b].slot]
+        leaf.end, leaf.begin = -1, NO_MOVE
+        if leaf.outcome != RUNNING:
             continue
-        leaf = replay(states, past, root, paths, lengths, b)
-        line[0] = states[leaf]
+        if leaf.slot != known:
+            known = leaf.slot
+            remember(line, leaf.root, past)
+        newest = replay(line, past, leaves, b)
+        mate[0] = line[newest]
         left[0] = _MOST
-        checked, longest = line[0].checked, min(plies, LONGEST)
-        if line[0].limit:
-            longest = min(longest, np.int64(line[0].limit) - np.int64(line[0].ply))
-        if longest > 1 and _may_repeat(states, leaf):
+        checked, longest = mate[0].checked, min(plies, LONGEST)
+        if mate[0].limit:
+            longest = min(longest, np.int64(mate[0].limit) - np.int64(mate[0].ply))
+        if longest > 1 and _may_repeat(line, newest):
             longest = 1
         for n in range(1, longest + 1):
-            if (n % 2 or checked) and _forced(line, moves, size, at, n, left):
+            if (n % 2 or checked) and _forced(mate, moves, size, at, n, left):
                 if n % 2:
-                    begins[b] = moves[0, at[0] - 1]
-                if leaf != root:
-                    outcomes[b], ends[b] = WIN if n % 2 else LOSS, n
+                    leaf.begin = moves[0, at[0] - 1]
+                if newest != leaf.root:
+                    leaf.outcome, leaf.end = WIN if n % 2 else LOSS, n
                 break

@@ -162,38 +162,34 @@ def compare_leaves(game: Game, cases: list[tuple[State, list[list[int]], list[St
     for line, paths, ends in cases:
         window = game.window(line)
         batch = len(paths)
-        states = np.zeros(len(window) + 20, game.state_dtype)
-        states[: len(window)] = window
-        moves = np.zeros((batch, 16), np.uint16)
+        states = np.zeros((1, len(window) + 20), game.state_dtype)
+        states[0, : len(window)] = window
+        leaves = game.make_leaves(batch, 16)
+        leaves.planes[:] = 99
         for row, path in enumerate(paths):
-            moves[row, : len(path)] = path
-        lengths = np.array([len(path) for path in paths], np.int32)
-        planes = np.full((batch, game.width), 99, np.uint8)
-        legal = np.zeros((batch, game.max_moves), np.uint16)
-        actions = np.zeros((batch, game.max_moves), np.uint16)
-        counts, outcomes, keys = np.zeros(batch, np.int32), np.zeros(batch, np.int8), np.zeros(batch, np.uint64)
-        root = len(window) - 1
-        game.leaves(
-            states, root, moves, lengths, batch, game.history, planes, legal, actions, counts, outcomes, keys
-        )  # fmt: skip
+            leaves.paths[row, : len(path)] = path
+            leaves.rows[row]["length"] = len(path)
+        leaves.rows["root"] = len(window) - 1
+        game.describe(states, leaves, batch, game.history)
         seen: dict[int, Any] = {}
-        for row, end in enumerate(ends):
+        for row, (path, end) in enumerate(zip(paths, ends, strict=True)):
+            leaf = leaves.rows[row]
             expected = game.legal_moves(end)
             outcome = game.outcome(end)
-            if lengths[row] == 0 and len(expected):
+            if not path and len(expected):
                 outcome = RUNNING  # at the root no draw is called
-            assert outcomes[row] == outcome
+            assert leaf["outcome"] == outcome
             if outcome != RUNNING:
                 continue
-            assert legal[row, : counts[row]].tolist() == expected.tolist()
+            assert leaves.moves[row, : leaf["count"]].tolist() == expected.tolist()
             here, first = np.array([len(end) - 1]), np.zeros(1, np.int64)
             wanted = np.empty((1, len(expected)), np.int32)
             game.actions(end, here, expected[None], wanted)
-            assert actions[row, : counts[row]].tolist() == wanted[0].tolist()
+            assert leaves.actions[row, : leaf["count"]].tolist() == wanted[0].tolist()
             shown = np.full((1, game.width), 99, np.uint8)
             game.encode(end, here, first, shown)
-            assert (planes[row] == shown[0]).all()
-            assert seen.setdefault(int(keys[row]), shown.tobytes()) == shown.tobytes()
+            assert (leaves.planes[row] == shown[0]).all()
+            assert seen.setdefault(int(leaf["key"]), shown.tobytes()) == shown.tobytes()
 
 
 def random_paths(game: Game, line: State, rng: random.Random, count: int) -> tuple[list[list[int]], list[State]]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from az_engine.engine.games.base import Game, State, line_of
+from az_engine.engine.games.leaves import Leaves
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
 
 STATE = np.dtype([("node", "i4"), ("turn", "u1")])
@@ -105,28 +106,14 @@ class TreeGame(Game):
     def actions(self, states: State, index: Any, moves: NDArray[np.uint16], out: NDArray[np.int32]) -> None:
         out[:] = moves
 
-    def leaves(
-        self,
-        states: State,
-        root: int,
-        paths: NDArray[np.uint16],
-        lengths: NDArray[np.int32],
-        count: int,
-        history: int,
-        planes: NDArray[np.uint8],
-        moves: NDArray[np.uint16],
-        actions: NDArray[np.uint16],
-        counts: NDArray[np.int32],
-        outcomes: NDArray[np.int8],
-        keys: NDArray[np.uint64],
-    ) -> None:
-        for b in range(count):
-            line = states[root : root + 1]
-            for move in paths[b, : lengths[b]]:
+    def describe(self, states: State, leaves: Leaves, count: int, history: int) -> None:
+        for b, leaf in enumerate(leaves.rows[:count]):
+            line = states[leaf["slot"], leaf["root"] : leaf["root"] + 1]
+            for move in leaves.paths[b, : leaf["length"]]:
                 line = self.play(line, int(move))
             legal = self.legal_moves(line[-1])
-            counts[b] = len(legal)
-            moves[b, : len(legal)] = actions[b, : len(legal)] = legal
-            outcomes[b] = self.outcome(line)
-            keys[b] = line[-1]["node"]
-            self.encode(line, [len(line) - 1], None, planes[b].reshape(1, *self.planes))
+            leaf["count"] = len(legal)
+            leaves.moves[b, : len(legal)] = leaves.actions[b, : len(legal)] = legal
+            leaf["outcome"] = self.outcome(line)
+            leaf["key"] = line[-1]["node"]
+            self.encode(line, [len(line) - 1], None, leaves.planes[b].reshape(1, *self.planes))

@@ -11,7 +11,6 @@ import importlib
 import importlib.util
 import random
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -63,20 +62,15 @@ def test_labels() -> None:
 def test_leaves_say_the_same() -> None:
     """The search's kernel and the one for training; its key depends on the moves before."""
     line = line_of(max(DATA["position"].tolist(), key=len).decode())
-    states = np.zeros(len(line) + 1, SHOGI.state_dtype)
-    states[:-1] = line
-    arrays: list[Any] = [np.empty((1, SHOGI.width), np.uint8)]
-    arrays += [np.empty((1, SHOGI.max_moves), np.uint16) for _ in range(2)]
-    arrays += [np.empty(1, np.int32), np.empty(1, np.int8), np.empty(1, np.uint64)]
-    paths, lengths = np.empty((1, 1), np.uint16), np.zeros(1, np.int32)
-    SHOGI.leaves(states, len(line) - 1, paths, lengths, 1, 8, *arrays)
-    planes, moves, actions, counts, _, keys = arrays
-    np.testing.assert_array_equal(planes.reshape(SHOGI.planes), planes_of(line))
-    found = zip(moves[0, : counts[0]], actions[0], strict=False)
+    states, leaves = SHOGI.leaf_after(line)
+    SHOGI.describe(states, leaves, 1, 8)
+    np.testing.assert_array_equal(leaves.planes.reshape(SHOGI.planes), planes_of(line))
+    leaf = leaves.rows[0].copy()
+    found = zip(leaves.moves[0, : leaf["count"]], leaves.actions[0], strict=False)
     assert {SHOGI.format_move(line[-1], int(move)): int(action) for move, action in found} == labels_of(line)
-    known = int(keys[0])
-    SHOGI.leaves(states[len(line) - 2 :], 1, paths, lengths, 1, 8, *arrays)
-    assert int(keys[0]) != known, "the moves before are part of what is seen"
+    states, leaves = SHOGI.leaf_after(line[-2:])
+    SHOGI.describe(states, leaves, 1, 8)
+    assert leaves.rows[0]["key"] != leaf["key"], "the moves before are part of what is seen"
 
 
 @pytest.mark.skipif(importlib.util.find_spec("minioslcc") is None, reason="miniosl is not installed")

@@ -130,15 +130,9 @@ def test_declarations_by_rule() -> None:
 
 def leaf_outcome(line: State, moves: list[int]) -> int:
     """What the search's kernel says of the position after some moves."""
-    n = len(line)
-    states = np.zeros(n + len(moves), GAME.state_dtype)
-    states[:n] = line
-    paths, lengths = np.array([[*moves, 0]], np.uint16), np.array([len(moves)], np.int32)
-    wide = np.zeros((1, GAME.max_moves), np.uint16)
-    outcomes, counts, keys = np.zeros(1, np.int8), np.zeros(1, np.int32), np.zeros(1, np.uint64)
-    planes = np.zeros((1, int(np.prod(GAME.planes))), np.uint8)
-    GAME.leaves(states, n - 1, paths, lengths, 1, 8, planes, wide, wide.copy(), counts, outcomes, keys)
-    return int(outcomes[0])
+    states, leaves = GAME.leaf_after(line, moves)
+    GAME.describe(states, leaves, 1, 8)
+    return int(leaves.rows[0]["outcome"])
 
 
 def test_leaves_declare_and_end_by_repetition() -> None:

@@ -6,7 +6,6 @@ import json
 import random
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from az_engine.engine.games import get_game
@@ -24,14 +23,11 @@ MATE_IN_THREE = next(p["sfen"] for p in map(json.loads, _PROBLEMS) if p["plies"]
 
 def look(line: State, path: list[int], plies: int) -> tuple[int, int, int]:
     """(outcome, plies, first move) that the kernel finds after a path from the end of a line."""
-    states = np.zeros(len(line) + len(path) + 1, GAME.state_dtype)
-    states[: len(line)] = line
-    paths = np.array([[*path, 0]], np.uint16)
-    outcomes, ends, begins = np.full(1, RUNNING, np.int8), np.zeros(1, np.int16), np.zeros(1, np.uint16)
+    states, leaves = GAME.leaf_after(line, path)
     assert GAME.mates is not None
-    lengths = np.array([len(path)], np.int32)
-    GAME.mates(states, len(line) - 1, paths, lengths, 1, plies, outcomes, ends, begins)
-    return int(outcomes[0]), int(ends[0]), int(begins[0])
+    GAME.mates(states, leaves, 1, plies)
+    leaf = leaves.rows[0]
+    return int(leaf["outcome"]), int(leaf["end"]), int(leaf["begin"])
 
 
 def assert_agrees(line: State, path: list[int], plies: int) -> int:
