@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ PROTOCOLS = ("uci", "usi", "gtp")  # that have an argument-free command
 UNSAFE = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "shelve", "marshal"}
 SOURCES = sorted(
     path
-    for folder in (*(ROOT / room for room in ROOMS), ROOT / "src", ROOT / ".ci", ROOT / "tests")
+    for folder in (*(ROOT / room for room in ROOMS), ROOT / "src", ROOT / ".ci", ROOT / "examples", ROOT / "tests")
     for path in folder.rglob("*.py")
     if "az_engine" not in path.relative_to(ROOT).parts[2:3] or path.parent.name == "az_engine"
 )
@@ -41,8 +42,8 @@ def run(*command: object, cwd: Path, env: dict[str, str] | None = None) -> str:
 
 
 @pytest.fixture(scope="module")
-def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """(wheel built from the checkout, wheel built from its source distribution)."""
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
+    """(wheel built from the checkout, wheel built from its source distribution, that distribution)."""
     folder = tmp_path_factory.mktemp("house")
     copy, direct, through = folder / "copy", folder / "direct", folder / "through"
     ignored = shutil.ignore_patterns(".git", ".*", "build", "dist", "runs", "*.egg-info", "__pycache__", "tests")
@@ -50,7 +51,7 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
     build = (sys.executable, "-m", "build", "--no-isolation")
     run(*build, "--wheel", "--outdir", direct, ".", cwd=copy)
     run(*build, "--outdir", through, ".", cwd=copy)
-    return next(direct.glob("*.whl")), next(through.glob("*.whl"))
+    return next(direct.glob("*.whl")), next(through.glob("*.whl")), next(through.glob("*.tar.gz"))
 
 
 def files_of(wheel: Path) -> set[str]:
@@ -58,7 +59,7 @@ def files_of(wheel: Path) -> set[str]:
         return set(archive.namelist())
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(distributions: tuple[Path, Path]) -> None:
+def test_the_wheel_holds_the_package_and_nothing_else(distributions: tuple[Path, Path, Path]) -> None:
     files = files_of(distributions[0])
     assert {name.split("/")[0].partition("-")[0] for name in files} == {"az_engine"}
     expected = {f"az_engine/{path.relative_to(ROOT)}" for path in (*PACKAGED, *NETS)}
@@ -67,11 +68,17 @@ def test_the_wheel_holds_the_package_and_nothing_else(distributions: tuple[Path,
     assert {name for name in files if name.startswith("az_engine/")} == expected
 
 
-def test_the_source_distribution_gives_the_same_wheel(distributions: tuple[Path, Path]) -> None:
+def test_the_source_distribution_gives_the_same_wheel(distributions: tuple[Path, Path, Path]) -> None:
     assert files_of(distributions[0]) == files_of(distributions[1])
 
 
-def test_the_wheel_runs_outside_the_checkout(distributions: tuple[Path, Path], tmp_path: Path) -> None:
+def test_the_source_distribution_holds_the_examples(distributions: tuple[Path, Path, Path]) -> None:
+    with tarfile.open(distributions[2]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {str(path.relative_to(ROOT)) for path in (ROOT / "examples").rglob("*.py")} <= names
+
+
+def test_the_wheel_runs_outside_the_checkout(distributions: tuple[Path, Path, Path], tmp_path: Path) -> None:
     place = tmp_path / "installed"
     with zipfile.ZipFile(distributions[0]) as archive:
         archive.extractall(place)
@@ -92,7 +99,7 @@ def test_onnxruntime_keeps_nothing_to_tell_its_makers(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*onnxruntime*"))
 
 
-def test_the_wheel_says_its_licence_and_commands(distributions: tuple[Path, Path]) -> None:
+def test_the_wheel_says_its_licence_and_commands(distributions: tuple[Path, Path, Path]) -> None:
     with zipfile.ZipFile(distributions[0]) as archive:
         read = {name.rpartition("/")[2]: name for name in archive.namelist() if ".dist-info/" in name}
         metadata = archive.read(read["METADATA"]).decode()

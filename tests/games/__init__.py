@@ -1,4 +1,4 @@
-"""Games for tests: each a folder of its own, found when ``DIRECTORY`` is registered, and nobody else knows of them."""
+"""The games of ``examples/``, found from here on: tests of the house know them by their names alone."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from pathlib import Path
 
 from az_engine.engine.games import register_path
 
-DIRECTORY = Path(__file__).parent
+DIRECTORY = Path(__file__).resolve().parents[2] / "examples"
 register_path(DIRECTORY)

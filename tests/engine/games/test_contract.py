@@ -1,4 +1,4 @@
-"""What every game under engine/games must keep, checked over random games through the seam alone."""
+"""What every game must keep, those of ``examples/`` too, checked over random games through the seam alone."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from az_engine.engine.errors import IllegalMoveError, OptionError, PositionError
 from az_engine.engine.games import game_names, get_game
 from az_engine.engine.games.base import Game, State
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
+
+from ...games import DIRECTORY
 
 GAMES = game_names()
 SEEN = [(name, encoder) for name in GAMES for encoder in (get_game(name).encoder, *get_game(name).encoders)]
@@ -39,7 +41,7 @@ def game(request: pytest.FixtureRequest) -> Game:
 
 
 def test_games_are_found() -> None:
-    assert "chess" in GAMES
+    assert {"chess", "go", "shogi", *(file.parent.name for file in DIRECTORY.glob("*/__init__.py"))} <= set(GAMES)
     with pytest.raises(OptionError, match="chess"):
         get_game("ludo")
 

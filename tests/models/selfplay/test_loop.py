@@ -27,7 +27,7 @@ from rich.console import Console
 
 import az_engine
 from az_engine.engine.errors import DataError, NetError, OptionError
-from az_engine.engine.games import get_game, register_path
+from az_engine.engine.games import get_game
 from az_engine.engine.games.record import read_games
 from az_engine.engine.nets.evaluator import OnnxEvaluator, load_evaluator
 from az_engine.engine.params import paper_params
@@ -51,12 +51,11 @@ from az_engine.models.selfplay.status import Hooks
 from az_engine.models.train import checkpoint, flags
 from az_engine.models.train.log import read_log
 
+from ...games import DIRECTORY
 from .games import random_game
 from .perfect import Perfect, never_loses
 from .test_runconfig import parsed
 
-GAMES = Path(__file__).parents[2] / "games"
-register_path(GAMES)
 GAME = get_game("tictactoe")
 SMALL: Values = {
     "game": "tictactoe",
@@ -96,7 +95,7 @@ def stored(folder: Path) -> list[GameRecord]:
 
 def environment() -> dict[str, str]:
     source = str(Path(az_engine.__file__).parents[1])
-    return {**os.environ, "AZ_ENGINE_GAMES": str(GAMES), "PYTHONPATH": source}
+    return {**os.environ, "AZ_ENGINE_GAMES": str(DIRECTORY), "PYTHONPATH": source}
 
 
 def command(folder: Path, *words: str) -> list[str]:

@@ -32,6 +32,7 @@ class TicTacToe(Game):
     state_dtype = STATE
     planes_version = 1
     moves_version = 1
+    branching = 5.0
     noise_alpha = 0.9
     plane_scale = np.ones(2, np.float32)
 

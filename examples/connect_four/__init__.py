@@ -1,0 +1,138 @@
+"""Connect four: four in a line on a board of seven columns and six rows."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from az_engine.engine.errors import IllegalMoveError, PositionError
+from az_engine.engine.games.base import Game, line_of
+from az_engine.engine.games.position_lines import position_lines
+from az_engine.engine.games.record import RecordFormat
+
+from . import rules
+from .rules import COLUMNS, ROWS, STATE
+
+State = NDArray[np.void]
+LETTERS = "abcdefg"
+MIRROR = np.array([range(COLUMNS), range(COLUMNS - 1, -1, -1)], np.int32)
+
+
+class ConnectFour(Game):
+    """Connect four; a position is six rows from the top, such as 7/7/7/7/3o3/3x3 x."""
+
+    name = "connect_four"
+    protocol = "uci"
+    planes = (2, ROWS, COLUMNS)
+    num_actions = max_moves = COLUMNS
+    history = 1
+    state_dtype = STATE
+    planes_version = 1
+    moves_version = 1
+    branching = 6.0
+    noise_alpha = 0.9
+    typical_moves = 18.0
+    longest_game = ROWS * COLUMNS
+    plane_scale = np.ones(2, np.float32)
+
+    leaves = staticmethod(rules.leaves)
+    leaves_of_games_kernel = staticmethod(rules.leaves_of_games)
+    encode_kernel = staticmethod(rules.encode)
+    actions_kernel = staticmethod(rules.actions)
+    legal_actions_kernel = staticmethod(rules.legal_actions)
+
+    def initial(self) -> State:
+        return np.zeros(1, STATE)
+
+    def parse_position(self, text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
+        fields = text.split()
+        rows = fields[0].split("/") if fields else []
+        if len(fields) != 2 or fields[1] not in ("x", "o") or len(rows) != ROWS:
+            raise PositionError(f"{text[:40]!r} is not six rows, then x or o to move")
+        line = self.initial()
+        men = [0, 0]
+        for r, row in enumerate(rows):
+            column = 0
+            for letter in row:
+                if letter in "1234567":
+                    column += int(letter)
+                elif letter in "xo" and column < COLUMNS:
+                    men["xo".index(letter)] |= 1 << (7 * column + ROWS - 1 - r)
+                    column += 1
+                else:
+                    column = COLUMNS + 1
+            if column != COLUMNS:
+                raise PositionError(f"row {row[:20]!r} does not have seven cells")
+        both = men[0] | men[1]
+        if any(((both >> 7 * c & 63) + 1) & (both >> 7 * c & 63) for c in range(COLUMNS)):
+            raise PositionError(f"{text[:40]!r} has a man that floats")
+        ply, turn = both.bit_count(), men[0].bit_count() - men[1].bit_count()
+        if turn not in (0, 1) or "xo"[turn] != fields[1]:
+            raise PositionError(f"{text[:40]!r} cannot come about: x begins, and both move in turn")
+        line[0]["men"], line[0]["ply"], line[0]["turn"] = men, ply, turn
+        return line, []
+
+    def format_position(self, state: State) -> str:
+        first, second = (int(men) for men in state["men"])
+        rows = []
+        for r in range(ROWS - 1, -1, -1):
+            cells = ["x" if first >> 7 * c + r & 1 else "o" if second >> 7 * c + r & 1 else "." for c in range(COLUMNS)]
+            text = "".join(cells)
+            for n in range(COLUMNS, 0, -1):
+                text = text.replace("." * n, str(n))
+            rows.append(text)
+        return f"{'/'.join(rows)} {'xo'[int(state['turn'])]}"
+
+    def parse_move(self, line: State, text: str) -> int:
+        if len(text) != 1 or text not in LETTERS or LETTERS.index(text) not in self.legal_moves(line):
+            raise IllegalMoveError(f"{text[:20]!r} is no move here; columns are a to g")
+        return LETTERS.index(text)
+
+    def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
+        return LETTERS[move]
+
+    def play(self, line: State, move: int) -> State:
+        longer = np.concatenate([line, line[-1:]])
+        self.play_at(longer, len(line) - 1, move)
+        return longer
+
+    def play_at(self, line: State, i: int, move: int) -> None:
+        rules.play_in_line(line, i, move)
+
+    def legal_moves(self, line: State) -> NDArray[np.uint16]:
+        out, counts = np.empty((1, COLUMNS), np.int32), np.empty(1, np.int32)
+        rules.legal_actions(line_of(line)[-1:], np.zeros(1, np.int64), out, counts)
+        return out[0, : counts[0]].astype(np.uint16)
+
+    def outcome(self, line: State) -> int:
+        return int(rules.outcome_of(line, len(line) - 1))
+
+    def window(self, line: State) -> State:
+        return line[-1:]
+
+    def perft(self, state: State, depth: int) -> dict[str, int]:
+        line, counts = line_of(state), {}
+        for move in self.legal_moves(line).tolist():
+            below = self.play(line, move)[-1]
+            counts[LETTERS[move]] = 1 if depth == 1 else sum(self.perft(below, depth - 1).values())
+        return counts
+
+    def normalise(self, states: State) -> None:
+        """Nothing to do: no field depends on another."""
+
+    def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
+        """Nothing to do: no position comes again."""
+
+    @property
+    def record_formats(self) -> tuple[RecordFormat, ...]:
+        return (position_lines(self, "CF", "fen", (".cf",)),)
+
+    @property
+    def action_images(self) -> NDArray[np.int32]:
+        return MIRROR
+
+    def transform(self, planes: NDArray[np.uint8], which: NDArray[np.int64]) -> NDArray[np.uint8]:
+        return np.where((which == 1)[:, None, None, None], planes[..., ::-1], planes)
+
+
+GAME = ConnectFour()
