@@ -22,7 +22,7 @@ from az_engine.protocols.options import OptionValues, Value
 from az_engine.protocols.uci import UciSession
 from az_engine.protocols.uci_family import CommandSession
 
-from .fake_engine import FakeEngine
+from ..fakes.engine import FakeEngine
 
 INFO = r"info depth \d+ seldepth \d+ multipv \d+ score cp -?\d+ nodes \d+ nps \d+ hashfull \d+ time \d+ pv( \w+)+"
 READY = """

@@ -20,14 +20,35 @@ from az_engine.protocols.clients.pipes import EngineDied, EngineFlooded, EngineM
 from az_engine.protocols.clients.uci import LONG_MATE, UciClient, parse_info
 from az_engine.protocols.clients.usi import UsiClient
 
-BAD = str(Path(__file__).with_name("bad_engine.py"))
+from ..fakes.program import COMMAND
+
+INFOS = (
+    "info depth 3 seldepth 5 multipv 1 score cp -12 upperbound nodes 77 nps 9 time 8 wdl 1 2 997 pv e2e4 e7e5",
+    "info depth x score cp 1",
+    "info string score cp 5",
+    "info depth 3 multipv 2 score mate -2 pv d2d4",
+)
+OFFERS = ("Move Overhead type spin default 1 min 0 max 9", "Ponder type check default false")
+ANSWERS = {"uci": "e2e4 ponder e7e5", "usi": "7g7f ponder 3c3d"}
 QUICK = Limits(movetime=10)
 START = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
 
 
-def bad(how: str, protocol: str = "uci", **settings: float) -> UciClient:
-    """An engine that goes wrong that way."""
-    return uci_client_of(protocol)([sys.executable, BAD, how, protocol], **settings)  # type: ignore[arg-type]
+def command(*more: str, protocol: str = "uci") -> list[str]:
+    """Starts an engine that always gives the same answer."""
+    infos = [f"--info={line}" for line in INFOS]
+    return [*COMMAND, protocol, ANSWERS[protocol], *infos, *(f"--offers={line}" for line in OFFERS), *more]
+
+
+def good(protocol: str = "uci", *more: str) -> UciClient:
+    """An engine that does nothing wrong."""
+    return uci_client_of(protocol)(command(*more, protocol=protocol))
+
+
+def bad(fault: str, protocol: str = "uci", **settings: float) -> UciClient:
+    """An engine that goes wrong in that way; "go=" and a text is its answer."""
+    words = command("--complaint=cannot go on\n", f"--fault={fault}", protocol=protocol)
+    return uci_client_of(protocol)(words, **settings)  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)
@@ -63,16 +84,15 @@ def test_raw_lines_and_their_times(tmp_path: Path) -> None:
 
 
 def test_a_game_with_a_good_engine() -> None:
-    with bad("good") as engine:
-        assert (engine.name, engine.author) == ("Bad One", "nobody")
-        assert sorted(engine.offered) == ["Move Overhead", "Ponder"]
+    with good() as engine:
+        assert (engine.name, engine.author) == ("Fake One", "nobody")
+        assert sorted(engine.offered) == ["Log", "Move Overhead", "Ponder"]
         engine.set_option("move overhead", 5)
         engine.set_option("Ponder", value=True)
         engine.new_game()
         for _ in range(3):
             answer = engine.play(None, ["e2e4"], QUICK)
             assert (answer.move, answer.ponder) == ("e2e4", "e7e5")
-            assert 0.04 < answer.seconds < 0.5
             assert answer.lines == (
                 PvInfo(1, 3, 5, -12, None, "upperbound", (1, 2, 997), 77, 9, 8, ("e2e4", "e7e5")),
                 PvInfo(2, depth=3, mate=-2, pv=("d2d4",)),
@@ -82,7 +102,7 @@ def test_a_game_with_a_good_engine() -> None:
 
 
 def test_thinking_beside_the_caller() -> None:
-    with bad("good") as engine:
+    with good() as engine:
         engine.go(None, [], Limits(infinite=True))
         with pytest.raises(EngineProcessError, match="still thinking"):
             engine.go(None, [], QUICK)
@@ -101,33 +121,33 @@ def test_thinking_beside_the_caller() -> None:
 
 
 def test_the_time_until_the_answer_is_taken_is_not_the_engines() -> None:
-    with bad("good") as engine:
+    with good() as engine:
         engine.go(None, [], QUICK)
         time.sleep(0.4)
         assert engine.wait().seconds < 0.3
 
 
 def test_no_move_is_an_answer() -> None:
-    with bad("none") as engine:
+    with bad("go=(none)") as engine:
         assert engine.play(None, [], QUICK).move is None
 
 
 @pytest.mark.parametrize(
     ("how", "fault", "words"),
     [
-        ("no start", EngineDied, "exit status 3"),
+        ("start=exit", EngineDied, "exit status 3"),
         ("die", EngineDied, "signal 9"),
-        ("exit", EngineDied, "exit status 7.*cannot go on"),
-        ("close stdout", EngineDied, "ended"),
-        ("mute", EngineStalled, "uciok"),
-        ("never ready", EngineStalled, "readyok"),
+        ("exit", EngineDied, "exit status 3.*cannot go on"),
+        ("close", EngineDied, "ended"),
+        ("uci=hang", EngineStalled, "uciok"),
+        ("isready=hang", EngineStalled, "readyok"),
         ("hang", EngineStalled, "bestmove"),
         ("spam", EngineFlooded, "without end"),
-        ("pour", EngineFlooded, "without end"),
-        ("illegal", EngineMisbehaved, "illegal move: bestmove e2e5"),
-        ("nonsense", EngineMisbehaved, "illegal move: bestmove Nf3"),
-        ("empty", EngineMisbehaved, "illegal move: bestmove"),
-        ("twice", EngineMisbehaved, "nobody asked for"),
+        ("flood", EngineFlooded, "without end"),
+        ("go=e2e5", EngineMisbehaved, "illegal move: bestmove e2e5"),
+        ("go=Nf3", EngineMisbehaved, "illegal move: bestmove Nf3"),
+        ("go= ", EngineMisbehaved, "illegal move: bestmove"),
+        ("go=e2e4\nbestmove e2e4", EngineMisbehaved, "nobody asked for"),
     ],
 )
 def test_faults_are_told_apart_and_leave_no_process(how: str, fault: type[EngineProcessError], words: str) -> None:
@@ -150,28 +170,28 @@ def test_faults_are_told_apart_and_leave_no_process(how: str, fault: type[Engine
 
 
 def test_an_engine_deaf_to_stop_and_one_that_will_not_quit() -> None:
-    engine = bad("deaf to stop")
+    engine = bad("stop=hang")
     engine.go(None, [], Limits(infinite=True))
     engine.stop()
     with pytest.raises(EngineStalled):
         engine.wait()
     assert gone(engine.pid)
-    engine = bad("will not quit")
+    engine = bad("quit=hang")
     engine.close()
     assert gone(engine.pid)
 
 
 def test_a_full_stderr_does_not_block_the_engine_and_its_last_line_is_kept() -> None:
-    with bad("babble") as engine:
+    with good("uci", "--complaint=" + "e" * 100_000 + "\n") as engine:
         assert engine.play(None, [], QUICK).move == "e2e4"
-    with bad("complain") as engine:
+    with good("uci", "--complaint=first\nno table base found\n") as engine:
         engine.kill()
         with pytest.raises(EngineDied, match="last words: no table base found"):
             engine.ready()
 
 
 def test_a_game_of_shogi() -> None:
-    with bad("good", "usi") as engine:
+    with good("usi") as engine:
         engine.set_option("USI_Hash", 16)  # never offered: GUIs send it all the same
         engine.new_game()
         for answer in (engine.play(None, ["2g2f"], QUICK), engine.play(START, [], Limits(time=(0, 0), byoyomi=9))):
@@ -182,9 +202,9 @@ def test_a_game_of_shogi() -> None:
         assert engine.play(None, [], QUICK).move == "7g7f"
 
 
-@pytest.mark.parametrize("how", ["resign", "win", "none"])
+@pytest.mark.parametrize("how", ["resign", "win", "(none)"])
 def test_answers_without_a_move(how: str) -> None:
-    with bad(how, "usi") as engine:
+    with bad(f"go={how}", "usi") as engine:
         answer = engine.play(None, [], QUICK)
         assert (answer.move, answer.resign, answer.win) == (None, how == "resign", how == "win")
         assert len(answer.lines) == 2
@@ -192,12 +212,12 @@ def test_answers_without_a_move(how: str) -> None:
 
 @pytest.mark.parametrize("how", ["resign", "win"])
 def test_only_shogi_players_resign_and_declare(how: str) -> None:
-    with pytest.raises(EngineMisbehaved, match=f"illegal move: bestmove {how}"), bad(how) as engine:
+    with pytest.raises(EngineMisbehaved, match=f"illegal move: bestmove {how}"), bad(f"go={how}") as engine:
         engine.play(None, [], QUICK)
 
 
 def test_a_second_answer_of_a_shogi_engine_is_not_taken_for_the_next_one() -> None:
-    with bad("twice", "usi") as engine:
+    with bad("go=7g7f\nbestmove 7g7f", "usi") as engine:
         engine.play(None, [], QUICK)
         time.sleep(0.1)
         with pytest.raises(EngineMisbehaved, match="nobody asked for"):
@@ -232,10 +252,10 @@ def test_unknown_options_and_programs() -> None:
         ("Move Overhead", "much", "a whole number"),
         ("Ponder", "yes", "true or false"),
     ):
-        with bad("good") as engine, pytest.raises(EngineProcessError, match=wanted):
+        with good() as engine, pytest.raises(EngineProcessError, match=wanted):
             engine.set_option(name, value)
-    with pytest.raises(EngineProcessError, match="has no option 'Contempt'; it offers Move Overhead, Ponder"):
-        UciClient([sys.executable, BAD, "good"], {"Contempt": 3})
+    with pytest.raises(EngineProcessError, match="has no option 'Contempt'; it offers Log, Move Overhead, Ponder"):
+        UciClient(command(), {"Contempt": 3})
     with pytest.raises(EngineProcessError, match="cannot be started: No such file"):
         UciClient("./no-such-engine --flag")
     with pytest.raises(EngineProcessError, match="cannot be started"):

@@ -11,7 +11,7 @@ import pytest
 from az_engine.protocols import session as session_module
 from az_engine.protocols.uci_family import read_setoption
 
-from .fake_engine import FakeEngine, faulty
+from ..fakes.engine import FakeEngine, faulty
 from .talk import INFO, READY, Talk, play, within
 
 # ---------------------------------------------------------------------------------------------------- start, identity

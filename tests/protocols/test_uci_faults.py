@@ -10,7 +10,7 @@ import pytest
 
 from az_engine.engine.errors import NetError, OptionError
 
-from .fake_engine import FakeEngine, faulty
+from ..fakes.engine import FakeEngine, faulty
 from .talk import INFO, READY, Talk, play
 
 # ----------------------------------------------------------------------------------------------------------- robustness

@@ -12,7 +12,7 @@ from az_engine.engine.info import Line, Wdl
 from az_engine.protocols.info_lines import score
 from az_engine.protocols.uci import UciSession
 
-from .fake_engine import FakeEngine, faulty
+from ..fakes.engine import FakeEngine, faulty
 from .talk import INFO, READY, Talk, play, within
 
 # --------------------------------------------------------------------------------------------------------------- search

@@ -9,7 +9,7 @@ import pytest
 
 from az_engine.protocols import session as session_module
 
-from .fake_engine import FakeEngine
+from ..fakes.engine import FakeEngine
 from .talk import READY, within
 from .usi_talk import BEST, INFO, REPLY, UsiTalk, broken, play
 

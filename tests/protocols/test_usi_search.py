@@ -18,7 +18,7 @@ from az_engine.protocols.loader import EngineSeam
 from az_engine.protocols.pending import Go
 from az_engine.protocols.usi import UsiSession
 
-from .fake_engine import FakeEngine, FakeShogiEngine
+from ..fakes.engine import FakeEngine, FakeShogiEngine
 from .talk import READY, within
 from .usi_talk import BEST, INFO, REPLY, UsiTalk, broken, play
 

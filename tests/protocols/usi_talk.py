@@ -11,8 +11,8 @@ from az_engine.protocols.loader import EngineSeam
 from az_engine.protocols.options import Value
 from az_engine.protocols.usi import UsiSession
 
+from ..fakes.engine import FakeEngine, FakeShogiEngine, faulty
 from . import talk
-from .fake_engine import FakeEngine, FakeShogiEngine, faulty
 
 INFO = talk.INFO.replace(r"score cp -?\d+", r"score (cp -?\d+|mate -?\d+)").replace(r"\w+", r"[\w*+]+")
 BEST = "bestmove 1g1f ponder 1a1b"  # of the fake engine in the start position

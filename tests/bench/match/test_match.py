@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import shlex
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,9 @@ from az_engine.cli import main
 from az_engine.engine.errors import DataError, OptionError
 from az_engine.protocols.clients import base as driver
 
+from ...fakes.program import COMMAND
 from .events import Match
-from .test_players import FAKE, fake, scripted
+from .test_players import fake, scripted
 
 
 def play(a: PlayerSpec, b: PlayerSpec, games: int = 4, **more: Any) -> Match:
@@ -45,22 +45,22 @@ def test_a_match_and_its_records(tmp_path: Path) -> None:
         outcome = record.end().board().outcome(claim_draw=False)
         if outcome is not None and outcome.winner is not None:
             assert outcome.result() == record.headers["Result"]
-        assert "+0 cp, depth 1" in next(iter(record.mainline())).comment or game.pairing.opening.moves
+        assert " cp, depth 3" in next(iter(record.mainline())).comment or game.pairing.opening.moves
     assert chess.pgn.read_game(file) is None
 
 
 @pytest.mark.parametrize(
     ("fault", "kind"),
     [
-        ("illegal", "illegal move"),
-        ("none", "illegal move"),
-        ("crash", "crash"),
-        ("stall", "stall"),
+        ("e2e5", "illegal move"),
+        ("(none)", "illegal move"),
+        ("die", "crash"),
+        ("hang", "stall"),
         ("slow", "time loss"),
     ],
 )
 def test_faults_lose_and_are_told_apart(fault: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(driver, "GRACE_S", 0.3 if fault == "stall" else 10.0)
+    monkeypatch.setattr(driver, "GRACE_S", 0.3 if fault == "hang" else 10.0)
     bad = fake(fault, 2, base_ms=250, increment_ms=0)
     match = play(fake(nodes=1), bad, 4)
     assert dict(match.faults(1)) == {kind: 4}
@@ -74,8 +74,8 @@ def test_faults_lose_and_are_told_apart(fault: str, kind: str, monkeypatch: pyte
 
 def test_the_clock_is_given_and_kept(tmp_path: Path) -> None:
     heard = tmp_path / "heard.txt"
-    a = PlayerSpec("a", (sys.executable, str(FAKE)), {"Log": str(heard)}, MoveLimit(base_ms=60_000, increment_ms=500))
-    b = PlayerSpec("b", (sys.executable, str(FAKE)), {}, MoveLimit(base_ms=30_000))
+    a = PlayerSpec("a", (*COMMAND, "uci"), {"Log": str(heard)}, MoveLimit(base_ms=60_000, increment_ms=500))
+    b = PlayerSpec("b", (*COMMAND, "uci"), {}, MoveLimit(base_ms=30_000))
     match = play(a, b, 2, max_plies=14)
     assert not match.faults(0) | match.faults(1)
     goes = [line.split() for line in heard.read_text().splitlines() if line.startswith("go")]
@@ -88,7 +88,7 @@ def test_the_clock_is_given_and_kept(tmp_path: Path) -> None:
 
 def test_a_player_without_a_clock_against_one_with(tmp_path: Path) -> None:
     heard = tmp_path / "heard.txt"
-    a = PlayerSpec("a", (sys.executable, str(FAKE)), {"Log": str(heard)}, MoveLimit(nodes=5))
+    a = PlayerSpec("a", (*COMMAND, "uci"), {"Log": str(heard)}, MoveLimit(nodes=5))
     match = play(a, fake(base_ms=60_000), 1, max_plies=14)
     assert not match.faults(0) | match.faults(1)
     assert "go wtime 3600000 btime 60000 nodes 5\n" in heard.read_text()
@@ -104,7 +104,7 @@ def test_draws_by_rule_end_games() -> None:
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    engine = f"cmd={shlex.quote(shlex.join((sys.executable, str(FAKE))))} nodes=1"
+    engine = f"cmd={shlex.quote(shlex.join((*COMMAND, 'uci')))} nodes=1"
     out = tmp_path / "deep" / "out"
     command = ["match", "-A", f"{engine} name=X", "-B", engine, "--games", "3", "--openings", "random:6", "--json"]
     assert main([*command, "--out", str(out), "--max-plies", "60", "--concurrency", "2"]) == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,8 +18,9 @@ from az_engine.engine.errors import IllegalMoveError, PositionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.record import read_games
 
+from ...fakes.program import COMMAND
 from .events import Match
-from .test_players import SCRIPTED, scripted
+from .test_players import scripted
 
 START = go_start(5, 2.5)
 WALL = ("C1", "D1", "C2", "D2", "C3", "D3", "C4", "D4", "C5", "D5")  # black has three columns of five, white two
@@ -43,13 +43,13 @@ def test_two_passes_are_counted_by_area() -> None:
 
 
 def test_what_both_players_count_is_the_result() -> None:
-    match = play(player("score=W+20.5"), player("score=W+20.5"))
+    match = play(player("--score=W+20.5"), player("--score=W+20.5"))
     assert [(g.ending.result, g.ending.margin) for g in match.finished] == [(-1, -20.5)]
     assert match.finished[0].ending.words == "both players count the same"
-    for other in ("score=B+2.5", "score=0", "score="):
-        match = play(player("score=W+20.5"), player(other))
+    for other in ("--score=B+2.5", "--score=0", "--score="):
+        match = play(player("--score=W+20.5"), player(other))
         assert match.finished[0].ending.words == "counted by area"
-    assert play(player("score=0"), player("score=draw")).score().draws == 1
+    assert play(player("--score=0"), player("--score=draw")).score().draws == 1
 
 
 def test_resignation_and_faults() -> None:
@@ -108,7 +108,7 @@ def test_clocks(tmp_path: Path) -> None:
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = shlex.quote(shlex.join((sys.executable, str(SCRIPTED), "gtp", "pass")))
+    command = shlex.quote(shlex.join([*COMMAND, "gtp", "pass"]))
     arguments = ["match", "--game", "go", "--size", "7", "-A", f"cmd={command}", "-B", f"cmd={command}"]
     options = ["--games", "4", "--openings", "random:2", "--json", "--out", str(tmp_path)]
     assert main([*arguments, *options, "--nodes", "5"]) == 0

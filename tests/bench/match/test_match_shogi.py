@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,8 +18,9 @@ from az_engine.engine.errors import AzError, IllegalMoveError, PositionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.record import read_games
 
+from ...fakes.program import COMMAND
 from .events import Match
-from .test_players import SCRIPTED, scripted
+from .test_players import scripted
 
 ENDINGS = Path(__file__).parents[2] / "data" / "endings_shogi.jsonl"
 SHUFFLE = ("2h3h", "8b7b", "3h2h", "7b8b")
@@ -126,7 +126,7 @@ def test_records_are_read_again(tmp_path: Path) -> None:
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    engine = f"cmd={shlex.quote(shlex.join((sys.executable, str(SCRIPTED), 'usi', 'resign')))} nodes=1"
+    engine = f"cmd={shlex.quote(shlex.join([*COMMAND, 'usi', 'resign']))} nodes=1"
     command = ["match", "--game", "shogi", "-A", engine, "-B", engine, "--games", "2", "--json", "--out", str(tmp_path)]
     assert main(command) == 0
     result = json.loads(capsys.readouterr().out)

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import shlex
-import sys
-from pathlib import Path
 
 import pytest
 
 from az_engine.bench.match.players import MoveLimit, PlayerSpec, parse_clock, parse_spec
 from az_engine.engine.errors import OptionError
 
-FAKE = Path(__file__).with_name("fake_engine.py")
-SCRIPTED = Path(__file__).with_name("scripted_engine.py")
+from ...fakes.program import COMMAND
 
 
 def fake(fault: str = "", at: int = 1, **limits: int) -> PlayerSpec:
-    return PlayerSpec(f"fake {fault}".strip(), (sys.executable, str(FAKE), fault, str(at)), {}, MoveLimit(**limits))
+    """A player that knows the rules of chess, and goes wrong from its ``at``-th move on."""
+    faults = [f"--fault=go@{at}={fault}"] if fault else []
+    return PlayerSpec("fake", (*COMMAND, "uci", *faults), {}, MoveLimit(**limits))
 
 
 def scripted(protocol: str, *moves: str, options: dict[str, str] | None = None, **limits: int) -> PlayerSpec:
     """A player that answers moves[ply % len(moves)]."""
-    command = (sys.executable, str(SCRIPTED), protocol, *moves)
+    command = (*COMMAND, protocol, *moves)
     usual = MoveLimit(movetime_ms=5000) if protocol == "gtp" else MoveLimit(nodes=1)
     return PlayerSpec("scripted", command, options or {}, MoveLimit(**limits) if limits else usual)
 
@@ -103,7 +102,7 @@ def test_limits_in_words() -> None:
 
 
 def test_quotes_survive() -> None:
-    command = (sys.executable, str(FAKE))
+    command = (*COMMAND, "uci", "a b")
     assert parse_spec(f"cmd={shlex.quote(shlex.join(command))}", "uci").command == command
 
 

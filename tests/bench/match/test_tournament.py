@@ -28,10 +28,12 @@ from az_engine.engine.games import get_game
 from az_engine.engine.games.record import read_games
 from az_engine.protocols.clients.base import PvInfo
 
+from ...fakes.program import COMMAND
 from .events import Match
-from .test_players import FAKE, fake, scripted
+from .test_players import fake, scripted
 
-ENGINE = f"cmd={shlex.quote(shlex.join((sys.executable, str(FAKE))))} nodes=1"
+ENGINE = f"cmd={shlex.quote(shlex.join([*COMMAND, 'uci']))} nodes=1"
+FAULTY = f"cmd={shlex.quote(shlex.join([*COMMAND, 'uci', '--fault=go=(none)']))} nodes=1"
 
 
 def test_schedules() -> None:
@@ -67,7 +69,7 @@ def test_three_players_meet_each_other(tmp_path: Path) -> None:
 
 def test_a_journal_says_everything(tmp_path: Path) -> None:
     match = Match(
-        "chess", [fake(nodes=1), fake("crash", 2, nodes=1)], choose_openings("book", "chess", 2, 0), 4, tmp_path
+        "chess", [fake(nodes=1), fake("die", 2, nodes=1)], choose_openings("book", "chess", 2, 0), 4, tmp_path
     )
     games = parse_journal((tmp_path / JOURNAL).read_text(), "x")
     assert games == [Game.from_json(json.loads(json.dumps(game.to_json()))) for game in match.finished]
@@ -166,7 +168,7 @@ def test_repeated_games_are_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_sprt_ends_the_event(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["match", "-A", f"{ENGINE} name=X", "-B", f"cmd={shlex.quote(f'{sys.executable} {FAKE} none')} nodes=1"]
+    command = ["match", "-A", f"{ENGINE} name=X", "-B", FAULTY]
     assert main([*command, "--games", "400", "--sprt", "0,200", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["sprt"]["verdict"] == "H1"
@@ -176,7 +178,7 @@ def test_an_sprt_ends_the_event(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_pairs_are_counted_apart_from_single_games() -> None:
-    match = Match("chess", [fake(nodes=1), fake("none", nodes=1)], choose_openings("book", "chess", 2, 0), 3)
+    match = Match("chess", [fake(nodes=1), fake("(none)", nodes=1)], choose_openings("book", "chess", 2, 0), 3)
     assert pair_counts(match.finished, 0, 1) == ([0, 0, 0, 0, 1], [0, 0, 1])
     assert pair_counts(match.finished, 1, 0) == ([1, 0, 0, 0, 0], [1, 0, 0])
     assert sprt_state(Sprt(0, 10), match.finished).pairs == (0, 0, 0, 0, 1)

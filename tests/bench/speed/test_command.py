@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from az_engine.bench.speed.search import random_planes
 from az_engine.cli import main
 from az_engine.engine.games import get_game
 
-from ..match.test_players import FAKE
+from ...fakes.program import COMMAND
 
 COUNTS = Path(__file__).parents[2] / "data" / "perft_chess.jsonl"
 SHOGI_COUNTS = COUNTS.with_name("perft_shogi.jsonl")
@@ -35,7 +34,7 @@ def run_json(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[s
 
 
 def test_perft_speed(capsys: pytest.CaptureFixture[str]) -> None:
-    peer = shlex.join((sys.executable, str(FAKE)))
+    peer = shlex.join([*COMMAND, "uci"])
     (figure,) = run_json(capsys, "perft", "--depth", "2", "--peer", peer)
     assert figure["ratio"] > 0
     assert "400 leaves" in figure["note"]
@@ -63,7 +62,7 @@ def test_perft_beside_a_usi_engine(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_peer_that_counts_otherwise(capsys: pytest.CaptureFixture[str]) -> None:
-    peer = shlex.join((sys.executable, str(FAKE)))
+    peer = shlex.join([*COMMAND, "uci"])
     assert main(["bench", "perft", "--depth", "3", "--peer", peer]) == 2
     assert "counts 400 leaves where we count 8,902" in capsys.readouterr().err
 

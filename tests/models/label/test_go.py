@@ -17,10 +17,11 @@ from az_engine.models.data.go import read_folder, read_shard
 from az_engine.models.data.shards import Records, TargetOptions
 from az_engine.models.label import command as label
 
+from ...fakes.program import COMMAND, visits
 from ..data.test_go import positions, sample
-from .fake_gtp_engine import weight
 
-FAKE = [sys.executable, str(Path(__file__).with_name("fake_gtp_engine.py"))]
+FAKE = [*COMMAND, "gtp", "--offers=kata-analyze", "--offers=kata-set-rules"]
+LZ = [*COMMAND, "gtp", "--offers=lz-analyze"]
 OURS = [sys.executable, "-m", "az_engine", "gtp", "--weights-file", "uniform"]
 
 
@@ -49,26 +50,26 @@ def replayed(d: Records, g: Records, size: int) -> list[Any]:
     return positions
 
 
-@pytest.mark.parametrize("how", [["owners"], [], ["lz"]])
-def test_records_say_what_the_engine_said(tmp_path: Path, how: list[str]) -> None:
-    d, g = make(tmp_path, "--multipv", "4", "--blunders", "0.3", engine=[*FAKE, *how])
+@pytest.mark.parametrize("engine", [[*FAKE, "--owners"], FAKE, LZ], ids=["owners", "no owners", "lz"])
+def test_records_say_what_the_engine_said(tmp_path: Path, engine: list[str]) -> None:
+    d, g = make(tmp_path, "--multipv", "4", "--blunders", "0.3", engine=engine)
     assert sorted(g["game"]) == [0, 1, 2]
     assert set(g["komi"]) == {7.5}
     game = get_game("go5")
-    owners = how == ["owners"]
+    owners = "--owners" in engine
     assert ("own" in (d.dtype.names or ())) == owners
     for record, position in zip(d, replayed(d, g, 5), strict=True):
-        chance = weight(position, "chance") / 105
+        chance = visits(position, "chance") / 105
         assert record["w"] / 65535 == pytest.approx(chance, abs=1e-4)
         line = game.parse_position(position)[0]
         names = [game.format_move(line[-1], int(move)) for move in record["mv"][: record["n"]]]
-        weights = np.array([weight(position, name) for name in names])
+        weights = np.array([visits(position, name) for name in names])
         assert record["n"] <= 4
         assert record["p"][: record["n"]] / 65535 == pytest.approx(weights / weights.sum(), abs=1e-4)
         assert record["rnd"] or record["played"] in record["mv"][: record["n"]]
         assert record["turn"] == 1 + "bw".index(position.split()[1])
         if owners:
-            assert set(record["own"]) == ({20} if weight(position, "owner") > 50 else {-10})
+            assert set(record["own"]) == ({20} if visits(position, "owner") > 50 else {-10})
             assert record["lead"] == 250
     assert d["rnd"].any()
     assert not ((d["rnd"] == 1) & (d["played"] == 25)).any()  # nobody passes blindly
@@ -91,7 +92,7 @@ def test_dead_stones_are_those_that_katagos_count_takes_off() -> None:
 
 
 def test_the_learner_reads_them(tmp_path: Path) -> None:
-    make(tmp_path, engine=[*FAKE, "owners"], games=12)
+    make(tmp_path, engine=[*FAKE, "--owners"], games=12)
     path = next(tmp_path.glob("*.npz"))
     d, g = read_shard(path, 25)
     held = {"d": d[d["game"] == 7], "g": g[g["game"] == 7]}
@@ -117,9 +118,8 @@ def test_with_our_own_engine(tmp_path: Path) -> None:
 
 
 def test_engines_that_do_not_analyse(tmp_path: Path) -> None:
-    command = [sys.executable, str(Path(__file__).parents[2] / "bench" / "match" / "scripted_engine.py"), "gtp", "pass"]
     with pytest.raises(EngineProcessError, match="does not analyse"):
-        make(tmp_path, engine=command, games=1)
+        make(tmp_path, engine=[*COMMAND, "gtp", "pass"], games=1)
     with pytest.raises(OptionError, match="16 moves at most"):
         make(tmp_path, "--openings", "17", engine=FAKE)
     with pytest.raises(OptionError, match="2 to 19 lines"):

@@ -25,11 +25,11 @@ from az_engine.models.label import command as label
 from az_engine.models.label.teacher import centipawns
 from az_engine.protocols.clients.base import PvInfo
 
+from ...fakes.program import COMMAND, score
 from .. import reference
 from ..samples import CHESS
-from .fake_engine import score
 
-FAKE = shlex.join([sys.executable, str(Path(__file__).with_name("fake_engine.py"))])
+FAKE = shlex.join([*COMMAND, "uci"])
 
 
 def arguments(out: Path, *words: str, engine: str = FAKE, games: int = 3) -> argparse.Namespace:
@@ -55,7 +55,8 @@ def test_records_say_what_the_engine_said_and_what_was_played(tmp_path: Path) ->
     boards: dict[int, chess.Board] = {}
     for record in records:
         board = reference.board_of(record)
-        expected = sorted(board.legal_moves, key=lambda m: (-score(board_with_clock(board, record), m), m.uci()))
+        seen = fen_with_clock(board, record)
+        expected = sorted(board.legal_moves, key=lambda m: (-score(seen, m.uci()), m.uci()))
         count = int(record["n"])
         assert count == min(4, len(expected))
         assert [reference.move_of(int(m)) for m in record["mv"][:count]] == expected[:count]
@@ -75,10 +76,10 @@ def test_records_say_what_the_engine_said_and_what_was_played(tmp_path: Path) ->
     assert len(positions.batch(np.arange(len(records)))) == len(records)  # every label is legal to our own rules too
 
 
-def board_with_clock(board: chess.Board, record: np.void) -> chess.Board:
-    """The board with the move number that the engine saw."""
+def fen_with_clock(board: chess.Board, record: np.void) -> str:
+    """The position with the move number that the engine saw."""
     board.fullmove_number = int(record["ply"]) // 2 + 1
-    return board
+    return board.fen()
 
 
 def test_a_stopped_run_goes_on_with_the_missing_games(tmp_path: Path) -> None:
@@ -99,7 +100,7 @@ def test_games_differ_and_a_seed_repeats_them(tmp_path: Path) -> None:
 
 
 def test_the_engines_own_chances_are_used_where_it_gives_them(tmp_path: Path) -> None:
-    label.main(arguments(tmp_path, engine=FAKE + " wdl", games=1))
+    label.main(arguments(tmp_path, engine=FAKE + " --wdl", games=1))
     records = read(tmp_path)
     assert set(records["w"].tolist()) == {600}
     assert set(records["l"].tolist()) == {100}
@@ -109,14 +110,16 @@ def test_an_engine_that_dies_once_is_started_again(tmp_path: Path) -> None:
     label.main(arguments(tmp_path / "whole", games=1))
     plies = len(read(tmp_path / "whole"))
     assert plies > 10
-    label.main(arguments(tmp_path / "again", engine=FAKE + f" die={plies + 5}", games=2))  # in the second game
+    label.main(
+        arguments(tmp_path / "again", engine=f"{FAKE} --fault=go@{plies + 5}=die", games=2)
+    )  # in the second game
     label.main(arguments(tmp_path / "never", games=2))
     assert by_game(read(tmp_path / "again")) == by_game(read(tmp_path / "never"))
 
 
 def test_an_engine_that_always_dies_ends_the_run_with_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(EngineProcessError, match="failed twice in game 0"):
-        label.main(arguments(tmp_path, engine=FAKE + " die=3"))
+        label.main(arguments(tmp_path, engine=FAKE + " --fault=go@3=die"))
     with pytest.raises(EngineProcessError, match="does not start"):
         label.main(arguments(tmp_path, engine="no-such-engine-anywhere"))
 

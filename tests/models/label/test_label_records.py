@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from az_engine.models.selfplay.replay import GameWriter, shard_path, title
 
 from .. import reference
 from ..selfplay.games import random_game
+from .test_go import FAKE as GTP_ENGINE
 from .test_label import FAKE
 
 EMPTY = "5/5/5/5/5 b - 7 chinese-ogs"
@@ -46,7 +46,7 @@ GAMES = """[Result "1-0"]
 """
 
 
-FAKE_GTP = shlex.join([sys.executable, str(Path(__file__).with_name("fake_gtp_engine.py")), "owners"])
+FAKE_GTP = shlex.join([*GTP_ENGINE, "--owners"])
 
 
 def arguments(out: Path, records: list[Path], *words: str, game: str = "chess") -> argparse.Namespace:

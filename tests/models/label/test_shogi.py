@@ -6,7 +6,6 @@ import argparse
 import math
 import shlex
 import shutil
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +17,11 @@ from az_engine.models.data.shards import Records, TargetOptions, Teaching
 from az_engine.models.data.shogi import FORMAT, record_of
 from az_engine.models.label import command as label
 
+from ...fakes.program import COMMAND, score
 from ..data.test_shogi import sfen_of, usi_of
 
 SHOGI = get_game("shogi")
-FAKE = shlex.join([sys.executable, str(Path(__file__).with_name("fake_usi_engine.py"))])
+FAKE = shlex.join([*COMMAND, "usi"])
 
 
 def make(out: Path, *words: str, engine: str = FAKE, games: int = 2) -> Records:
@@ -60,16 +60,14 @@ def check_with_cshogi(records: Records) -> None:
 def test_records_say_what_the_engine_said(tmp_path: Path) -> None:
     import shogi
 
-    from .fake_usi_engine import score
-
     records = make(tmp_path, "--max-plies", "20", "--multipv", "4", "--blunders", "0.2")
     check_with_cshogi(records)
     assert sorted(np.unique(records["game"])) == [0, 1]
     for record in records[::5]:
         board = shogi.Board(sfen_of(record))
-        expected = sorted(board.legal_moves, key=lambda m: (-score(board, m), m.usi()))[: int(record["n"])]
+        expected = sorted(board.legal_moves, key=lambda m: (-score(board.sfen(), m.usi()), m.usi()))[: int(record["n"])]
         assert [usi_of(int(move)) for move in record["mv"][: record["n"]]] == [move.usi() for move in expected]
-        q = 2 / (1 + math.exp(-score(board, expected[0]) / 600)) - 1
+        q = 2 / (1 + math.exp(-score(board.sfen(), expected[0].usi()) / 600)) - 1
         assert record["m1"] or record["q"] / 32767 == pytest.approx(q, abs=1e-4)
         assert record["rnd"] or record["played"] in record["mv"][: record["n"]]
     assert records["rnd"].any()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +24,10 @@ from az_engine.models.label.variations import LEAST_DEPTH, LINES, Explorer
 from az_engine.models.net.raw_net import RawNet
 
 from .. import reference
+from .test_go import FAKE as GTP_ENGINE
 from .test_label import FAKE
 
-GO = shlex.join([sys.executable, str(Path(__file__).with_name("fake_gtp_engine.py")), "owners"])
+GO = shlex.join([*GTP_ENGINE, "--owners"])
 
 
 def played(game: Game, plies: int, seed: int) -> tuple[State, np.ndarray]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,21 +14,39 @@ from az_engine.protocols.clients import base as driver
 from az_engine.protocols.clients.gtp import GtpClient, parse_report
 from az_engine.protocols.clients.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
 
-from .bad_engine import KATA, LZ, OWNERS
+from ...fakes.program import COMMAND
 
-BAD = str(Path(__file__).with_name("bad_engine.py"))
-SCRIPTED = str(Path(__file__).parents[2] / "bench" / "match" / "scripted_engine.py")
+KATA = (
+    "info move E5 visits 70 edgeVisits 70 utility 0.1 winrate 0.625 scoreMean 1.5 scoreStdev 9 scoreLead 1.5 "
+    "scoreSelfplay 2 prior 0.3 lcb 0.6 utilityLcb 0.05 weight 71.5 order 0 pv E5 C3 G7 pvVisits 70 20 5 "
+    "info move C4 visits 30 edgeVisits 30 utility 0 winrate 0.5 scoreMean 0.1 scoreStdev 9 scoreLead 0.1 "
+    "scoreSelfplay 0 prior 0.2 lcb 0.4 utilityLcb 0 weight 30 order 1 pv C4 E5"
+)
+OWNERS = " ownership " + " ".join("0.5" if i < 40 else "-0.25" for i in range(81))
+LZ = (
+    "info move E5 visits 60 winrate 6250 prior 3000 lcb 6100 order 0 pv E5 C3 "
+    "info move C4 visits 40 winrate 5000 prior 2000 lcb 4900 order 1 pv C4"
+)
+OF_KATAGO = (
+    *("kata-analyze", "kata-genmove_analyze", "kata-set-rules", "kata-time_settings", "kata-set-param"),
+    "clear_cache",
+)
 QUICK = Limits(movetime=10)
 START = "9/9/9/9/9/9/9/9/9 b - 7 chinese-ogs 0 0 0"
 STONES = "9/9/2X6/9/9/9/6X2/9/9 w - 0.5 aga 2 0 0"
 
 
-def bad(how: str, **settings: float) -> GtpClient:
-    return GtpClient([sys.executable, BAD, how], **settings)  # type: ignore[arg-type]
+def bad(fault: str, **settings: float) -> GtpClient:
+    return GtpClient([*COMMAND, "gtp", "E5", f"--fault={fault}"], **settings)  # type: ignore[arg-type]
+
+
+def analysing(info: str, *commands: str) -> GtpClient:
+    """An engine with these commands that says this of every position."""
+    return GtpClient([*COMMAND, "gtp", "E5", f"--info={info}", "--score=W+3.5", *(f"--offers={c}" for c in commands)])
 
 
 def scripted(log: Path, *answers: str) -> GtpClient:
-    return GtpClient([sys.executable, SCRIPTED, "gtp", *answers], {"Log": log})
+    return GtpClient([*COMMAND, "gtp", *answers], {"Log": log})
 
 
 @pytest.fixture(autouse=True)
@@ -41,19 +58,19 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("how", "fault", "words"),
     [
-        ("no start", EngineDied, "exit status 3"),
+        ("start=exit", EngineDied, "exit status 3"),
         ("die", EngineDied, "signal 9"),
-        ("exit", EngineDied, "exit status 7"),
-        ("mute", EngineStalled, "list_commands"),
-        ("never ready", EngineStalled, "protocol_version"),
+        ("exit", EngineDied, "exit status 3"),
+        ("list_commands=hang", EngineStalled, "list_commands"),
+        ("protocol_version=hang", EngineStalled, "protocol_version"),
         ("hang", EngineStalled, "genmove"),
         ("spam", EngineFlooded, "without end"),
-        ("pour", EngineFlooded, "without end"),
-        ("illegal", EngineMisbehaved, "illegal move: Z99"),
-        ("nonsense", EngineMisbehaved, "illegal move: Nf3"),
-        ("empty", EngineMisbehaved, "illegal move"),
-        ("wrong id", EngineMisbehaved, "no response to it"),
-        ("refuses", EngineMisbehaved, "refuses the legal move b C3"),
+        ("flood", EngineFlooded, "without end"),
+        ("genmove=Z99", EngineMisbehaved, "illegal move: Z99"),
+        ("genmove=Nf3", EngineMisbehaved, "illegal move: Nf3"),
+        ("genmove= ", EngineMisbehaved, "illegal move"),
+        ("wrong-id", EngineMisbehaved, "no response to it"),
+        ("play=refuse", EngineMisbehaved, "refuses the legal move b C3"),
     ],
 )
 def test_faults_are_told_apart_and_leave_no_process(how: str, fault: type[EngineProcessError], words: str) -> None:
@@ -72,10 +89,10 @@ def test_faults_are_told_apart_and_leave_no_process(how: str, fault: type[Engine
 
 
 def test_moves_are_read_in_any_case() -> None:
-    for how, move in (("lower", "E5"), ("pass", "pass"), ("good", "E5")):
-        with bad(how) as engine:
+    for said, move in (("e5", "E5"), ("PASS", "pass"), ("E5", "E5")):
+        with bad(f"genmove={said}") as engine:
             assert engine.play(START, [], QUICK).move == move
-    with bad("resign") as engine:
+    with bad("genmove=RESIGN") as engine:
         answer = engine.play(START, [], QUICK)
         assert (answer.move, answer.resign) == (None, True)
         assert engine.final_score() is None  # it has no such command
@@ -107,8 +124,8 @@ def test_a_game_that_went_another_way_begins_anew(tmp_path: Path) -> None:
     ]
 
 
-def test_what_katago_and_leela_zero_understand() -> None:
-    with bad("kata") as engine:
+def test_what_katago_and_leela_zero_understand(tmp_path: Path) -> None:
+    with analysing(KATA, *OF_KATAGO) as engine:
         answer = engine.play(START, [], Limits(nodes=100, time=(1500, 1500), increment=(10, 10)))
         assert answer.move == "E5"
         first, second = answer.lines
@@ -117,9 +134,12 @@ def test_what_katago_and_leela_zero_understand() -> None:
         assert engine.final_score() == -3.5
         with pytest.raises(EngineProcessError, match="cannot be told a depth"):
             engine.play(START, ["E5"], Limits(depth=3))
-    with bad("lz") as engine:
+    with analysing(LZ, "lz-analyze", "lz-genmove_analyze", "lz-setoption") as engine:
         assert engine.play(START, [], Limits(nodes=100)).lines[0].chance == 0.625
-    with bad("good") as engine, pytest.raises(EngineProcessError, match="no command for a number of visits"):
+    with (
+        scripted(tmp_path / "log", "E5") as engine,
+        pytest.raises(EngineProcessError, match="no command for a number of visits"),
+    ):
         engine.play(START, [], Limits(nodes=100))
 
 
@@ -135,8 +155,8 @@ def test_reports() -> None:
         assert parse_report(line, 1.0) is None
 
 
-def test_what_cannot_be_said() -> None:
-    with bad("good") as engine:
+def test_what_cannot_be_said(tmp_path: Path) -> None:
+    with scripted(tmp_path / "log", "E5") as engine:
         with pytest.raises(EngineProcessError, match="has no command 'level'"):
             engine.set_option("level", 3)
         with pytest.raises(EngineProcessError, match="ko may not be retaken"):
