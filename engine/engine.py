@@ -21,10 +21,12 @@ from .games.outcome import RUNNING, WIN
 from .info import Estimate
 from .kernels import jit
 from .limits import Limits
-from .nets.estimate import estimate
-from .nets.evaluator import Evaluator, UniformEvaluator, load_evaluator, net_path, read_info
+from .nets.evaluator import Evaluator, UniformEvaluator
+from .nets.fit import read_info
 from .nets.netfile import read_outline
 from .nets.netinfo import NetInfo
+from .nets.ownership import estimate
+from .nets.weights import load_evaluator, net_path
 from .params import EngineOptions, SearchParams
 from .precompile import helped
 from .search.cache import PositionCache

@@ -23,8 +23,8 @@ from .games.leaves import Leaves
 from .games.outcome import RUNNING
 from .kernels import jit
 from .nets.evaluator import UniformEvaluator
-from .nets.trial import module_command
 from .params import SearchParams
+from .process import module_command
 from .search.cache import PositionCache
 from .search.policy import digest
 from .search.results import Report

@@ -11,7 +11,7 @@ from .errors import NetError
 from .games.base import State
 from .info import BestMove, Checkmate, Line, ThinkingInfo
 from .limits import Limits
-from .nets.estimate import Outlook
+from .nets.ownership import Outlook
 from .params import EngineOptions
 from .search.mate import MateSolver
 from .search.results import Report, contest

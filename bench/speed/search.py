@@ -20,7 +20,10 @@ from ...engine.errors import NetError, OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
-from ...engine.nets.evaluator import Evaluator, OnnxEvaluator, UniformEvaluator, load_evaluator, raw_session
+from ...engine.nets.evaluator import Evaluator, UniformEvaluator
+from ...engine.nets.onnx import OnnxEvaluator
+from ...engine.nets.session import raw_session
+from ...engine.nets.weights import load_evaluator
 from ...engine.params import SearchParams
 from ...engine.search.cache import PositionCache
 from ...engine.search.search import Search

@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import NetError
+from ..process import run_module
 from .netfile import read_net_file, read_outline_bytes
 from .netinfo import PREFIX
-from .trial import run_module
 
 _VERSION = 1  # of the conversion: a greater one converts again
 _SECONDS = 300

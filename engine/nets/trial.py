@@ -7,7 +7,6 @@ package's own is run once by a child with bounded memory and time; what the chil
 from __future__ import annotations
 
 import json
-import os
 import resource
 import signal
 import subprocess
@@ -17,6 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import NetError
+from ..process import run_module
+from .session import raw_session
 
 _SECONDS = 30  # of computing
 _PATIENCE = 180  # s on the clock: a busy machine is no fault of the net
@@ -47,21 +48,6 @@ def try_net(model: bytes, sha256: str, planes: tuple[int, int, int], cache: Path
             return  # the next start tries the net again; jit.cache_problem() tells of the directory
 
 
-def run_module(
-    name: str, *arguments: str, timeout: float, given: bytes | None = None
-) -> subprocess.CompletedProcess[bytes]:
-    """Run a module of this package in a process of its own. Blocks. Errors: subprocess.TimeoutExpired."""
-    command, environment = module_command(name, *arguments)
-    return subprocess.run(command, input=given, capture_output=True, timeout=timeout, check=False, env=environment)
-
-
-def module_command(name: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
-    """The command that runs a module of this package, and its environment."""
-    command = [sys.executable, "-P", "-m", name, *arguments]  # -P: never a module of the current directory
-    search_path = [str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", "")]  # of this package, however found
-    return command, {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search_path))}
-
-
 def _reason(child: subprocess.CompletedProcess[bytes]) -> str:
     if child.returncode == -signal.SIGXCPU:
         return f"the net did not answer within {_SECONDS} s of computing and is not used"
@@ -76,8 +62,6 @@ def _reason(child: subprocess.CompletedProcess[bytes]) -> str:
 
 def main(arguments: list[str]) -> int:
     """The child: read a net from standard input, run two empty boards, report a fault as JSON; the exit code."""
-    from .evaluator import raw_session
-
     seconds, *planes = map(int, arguments)
     model = sys.stdin.buffer.read()
     limit = _BYTES + 8 * len(model)

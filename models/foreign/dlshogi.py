@@ -13,8 +13,8 @@ from ...engine.errors import NetError
 from ...engine.nets.netfile import Outline, Tensor, read_outline_bytes
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.protobuf import Damaged, read_messages, read_number, read_text, write_field
-from .families import Converted, Source
 from .onnxfile import FLOAT, NODE, UINT8, GraphWriter, parts, read_opset, renamed, value_info, write_model
+from .source import Converted, Source
 
 INPUT1, ACTIONS = 62, 2187
 ENCODERS = {57: "dlshogi", 119: "dlshogi-119"}  # by the planes of input2
@@ -38,7 +38,7 @@ def convert(content: bytes, source: Source) -> Converted:
     outline = read_outline_bytes(content)
     constants = _check(outline)
     planes = INPUT1 + constants
-    info = source.told(
+    info = source.described(
         NetInfo(
             game="shogi",
             encoder=ENCODERS[constants],

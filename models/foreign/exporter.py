@@ -9,13 +9,14 @@ import numpy as np
 
 from ...engine.files import write_atomically
 from ...engine.games import get_game
-from ...engine.nets.evaluator import raw_session
 from ...engine.nets.netfile import read_outline
 from ...engine.nets.netinfo import NetInfo
+from ...engine.nets.session import raw_session
 from .dlshogi import to_dlshogi
-from .families import Converted, convert_file
+from .families import convert_file
 from .importer import own_games
 from .lc0_export import to_lc0
+from .source import Converted
 
 HELP = """\
 Hand a net to another program. It must have been trained with that program's planes and be the fp32 file:

@@ -8,29 +8,18 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from ...engine.errors import NetError
 from ...engine.nets.netfile import MAX_BYTES, read_net_file
-from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.protobuf import Damaged
+from . import dlshogi, katago, lc0, miniosl
+from .source import Converted, Source
 
 GZIP = b"\x1f\x8b"
 _PIECE = 1 << 20
-_ENDINGS = (".gz", ".pb", ".onnx", ".bin", ".txt")
-
-
-@dataclass(frozen=True, slots=True)
-class Converted:
-    """A net as a family's module gives it."""
-
-    model: bytes  # ONNX, with ``info`` as its metadata
-    info: NetInfo
-    facts: tuple[str, ...]  # what it is, a line each, for people
-    keep_fp32: tuple[str, ...] = ()  # nodes that int8 does not suit, by name or, with a dot behind it, its beginning
-    int8: tuple[str, ...] | None = None  # names of the only nodes that it does suit; None: all the others
+_NAME_ENDINGS = (".gz", ".pb", ".onnx", ".bin", ".txt")
 
 
 class Family(Protocol):
@@ -43,23 +32,7 @@ class Family(Protocol):
         """The net in an unpacked file. Errors: NetError, one sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a net comes from."""
-
-    name: str  # of the net: the file's name without its endings
-    sha256: str  # of the file as it is
-
-    def told(self, info: NetInfo) -> NetInfo:
-        """The metadata with the net's name and origin."""
-        return replace(info, name=self.name, trained_on=f"converted from the file with SHA-256 {self.sha256[:16]}")
-
-
-def families() -> tuple[Family, ...]:
-    """All that are known."""
-    from . import dlshogi, katago, lc0, miniosl
-
-    return lc0, dlshogi, miniosl, katago
+_FAMILIES: tuple[Family, ...] = (lc0, dlshogi, miniosl, katago)
 
 
 def convert_file(path: Path) -> Converted:
@@ -69,7 +42,7 @@ def convert_file(path: Path) -> Converted:
     try:
         if content.startswith(GZIP):
             content = unpack(content)
-        for family in families():
+        for family in _FAMILIES:
             if family.recognises(content):
                 return family.convert(content, source)
         raise NetError("this is no net of Lc0, dlshogi, miniosl or KataGo, nor one of az-engine")
@@ -102,6 +75,6 @@ def unpack(content: bytes) -> bytes:
 
 def _name(path: Path) -> str:
     name = path.name
-    while name.endswith(_ENDINGS):
+    while name.endswith(_NAME_ENDINGS):
         name = name[: name.rindex(".")]
     return name

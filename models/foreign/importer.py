@@ -17,9 +17,10 @@ from ...engine.files import write_atomically
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.games.outcome import RUNNING
-from ...engine.nets.evaluator import raw_session
 from ...engine.nets.netinfo import NetInfo
-from .families import Converted, convert_file
+from ...engine.nets.session import raw_session
+from .families import convert_file
+from .source import Converted
 
 HELP = """\
 Convert a net of another program: Lc0 (.pb, .pb.gz), dlshogi, FukauraOu and miniosl (.onnx), KataGo (.bin.gz, .txt.gz).

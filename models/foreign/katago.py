@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ...engine.nets.netinfo import NetInfo
-from .families import Converted, Source
 from .katago_file import GLOBALS, SPATIAL, begins_a_net, read_katago
 from .katago_layers import (
     IDENTITY,
@@ -33,6 +32,7 @@ from .katago_layers import (
     RootMeanSquare,
 )
 from .onnxfile import FLOAT, GraphWriter
+from .source import Converted, Source
 
 ENCODER, ENCODER_SUICIDE = "katago-v7", "katago-v7-suicide"  # the second sees areas as if suicide were legal
 BOARDS = range(2, 20)
@@ -65,7 +65,7 @@ def recognises(content: bytes) -> bool:
 def convert(content: bytes, source: Source) -> Converted:
     """The net in an unpacked file. Errors: NetError, one sentence."""
     net = read_katago(content)
-    info = source.told(
+    info = source.described(
         NetInfo(
             game="go",
             encoder=ENCODER_SUICIDE if net.suicidal else ENCODER,

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from ...engine.errors import NetError
 from ...engine.nets.netinfo import NetInfo
-from .families import Converted, Source
 from .lc0_file import (
     ATTENTION,
     ATTENTION_HEADS,
@@ -38,6 +37,7 @@ from .lc0_file import (
     read_lc0,
 )
 from .onnxfile import FLOAT, GraphWriter
+from .source import Converted, Source
 
 PLANES, ACTIONS = 112, 1858
 _SQUARES = 64
@@ -466,7 +466,7 @@ def convert(content: bytes, source: Source) -> Converted:
     net = read_lc0(content)
     graph = Lc0Graph(net)
     graph.write()
-    info = source.told(
+    info = source.described(
         NetInfo(
             game="chess",
             encoder="lc0",

@@ -11,8 +11,8 @@ from ...engine.errors import NetError
 from ...engine.nets.netfile import Outline, read_outline_bytes
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.protobuf import Damaged, read_messages, read_number, read_text, write_field
-from .families import Converted, Source
 from .onnxfile import FLOAT, NODE, UINT8, GraphWriter, needed_parts, read_opset, renamed, value_info, write_model
+from .source import Converted, Source
 
 PLANES, ACTIONS, VALUES, HISTORY = 176, 2187, 4, 8
 ONE = 36.0  # what stands for 1 in a plane
@@ -37,7 +37,7 @@ def convert(content: bytes, source: Source) -> Converted:
     """The net with our inputs and outputs. Errors: NetError when it is not of miniosl's shape."""
     outline = read_outline_bytes(content)
     _check(outline)
-    info = source.told(
+    info = source.described(
         NetInfo(
             game="shogi",
             encoder="miniosl",

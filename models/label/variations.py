@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
-from ...engine.nets.evaluator import load_evaluator
+from ...engine.nets.weights import load_evaluator
 from ...engine.params import SearchParams
 from ...engine.search.search import Search
 from ...engine.search.tree import Tree

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from ...engine.errors import NetError
 from ...engine.games.base import Game, State
-from ...engine.nets.evaluator import OnnxEvaluator, load_evaluator
+from ...engine.nets.onnx import OnnxEvaluator
+from ...engine.nets.weights import load_evaluator
 
 
 @dataclass(frozen=True, slots=True)

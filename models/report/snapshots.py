@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ...engine.errors import OptionError
 from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
-from ...engine.nets.evaluator import load_evaluator
+from ...engine.nets.weights import load_evaluator
 from ...engine.params import SearchParams
 from ...engine.search.cache import PositionCache
 from ...engine.search.search import Search

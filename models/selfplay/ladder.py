@@ -21,7 +21,8 @@ from ...bench.ratings.bayes import PairScore, Rating, rate
 from ...engine.errors import DataError
 from ...engine.files import write_atomically
 from ...engine.games.base import Game
-from ...engine.nets.evaluator import Evaluator, OnnxEvaluator, UniformEvaluator
+from ...engine.nets.evaluator import Evaluator, UniformEvaluator
+from ...engine.nets.onnx import OnnxEvaluator
 from ...engine.search.contest import Player, play_pairs, random_openings
 from ..files import Patience
 from ..train.log import read_log

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...engine.errors import DataError, NetError
 from ...engine.games.base import Game
-from ...engine.nets.evaluator import OnnxEvaluator
+from ...engine.nets.onnx import OnnxEvaluator
 from ...engine.search.contest import Player
 from ..data.dataset import Positions
 from ..files import Patience

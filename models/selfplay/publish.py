@@ -19,8 +19,8 @@ from ...engine.errors import DataError, NetError
 from ...engine.files import write_atomically
 from ...engine.games.base import Game
 from ...engine.games.outcome import RUNNING
-from ...engine.nets.evaluator import OnnxEvaluator
 from ...engine.nets.netinfo import NetInfo
+from ...engine.nets.onnx import OnnxEvaluator
 from ..data.dataset import Batch, Positions, spread
 from ..foreign.importer import own_games
 from ..net import export, quantise

@@ -15,25 +15,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ...engine.nets.protobuf import write_field
 from .frames import crc32c
 
 
 def _masked(data: bytes) -> bytes:
     crc = crc32c(data)
     return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
-
-
-def _field(number: int, content: bytes) -> bytes:
-    """A length-delimited field."""
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
 
 
 def scalars_of(row: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
@@ -53,15 +41,13 @@ class EventWriter:
         name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{os.getpid()}"
         self.path = folder / name
         self._file = self.path.open("ab")
-        self._write(struct.pack("<Bd", 1 << 3 | 1, time.time()) + _field(3, b"brain.Event:2"))
+        self._write(struct.pack("<Bd", 1 << 3 | 1, time.time()) + write_field(3, "brain.Event:2"))
 
     def write_row(self, row: dict[str, Any]) -> None:
         """The numbers of a row of the log, at its ``step``."""
-        values = b"".join(
-            _field(1, _field(1, tag.encode()) + struct.pack("<Bf", 2 << 3 | 5, value)) for tag, value in scalars_of(row)
-        )
-        event = struct.pack("<Bd", 1 << 3 | 1, time.time()) + _varint(2 << 3) + _varint(int(row["step"]))
-        self._write(event + _field(5, values))
+        values = b"".join(write_field(1, write_field(1, tag) + write_field(2, value)) for tag, value in scalars_of(row))
+        event = struct.pack("<Bd", 1 << 3 | 1, time.time()) + write_field(2, int(row["step"]))
+        self._write(event + write_field(5, values))
 
     def _write(self, event: bytes) -> None:
         length = struct.pack("<Q", len(event))

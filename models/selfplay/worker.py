@@ -22,7 +22,8 @@ import numpy as np
 from ...engine.errors import DataError
 from ...engine.games.base import Game
 from ...engine.kernels.jit import on_compile
-from ...engine.nets.evaluator import Evaluator, OnnxEvaluator
+from ...engine.nets.evaluator import Evaluator
+from ...engine.nets.onnx import OnnxEvaluator
 from ...engine.search.selfplay import PlayedGame, SelfPlay
 from ..files import Patience
 from .replay import WORKER_SHIFT, GameRecord, GameWriter, title

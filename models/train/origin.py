@@ -22,9 +22,11 @@ from torch import Tensor
 
 from ...engine.errors import DataError
 from ...engine.games.base import Game
-from ...engine.nets.evaluator import check_net, embedded_net, raw_session
+from ...engine.nets.fit import check_net
 from ...engine.nets.netfile import read_outline
 from ...engine.nets.netinfo import NetInfo
+from ...engine.nets.session import raw_session
+from ...engine.nets.weights import embedded_net
 from ..foreign.importer import own_games
 from ..net.network import ConvBlock, Network
 from .checkpoint import Checkpoint, of_run

@@ -14,7 +14,7 @@ import pytest
 from az_engine.engine import precompile
 from az_engine.engine.games import get_game
 from az_engine.engine.kernels import jit
-from az_engine.engine.nets.trial import module_command
+from az_engine.engine.process import module_command
 
 SECOND = """
 import json

@@ -24,7 +24,8 @@ from ..engine.games import game_names, get_game
 from ..engine.info import BestMove, ThinkingInfo
 from ..engine.kernels.jit import cache_directory, cache_problem, compiled_kernels, cores
 from ..engine.limits import Limits
-from ..engine.nets.evaluator import available_providers, embedded_net
+from ..engine.nets.session import available_providers
+from ..engine.nets.weights import embedded_net
 from .guis import recipes
 from .installation import Installation
 from .nets import find_net

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from ..engine.errors import NetError
 from ..engine.games import game_names
-from ..engine.nets.evaluator import embedded_net
 from ..engine.nets.netfile import read_outline
 from ..engine.nets.netinfo import NetInfo
+from ..engine.nets.weights import embedded_net
 
 HELP = """\
 List the nets inside the package, one line each: what it plays, its shape, precision and teacher, size and SHA-256.

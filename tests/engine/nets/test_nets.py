@@ -13,10 +13,11 @@ from onnx import TensorProto, helper, numpy_helper
 from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
 from az_engine.engine.nets import trial
-from az_engine.engine.nets.evaluator import OnnxEvaluator, embedded_net, load_evaluator
 from az_engine.engine.nets.netfile import MAX_NODES, read_outline_bytes
 from az_engine.engine.nets.netinfo import NetInfo
+from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.protobuf import write_field
+from az_engine.engine.nets.weights import embedded_net, load_evaluator
 
 GAME = get_game("chess")
 INFO = NetInfo("chess", GAME.planes, GAME.num_actions, GAME.planes_version, GAME.moves_version, "wdl")

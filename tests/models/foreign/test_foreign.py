@@ -24,7 +24,9 @@ from az_engine.engine.info import BestMove
 from az_engine.engine.kernels import jit
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets import conversion as foreign
-from az_engine.engine.nets.evaluator import OnnxEvaluator, load_evaluator, raw_session
+from az_engine.engine.nets.onnx import OnnxEvaluator
+from az_engine.engine.nets.session import raw_session
+from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import EngineOptions
 from az_engine.models.foreign.families import convert_file
 

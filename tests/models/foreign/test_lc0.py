@@ -15,9 +15,10 @@ import torch
 from numpy.typing import NDArray
 
 from az_engine.engine.errors import NetError
-from az_engine.engine.nets.evaluator import raw_session
 from az_engine.engine.nets.protobuf import write_field
-from az_engine.models.foreign.families import Converted, convert_file
+from az_engine.engine.nets.session import raw_session
+from az_engine.models.foreign.families import convert_file
+from az_engine.models.foreign.source import Converted
 
 from . import slow_lc0
 from .lc0_files import BFLOAT16, FLOAT16, FLOAT32, LINEAR16, Random, net_file

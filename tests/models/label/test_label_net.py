@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from az_engine.engine.errors import NetError, OptionError
 from az_engine.engine.games import get_game
-from az_engine.engine.nets.evaluator import OnnxEvaluator, embedded_net
+from az_engine.engine.nets.onnx import OnnxEvaluator
+from az_engine.engine.nets.weights import embedded_net
 from az_engine.engine.search.mate import mating_move
 from az_engine.models.data.formats import labels_of, shards_of
 from az_engine.models.data.go import OWN_SCALE, read_shard

@@ -29,7 +29,8 @@ import az_engine
 from az_engine.engine.errors import DataError, NetError, OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.record import read_games
-from az_engine.engine.nets.evaluator import OnnxEvaluator, load_evaluator
+from az_engine.engine.nets.onnx import OnnxEvaluator
+from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import paper_params
 from az_engine.engine.search.contest import Player
 from az_engine.models import files

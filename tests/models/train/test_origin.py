@@ -14,7 +14,7 @@ import torch
 
 from az_engine.engine.errors import DataError, NetError
 from az_engine.engine.games import get_game
-from az_engine.engine.nets.evaluator import embedded_net
+from az_engine.engine.nets.weights import embedded_net
 from az_engine.models.net import export, quantise
 from az_engine.models.net.network import ConvBlock, Network
 from az_engine.models.train import checkpoint

@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from az_engine.engine.errors import DataError, NetError, OptionError
-from az_engine.engine.nets.evaluator import OnnxEvaluator
 from az_engine.engine.nets.netfile import read_outline
 from az_engine.engine.nets.netinfo import NetInfo
+from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.models.data.dataset import Batch, Positions
 from az_engine.models.net import export, quantise
 from az_engine.models.net.card import recipe

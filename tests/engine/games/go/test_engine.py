@@ -6,7 +6,7 @@ import pytest
 
 from az_engine.engine.engine import Engine
 from az_engine.engine.errors import IllegalMoveError, NetError, OptionError, PositionError
-from az_engine.engine.nets.evaluator import embedded_net
+from az_engine.engine.nets.weights import embedded_net
 from az_engine.engine.params import EngineOptions
 
 EMPTY5 = "5/5/5/5/5 b - 7.5 tromp-taylor 0 0 0"

@@ -15,9 +15,10 @@ from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
 from az_engine.engine.info import BestMove, Estimate, ThinkingInfo
 from az_engine.engine.limits import Limits
-from az_engine.engine.nets.estimate import Outlook, estimate
-from az_engine.engine.nets.evaluator import OnnxEvaluator, UniformEvaluator
+from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.nets.netinfo import NetInfo
+from az_engine.engine.nets.onnx import OnnxEvaluator
+from az_engine.engine.nets.ownership import Outlook, estimate
 from az_engine.engine.params import EngineOptions
 
 INFO = NetInfo("go", (17, 9, 9), 82, 1, 1, "value", boards=(5, 9, 13), history=1)

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ..games.base import Game, State
 from ..info import Estimate
-from .evaluator import Evaluator, OnnxEvaluator
+from .evaluator import Evaluator
+from .onnx import OnnxEvaluator
 
 
 class Outlook:

@@ -1,0 +1,83 @@
+"""Sessions of onnxruntime, with our settings. Nothing else in the engine imports onnxruntime."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import sys
+from typing import Any
+
+from ..errors import NetError
+
+PROVIDERS = {  # what onnxruntime calls the engine's providers, best first
+    "cpu": ["CPUExecutionProvider"],
+    "cuda": ["CUDAExecutionProvider"],
+    "tensorrt": ["TensorrtExecutionProvider", "CUDAExecutionProvider"],
+    "openvino": ["OpenVINOExecutionProvider"],
+    "dml": ["DmlExecutionProvider"],
+}
+GPU_PROVIDERS = ("CUDAExecutionProvider", "TensorrtExecutionProvider", "DmlExecutionProvider")
+
+
+def load_onnxruntime() -> Any:
+    """The module, quiet. Errors: NetError when it is missing or broken."""
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise NetError("onnxruntime is not installed; run: pip install 'az-engine[cpu]' (or az-engine[gpu])") from error
+    if not hasattr(onnxruntime, "InferenceSession"):
+        raise NetError(
+            "onnxruntime is broken, as when onnxruntime and onnxruntime-gpu are both installed; "
+            "uninstall both, then: pip install 'az-engine[cpu]' (or az-engine[gpu])"
+        )
+    onnxruntime.set_default_logger_severity(3)
+    return onnxruntime
+
+
+def available_providers() -> list[str]:
+    """onnxruntime's execution providers on this machine, best first. Errors: NetError without onnxruntime."""
+    return list(load_onnxruntime().get_available_providers())
+
+
+@functools.cache
+def _cuda_starts() -> bool:
+    """Whether NVIDIA's driver is present; if so, also load the CUDA libraries that pip installed."""
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    with contextlib.redirect_stdout(sys.stderr):  # it prints what it does not find
+        load_onnxruntime().preload_dlls()
+    return True
+
+
+def raw_session(model: bytes | str, threads: int = 1, provider: str = "cpu") -> Any:
+    """A session for a file's bytes or path, with ``threads`` threads that do not spin. Blocks. Errors: NetError.
+
+    provider: "auto" or a key of PROVIDERS; a missing library falls back to the CPU, which the session's providers tell.
+    """
+    ort = load_onnxruntime()
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    available = ort.get_available_providers()
+    cuda = PROVIDERS["cuda"][0] in available and _cuda_starts()
+    if provider == "auto":
+        provider = "cuda" if cuda else "cpu"
+    wanted = [p for p in PROVIDERS[provider] if p in available]
+    if not wanted:
+        raise NetError(
+            f"provider {provider} is not in this onnxruntime (it has {', '.join(available)}); "
+            "install az-engine[gpu] or choose Provider cpu"
+        )
+    try:
+        return ort.InferenceSession(model, options, providers=[*dict.fromkeys([*wanted, "CPUExecutionProvider"])])
+    except Exception as error:  # onnxruntime raises its own classes for whatever it dislikes in a file
+        raise NetError(f"onnxruntime cannot load the net: {first_line(error)}") from error
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text, for a sentence of ours; its class where it has none."""
+    return str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__

@@ -1,0 +1,58 @@
+"""The net that a ``WeightsFile`` setting names: the package's own, a file, the folder of a run, or none."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+
+from ..errors import NetError
+from ..games.base import Game
+from .conversion import native_net
+from .evaluator import Evaluator, UniformEvaluator
+from .netfile import EMBEDDED
+from .onnx import OnnxEvaluator
+
+
+def embedded_net(game: str) -> Path | None:
+    """The path of the net inside the package for a game, if there is one."""
+    path = EMBEDDED / f"{game}.onnx"
+    return path if path.is_file() else None
+
+
+def net_path(weights: str, game: Game) -> Path | None:
+    """The file that a ``WeightsFile`` setting names: "" the embedded net, "uniform" none, else a path.
+
+    The path may be the folder of a self-play run, which stands for the net that plays there. A net of another program
+    is converted first, see :func:`conversion.native_net`; that blocks.
+
+    Errors: NetError, also when there is no embedded net.
+    """
+    if weights == "uniform":
+        return None
+    if weights:
+        path = Path(weights)
+        with contextlib.suppress(RuntimeError):  # "~" of an unknown user
+            path = path.expanduser()
+        return net_of_run(path) if path.is_dir() else native_net(path)
+    embedded = embedded_net(game.name)
+    if embedded is None:
+        raise NetError(f"there is no net for {game.name} inside this package; set WeightsFile to a net or to 'uniform'")
+    return embedded
+
+
+def net_of_run(folder: Path) -> Path:
+    """The net that plays in a folder of ``az-engine train``. Errors: NetError when there is none."""
+    try:
+        name = str(json.loads((folder / "nets" / "current.json").read_text())["net"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NetError(f"{str(folder)!r} is no folder of a self-play run; give one, or an ONNX file") from error
+    return folder / "nets" / Path(name).name
+
+
+def load_evaluator(weights: str, game: Game, *, provider: str = "auto", batch_size: int = 0) -> Evaluator:
+    """The evaluator that a ``WeightsFile`` setting names, see :func:`net_path`. Blocks. Errors: NetError."""
+    path = net_path(weights, game)
+    if path is None:
+        return UniformEvaluator(game, batch_size or 64)
+    return OnnxEvaluator(path, game, provider=provider, batch_size=batch_size)
