@@ -20,9 +20,6 @@ from ...engine.errors import AzError, IllegalMoveError, OptionError, PositionErr
 from ...engine.games import get_game
 from ...engine.games.outcome import DRAW, LOSS, RUNNING, WIN
 from ...engine.games.record import Reason
-from ...protocols.gtp.board import Board
-from ...protocols.gtp.count import Terms, count
-from .books_go import KOMI
 
 GO_RULES = "chinese-ogs"  # area scoring, no board comes again, no suicide: what every Go program can play by
 
@@ -279,9 +276,9 @@ class GoArbiter(Arbiter):
 
     def _area(self) -> float:
         """Black's points less white's with every stone alive."""
-        position = self._game.format_position(self._line[-1])
-        _, _, _, komi, rules, handicap, *_ = position.split()
-        return count(Board.read(position), Terms(float(komi), rules, int(handicap)))
+        from ...engine.games.go.score import area_score  # here: it loads kernels
+
+        return area_score(self._line[-1])[0]
 
     def _counted(self, margin: float, words: str, reason: Reason = "") -> Ending:
         return Ending((margin > 0) - (margin < 0), words, reason, margin)
@@ -345,10 +342,9 @@ ARBITERS: dict[str, type[ChessArbiter | ShogiArbiter | GoArbiter]] = {
 
 def go_start(size: int = 9, komi: float | None = None, rules: str = GO_RULES) -> str:
     """An empty board; komi None: 7 on 9x9, 7.5 on others. Errors: PositionError."""
-    komi = KOMI.get(size, 7.5) if komi is None else komi
-    text = f"{'/'.join([str(size)] * size)} b - {komi:g} {rules} 0 0 0"
-    get_game(f"go{size}").parse_position(text)
-    return text
+    from ...engine.games.go.notation import start_text
+
+    return start_text(size, komi, rules)
 
 
 def new_arbiter(game: str, root: str | None = None) -> Arbiter:

@@ -7,8 +7,6 @@ and no two are the same under the board's symmetries. In GTP's notation.
 
 from __future__ import annotations
 
-KOMI = {9: 7.0, 19: 7.5}  # that the openings are balanced for
-
 GO9 = (
     "E8 C7 D6 F4 C4 F7",
     "E8 C7 D6 F4 D4 B4",

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ...bench.match.arbiter import go_start
 from ...engine.errors import OptionError
 from ...engine.files import write_atomically
 from ...engine.games.base import Game, State
-from ...protocols.gtp.board import Board, point
-from ...protocols.gtp.count import Terms, count
+from ...engine.games.go.notation import start_text
+from ...engine.games.go.score import area_score
+from ...engine.games.go.state import stones_to_array
 from ..data.go import ADJUDICATED, OWN_SCALE, RULES, read_shard
 from ..data.shards import Ended, LabelFormat, Records, Teaching
 
@@ -91,15 +91,11 @@ class GoShards:
 
 def record_of(game: Game, line: State, teaching: Teaching) -> Records:
     """Record[1] of a line's last position."""
-    text = game.format_position(line[-1])
-    board = Board.read(text)
-    _, turn, ko, _, _, _, _, ply = text.split()
-    size = board.size
+    state, size = line[-1], int(line[-1]["size"])
     row = np.zeros(1, _dtype(size * size, owners=bool(teaching.ownership)))
-    row["stones"][0] = [".XO".index(stone) for stone in board.stones]
-    row["turn"] = 1 + "bw".index(turn)
-    row["ko"] = -1 if ko == "-" else point(ko, size)
-    row["ply"] = int(ply)
+    row["stones"][0] = (stones_to_array(state) + 1) % 3  # 0 empty, 1 black, 2 white
+    row["turn"] = 1 + state["turn"]
+    row["ko"], row["ply"] = state["ko"], state["ply"]
     assert teaching.policy is not None
     assert teaching.chance is not None
     number = len(teaching.moves)
@@ -107,7 +103,7 @@ def record_of(game: Game, line: State, teaching: Teaching) -> Records:
     row["mv"][0, :number] = teaching.moves
     row["p"][0, :number] = np.rint(_ONE * teaching.policy)
     row["w"] = round(_ONE * teaching.chance)
-    row["dead"] = game.counts_dead_stones(line[-1])
+    row["dead"] = game.counts_dead_stones(state)
     if teaching.ownership:
         row["own"][0] = np.rint(OWN_SCALE * np.clip(teaching.ownership, -1, 1))
         row["lead"] = round(100 * min(max(teaching.lead or 0.0, -300.0), 300.0))
@@ -116,9 +112,7 @@ def record_of(game: Game, line: State, teaching: Teaching) -> Records:
 
 def finish(game: Game, line: State, opening: tuple[int, ...], records: Records, ended: Ended) -> Records:
     """The records of a game that has ended, with its row of ``g`` and, where the board decides, its result."""
-    text = game.format_position(line[-1])
-    _, _, _, komi, rules, handicap, *_ = text.split()
-    margin = count(Board.read(text), Terms(float(komi), rules, int(handicap)))
+    margin, komi = area_score(line[-1])[0], line[-1]["komi"] / 2
     records["nopen"], records["komi"], records["reason"], records["tt"] = len(opening), komi, _REASONS[ended], margin
     records["open"][:, : len(opening)] = opening
     if ended != "adjudicated":
@@ -142,7 +136,7 @@ def labels(size: int) -> LabelFormat:
     """How an engine's games on a board of that size are recorded. Errors: OptionError for one without a format."""
     if not 2 <= size <= 19:
         raise OptionError(f"Go is labelled on boards of 2 to 19 lines, not {size}")
-    start = go_start(size, rules=RULES)
+    start = start_text(size, None, RULES)
     return LabelFormat(
         GoShards(size * size),
         LINES,

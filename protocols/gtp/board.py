@@ -1,4 +1,4 @@
-"""A Go board as GTP talks of it: vertices, colours, the drawing, handicap points, and the engine's line of text.
+"""A Go board as GTP talks of it: vertices, colours, the drawing, and the engine's line of text.
 
 Points are numbered from the top left corner, row by row.
 """
@@ -16,9 +16,6 @@ COLOURS = {"b": "b", "black": "b", "w": "w", "white": "w"}
 STONES = {"b": "X", "w": "O"}
 PASS = "pass"
 _VERTEX = re.compile(r"([A-HJ-Z])([1-9][0-9]?)")
-_STAR_LINES = ((12, 3), (7, 2), (0, 1))  # from this size on, star points are that far from the edge
-# Star points in the order of the stones: (column, row from below), 0 = left or low, 1 = middle, 2 = right or high.
-_FIXED = ((0, 0), (2, 2), (0, 2), (2, 0), (0, 1), (2, 1), (1, 0), (1, 2), (1, 1))
 
 
 class GtpError(AzError):
@@ -83,36 +80,6 @@ class Board:
         """Whether no stone is on it."""
         return not self.stones.strip(".")
 
-    def near(self, point: int) -> list[int]:
-        """The neighbours of a point."""
-        n, column = self.size, point % self.size
-        found = [point - n, point + n]
-        found += [point - 1] if column else []
-        found += [point + 1] if column < n - 1 else []
-        return [p for p in found if 0 <= p < n * n]
-
-    def region(self, point: int) -> tuple[frozenset[int], set[str]]:
-        """(the chain of stones, or area of empty points, that a point belongs to; what is around it: X, O or .)."""
-        kind, seen, around, waiting = self.stones[point], {point}, set[str](), [point]
-        while waiting:
-            for p in self.near(waiting.pop()):
-                if self.stones[p] != kind:
-                    around.add(self.stones[p])
-                elif p not in seen:
-                    seen.add(p)
-                    waiting.append(p)
-        return frozenset(seen), around
-
-    def regions(self) -> list[tuple[str, frozenset[int], set[str]]]:
-        """All chains and empty areas: (X, O or ., its points, what is around it)."""
-        found, seen = [], set[int]()
-        for p, kind in enumerate(self.stones):
-            if p not in seen:
-                points, around = self.region(p)
-                seen |= points
-                found.append((kind, points, around))
-        return found
-
     def with_stones(self, stones: Mapping[int, str]) -> Board:
         """The board after points have become X, O or ``.``."""
         changed = [*self.stones]
@@ -122,26 +89,11 @@ class Board:
 
     def drawing(self) -> list[str]:
         """Lines for people."""
+        from ...engine.games.go.handicap import handicap_points, most_handicap  # here: it loads kernels
+
         n = self.size
-        stars = {point(v, n) for v in handicap(n, most_handicap(n))} if most_handicap(n) else set[int]()
+        stars = handicap_points(n, most_handicap(n))
         columns = "   " + " ".join(COLUMNS[:n])
         shown = ["+" if p in stars and stone == "." else stone for p, stone in enumerate(self.stones)]
         rows = [f"{n - r:2} {' '.join(shown[r * n : r * n + n])} {n - r}" for r in range(n)]
         return [columns, *rows, columns]
-
-
-def most_handicap(size: int) -> int:
-    """The greatest number of fixed handicap stones (GTP 2, section 4.1.1); 0 on boards that have none."""
-    if size < 7:
-        return 0
-    return 9 if size % 2 and size > 7 else 4
-
-
-def handicap(size: int, stones: int) -> list[str]:
-    """Vertices of that many fixed handicap stones; 2 <= stones <= :func:`most_handicap`."""
-    edge = next(lines for least, lines in _STAR_LINES if size >= least)
-    lines = (edge, size // 2, size - 1 - edge)
-    chosen = [*_FIXED[:stones]]
-    if stones in (5, 7):
-        chosen[-1] = _FIXED[-1]  # odd numbers take the centre
-    return [f"{COLUMNS[lines[x]]}{lines[y] + 1}" for x, y in chosen]

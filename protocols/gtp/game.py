@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ...engine.errors import NetError, PositionError
 from ...engine.info import Estimate
 from ..loader import EngineSeam
 from .board import PASS, STONES, Board, GtpError, other, point
-from .count import Terms, count, dead_chains
 from .rules import DEFAULT
+
+if TYPE_CHECKING:
+    from ...engine.games.base import State
 
 SIZES = range(2, 26)
 DEFAULT_SIZE, DEFAULT_KOMI = 19, 7.5  # the size if the net plays it, else its greatest
@@ -265,6 +267,8 @@ class GtpGame:
 
     def dead(self) -> list[frozenset[int]] | None:
         """Chains that the net thinks dead; None when no net says anything of that. BLOCKS for an evaluation."""
+        from ...engine.games.go.score import dead_chains  # here: it loads kernels
+
         engine = self.engine()
         try:
             estimate = engine.estimate()
@@ -272,9 +276,24 @@ class GtpGame:
             return None
         if estimate is None or estimate.ownership is None:
             return None
-        position = engine.position or ""
-        return dead_chains(Board.read(position), estimate.ownership, position.split()[1])
+        return dead_chains(self._state, estimate.ownership)
+
+    def chains(self) -> list[frozenset[int]]:
+        """The chains of stones on the board, each as its points."""
+        from ...engine.games.go.score import chains
+
+        return chains(self._state)
 
     def margin(self, dead: Sequence[frozenset[int]] = ()) -> float:
         """Black's lead on the board as it stands, without the dead."""
-        return count(self.board, Terms(self.komi, self.rules, self.start.handicap), dead)
+        from ...engine.games.go.score import area_score
+
+        return area_score(self._state, dead)[0]
+
+    @property
+    def _state(self) -> State:
+        """The position held, as the rules have it."""
+        from ...engine.games.go.notation import parse_position
+
+        line, _ = parse_position(self.engine().position or "")
+        return line[0]  # type: ignore[no-any-return]

@@ -16,11 +16,10 @@ from ..lines import LineWriter
 from ..loader import Loader
 from ..options import OptionValues
 from .analysis import Analysis, analysis_line, read_analysis, searched
-from .board import PASS, STONES, Board, GtpError, handicap, most_handicap, other, read_colour, read_vertex, vertex
+from .board import PASS, STONES, Board, GtpError, other, read_colour, read_vertex, vertex
 from .choice import RESIGN, Choice
 from .clock import PlayerClock, TimeSystem, read_kind, read_time_settings, seconds, whole
 from .command import Command
-from .count import result
 from .game import SKIP, GoEngine, GtpGame, Move, Start
 from .rules import describe_rules, read_kgs_rules, read_rules
 from .search import search
@@ -75,7 +74,7 @@ class GtpPlayer:
             "kgs-time_settings": lambda command: self._set_time(read_kind(command.words)),
             "kata-time_settings": lambda command: self._set_time(read_kind(command.words)),
             "time_left": self._time_left,
-            "final_score": lambda _: result(self._game.margin(self._dead())),
+            "final_score": lambda _: _result(self._game.margin(self._dead())),
             "final_status_list": self._final_status_list,
             "showboard": lambda _: "\n".join([self._summary(), *self._game.board.drawing()]),
             "loadsgf": self._loadsgf,
@@ -143,16 +142,27 @@ class GtpPlayer:
 
     def _fixed_handicap(self, command: Command) -> str:
         stones = self._stones(command)
-        if stones > most_handicap(self._game.size):
+        if stones > self._most_handicap():
             raise GtpError("invalid number of stones")
-        return self._handicap(handicap(self._game.size, stones))
+        return self._place_fixed(stones)
 
     def _place_free_handicap(self, command: Command) -> str:
         """As many of the stones as have a fixed place, which the specification allows."""
-        stones = min(self._stones(command), most_handicap(self._game.size))
+        stones = min(self._stones(command), self._most_handicap())
         if stones < 2:
             raise GtpError("invalid number of stones")
-        return self._handicap(handicap(self._game.size, stones))
+        return self._place_fixed(stones)
+
+    def _most_handicap(self) -> int:
+        from ...engine.games.go.handicap import most_handicap  # here: it loads kernels
+
+        return most_handicap(self._game.size)
+
+    def _place_fixed(self, stones: int) -> str:
+        from ...engine.games.go.handicap import handicap_points
+
+        size = self._game.size
+        return self._handicap([vertex(p, size) for p in handicap_points(size, stones)])
 
     def _set_free_handicap(self, command: Command) -> str:
         size = self._game.size
@@ -333,10 +343,9 @@ class GtpPlayer:
             raise GtpError("invalid status")
         if status == "seki":
             return ""  # seki is not told apart from life
-        dead, board = self._dead(), self._game.board
-        chains = [points for kind, points, _ in board.regions() if kind != "."]
-        chosen = [points for points in chains if (points in dead) == (status == "dead")]
-        return "\n".join(" ".join(vertex(p, board.size) for p in sorted(points)) for points in chosen)
+        dead, size = self._dead(), self._game.size
+        chosen = [points for points in self._game.chains() if (points in dead) == (status == "dead")]
+        return "\n".join(" ".join(vertex(p, size) for p in sorted(points)) for points in chosen)
 
     # ------------------------------------------------------------------ SGF
 
@@ -362,6 +371,11 @@ class GtpPlayer:
         write = format_named(get_game("go"), "sgf").write
         assert write is not None
         return write(Record(self._game.words, self._game.text))
+
+
+def _result(margin: float) -> str:
+    """Black's lead as GTP writes it: ``B+3.5``, ``W+0.5``, ``0``."""
+    return "0" if margin == 0 else f"{'B' if margin > 0 else 'W'}+{abs(margin):g}"
 
 
 def _words(command: Command, number: int) -> list[str]:

@@ -50,11 +50,6 @@ def describe_rules(name: str) -> str:
     return json.dumps(_AREA | own, sort_keys=True)
 
 
-def handicap_points(name: str, stones: int) -> int:
-    """Points that white gets for black's handicap stones."""
-    return {"0": 0, "N": stones, "N-1": max(stones - 1, 0)}[RULES[name][2]]
-
-
 def _from_json(text: str) -> str:
     try:
         given = json.loads(text)

@@ -23,6 +23,7 @@ from . import katago, notation, passalive, rules, symmetries
 from .leaves import describe, look
 from .planes import HISTORY, NUM_PLANES, actions, encode, legal_actions
 from .rulesets import rule_set
+from .score import area_score
 from .state import BLACK, MAX_SIZE, MIN_SIZE, STATE, WHITE, State
 
 DEFAULT_SIZE, DEFAULT_KOMI, DEFAULT_RULES = 9, 7.5, "tromp-taylor"
@@ -103,19 +104,11 @@ class Go(Game):
     def adjudicate(self, line: State) -> int:
         """By the score of the board as it is."""
         state = line[-1]
-        points = self.score(state)[0] * (1 if state["turn"] == BLACK else -1)
+        points = area_score(state)[0] * (1 if state["turn"] == BLACK else -1)
         return DRAW if points == 0 else WIN if points > 0 else LOSS
 
-    def score(self, state: State) -> tuple[float, NDArray[np.uint8]]:
-        """(black's score minus white's by Tromp-Taylor, komi included; owner u1[N * N]: 0 black, 1 white, 2 nobody).
-
-        Every stone on the board counts as alive.
-        """
-        owner = np.empty(self.size**2, np.uint8)
-        return rules.count_score(state.reshape(1), 0, owner) / 2, owner
-
     def counts_dead_stones(self, state: State) -> bool:
-        owners = [self.score(state)[1], passalive.area_of(state)]
+        owners = [area_score(state)[1], passalive.area_of(state)]
         as_it_stands, without = (int((who == BLACK).sum()) - int((who == WHITE).sum()) for who in owners)
         return as_it_stands != without
 
