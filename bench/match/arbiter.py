@@ -276,9 +276,8 @@ class GoArbiter(Arbiter):
 
     def _area(self) -> float:
         """Black's points less white's with every stone alive."""
-        from ...engine.games.go.score import area_score  # here: it loads kernels
-
-        return area_score(self._line[-1])[0]
+        assert self._game.territory is not None
+        return self._game.territory.score(self._line[-1])[0]
 
     def _counted(self, margin: float, words: str, reason: Reason = "") -> Ending:
         return Ending((margin > 0) - (margin < 0), words, reason, margin)
@@ -342,9 +341,9 @@ ARBITERS: dict[str, type[ChessArbiter | ShogiArbiter | GoArbiter]] = {
 
 def go_start(size: int = 9, komi: float | None = None, rules: str = GO_RULES) -> str:
     """An empty board; komi None: 7 on 9x9, 7.5 on others. Errors: PositionError."""
-    from ...engine.games.go.notation import start_text
-
-    return start_text(size, komi, rules)
+    territory = get_game("go").territory
+    assert territory is not None
+    return territory.start(size, komi, rules)
 
 
 def new_arbiter(game: str, root: str | None = None) -> Arbiter:

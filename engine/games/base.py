@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import OptionError
-from ..info import Verdict
+from .capabilities import MateSearch, Territory
 from .leaves import Leaves, make_leaves
 from .outcome import DRAW, RUNNING
 from .record import RecordFormat
@@ -51,21 +51,6 @@ class Encoder:
     moves_version: int = 1
 
 
-class MateSearch(ABC):
-    """A search for a forced mate by the side to move at the end of a line, done in slices."""
-
-    moves: list[int]  # of the mate, both sides', once it is found
-
-    @property
-    @abstractmethod
-    def nodes(self) -> int:
-        """Positions made so far."""
-
-    @abstractmethod
-    def advance(self, nodes: int) -> Verdict | None:
-        """Search about ``nodes`` more; None while it is not done. Blocks that long, without the GIL."""
-
-
 class Game(ABC):
     """One game. Its class attributes are constants of the net's format; a change of meaning raises the version."""
 
@@ -88,6 +73,7 @@ class Game(ABC):
 
     # kernels, see the chess folder for their arrays
     describe: Callable[..., None]  # (states, leaves, count, history): what the leaves of a search are
+    territory: Territory | None = None
     mates: Callable[..., None] | None = None  # of a game with mates to look for at the leaves, see shogi/shortmate
     encode_kernel: Callable[..., None]
     actions_kernel: Callable[..., None]
@@ -205,14 +191,6 @@ class Game(ABC):
     def sized(self, size: int) -> Game:
         """The same game on a board of another size. Errors: OptionError where there is but one."""
         raise OptionError(f"{self.name} has one size of board; leave the size out")
-
-    def lead(self, state: State, points: float) -> float:
-        """The lead of the side to move in one State[] that leads by ``points`` on the board: what the rules add."""
-        return points
-
-    def counts_dead_stones(self, state: State) -> bool:
-        """Whether the score of one State[] as it stands would be another without stones that are lost: in Go."""
-        return False
 
     @property
     def action_images(self) -> NDArray[np.int32]:

@@ -33,7 +33,10 @@ class Outlook:
         """The root's: the mean over those of the game's symmetries that were asked about; None before the first."""
         if not self._seen:
             return None
-        score = None if self._score is None else self._game.lead(self._line[-1], self._score / self._seen)
+        territory = self._game.territory
+        score = None
+        if self._score is not None and territory is not None:
+            score = territory.lead(self._line[-1], self._score / self._seen)
         return Estimate(score, None if self._owners is None else tuple((self._owners / self._seen).tolist()))
 
     def after(self, move: str) -> Estimate | None:
@@ -78,7 +81,9 @@ class Outlook:
         lines = [game.play(line, game.parse_move(line, move)) for move in moves]
         ownership, score = net.estimate(_planes(game, lines, net.history))
         for i, move in enumerate(moves):
-            lead = None if score is None else -game.lead(lines[i][-1], float(score[i]))
+            lead = None
+            if score is not None and game.territory is not None:
+                lead = -game.territory.lead(lines[i][-1], float(score[i]))
             owners = None if ownership is None else tuple((-ownership[i].ravel()).tolist())
             self._after[move] = Estimate(lead, owners)
 

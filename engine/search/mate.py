@@ -12,7 +12,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from ..games.base import Game, MateSearch, State
+from ..games.base import Game, State
+from ..games.capabilities import MateSearch
 from ..info import Checkmate, Verdict
 
 _SLICE = 5_000  # nodes between two looks at the clock: a few milliseconds

@@ -16,10 +16,8 @@ import numpy as np
 
 from ...engine.errors import OptionError
 from ...engine.files import write_atomically
+from ...engine.games import get_game
 from ...engine.games.base import Game, State
-from ...engine.games.go.notation import start_text
-from ...engine.games.go.score import area_score
-from ...engine.games.go.state import stones_to_array
 from ..data.go import ADJUDICATED, OWN_SCALE, RULES, read_shard
 from ..data.shards import Ended, LabelFormat, Records, Teaching
 
@@ -91,9 +89,10 @@ class GoShards:
 
 def record_of(game: Game, line: State, teaching: Teaching) -> Records:
     """Record[1] of a line's last position."""
+    assert game.territory is not None
     state, size = line[-1], int(line[-1]["size"])
     row = np.zeros(1, _dtype(size * size, owners=bool(teaching.ownership)))
-    row["stones"][0] = (stones_to_array(state) + 1) % 3  # 0 empty, 1 black, 2 white
+    row["stones"][0] = (game.territory.stones(state) + 1) % 3  # 0 empty, 1 black, 2 white
     row["turn"] = 1 + state["turn"]
     row["ko"], row["ply"] = state["ko"], state["ply"]
     assert teaching.policy is not None
@@ -103,7 +102,7 @@ def record_of(game: Game, line: State, teaching: Teaching) -> Records:
     row["mv"][0, :number] = teaching.moves
     row["p"][0, :number] = np.rint(_ONE * teaching.policy)
     row["w"] = round(_ONE * teaching.chance)
-    row["dead"] = game.counts_dead_stones(state)
+    row["dead"] = game.territory.counts_dead_stones(state)
     if teaching.ownership:
         row["own"][0] = np.rint(OWN_SCALE * np.clip(teaching.ownership, -1, 1))
         row["lead"] = round(100 * min(max(teaching.lead or 0.0, -300.0), 300.0))
@@ -112,7 +111,8 @@ def record_of(game: Game, line: State, teaching: Teaching) -> Records:
 
 def finish(game: Game, line: State, opening: tuple[int, ...], records: Records, ended: Ended) -> Records:
     """The records of a game that has ended, with its row of ``g`` and, where the board decides, its result."""
-    margin, komi = area_score(line[-1])[0], line[-1]["komi"] / 2
+    assert game.territory is not None
+    margin, komi = game.territory.score(line[-1])[0], line[-1]["komi"] / 2
     records["nopen"], records["komi"], records["reason"], records["tt"] = len(opening), komi, _REASONS[ended], margin
     records["open"][:, : len(opening)] = opening
     if ended != "adjudicated":
@@ -136,7 +136,9 @@ def labels(size: int) -> LabelFormat:
     """How an engine's games on a board of that size are recorded. Errors: OptionError for one without a format."""
     if not 2 <= size <= 19:
         raise OptionError(f"Go is labelled on boards of 2 to 19 lines, not {size}")
-    start = start_text(size, None, RULES)
+    territory = get_game("go").territory
+    assert territory is not None
+    start = territory.start(size, None, RULES)
     return LabelFormat(
         GoShards(size * size),
         LINES,

@@ -89,7 +89,9 @@ class Explorer:
         root = len(moves)
         for move in further.tolist():
             longer = self._game.play(line, move)
-            if self._game.outcome(longer) != RUNNING or self._game.counts_dead_stones(longer[-1]):
+            territory = self._game.territory
+            unclear = territory is not None and territory.counts_dead_stones(longer[-1])
+            if unclear or self._game.outcome(longer) != RUNNING:
                 break
             line = longer
         return Variation(root, line, np.concatenate([moves, further[: len(line) - 1 - root]]))

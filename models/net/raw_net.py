@@ -67,7 +67,9 @@ class RawNet:
             policy, outcome = logits[i, actions[0]].astype(np.float64), value[i].astype(np.float64)
             if not (np.isfinite(policy).all() and np.isfinite(outcome).all()):
                 raise NetError("the net's policy or value is not finite; use another net")
-            lead = None if score is None else game.lead(line[-1], float(score[i]))
+            lead = None
+            if score is not None and game.territory is not None:
+                lead = game.territory.lead(line[-1], float(score[i]))
             owned = () if owners is None else tuple(owners[i].ravel().tolist())
             said.append(Opinion(moves, _softmax(policy), _expected_points(outcome), lead, owned))
         return said

@@ -8,8 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ...engine.errors import AzError
+from ...engine.games import get_game
+
+if TYPE_CHECKING:
+    from ...engine.games.capabilities import Territory
 
 COLUMNS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
 COLOURS = {"b": "b", "black": "b", "w": "w", "white": "w"}
@@ -20,6 +25,13 @@ _VERTEX = re.compile(r"([A-HJ-Z])([1-9][0-9]?)")
 
 class GtpError(AzError):
     """A command that fails; the text is what follows the question mark."""
+
+
+def territory() -> Territory:
+    """How Go is counted. BLOCKS while kernels are loaded."""
+    counted = get_game("go").territory
+    assert counted is not None
+    return counted
 
 
 def other(colour: str) -> str:
@@ -89,10 +101,8 @@ class Board:
 
     def drawing(self) -> list[str]:
         """Lines for people."""
-        from ...engine.games.go.handicap import handicap_points, most_handicap  # here: it loads kernels
-
         n = self.size
-        stars = handicap_points(n, most_handicap(n))
+        stars = territory().handicap(n, territory().most_handicap(n))
         columns = "   " + " ".join(COLUMNS[:n])
         shown = ["+" if p in stars and stone == "." else stone for p, stone in enumerate(self.stones)]
         rows = [f"{n - r:2} {' '.join(shown[r * n : r * n + n])} {n - r}" for r in range(n)]

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from ...engine.errors import NetError, PositionError
+from ...engine.games import get_game
 from ...engine.info import Estimate
 from ..loader import EngineSeam
-from .board import PASS, STONES, Board, GtpError, other, point
+from .board import PASS, STONES, Board, GtpError, other, point, territory
 from .rules import DEFAULT
 
 if TYPE_CHECKING:
@@ -267,8 +268,6 @@ class GtpGame:
 
     def dead(self) -> list[frozenset[int]] | None:
         """Chains that the net thinks dead; None when no net says anything of that. BLOCKS for an evaluation."""
-        from ...engine.games.go.score import dead_chains  # here: it loads kernels
-
         engine = self.engine()
         try:
             estimate = engine.estimate()
@@ -276,24 +275,18 @@ class GtpGame:
             return None
         if estimate is None or estimate.ownership is None:
             return None
-        return dead_chains(self._state, estimate.ownership)
+        return territory().dead_chains(self._state, estimate.ownership)
 
     def chains(self) -> list[frozenset[int]]:
         """The chains of stones on the board, each as its points."""
-        from ...engine.games.go.score import chains
-
-        return chains(self._state)
+        return territory().chains(self._state)
 
     def margin(self, dead: Sequence[frozenset[int]] = ()) -> float:
         """Black's lead on the board as it stands, without the dead."""
-        from ...engine.games.go.score import area_score
-
-        return area_score(self._state, dead)[0]
+        return territory().score(self._state, dead)[0]
 
     @property
     def _state(self) -> State:
         """The position held, as the rules have it."""
-        from ...engine.games.go.notation import parse_position
-
-        line, _ = parse_position(self.engine().position or "")
+        line, _ = get_game(f"go{self.size}").parse_position(self.engine().position or "")
         return line[0]  # type: ignore[no-any-return]

@@ -16,7 +16,7 @@ from ..lines import LineWriter
 from ..loader import Loader
 from ..options import OptionValues
 from .analysis import Analysis, analysis_line, read_analysis, searched
-from .board import PASS, STONES, Board, GtpError, other, read_colour, read_vertex, vertex
+from .board import PASS, STONES, Board, GtpError, other, read_colour, read_vertex, territory, vertex
 from .choice import RESIGN, Choice
 from .clock import PlayerClock, TimeSystem, read_kind, read_time_settings, seconds, whole
 from .command import Command
@@ -142,27 +142,20 @@ class GtpPlayer:
 
     def _fixed_handicap(self, command: Command) -> str:
         stones = self._stones(command)
-        if stones > self._most_handicap():
+        if stones > territory().most_handicap(self._game.size):
             raise GtpError("invalid number of stones")
         return self._place_fixed(stones)
 
     def _place_free_handicap(self, command: Command) -> str:
         """As many of the stones as have a fixed place, which the specification allows."""
-        stones = min(self._stones(command), self._most_handicap())
+        stones = min(self._stones(command), territory().most_handicap(self._game.size))
         if stones < 2:
             raise GtpError("invalid number of stones")
         return self._place_fixed(stones)
 
-    def _most_handicap(self) -> int:
-        from ...engine.games.go.handicap import most_handicap  # here: it loads kernels
-
-        return most_handicap(self._game.size)
-
     def _place_fixed(self, stones: int) -> str:
-        from ...engine.games.go.handicap import handicap_points
-
         size = self._game.size
-        return self._handicap([vertex(p, size) for p in handicap_points(size, stones)])
+        return self._handicap([vertex(p, size) for p in territory().handicap(size, stones)])
 
     def _set_free_handicap(self, command: Command) -> str:
         size = self._game.size

@@ -19,12 +19,12 @@ from ...errors import OptionError
 from ..base import Encoder, Game, line_of
 from ..outcome import DRAW, LOSS, RUNNING, WIN
 from ..record import RecordFormat
-from . import katago, notation, passalive, rules, symmetries
+from . import katago, notation, rules, symmetries
 from .leaves import describe, look
 from .planes import HISTORY, NUM_PLANES, actions, encode, legal_actions
 from .rulesets import rule_set
-from .score import area_score
-from .state import BLACK, MAX_SIZE, MIN_SIZE, STATE, WHITE, State
+from .score import GoTerritory
+from .state import BLACK, MAX_SIZE, MIN_SIZE, STATE, State
 
 DEFAULT_SIZE, DEFAULT_KOMI, DEFAULT_RULES = 9, 7.5, "tromp-taylor"
 
@@ -41,6 +41,7 @@ class Go(Game):
     noise_alpha = 0.03
     az_schedule = "az-go"
     plane_scale = np.ones(NUM_PLANES, np.float32)
+    territory = GoTerritory()
 
     describe = staticmethod(describe)
     encode_kernel = staticmethod(encode)
@@ -104,13 +105,8 @@ class Go(Game):
     def adjudicate(self, line: State) -> int:
         """By the score of the board as it is."""
         state = line[-1]
-        points = area_score(state)[0] * (1 if state["turn"] == BLACK else -1)
+        points = self.territory.score(state)[0] * (1 if state["turn"] == BLACK else -1)
         return DRAW if points == 0 else WIN if points > 0 else LOSS
-
-    def counts_dead_stones(self, state: State) -> bool:
-        owners = [area_score(state)[1], passalive.area_of(state)]
-        as_it_stands, without = (int((who == BLACK).sum()) - int((who == WHITE).sum()) for who in owners)
-        return as_it_stands != without
 
     def window(self, line: State) -> State:
         return line  # superko looks back to the beginning
@@ -136,10 +132,6 @@ class Go(Game):
 
     def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
         """Nothing to do: no field counts them; superko compares the keys of the line."""
-
-    def lead(self, state: State, points: float) -> float:
-        white = int(rules.compensation(state["komi"], state["handicap"], state["rules"])) / 2
-        return points - white if state["turn"] == BLACK else points + white
 
     @property
     def action_images(self) -> NDArray[np.int32]:

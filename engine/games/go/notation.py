@@ -62,12 +62,6 @@ def empty_board(size: int, komi: float, rules: str) -> State:
     return line
 
 
-def start_text(size: int, komi: float | None, rules: str) -> str:
-    """An empty board as text; komi None: the fair one, 7 on 9x9 and 7.5 on others. Errors: PositionError."""
-    fair = 7.0 if size == 9 else 7.5
-    return format_position(empty_board(size, fair if komi is None else komi, rules)[0])
-
-
 def format_position(state: State) -> str:
     """One State[] as text."""
     size = int(state["size"])

@@ -11,53 +11,72 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .rules import count_score
-from .state import EMPTY, State, stones_from_array, stones_to_array
+from ..capabilities import Territory
+from . import handicap, notation, passalive
+from .rules import compensation, count_score
+from .state import BLACK, EMPTY, WHITE, State, stones_from_array, stones_to_array
 
 _DEAD = -0.3  # mean ownership of a chain, its owner's view, below which it counts as dead: when in doubt it lives
 
 
-def area_score(state: State, dead: Iterable[Collection[int]] = ()) -> tuple[float, NDArray[np.uint8]]:
-    """(black's score minus white's, komi included; owner u1[N * N]: BLACK, WHITE or EMPTY) of one State[].
+class GoTerritory(Territory):
+    """The count of a Go board of any size."""
 
-    ``dead``: chains of points that are taken off first.
-    """
-    board = stones_to_array(state)
-    for chain in dead:
-        board[list(chain)] = EMPTY
-    counted = state.reshape(1).copy()
-    counted["stones"] = stones_from_array(board[None])
-    owner = np.empty(len(board), np.uint8)
-    return count_score(counted, 0, owner) / 2, owner
+    def score(self, state: State, dead: Iterable[Collection[int]] = ()) -> tuple[float, NDArray[np.uint8]]:
+        board = stones_to_array(state)
+        for chain in dead:
+            board[list(chain)] = EMPTY
+        counted = state.reshape(1).copy()
+        counted["stones"] = stones_from_array(board[None])
+        owner = np.empty(len(board), np.uint8)
+        return count_score(counted, 0, owner) / 2, owner
 
+    def chains(self, state: State) -> list[frozenset[int]]:
+        board, size = stones_to_array(state), int(state["size"])
+        found: list[frozenset[int]] = []
+        seen = set[int]()
+        for start in np.flatnonzero(board != EMPTY).tolist():
+            if start in seen:
+                continue
+            chain, waiting = {start}, [start]
+            while waiting:
+                p = waiting.pop()
+                sides = (p - 1,) * (p % size > 0) + (p + 1,) * (p % size < size - 1)
+                for q in (p - size, p + size, *sides):
+                    if 0 <= q < len(board) and board[q] == board[start] and q not in chain:
+                        chain.add(q)
+                        waiting.append(q)
+            seen |= chain
+            found.append(frozenset(chain))
+        return found
 
-def chains(state: State) -> list[frozenset[int]]:
-    """The chains of stones, each as its points."""
-    board, size = stones_to_array(state), int(state["size"])
-    found: list[frozenset[int]] = []
-    seen = set[int]()
-    for start in np.flatnonzero(board != EMPTY).tolist():
-        if start in seen:
-            continue
-        chain, waiting = {start}, [start]
-        while waiting:
-            p = waiting.pop()
-            sides = (p - 1,) * (p % size > 0) + (p + 1,) * (p % size < size - 1)
-            for q in (p - size, p + size, *sides):
-                if 0 <= q < len(board) and board[q] == board[start] and q not in chain:
-                    chain.add(q)
-                    waiting.append(q)
-        seen |= chain
-        found.append(frozenset(chain))
-    return found
+    def dead_chains(self, state: State, ownership: Sequence[float]) -> list[frozenset[int]]:
+        board, expected = stones_to_array(state), np.asarray(ownership)
+        found = []
+        for chain in self.chains(state):
+            mean = expected[list(chain)].mean()
+            if (mean if board[min(chain)] == state["turn"] else -mean) < _DEAD:
+                found.append(chain)
+        return found
 
+    def counts_dead_stones(self, state: State) -> bool:
+        owners = [self.score(state)[1], passalive.area_of(state)]
+        as_it_stands, without = (int((who == BLACK).sum()) - int((who == WHITE).sum()) for who in owners)
+        return as_it_stands != without
 
-def dead_chains(state: State, ownership: Sequence[float]) -> list[frozenset[int]]:
-    """Chains that a net thinks dead; ``ownership`` in [-1, 1] of each point, from the view of the side to move."""
-    board, expected = stones_to_array(state), np.asarray(ownership)
-    found = []
-    for chain in chains(state):
-        mean = expected[list(chain)].mean()
-        if (mean if board[min(chain)] == state["turn"] else -mean) < _DEAD:
-            found.append(chain)
-    return found
+    def lead(self, state: State, points: float) -> float:
+        white = int(compensation(state["komi"], state["handicap"], state["rules"])) / 2
+        return points - white if state["turn"] == BLACK else points + white
+
+    def stones(self, state: State) -> NDArray[np.uint8]:
+        return stones_to_array(state)
+
+    def most_handicap(self, size: int) -> int:
+        return handicap.most_handicap(size)
+
+    def handicap(self, size: int, stones: int) -> list[int]:
+        return handicap.handicap_points(size, stones)
+
+    def start(self, size: int, komi: float | None, rules: str) -> str:
+        fair = 7.0 if size == 9 else 7.5
+        return notation.format_position(notation.empty_board(size, fair if komi is None else komi, rules)[0])

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import Encoder, Game, MateSearch, line_of
+from ..base import Encoder, Game, line_of
+from ..capabilities import MateSearch
 from ..position_lines import position_lines
 from ..record import RecordFormat
 from . import dlshogi, miniosl, notation, rules

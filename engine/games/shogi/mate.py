@@ -22,7 +22,7 @@ import numpy as np
 
 from ...info import Verdict
 from ...kernels.jit import borrow, device, kernel
-from ..base import MateSearch
+from ..capabilities import MateSearch
 from ..outcome import RUNNING
 from .checks import checks
 from .rules import DROPS, MAX_MOVES, generate, make, play_in_line, verdict_kernel

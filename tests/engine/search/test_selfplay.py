@@ -11,7 +11,7 @@ import pytest
 
 from az_engine.engine.errors import OptionError
 from az_engine.engine.games import get_game
-from az_engine.engine.games.go.score import area_score
+from az_engine.engine.games.go.score import GoTerritory
 from az_engine.engine.nets.evaluator import FunctionEvaluator, UniformEvaluator
 from az_engine.engine.params import SearchParams, paper_params
 from az_engine.engine.search.selfplay import PlayedGame, SelfPlay, SelfPlayConfig
@@ -151,7 +151,7 @@ def test_the_cap_scores_go_and_draws_chess() -> None:
             line = GO.play(line, move)
         if game.reason == "max moves":
             assert len(game.moves) == 7
-            black, _ = area_score(line[-1])
+            black, _ = GoTerritory().score(line[-1])
             assert game.result == np.sign(black)
     drawn = play_all(SelfPlay(CHESS, net(CHESS), replace(config, games=2), 1, range(2)))
     assert [(game.result, game.reason, len(game.moves)) for game in drawn] == [(0, "max moves", 7)] * 2

@@ -86,7 +86,8 @@ def test_results_are_those_of_the_board(tmp_path: Path) -> None:
 
 def test_dead_stones_are_those_that_katagos_count_takes_off() -> None:
     game, data = get_game("go"), positions()
-    found = [game.counts_dead_stones(state) for state in data.states[data.drawn]]
+    assert game.territory is not None
+    found = [game.territory.counts_dead_stones(state) for state in data.states[data.drawn]]
     assert found == (sample()[0]["dead"] == 1).tolist()
     assert any(found)
 

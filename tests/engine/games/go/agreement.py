@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from az_engine.engine.games import get_game
 from az_engine.engine.games.go import Go
 from az_engine.engine.games.go.rulesets import NO_BONUS, POSITIONAL, SIMPLE, SITUATIONAL, RuleSet
-from az_engine.engine.games.go.score import area_score
+from az_engine.engine.games.go.score import GoTerritory
 from az_engine.engine.games.go.state import EMPTY, stones_to_array
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
 from az_engine.engine.kernels.jit import device, kernel
@@ -164,8 +164,9 @@ def compare(size: int, ko: int, suicide: bool, rng: random.Random, seen: Counter
             return f"{what}: legal {game.legal_moves(so_far).tolist()} instead of {expected}"
         if not np.array_equal(stones_to_array(line[ply]), boards[ply]):
             return f"{what}: another board"
-        if area_score(line[ply])[0] != score or game.outcome(so_far) != view or line[ply]["turn"] != turns[ply]:
-            return f"{what}: score {area_score(line[ply])[0]} instead of {score}, or another outcome"
+        found = GoTerritory().score(line[ply])[0]
+        if found != score or game.outcome(so_far) != view or line[ply]["turn"] != turns[ply]:
+            return f"{what}: score {found} instead of {score}, or another outcome"
         empty = int((boards[ply] == EMPTY).sum())
         seen["positions"] += 1
         seen["forbidden"] += empty - len(expected) + 1

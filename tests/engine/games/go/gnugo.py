@@ -25,7 +25,7 @@ from az_engine.engine.games import get_game
 from az_engine.engine.games.go import Go
 from az_engine.engine.games.go.notation import vertex
 from az_engine.engine.games.go.rulesets import NO_BONUS, POSITIONAL, SIMPLE, SITUATIONAL, RuleSet
-from az_engine.engine.games.go.score import area_score
+from az_engine.engine.games.go.score import GoTerritory
 from az_engine.engine.games.go.state import BLACK, EMPTY, WHITE, State, stones_to_array
 
 KO = {
@@ -145,10 +145,10 @@ def compare(gnugo: GnuGo, size: int, ko: int, suicide: bool, rng: random.Random,
         said = gnugo.ask("final_score")
         found = re.match(r"([BW])\+([0-9.]+)", said)
         theirs_score = 0.0 if found is None else float(found[2]) * (1 if found[1] == "B" else -1)
-        ours = area_score(line[ply + 1])[0]
+        ours = GoTerritory().score(line[ply + 1])[0]
         if theirs_score != ours:
             seen["counted otherwise"] += 1
-            owner = area_score(line[ply + 1])[1].reshape(size, size)
+            owner = GoTerritory().score(line[ply + 1])[1].reshape(size, size)
             print(f"{what}: {said} instead of {ours:+}; ours:")
             print("\n".join("".join("XO."[c] for c in row) for row in owner))
     return ""

@@ -19,7 +19,7 @@ from az_engine.engine.games import get_game
 from az_engine.engine.games.go import Go
 from az_engine.engine.games.go.notation import point_of, vertex
 from az_engine.engine.games.go.rulesets import BONUS_N, NO_BONUS, POSITIONAL, SIMPLE, SITUATIONAL, RuleSet, rule_set
-from az_engine.engine.games.go.score import area_score
+from az_engine.engine.games.go.score import GoTerritory
 from az_engine.engine.games.go.state import BLACK, EMPTY, WHITE, State, stones_to_array
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
 from az_engine.engine.nets.evaluator import UniformEvaluator
@@ -85,7 +85,7 @@ def test_known_cases(case: dict[str, Any]) -> None:
         asked = to_move(game, line, expect["to_move"])
         assert len(game.legal_moves(asked)) - 1 == expect["legal_vertices_without_pass"]
     if "area" in expect:
-        score, owner = area_score(line[-1])
+        score, owner = GoTerritory().score(line[-1])
         assert [(owner == c).sum() for c in (BLACK, WHITE, EMPTY)] == [expect["area"][k] for k in ("b", "w", "neutral")]
         result = "0" if score == 0 else f"{'B' if score > 0 else 'W'}+{abs(score):g}"
         assert result == expect["result"]
@@ -99,7 +99,7 @@ def compare_game(size: int, ko: str, suicide: bool, rng: random.Random, plies: i
         legal = game.legal_moves(line)
         assert legal.tolist() == naive.legal_moves()
         assert tuple(stones_to_array(line[-1])) == naive.board
-        assert area_score(line[-1])[0] == area(size, naive.board) - 7.5
+        assert GoTerritory().score(line[-1])[0] == area(size, naive.board) - 7.5
         assert (game.outcome(line) != RUNNING) == (naive.passes >= 2)
         if naive.passes >= 2:
             return ply
@@ -161,9 +161,9 @@ def test_gnu_go_agrees() -> None:
 def test_the_lead_counts_what_the_rules_add() -> None:
     for rules, extra in (("tromp-taylor", 0), ("chinese", 3), ("aga", 2)):
         black, white = (go(9).parse_position(f"9/9/9/9/9/9/9/9/9 {c} - 6.5 {rules} 3")[0][-1] for c in "bw")
-        assert go(9).lead(black, 10.0) == 10 - 6.5 - extra
-        assert go(9).lead(white, 10.0) == 10 + 6.5 + extra
-        assert area_score(black)[0] == go(9).lead(black, 0.0)
+        assert GoTerritory().lead(black, 10.0) == 10 - 6.5 - extra
+        assert GoTerritory().lead(white, 10.0) == 10 + 6.5 + extra
+        assert GoTerritory().score(black)[0] == GoTerritory().lead(black, 0.0)
 
 
 def test_perft_agrees_with_the_naive_rules() -> None:
@@ -196,7 +196,7 @@ def test_handicap_points_follow_the_rule_set() -> None:
         ("new-zealand", 75),
     ):
         line = game.parse_position(f"9/9/9/9/3X1X3/9/4X4/9/9 w - 6 {rules} 3")[0]
-        assert area_score(line[-1])[0] == expected
+        assert GoTerritory().score(line[-1])[0] == expected
     assert rule_set("chinese").bonus == BONUS_N
 
 
@@ -225,7 +225,7 @@ def test_the_search_finds_the_winning_pass() -> None:
         edges, children = tree.children_of(tree.root)
         ended = next(child for edge, child in zip(edges, children, strict=False) if edge["move"] == 25)
         assert ended["terminal"]
-        assert game.outcome(game.play(line, 25)) == (WIN if area_score(line[-1])[0] > 0 else LOSS)
+        assert game.outcome(game.play(line, 25)) == (WIN if GoTerritory().score(line[-1])[0] > 0 else LOSS)
         assert ended["bound"] == game.outcome(game.play(line, 25))
         assert ended["w"] / ended["n"] == ended["bound"]
 

@@ -1,0 +1,71 @@
+"""What only some games have: each capability is an attribute of :class:`base.Game` that is None in the others."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..info import Verdict
+
+State = NDArray[np.void]
+
+
+class MateSearch(ABC):
+    """A search for a forced mate by the side to move at the end of a line, done in slices."""
+
+    moves: list[int]  # of the mate, both sides', once it is found
+
+    @property
+    @abstractmethod
+    def nodes(self) -> int:
+        """Positions made so far."""
+
+    @abstractmethod
+    def advance(self, nodes: int) -> Verdict | None:
+        """Search about ``nodes`` more; None while it is not done. Blocks that long, without the GIL."""
+
+
+class Territory(ABC):
+    """Counting points: stones and the points they surround, as in Go."""
+
+    @abstractmethod
+    def score(self, state: State, dead: Iterable[Collection[int]] = ()) -> tuple[float, NDArray[np.uint8]]:
+        """(black's score minus white's, komi included; owner u1[N * N]: 0 black, 1 white, 2 nobody) of one State[].
+
+        ``dead``: chains of points that are taken off first.
+        """
+
+    @abstractmethod
+    def chains(self, state: State) -> list[frozenset[int]]:
+        """The chains of stones of one State[], each as its points."""
+
+    @abstractmethod
+    def dead_chains(self, state: State, ownership: Sequence[float]) -> list[frozenset[int]]:
+        """Chains that a net thinks dead; ``ownership`` in [-1, 1] of each point, from the view of the side to move."""
+
+    @abstractmethod
+    def counts_dead_stones(self, state: State) -> bool:
+        """Whether the score of one State[] as it stands would be another without stones that are lost."""
+
+    @abstractmethod
+    def lead(self, state: State, points: float) -> float:
+        """The lead of the side to move in one State[] that leads by ``points`` on the board: what the rules add."""
+
+    @abstractmethod
+    def stones(self, state: State) -> NDArray[np.uint8]:
+        """u1[N * N] of one State[]: 0 black, 1 white, 2 empty at each point."""
+
+    @abstractmethod
+    def most_handicap(self, size: int) -> int:
+        """The greatest number of fixed handicap stones on a board of that size; 0 on boards that have none."""
+
+    @abstractmethod
+    def handicap(self, size: int, stones: int) -> list[int]:
+        """The points of that many fixed handicap stones, at most :meth:`most_handicap`."""
+
+    @abstractmethod
+    def start(self, size: int, komi: float | None, rules: str) -> str:
+        """An empty board as text; komi None: the fair one, 7 on 9x9 and 7.5 on others. Errors: PositionError."""
