@@ -8,15 +8,18 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
+from ..engine.errors import OptionError
 from ..engine.params import EngineOptions
 from .lines import LineWriter, claim_stdout
-from .options import OptionValues, start_values
+from .options import OPTIONS, OptionValues, add_flags, start_values
 
 if TYPE_CHECKING:
     from ..engine.engine import Engine
 
+USUAL_GAMES = {"uci": "chess", "usi": "shogi", "gtp": "go"}  # what a protocol's command plays without --game
 SIGNAL_PATIENCE_S = 3.0  # after SIGINT or SIGTERM: a program that has stopped reading must not keep the process alive
 
 
@@ -30,16 +33,40 @@ class Conversation(Protocol):
         """End soon, as a signal handler may ask."""
 
 
-def converse(
-    begin: Callable[[OptionValues, LineWriter, list[str]], Conversation], protocol: str, args: argparse.Namespace
-) -> int:
+class Begin(Protocol):
+    """Begins a conversation: the class of a protocol's session."""
+
+    def __call__(
+        self,
+        make_engine: Callable[[EngineOptions], Engine],
+        values: OptionValues,
+        writer: LineWriter,
+        notes: list[str],
+        /,
+    ) -> Conversation:
+        """``notes``: sentences for the user."""
+
+
+def add_arguments(parser: argparse.ArgumentParser, protocol: str) -> None:
+    """Declare the flags of a protocol's command."""
+    parser.add_argument(
+        "--game",
+        default=USUAL_GAMES[protocol],
+        metavar="NAME",
+        help=f"a game that is played over {protocol.upper()} (default: %(default)s)",
+    )
+    add_flags(parser, protocol)
+
+
+def converse(begin: Begin, protocol: str, args: argparse.Namespace) -> int:
     """Talk on stdin and stdout until ``quit``, then end the process: status 0, or 1 after a bug.
 
-    ``begin`` gets the options, who writes, and sentences for the user. Errors: OptionError for a configuration file
-    that cannot be used.
+    Errors: OptionError for a configuration file that cannot be used, a game that is not played over the protocol, and a
+    flag that means nothing to the game.
     """
     start, notes = start_values(args)
-    session = begin(OptionValues(protocol, start), claim_stdout(), notes)
+    values = OptionValues(protocol, start, _hidden_options(args, protocol))
+    session = begin(partial(_make_engine, args.game), values, claim_stdout(), notes)
 
     def end(*_: object) -> None:
         session.interrupt()
@@ -57,12 +84,25 @@ def converse(
     os._exit(status)
 
 
-def engine_of(game: str) -> Callable[[EngineOptions], Engine]:
-    """What makes a game's engine. numpy and numba are not imported before it is called."""
+def _hidden_options(args: argparse.Namespace, protocol: str) -> set[str]:
+    """Keys of the options that mean nothing to the game. Errors: OptionError, see :func:`converse`."""
+    if args.game == USUAL_GAMES[protocol]:  # it has all options of its protocol: known without loading it
+        return set()
+    from ..engine.games import get_game
 
-    def make(options: EngineOptions) -> Engine:
-        from ..engine.engine import Engine
+    game = get_game(args.game)
+    if game.protocol != protocol:
+        command = f"az-engine {game.protocol} --game {args.game}"
+        raise OptionError(f"{game.name} is played over {game.protocol.upper()}: start {command}")
+    hidden = {option.key for option in OPTIONS if option.of_games} - game.own_options
+    for key in sorted(hidden):
+        if getattr(args, key, None) is not None:
+            raise OptionError(f"--{key.replace('_', '-')} means nothing to {game.name}; leave it out")
+    return hidden
 
-        return Engine(game, options)
 
-    return make
+def _make_engine(game: str, options: EngineOptions) -> Engine:
+    """numpy and numba are not imported before it is called."""
+    from ..engine.engine import Engine
+
+    return Engine(game, options)

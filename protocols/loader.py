@@ -129,7 +129,7 @@ class Loader(Generic[AnyEngine]):
     def _fall_back(self, wanted: EngineOptions, error: Exception) -> str | None:
         """First only the options that are likely to blame go back, then all."""
         reason = self._say_why(error)
-        good = self._good or OptionValues(self._values.protocol).engine_options()
+        good = self._good or OptionValues(self._values.protocol, hidden=self._values.hidden).engine_options()
         everything = [option.key for option in OPTIONS if option.owner is not SessionOptions]
         suspects = [key for key in everything if (key in _NET_KEYS) == isinstance(error, NetError)]
         for keys in (suspects, everything):

@@ -14,7 +14,7 @@ import argparse
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import Field, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -72,6 +72,7 @@ class Option:
     words: tuple[tuple[str, str], ...] = ()  # (setting, value), where the value is another word
     button: bool = False  # an order, without a value
     fixed: str = ""  # why it cannot be changed; "" = it can
+    of_games: bool = False  # offered only for games that name it among their ``own_options``
 
     @property
     def names(self) -> dict[str, str]:
@@ -228,22 +229,22 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("last_overhead", usi="NetworkDelay2", sets="last_overhead_ms", usi_default=1120),
     Option("minimum_time", usi="MinimumThinkingTime", sets="minimum_ms"),
-    Option("max_plies", usi="MaxMovesToDraw"),
-    Option("entering_king_rule", usi="EnteringKingRule", sets="declaration", words=_DECLARATIONS),
+    Option("max_plies", usi="MaxMovesToDraw", of_games=True),
+    Option("entering_king_rule", usi="EnteringKingRule", sets="declaration", words=_DECLARATIONS, of_games=True),
     Option("resign_value", usi="ResignValue", sets="resign_cp"),
-    Option("all_moves", usi="GenerateAllLegalMoves", fixed="every legal move is always searched"),
-    Option("chess960", "UCI_Chess960"),
+    Option("all_moves", usi="GenerateAllLegalMoves", fixed="every legal move is always searched", of_games=True),
+    Option("chess960", "UCI_Chess960", of_games=True),
     Option("analyse_mode", "UCI_AnalyseMode", "ConsiderationMode"),
     Option("show_wdl", "UCI_ShowWDL", "ShowWDL"),
-    Option("limit_strength", "UCI_LimitStrength"),
-    Option("elo", "UCI_Elo"),
+    Option("limit_strength", "UCI_LimitStrength", of_games=True),
+    Option("elo", "UCI_Elo", of_games=True),
     Option("nodes_limit", "NodesLimit", "NodesLimit", gtp=True),
     Option("puct", "Puct", "Puct", gtp=True),
     Option("c_puct", "CPuct", "CPuct", gtp=True),
     Option("fpu_strategy", "FpuStrategy", "FpuStrategy", gtp=True, sets="fpu"),
     Option("fpu_value", "FpuValue", "FpuValue", gtp=True),
     Option("policy_temperature", "PolicyTemperature", "PolicyTemperature", gtp=True),
-    Option("mate_plies", "MatePlies", "MatePlies"),
+    Option("mate_plies", "MatePlies", "MatePlies", of_games=True),
     Option("temperature", "Temperature", "Temperature", gtp=True),
     Option("random_symmetry", gtp=True, sets="symmetries"),
     Option("seed"),
@@ -261,16 +262,19 @@ BY_KEY: Mapping[str, Option] = {option.key: option for option in OPTIONS}
 class OptionValues:
     """Current values of all options of one session, and what they make of the engine's settings."""
 
-    def __init__(self, protocol: str, start: Mapping[str, Value] | None = None) -> None:
-        """``start``: values by key that replace the defaults (command line and configuration file, parsed)."""
-        self.protocol = protocol
+    def __init__(self, protocol: str, start: Mapping[str, Value] | None = None, hidden: Collection[str] = ()) -> None:
+        """``start``: values by key that replace the defaults (command line and configuration file, parsed).
+
+        ``hidden``: keys of the options that mean nothing to the game; they stay at their defaults.
+        """
+        self.protocol, self.hidden = protocol, frozenset(hidden)
         self._start = {option.key: option.default for option in OPTIONS}
         for option in OPTIONS:
-            if option.offered(protocol):
+            if option.offered(protocol) and option.key not in self.hidden:
                 self._start[option.key] = (start or {}).get(option.key, option.default_in(protocol))
         self._values = dict(self._start)
-        offered = [option for option in OPTIONS if protocol in option.names]
-        self._named = {name.lower(): o for o in offered for name in (*o.names.values(), *o.aliases)}
+        self._offered = [o for o in OPTIONS if protocol in o.names and o.key not in self.hidden]
+        self._named = {name.lower(): o for o in self._offered for name in (*o.names.values(), *o.aliases)}
 
     def __getitem__(self, key: str) -> Value:
         """Current value."""
@@ -278,8 +282,7 @@ class OptionValues:
 
     def declarations(self) -> list[str]:
         """The option lines of the protocol; their defaults are the values this session began with."""
-        offered = (option for option in OPTIONS if self.protocol in option.names)
-        return [option.declaration(self.protocol, self._start[option.key]) for option in offered]
+        return [option.declaration(self.protocol, self._start[option.key]) for option in self._offered]
 
     def read(self, name: str, text: str | None) -> tuple[Option, Value]:
         """The option and value that a ``setoption`` means; changes nothing.

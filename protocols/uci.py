@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 from ..engine.limits import Limits
-from .conversation import converse, engine_of
-from .options import add_flags
+from . import conversation
 from .uci_family import CommandSession, GoWords, read_go
 
 HELP = """\
 Play chess in any program that speaks UCI: enter this command, or az-engine-uci, as the engine.
 
-By hand: type `uci`, `position startpos moves e2e4`, `go nodes 400`, `quit`. Besides UCI there is `go perft N`."""
+By hand: type `uci`, `position startpos moves e2e4`, `go nodes 400`, `quit`. Besides UCI there is `go perft N`.
+
+Another game that is played over UCI: --game NAME. Its positions are `position fen` and the game's own notation."""
 
 _NUMBERS = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime", "perft")
 
@@ -44,9 +44,9 @@ class UciSession(CommandSession):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of ``az-engine uci``."""
-    add_flags(parser, "uci")
+    conversation.add_arguments(parser, "uci")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Talk UCI on stdin and stdout; see :func:`converse`."""
-    return converse(partial(UciSession, engine_of("chess")), "uci", args)
+    """Talk UCI on stdin and stdout; see :func:`conversation.converse`."""
+    return conversation.converse(UciSession, "uci", args)

@@ -9,16 +9,15 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from ..engine.info import BestMove
 from ..engine.limits import Limits
 from ..engine.params import EngineOptions
-from .conversation import converse, engine_of
+from . import conversation
 from .info_lines import game_over_line
 from .lines import LineWriter
 from .loader import EngineSeam
-from .options import OptionValues, add_flags
+from .options import OptionValues
 from .uci_family import CommandSession, GoWords, read_go
 
 HELP = """\
@@ -105,9 +104,9 @@ def _limits(go: GoWords) -> Limits:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of ``az-engine usi``."""
-    add_flags(parser, "usi")
+    conversation.add_arguments(parser, "usi")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Talk USI on stdin and stdout; see :func:`converse`."""
-    return converse(partial(UsiSession, engine_of("shogi")), "usi", args)
+    """Talk USI on stdin and stdout; see :func:`conversation.converse`."""
+    return conversation.converse(UsiSession, "usi", args)

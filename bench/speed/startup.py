@@ -61,7 +61,7 @@ def _add_net_argument(parser: argparse.ArgumentParser) -> None:
 
 def _engine(args: argparse.Namespace, *flags: str, environment: dict[str, str] | None = None) -> EngineProcess:
     """Our engine for a game, in the protocol it is played over."""
-    command = [sys.executable, "-P", "-m", "az_engine", get_game(args.game).protocol, *flags]
+    command = [sys.executable, "-P", "-m", "az_engine", get_game(args.game).protocol, "--game", args.game, *flags]
     return EngineProcess([*command, "--weights-file", args.net] if args.net else command, environment)
 
 

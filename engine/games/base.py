@@ -56,6 +56,7 @@ class Game(ABC):
 
     name: str
     protocol: str  # "uci", "usi" or "gtp"
+    own_options: frozenset[str] = frozenset()  # keys of protocols' options that mean nothing to most other games
     encoder: str = OWN_ENCODER
     planes: tuple[int, int, int]  # C, H, W of the network's input
     num_actions: int  # A, size of the policy
@@ -66,7 +67,7 @@ class Game(ABC):
     moves_version: int
     branching: float = 32.0  # legal moves of a typical position, rather too few: memory is shared out by it
     noise_alpha: float  # Dirichlet alpha of self-play, about 10 / typical number of legal moves
-    typical_moves: float  # median length of a game, in moves of one player
+    typical_moves: float = 40.0  # median length of a game, in moves of one player
     longest_game: int = 512  # plies after which the papers cut a game of self-play off, see adjudicate
     az_schedule: str = "az"  # name of AlphaZero's learning rates for the game
     plane_scale: NDArray[np.float32]  # f4[C], what a network multiplies each plane by

@@ -35,8 +35,7 @@ class ConnectFour(Game):
     longest_game = ROWS * COLUMNS
     plane_scale = np.ones(2, np.float32)
 
-    leaves = staticmethod(rules.leaves)
-    leaves_of_games_kernel = staticmethod(rules.leaves_of_games)
+    describe = staticmethod(rules.describe)
     encode_kernel = staticmethod(rules.encode)
     actions_kernel = staticmethod(rules.actions)
     legal_actions_kernel = staticmethod(rules.legal_actions)

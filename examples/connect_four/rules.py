@@ -78,36 +78,22 @@ def encode_row(s, planes, row):
 
 
 @kernel
-def leaves(states, root, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys):
-    """The leaves of one game State[T]; arrays as in Game.leaves_of_games."""
-    states, paths, moves, actions, planes = (
-        borrow(states), borrow(paths), borrow(moves), borrow(actions), borrow(planes),
-    )  # fmt: skip
+def describe(states, leaves, count, history):
+    """Replay the paths of ``count`` leaves in games State[G, T] and describe them; see games/leaves.py."""
+    states, leaves = borrow(states), borrow(leaves)
     for b in range(count):
-        at = root
-        for k in range(lengths[b]):
-            make(states[at], states[at + 1], np.int64(paths[b, k]))
+        leaf, line = leaves.rows[b], states[leaves.rows[b].slot]
+        at = np.int64(leaf.root)
+        for k in range(leaf.length):
+            make(line[at], line[at + 1], np.int64(leaves.paths[b, k]))
             at += 1
-        outcomes[b] = judge(states[at])
-        counts[b] = generate(states[at], moves, b)
-        keys[b] = chain(states[at].men[0], states[at].men[1])
-        for k in range(counts[b]):
-            actions[b, k] = moves[b, k]
-        if outcomes[b] == RUNNING:
-            encode_row(states[at], planes, b)
-
-
-@kernel
-def leaves_of_games(
-    states, roots, slots, paths, lengths, count, history, planes, moves, actions, counts, outcomes, keys
-):
-    """See Game.leaves_of_games."""
-    for b in range(count):
-        one, slot = slice(b, b + 1), slots[b]
-        leaves(
-            states[slot], np.int64(roots[slot]), paths[one], lengths[one], np.int64(1), history,
-            planes[one], moves[one], actions[one], counts[one], outcomes[one], keys[one],
-        )  # fmt: skip
+        leaf.outcome = judge(line[at])
+        leaf.count = generate(line[at], leaves.moves, b)
+        leaf.key = chain(line[at].men[0], line[at].men[1])
+        for k in range(leaf.count):
+            leaves.actions[b, k] = leaves.moves[b, k]
+        if leaf.outcome == RUNNING:
+            encode_row(line[at], leaves.planes, b)
 
 
 @kernel

@@ -34,6 +34,7 @@ class TicTacToe(Game):
     moves_version = 1
     branching = 5.0
     noise_alpha = 0.9
+    typical_moves = 4.0
     plane_scale = np.ones(2, np.float32)
 
     describe = staticmethod(rules.describe)

@@ -9,10 +9,8 @@ the other side: it drives another program that speaks GTP.
 from __future__ import annotations
 
 import argparse
-from functools import partial
 
-from ..conversation import converse, engine_of
-from ..options import add_flags
+from .. import conversation
 from .session import GtpSession
 
 HELP = """\
@@ -24,9 +22,9 @@ By hand: type `boardsize 9`, `play b E5`, `genmove w`, `showboard`, `quit`."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags of ``az-engine gtp``."""
-    add_flags(parser, "gtp")
+    conversation.add_arguments(parser, "gtp")
 
 
 def main(args: argparse.Namespace) -> int:
-    """Talk GTP on stdin and stdout; see :func:`converse`."""
-    return converse(partial(GtpSession, engine_of("go")), "gtp", args)
+    """Talk GTP on stdin and stdout; see :func:`conversation.converse`."""
+    return conversation.converse(GtpSession, "gtp", args)

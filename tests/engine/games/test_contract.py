@@ -69,6 +69,7 @@ def test_constants(game: Game) -> None:
     assert game.planes_version >= 1
     assert game.moves_version >= 1
     assert 0 < game.noise_alpha < 1
+    assert 0 < game.typical_moves < game.longest_game
     assert 1 < game.branching <= game.max_moves
 
 
