@@ -3,28 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeVar
+from typing import Literal
 
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What a user needs to know of a setting: the metadata of its field, under the key "setting"."""
-
-    meaning: str  # one sentence, with the unit
-    low: float = 0  # of a number ...
-    high: float = 0
-    choices: tuple[str, ...] = ()  # of a text
-    none: int | None = None  # the number that users write for None
-
-
-def setting(
-    default: T, meaning: str, low: float = 0, high: float = 0, *, choices: tuple[str, ...] = (), none: int | None = None
-) -> T:
-    """A dataclass field that carries a :class:`Setting`: protocols, flags and documents are made from it."""
-    found: T = field(default=default, metadata={"setting": Setting(meaning, low, high, choices, none)})
-    return found
+from .settings import setting
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..engine.errors import OptionError, UnknownOptionError
-from ..engine.params import EngineOptions, SearchParams, Setting, setting
+from ..engine.params import EngineOptions, SearchParams
 from ..engine.search.strength import HIGHEST, LOWEST
+from ..engine.settings import Setting, setting
 from .lines import one_line
 
 Value = bool | int | float | str

@@ -19,6 +19,7 @@ from ..games.outcome import RUNNING
 from ..kernels.chance import chance_key, uniform
 from ..nets.evaluator import Evaluator
 from ..params import SearchParams, paper_params
+from ..settings import check, setting
 from .lockstep import Lockstep
 
 Reason = Literal["rules", "resigned", "max moves"]
@@ -31,41 +32,40 @@ _KEPT_TREE = 4  # a kept tree may have grown to this many times the visits of on
 class SelfPlayConfig:
     """How a game is played against oneself; the defaults are AlphaZero's (Methods; pseudocode for the temperature)."""
 
-    games: int = 64  # side by side
-    visits: int = 800  # simulations a move, beside those that the kept tree holds
-    full_share: float = 1.0  # playout-cap randomisation (KataGo, 2019, section 3.1): share of moves with all visits;
-    fast_visits: int = 0  # the others have so many, no noise, and give no target
+    games: int = setting(64, "games side by side", low=1)
+    visits: int = setting(800, "simulations a move, beside those that the kept tree holds", low=1)
+    full_share: float = setting(
+        1.0, "share of moves with all visits: playout-cap randomisation (KataGo, 2019, section 3.1)", low=0, high=1
+    )
+    fast_visits: int = setting(0, "visits of the other moves, which have no noise and give no target", low=0)
     search: SearchParams = field(default_factory=lambda: paper_params("az"))
-    noise_share: float = 0.25  # epsilon: P = (1 - epsilon) p + epsilon eta, eta ~ Dir(alpha)
-    noise_alpha: float | None = None  # None = the game's
-    temperature: float = 1.0  # tau of the first moves; afterwards the most visited move is played
-    temperature_moves: int = 30  # plies
-    gumbel: int = 0  # > 0: that many actions at the root by sequential halving, instead of noise and temperature
-    gumbel_visit: float = 50.0
-    gumbel_scale: float = 1.0
-    resign: float | None = None  # resign when root value and best child's value are below it; -1..1, None = never
-    play_on_share: float = 0.1  # share of games that are never resigned: the control of false positives
-    max_moves: int = 512  # plies; then the game is adjudicated: Go is scored, others are drawn
-    reuse: bool = True  # the subtree of the move played is kept (not with gumbel)
-    kept_moves: int = 64  # K: moves that a target keeps
-    cache_mb: int = 32  # position cache, MiB; 0 = none
+    noise_share: float = setting(0.25, "epsilon: P = (1 - epsilon) p + epsilon eta, eta ~ Dir(alpha)", low=0, high=1)
+    noise_alpha: float | None = setting(None, "alpha of the noise; none = the game's", above=0)
+    temperature: float = setting(1.0, "tau of the first moves; afterwards the most visited move is played", low=0)
+    temperature_moves: int = setting(30, "plies with this temperature", low=0)
+    gumbel: int = setting(
+        0, "actions at the root of sequential halving, in place of noise and temperature; 0 = none", low=0
+    )
+    gumbel_visit: float = setting(50.0, "c_visit of Gumbel AlphaZero")
+    gumbel_scale: float = setting(1.0, "c_scale of Gumbel AlphaZero")
+    resign: float | None = setting(
+        None, "resign when root value and best child's value are below it; none = never", low=-1, below=1
+    )
+    play_on_share: float = setting(
+        0.1, "share of games that are never resigned: the control of false positives", low=0, high=1
+    )
+    max_moves: int = setting(512, "plies; then the game is adjudicated: Go is scored, others are drawn", low=1)
+    reuse: bool = setting(True, "keep the subtree of the move played (not with gumbel)")
+    kept_moves: int = setting(64, "K: moves that a target keeps", low=1)
+    cache_mb: int = setting(32, "position cache, MiB; 0 = none", low=0)
 
     def __post_init__(self) -> None:
         """Errors: OptionError."""
-        for name in ("games", "visits", "max_moves", "kept_moves"):
-            if getattr(self, name) < 1:
-                raise OptionError(f"{name} must be 1 or more")
-        for name in ("full_share", "noise_share", "play_on_share"):
-            if not 0.0 <= getattr(self, name) <= 1.0:
-                raise OptionError(f"{name} must be between 0 and 1")
+        check(self)
         if self.full_share < 1.0 and not 1 <= self.fast_visits <= self.visits:
             raise OptionError(f"fast_visits must be between 1 and visits ({self.visits}) when full_share is below 1")
         if self.search.solver and self.search.mate_plies:
             raise OptionError("games against oneself look for no mates beside the search; set search.mate_plies to 0")
-        if self.noise_alpha is not None and self.noise_alpha <= 0.0:
-            raise OptionError("noise_alpha must be above 0")
-        if self.resign is not None and not -1.0 <= self.resign < 1.0:
-            raise OptionError("resign must be between -1 and 1")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from ...engine.errors import DataError
 from ...engine.files import write_atomically
 from ...engine.games.base import Game, State
+from ...engine.settings import check, setting
 from .dataset import HOLDOUT_EVERY, HOLDOUT_REST, Positions, games_begin, one_hot_result
 from .openings import openings_of, with_openings
 
@@ -37,12 +38,32 @@ Records = NDArray[np.void]
 class TargetOptions:
     """How records become targets."""
 
-    policy: Literal["soft", "best", "played"] = "soft"  # soft: softmax over the lines; best, played: one-hot
-    temperature: float = 0.02  # T of the soft policy, in expected points
-    centipawns: float = 500.0  # scale of W(cp) = 1 / (1 + exp(-cp / scale)), expected points of a score
-    value: Literal["score", "wdl"] = "score"  # the teacher's chances: from its score, or its own WDL
-    teacher: float = 0.85  # weight of the teacher's chances; the rest is the game's result
-    mask: bool = True  # give the legal actions, so that illegal moves are left out of the softmax
+    policy: Literal["soft", "best", "played"] = setting(
+        "soft",
+        "soft: softmax over the labelled lines; best or played move: one-hot (game records: always played)",
+        flag=True,
+    )
+    temperature: float = setting(
+        0.02,
+        "temperature of the soft policy, in expected points; for labels that are scores (chess), as the next two",
+        above=0,
+        flag=True,
+    )
+    centipawns: float = setting(
+        500.0, "scale of the soft policy: expected points of a score = 1 / (1 + exp(-cp / scale))", above=0, flag=True
+    )
+    value: Literal["score", "wdl"] = setting(
+        "score",
+        "the teacher's chances: from its score (a net can tell a won piece from a won queen), or its own WDL",
+        flag="--value-target",
+    )
+    teacher: float = setting(
+        0.85, "weight of the teacher's chances; the rest is the game's result", low=0, high=1, flag="--teacher-weight"
+    )
+    mask: bool = setting(True, "let the policy's softmax run over illegal moves too", flag="--no-mask")
+
+    def __post_init__(self) -> None:
+        check(self)
 
 
 class ShardReader(Protocol):

@@ -8,11 +8,10 @@ of them: ``az,small`` keeps AlphaZero's algorithm and makes everything as small 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from ...engine.errors import OptionError
 from ...engine.games.base import Game
-from .runconfig import Values, merged
+from ..fields import Values, merged
 
 
 def az(game: Game) -> Values:
@@ -138,19 +137,3 @@ def preset(names: str, game: Game) -> Values:
             raise OptionError(f"there is no preset {name!r}; there are {', '.join(PRESETS)}, joined by commas")
         values = merged(values, PRESETS[name](game))
     return values
-
-
-def describe(values: dict[str, Any], indent: str = "") -> str:
-    """Settings as TOML text, sections after plain values."""
-    lines = [f"{k} = {_toml(v)}" for k, v in values.items() if not isinstance(v, dict) and v is not None]
-    for name, section in values.items():
-        if isinstance(section, dict):
-            full = f"{indent}{name}"
-            lines += ["", f"[{full}]", describe(section, full + ".")]
-    return "\n".join(lines)
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f'"{value}"' if isinstance(value, str) else str(value)

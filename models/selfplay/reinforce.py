@@ -8,7 +8,6 @@ import shlex
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +18,11 @@ from ...engine.files import write_atomically
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.kernels.jit import cores
+from ..fields import Values, add_flags, assignment, differences, flags_of, merged, nested, read_toml
 from ..files import RunLock
 from ..train.log import read_config
-from ..train.settings import LearnerConfig, NetConfig
 from .presets import preset
-from .runconfig import NEVER, RunConfig, Values, assignment, merged, read_toml
+from .runconfig import NEVER, MachineConfig, RunConfig, sections
 from .supervisor import worker_command
 
 if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does without
@@ -31,18 +30,9 @@ if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does w
     from .status import Status
 
 FIXED = ("game", "seed", "init", "net", "learner")  # what may not change while a run goes on
-# flags of az-engine train that set something of the run: name of the flag -> name of the setting
-FLAGS = {
-    **{f.name: f"net.{f.name}" for f in fields(NetConfig) if f.name not in ("planes", "actions")},
-    **{f.name: f"learner.{f.name}" for f in fields(LearnerConfig) if f.name != "seed"},
-    "steps": "loop.steps",
-    "minutes": "loop.minutes",
-    "symmetries": "loop.symmetries",
-    "device": "machine.device",
-    "threads": "machine.threads",
-    "workers": "machine.workers",
-    "init": "init",
-    "seed": "seed",
+# attributes of the flags that set something of the run, and the settings' names
+FLAGS = {dest: section + f.name for section, part in sections().items() for _, dest, f, _, _ in flags_of(part)} | {
+    "seed": "seed"
 }
 OWN = ("game", "size", "out", "preset", "config", "set", "tensorboard", "given")
 
@@ -65,29 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="any setting, as in --set selfplay.visits=100; the run's config.json shows all of them; may be repeated",
     )
-    add(
-        "--workers",
-        type=int,
-        default=cores(),
-        help="self-play processes; 0 = play in this process, in turns with learning (a repeatable run)",
-    )
+    add_flags(group, MachineConfig, "workers", workers=cores())
     add("--tensorboard", action="store_true", help="write TensorBoard event files into RUN/tensorboard, too")
-
-
-def remember_given(parser: argparse.ArgumentParser) -> None:
-    """Let the parser note in ``args.given`` which flags were given, so that only those override a preset."""
-
-    def noting(action: Any) -> type[argparse.Action]:
-        class Noting(action):  # type: ignore[misc]
-            def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
-                super().__call__(parser, namespace, values, option_string)
-                namespace.given = {*(getattr(namespace, "given", None) or ()), self.dest}
-
-        return Noting
-
-    for name in (None, "store", "store_true", "append"):
-        parser.register("action", name, noting(parser._registry_get("action", name)))  # noqa: SLF001
-    parser.set_defaults(given=frozenset())
 
 
 def overrides(args: argparse.Namespace) -> Values:
@@ -96,7 +65,7 @@ def overrides(args: argparse.Namespace) -> Values:
     for name in sorted(args.given):
         if name in FLAGS:
             value = getattr(args, name)
-            values = merged(values, _nested(FLAGS[name], str(value) if isinstance(value, Path) else value))
+            values = merged(values, nested(FLAGS[name], str(value) if isinstance(value, Path) else value))
         elif name == "paper":
             values = merged(values, {"net": {"blocks": args.paper - 1, "filters": 256, "value_head": "value"}})
         elif name not in OWN:
@@ -104,13 +73,6 @@ def overrides(args: argparse.Namespace) -> Values:
     for text in args.set:
         values = merged(values, assignment(text))
     return values
-
-
-def _nested(name: str, value: Any) -> Values:
-    for part in reversed(name.split(".")):
-        value = {part: value}
-    result: Values = value
-    return result
 
 
 def game_name(args: argparse.Namespace) -> str:
@@ -145,7 +107,7 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
             raise OptionError(f"{folder} was started with {flag} {earlier.get(flag)}, not {there}; give another --out")
     now = RunConfig.from_values(merged(earlier, wanted)).to_json()
     was = RunConfig.from_values(earlier).to_json()  # a setting that did not exist then had its usual value
-    changed = sorted(_differences(was, now, ""))
+    changed = differences(was, now)
     for text in changed:
         if text.split(".")[0].split(" ")[0] in FIXED:
             raise OptionError(f"{text}: this cannot change while a run goes on; give another --out")
@@ -161,17 +123,6 @@ def first_net(path: Path, game: Game) -> Values:
 
     net: Values = network_at(path, game).to_json()
     return {name: value for name, value in net.items() if name not in ("planes", "actions", "ownership", "score")}
-
-
-def _differences(old: Values, new: Values, where: str) -> list[str]:
-    found = []
-    for name in {*old, *new}:
-        a, b = old.get(name), new.get(name)
-        if isinstance(a, dict) and isinstance(b, dict):
-            found += _differences(a, b, f"{where}{name}.")
-        elif a != b:
-            found.append(f"{where}{name} was {a}, is now {b}")
-    return found
 
 
 def described(run: RunConfig, game: Game, command: str) -> Values:

@@ -7,25 +7,21 @@ in its ``config.json``. Nothing here needs torch: workers read it, too.
 from __future__ import annotations
 
 import json
-import tomllib
-import types
 import typing
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any
 
 from ...engine.errors import DataError, OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.search.selfplay import SelfPlayConfig
+from ...engine.settings import check, setting
+from ..fields import Values, built
 from ..train.log import read_config
 from ..train.settings import LearnerConfig, NetConfig
 from .window import WindowConfig
-
-Section = TypeVar("Section")
-Values = dict[str, Any]
 
 NEVER = 1_000_000_000  # positions, more than any run gathers
 
@@ -34,67 +30,93 @@ NEVER = 1_000_000_000  # positions, more than any run gathers
 class LoopConfig:
     """How playing and learning go together, and when the run ends."""
 
-    steps: int = 700_000  # training steps of the whole run; the papers' learning rates are stretched over them
-    minutes: float = 0.0  # > 0: the run ends after so much time over all its starts, and ``steps`` is not looked at
-    reuse: float = 8.0  # positions trained on for each new one: the learner waits when it is ahead of the games
-    least_reuse: float = 0.0  # > 0: workers pause when the learner is so far behind that it falls below this
-    first_positions: int = 10_000  # new positions before the first step; NEVER or more: a run that only plays
-    checkpoint_steps: int = 1000  # between checkpoints; each is published, or goes through the gate
-    symmetries: bool = False  # show each position to the learner under one of the game's symmetries (AlphaGo Zero)
-    log_steps: int = 20
+    steps: int = setting(
+        700_000, "training steps of the whole run; the papers' rates are stretched over them", flag=True
+    )
+    minutes: float = setting(
+        0.0, "training time over all starts, after which the run ends whatever steps says; 0 = by steps", flag=True
+    )
+    reuse: float = setting(8.0, "positions trained on for each new one: the learner waits for games", above=0)
+    least_reuse: float = setting(0.0, "workers wait while the learner falls below this reuse; 0 = never")
+    first_positions: int = setting(10_000, f"new positions before the first step; {NEVER} = a run that only plays")
+    checkpoint_steps: int = setting(
+        1000, "steps between checkpoints; each is published, or goes through the gate", low=1
+    )
+    symmetries: bool = setting(
+        False, "turn and mirror each position at random, in games that allow it (agz: always; az: never)", flag=True
+    )
+    log_steps: int = setting(20, "steps between rows of the log", low=1)
 
     def __post_init__(self) -> None:
+        check(self, "loop.")
         if self.steps < 1 and not self.minutes:
             raise OptionError("a run needs an end: give loop.steps or loop.minutes")
-        if self.reuse <= 0 or self.checkpoint_steps < 1:
-            raise OptionError("loop.reuse and loop.checkpoint_steps must be greater than 0")
 
 
 @dataclass(frozen=True, slots=True)
 class ResignConfig:
     """The resignation threshold, kept so that few of the games given up could have been saved (AlphaGo Zero)."""
 
-    enabled: bool = True
-    wrong: float = 0.05  # greatest share of games given up that would not have been lost
-    games: int = 1000  # newest games played to their end that it is chosen from
-    least: int = 100  # fewer of them: nobody resigns; and so many of the newest are looked at by themselves, too
-    highest: float = -0.5  # the threshold is never above this
-    lowest: float = -0.99
+    enabled: bool = setting(True, "games may be given up")
+    wrong: float = setting(0.05, "greatest share of games given up that would not have been lost", low=0, high=1)
+    games: int = setting(1000, "newest games played to their end that the threshold is chosen from", low=0)
+    least: int = setting(100, "fewer of them: nobody resigns; so many of the newest are also judged by themselves")
+    highest: float = setting(-0.5, "the threshold is never above this", low=-1, high=1)
+    lowest: float = setting(-0.99, "nor below this", low=-1, high=1)
+
+    def __post_init__(self) -> None:
+        check(self, "resign.")
 
 
 @dataclass(frozen=True, slots=True)
 class GateConfig:
     """AlphaGo Zero's evaluator: a checkpoint generates games when it has beaten the best player so far."""
 
-    games: int = 0  # 400 in the paper; 0 = no gate, the latest net generates (AlphaZero)
-    score: float = 0.55  # to be exceeded
-    visits: int = 1600
-    opening_plies: int = 4  # random moves in front of each pair of games: without noise all games would be one
+    games: int = setting(0, "games of a match, 400 in the paper; 0 = no gate, the latest net generates games", low=0)
+    score: float = setting(0.55, "share of the points to be exceeded", low=0, high=1)
+    visits: int = setting(1600, "visits a move")
+    opening_plies: int = setting(
+        4, "random moves before each pair of games, which would all be one game without", low=0
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "gate.")
 
 
 @dataclass(frozen=True, slots=True)
 class LadderConfig:
     """Rating while training: every so often a checkpoint plays fixed opponents and earlier checkpoints."""
 
-    share: float = 0.05  # of the run's compute, at most; 0 = no rating
-    every: int = 1  # rate each so many-th checkpoint
-    visits: int = 100  # of the net with search
-    plain_visits: int = 1000  # of the opponent that searches without a net
-    pairs: int = 16  # colour-swapped pairs of games against each opponent
-    opening_plies: int = 4
-    earlier: int = 2  # earlier checkpoints that each new one plays
+    share: float = setting(0.05, "share of the run's time, at most; 0 = no rating")
+    every: int = setting(1, "rate each so many-th checkpoint", low=1)
+    visits: int = setting(100, "visits a move of the net with search")
+    plain_visits: int = setting(1000, "visits a move of the search without a net")
+    pairs: int = setting(16, "colour-swapped pairs of games against each opponent", low=1)
+    opening_plies: int = setting(4, "random moves before each pair of games", low=0)
+    earlier: int = setting(2, "earlier checkpoints that each new one plays", low=0)
+
+    def __post_init__(self) -> None:
+        check(self, "ladder.")
 
 
 @dataclass(frozen=True, slots=True)
 class MachineConfig:
     """What the run may use; may change at every start."""
 
-    workers: int = 1  # self-play processes that train starts, by default one a core; 0 = play in the learner's process
-    threads: int = 1  # of the training steps
-    device: str = "cpu"  # of the training steps: cpu or cuda
-    provider: str = "auto"  # what runs the nets in self-play, as the engine's option Provider
-    int8: bool = False  # self-play with nets quantised to int8
-    hang_seconds: float = 120.0  # a worker that shows no progress for so long is killed and started again
+    workers: int = setting(
+        1,
+        "self-play processes; 0 = play in this process, in turns with learning (a repeatable run)",
+        low=0,
+        flag=True,
+    )
+    threads: int = setting(1, "CPU threads of the training steps", low=1, flag=True)
+    device: str = setting("cpu", "cpu, or cuda for a GPU", flag=True)
+    provider: str = setting("auto", "what runs the nets in self-play, as the engine's option Provider")
+    int8: bool = setting(False, "play with nets quantised to int8")
+    hang_seconds: float = setting(120.0, "a worker that shows no progress for so long is started again", above=0)
+
+    def __post_init__(self) -> None:
+        check(self, "machine.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +125,10 @@ class RunConfig:
 
     game: str  # name for get_game, with the board's size: "go9"
     preset: str = ""
-    seed: int = 0
-    init: str = ""  # whose weights this run begins with: a run's folder, a checkpoint's file, a net, or "default"
-    net: Values = field(default_factory=dict)
-    learner: Values = field(default_factory=dict)
+    seed: int = setting(0, "seed of the weights, the games and the order of the positions", flag=True)
+    init: str = setting("", "a run's folder, a checkpoint's file, a net or default: the first weights", flag=True)
+    net: Values = field(default_factory=dict, metadata={"section": NetConfig})
+    learner: Values = field(default_factory=dict, metadata={"section": LearnerConfig})
     selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
     window: WindowConfig = field(default_factory=WindowConfig)
     loop: LoopConfig = field(default_factory=LoopConfig)
@@ -118,7 +140,7 @@ class RunConfig:
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> RunConfig:
         """From nested plain values. Errors: OptionError naming what is unknown or of the wrong kind."""
-        return built(cls, values, "")
+        return built(cls, values)
 
     def to_json(self) -> Values:
         """As plain JSON values."""
@@ -142,83 +164,11 @@ class RunConfig:
         return built(LearnerConfig, {**self.learner, "seed": self.seed}, "learner.")
 
 
-def built(cls: type[Section], values: Mapping[str, Any], where: str) -> Section:
-    """A dataclass from plain values, checked. ``where``: name of the section with a dot. Errors: OptionError."""
-    hints = typing.get_type_hints(cls)
-    names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
-    for name in values:
-        if name not in names:
-            near = get_close_matches(name, names, 1)
-            hint = f"; did you mean {where}{near[0]}?" if near else f"; there are {', '.join(names)}"
-            raise OptionError(f"there is no setting {where}{name}{hint}")
-    return cls(**{name: _fitting(hints[name], value, where + name) for name, value in values.items()})
-
-
-def _fitting(kind: Any, value: Any, name: str) -> Any:
-    """``value`` as a field of type ``kind``. Errors: OptionError."""
-    if is_dataclass(kind) and isinstance(kind, type):
-        if not isinstance(value, Mapping):
-            raise OptionError(f"{name} is a section; set {name}.{fields(kind)[0].name} and so on")
-        return built(kind, value, name + ".")
-    origin, choices = typing.get_origin(kind), typing.get_args(kind)
-    if origin is Literal:
-        if value not in choices:
-            raise OptionError(f"{name} is {value!r}; it must be one of {', '.join(map(str, choices))}")
-        return value
-    if origin in (types.UnionType, typing.Union):
-        if value is None and type(None) in choices:
-            return None
-        return _fitting(next(c for c in choices if c is not type(None)), value, name)
-    if origin is tuple:
-        return tuple(value)
-    if origin is dict:
-        return dict(value)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise OptionError(f"{name} is {value!r}; it must be of type {kind.__name__}")
-    return value
-
-
-def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> Values:
-    """Nested values with those of ``over`` in place of those of ``base``."""
-    result = dict(base)
-    for key, value in over.items():
-        below = result.get(key)
-        nested = isinstance(below, Mapping) and isinstance(value, Mapping)
-        result[key] = merged(below, value) if nested else value  # type: ignore[arg-type]
-    return result
-
-
-def read_toml(path: Path) -> Values:
-    """The settings of a TOML file. Errors: OptionError."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise OptionError(f"the settings in {path} cannot be read ({error})") from error
-
-
-def assignment(text: str) -> Values:
-    """``section.name=value`` as nested values; the value is written as in TOML, a plain word needs no quotes.
-
-    Errors: OptionError.
-    """
-    name, sign, value = text.partition("=")
-    parts = name.strip().split(".")
-    if not sign or not all(parts):
-        raise OptionError(f"{text!r} sets nothing; write section.name=value, as in selfplay.visits=100")
-    content: Any
-    if value.strip() == "none":
-        content = None
-    else:
-        try:
-            content = tomllib.loads(f"x = {value}")["x"]
-        except tomllib.TOMLDecodeError:
-            content = value.strip()
-    for part in reversed(parts):
-        content = {part: content}
-    result: Values = content
-    return result
+def sections() -> dict[str, type]:
+    """The classes of a run's settings by what their names begin with: "", "net.", "learner.", "selfplay." ..."""
+    hints = typing.get_type_hints(RunConfig)
+    parts: dict[str, type] = {f"{f.name}.": f.metadata.get("section", hints[f.name]) for f in fields(RunConfig)}
+    return {"": RunConfig, **{name: part for name, part in parts.items() if is_dataclass(part)}}
 
 
 def load_run(folder: Path) -> RunConfig:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...engine.errors import DataError
 from ...engine.games.base import Game
+from ...engine.settings import check, setting
 from ..data.dataset import Batch, Positions, one_hot_result
 from .replay import GameRecord
 
@@ -23,11 +24,16 @@ HELD_OUT_GAMES = 200  # of which the learner's judgement is taken
 class WindowConfig:
     """How many of the newest games are sampled from."""
 
-    games: int = 1_000_000  # AlphaZero; AlphaGo Zero 500,000
-    start: int = 0  # > 0: the window grows from so many games, see :func:`window_games`
-    growth: float = 0.75  # exponent of the growth
-    memory_mib: int = 4096  # fewer games when they would take more; the run says so
-    held_out_every: int = 0  # every so many-th game is measured on and never trained on; 0 = none, as in the papers
+    games: int = setting(1_000_000, "games, at most (AlphaZero; AlphaGo Zero: 500,000)", low=1)
+    start: int = setting(0, "the window grows from so many games; 0 = it has its full size at once", low=0)
+    growth: float = setting(0.75, "exponent of the growth, 1 = linear")
+    memory_mib: int = setting(4096, "memory in MiB: fewer games when they would take more; the run says so", low=1)
+    held_out_every: int = setting(
+        0, "every so many-th game is measured on and never trained on; 0 = none, as in the papers", low=0
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "window.")
 
 
 def window_games(config: WindowConfig, total: int) -> int:

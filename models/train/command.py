@@ -8,7 +8,7 @@ import shlex
 import signal
 import sys
 import time
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from ..data.dataset import Dataset, Mixture, Positions
 from ..data.formats import shards_of
 from ..data.records import read_files
 from ..data.shards import TargetOptions
+from ..fields import flags_of, from_flags
 from ..files import RunLock
 from ..selfplay import reinforce
 from . import flags
@@ -35,13 +36,8 @@ if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does w
     from .learner import Learner, Measured
 
 HELP = "train a network from games against itself, or on labelled positions or game records"
+NOT_IN_RECORDS = ("temperature", "centipawns", "value", "teacher")  # of the TargetOptions
 LICENCE = "GPL-3.0-or-later"
-TARGET_FLAGS = {  # of the TargetOptions that not all data know
-    "temperature": "--temperature",
-    "centipawns": "--centipawns",
-    "value": "--value-target",
-    "teacher": "--teacher-weight",
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +62,7 @@ def main(args: argparse.Namespace) -> int:
     game = get_game(args.game)
     games = [each.using(args.planes) for each in [game.sized(size) for size in args.size] or [game]]
     game = games[0]
-    config = LearnerConfig(**{f.name: getattr(args, f.name) for f in fields(LearnerConfig)})
+    config = from_flags(LearnerConfig, args)
     net = net_config(args, game)
     if args.device != "cpu" and not torch.cuda.is_available():
         raise OptionError(
@@ -105,15 +101,14 @@ def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
         raise OptionError("--also-plays is for nets that fit every board (--policy-head pooled)")
     if game.encoder != OWN_ENCODER and args.history != HISTORY:
         raise OptionError(f"the planes of {game.encoder} are taken whole; leave --history out")
-    names = {f.name for f in fields(NetConfig)} - {"planes", "actions"}
-    values = {name: getattr(args, name) for name in names}
+    values = {f.name: getattr(args, f.name) for _, _, f, _, _ in flags_of(NetConfig)}
     if args.init is not None:
         from .checkpoint import load_newest
         from .origin import network_at
 
         saved = load_newest(args.out / "checkpoints", lambda _: None)
         there = network_at(args.init, game) if saved is None else NetConfig.from_json(saved.state["net"])
-        values |= {name: getattr(there, name) for name in names - args.given}
+        values |= {name: getattr(there, name) for name in values.keys() - args.given}
     return NetConfig(game.planes, game.num_actions, **values)
 
 
@@ -124,18 +119,6 @@ def commands_before(origin: Path) -> list[str]:
         return []
     earlier = read_config(path)
     return [*earlier.get("before", []), str(earlier.get("command", ""))]
-
-
-def target_options(args: argparse.Namespace) -> TargetOptions:
-    """How labels become targets."""
-    return TargetOptions(
-        policy=args.policy,
-        temperature=args.temperature,
-        centipawns=args.centipawns,
-        value=args.value_target,
-        teacher=args.teacher_weight,
-        mask=not args.no_mask,
-    )
 
 
 def read_sizes(args: argparse.Namespace, games: list[Game], console: Console) -> tuple[Dataset, Dataset]:
@@ -169,7 +152,7 @@ def read_data(
         paths += sorted(source.iterdir()) if source.is_dir() else [source]
     shards = [p for p in paths if p.suffix == ".npz"]
     games = [p for p in paths if is_record(game, p)]
-    options = target_options(args)
+    options = from_flags(TargetOptions, args)
     name = ", ".join(map(str, sources))
     with console.status(f"reading {name}"):
         if shards:
@@ -177,7 +160,7 @@ def read_data(
             _check_targets(options, reader.unused, f"the labels of {game.name} are probabilities and values, no scores")
             return reader.read_folder(game, shards, options)
         if games:
-            _check_targets(options, tuple(TARGET_FLAGS), "game records hold no labels, only moves and results")
+            _check_targets(options, NOT_IN_RECORDS, "game records hold no labels, only moves and results")
             return read_files(game, games, console.print, mask=options.mask)
     suffixes = [suffix for form in game.record_formats for suffix in form.suffixes]
     raise DataError(f"{name} holds neither .npz nor {', '.join(suffixes) or 'other'} files of {game.name}")
@@ -185,10 +168,9 @@ def read_data(
 
 def _check_targets(options: TargetOptions, unused: tuple[str, ...], reason: str) -> None:
     """Refuse what would be ignored. Errors: OptionError."""
-    usual = TargetOptions()
-    for name in unused:
-        if getattr(options, name) != getattr(usual, name):
-            raise OptionError(f"{TARGET_FLAGS[name]} means nothing here: {reason}; leave it out")
+    for flag, _, f, _, _ in flags_of(TargetOptions):
+        if f.name in unused and getattr(options, f.name) != f.default:
+            raise OptionError(f"{flag} means nothing here: {reason}; leave it out")
 
 
 class Work:
@@ -204,7 +186,7 @@ class Work:
         console: Console,
     ) -> None:
         self.args, self.game, self.train_data, self.heldout = args, game, train, heldout
-        self.learner, self.console = learner, console
+        self.learner, self.console, self.targets = learner, console, from_flags(TargetOptions, args)
         self.latest: dict[str, Measured] = {}  # by size of board
         self.stopping = False
         self.started: tuple[float, int] | None = None  # when this start's first step was done, and which that was
@@ -228,7 +210,8 @@ class Work:
             "game": self.game.name,
             "net": self.learner.net_config.to_json(),
             "learner": asdict(self.learner.config),
-            "targets": asdict(target_options(self.args)) | ({"symmetries": True} if self.args.symmetries else {}),
+            "targets": asdict(from_flags(TargetOptions, self.args))
+            | ({"symmetries": True} if self.args.symmetries else {}),
             "data": self.train_data.description,
             "command": self.first_command,
             **({"before": self.before} if self.before else {}),
@@ -265,15 +248,10 @@ class Work:
         from .learner import Hooks, run
 
         hooks = Hooks(self.stepped, self.measured, self.problem, self.candidate, lambda: self.stopping)
-        intervals = Intervals(
-            checkpoint_minutes=self.args.checkpoint_minutes,
-            measure_minutes=self.args.measure_minutes,
-            export_minutes=self.args.export_minutes,
-        )
         before = {s: signal.signal(s, self.stop) for s in (signal.SIGINT, signal.SIGTERM)}
         try:
             with self.progress:
-                length = Length(self.args.steps, self.args.minutes)
+                length, intervals = from_flags(Length, self.args), from_flags(Intervals, self.args)
                 return run(self.learner, self.train_data, self.heldout, self.args.out, length, intervals, hooks)
         finally:
             for number, handler in before.items():
@@ -364,7 +342,7 @@ class Work:
             released,
             name=self.name(),
             commands=[*self.before, self.first_command],
-            targets=asdict(target_options(self.args)),
+            targets=asdict(self.targets),
             about_data=self.args.about_data,
             licence=LICENCE,
         )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from ...engine.errors import OptionError
 from ...engine.games.base import Game
+from ...engine.settings import check, setting
 
 Kind = Literal["dual-res", "sep-res", "dual-conv", "sep-conv"]
 PolicyHead = Literal["conv", "flat", "pooled"]
@@ -27,38 +28,40 @@ class NetConfig:
 
     planes: tuple[int, int, int]  # C, H, W of the input
     actions: int  # A
-    kind: Kind = "dual-res"
-    blocks: int = 6
-    filters: int = 64
-    squeeze: int = 0  # hidden units of squeeze-excitation in each residual block; 0 = none, as in the papers
-    policy_head: PolicyHead = "conv"  # conv: AlphaZero's action planes; flat: AlphaGo Zero's fully connected layer;
-    # pooled: a logit for each point and one for the pass, and a value read from means and maxima: fits every size
-    policy_filters: int = 0  # 0 = as many as ``filters`` (conv), 2 (flat), 32 (pooled)
-    value_head: ValueHead = "wdl"  # wdl: 3 logits; value: tanh, as in the papers
-    value_filters: int = 1  # of the value head's 1x1 convolution; the papers have 1
-    value_hidden: int = 256  # units of the value head's hidden layer
-    history: int = HISTORY  # positions looked at; fewer than 8 ignores the older planes
-    ownership: bool = False  # also say whose each point will be
-    score: bool = False  # also say by how many points the side to move leads
+    kind: Kind = setting("dual-res", "one tower for both heads or two, residual or plain", flag=True)
+    blocks: int = setting(6, "residual blocks, or plain convolutional blocks", low=1, flag=True)
+    filters: int = setting(64, "filters of every convolution of the tower", low=1, flag=True)
+    squeeze: int = setting(0, "hidden units of squeeze-excitation; 0 = none, as in the papers", low=0, flag=True)
+    policy_head: PolicyHead = setting(
+        "conv",
+        "conv: AlphaZero's action planes; flat: AlphaGo Zero's fully connected layer; pooled: a logit for each point "
+        "and one for the pass, one net for boards of every size (value head included)",
+        flag=True,
+    )
+    policy_filters: int = setting(
+        0,
+        "filters inside the policy head; 0 = as the papers: --filters (conv), 2 (flat); 32 (pooled)",
+        low=0,
+        flag=True,
+    )
+    value_head: ValueHead = setting("wdl", "wdl: win, draw, loss; value: tanh, as in the papers", flag=True)
+    value_filters: int = setting(1, "filters of the value head's 1x1 convolution (the papers: 1)", low=1, flag=True)
+    value_hidden: int = setting(256, "units of the value head's hidden layer (the papers: 256)", low=1, flag=True)
+    history: int = setting(
+        HISTORY, "positions of the input (the papers: 8); fewer is faster", low=1, high=HISTORY, flag=True
+    )
+    ownership: bool = setting(False, "also learn who will own each point, where the data say it", flag=True)
+    score: bool = setting(False, "also learn by how many points the side to move leads", flag=True)
 
     def __post_init__(self) -> None:
+        check(self)
         _, height, width = self.planes
-        for name, allowed in (("kind", Kind), ("policy_head", PolicyHead), ("value_head", ValueHead)):
-            if getattr(self, name) not in get_args(allowed):
-                raise OptionError(
-                    f"{name} is {getattr(self, name)!r}; it must be one of {', '.join(get_args(allowed))}"
-                )
-        for name in ("blocks", "filters", "value_filters", "value_hidden"):
-            if getattr(self, name) < 1:
-                raise OptionError(f"{name} must be at least 1")
         if self.policy_head == "conv" and self.actions % (height * width):
             raise OptionError(
                 f"{self.actions} actions are no whole number of {height}x{width} planes; use policy_head flat or pooled"
             )
         if self.policy_head == "pooled" and self.actions != height * width + 1:
             raise OptionError("policy_head pooled is for actions that are the points of the board and a pass")
-        if not 1 <= self.history <= HISTORY:
-            raise OptionError(f"history is {self.history}; the planes hold 1 to {HISTORY} positions")
 
     @property
     def used_planes(self) -> tuple[int, ...]:
@@ -115,43 +118,57 @@ def paper(game: Game, blocks: Literal[19, 39] = 19, *, head: PolicyHead | None =
 class LearnerConfig:
     """Settings of a run that stay the same from its start to its end."""
 
-    batch: int = 512
-    optimiser: Literal["adamw", "muon", "sgd"] = "adamw"
-    schedule: Schedule = "cosine"  # az, az-go, agz, supervised: the papers' steps, stretched over the run
-    rate: float = 2e-3  # greatest learning rate of cosine and constant
-    warmup: int = 200  # steps of linear warm-up
-    weight_decay: float = 0.01  # AdamW's decoupled decay of the weights; SGD uses the papers' L2 of 1e-4
-    value_weight: float = 1.0  # the papers: 1 in self-play, 0.01 in supervised learning
-    ownership_weight: float = 1.0  # weight of the ownership's loss, where the network has that output
-    score_weight: float = 0.2  # weight of the score's loss, where the network has that output
-    clip: float = 5.0  # greatest norm of the gradient; 0 = no limit
-    freeze: float = 1.0  # fraction of the run after which batch normalisation keeps its statistics, see Learner.freeze
-    ema: float = 0.999  # decay of the averaged weights that are measured and exported; 0 = none
-    precision: Literal["bf16", "fp32"] = "bf16"
-    seed: int = 0
+    batch: int = setting(512, "positions a step", low=2, flag=True)
+    optimiser: Literal["adamw", "muon", "sgd"] = setting(
+        "adamw",
+        "muon: AdamW with Muon for the convolutions, learns more from as many positions; sgd: momentum 0.9 and L2 "
+        "1e-4, as in the papers",
+        flag=True,
+    )
+    schedule: Schedule = setting(
+        "cosine", "az, az-go, agz, supervised: the papers' learning rates, stretched over the run", flag=True
+    )
+    rate: float = setting(2e-3, "greatest learning rate of cosine and constant", flag=True)
+    warmup: int = setting(200, "steps of linear warm-up", low=0, flag=True)
+    weight_decay: float = setting(0.01, "AdamW's decoupled decay of the weights", flag=True)
+    value_weight: float = setting(1.0, "weight of the value loss (supervised learning in the paper: 0.01)", flag=True)
+    ownership_weight: float = setting(1.0, "weight of the ownership's loss", flag=True)
+    score_weight: float = setting(0.2, "weight of the score's loss", flag=True)
+    clip: float = setting(5.0, "greatest norm of the gradient; 0 = no limit", low=0, flag=True)
+    ema: float = setting(
+        0.999, "decay of the averaged weights, which are measured and exported; 0 = none", low=0, below=1, flag=True
+    )
+    precision: Literal["bf16", "fp32"] = setting(
+        "bf16", "arithmetic of the network; bf16 needs a recent CPU or a GPU", flag=True
+    )
+    freeze: float = setting(
+        1.0,
+        "fraction of the run after which batch normalisation keeps its statistics; about 0.5 with several sizes",
+        flag=True,
+    )
+    seed: int = setting(0, "seed of the first weights and of the order of the positions", flag=True)
 
     def __post_init__(self) -> None:
-        if self.batch < 2:
-            raise OptionError("the batch must hold at least 2 positions")
-        if not 0 <= self.ema < 1:
-            raise OptionError("the decay of the averaged weights must be in [0, 1)")
+        check(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Length:
     """How long a run lasts: ``steps`` or, when that is 0, ``minutes`` of training time over all its starts."""
 
-    steps: int = 0
-    minutes: float = 0.0
+    minutes: float = setting(0.0, "training time over all starts; the schedule ends with it", flag=True)
+    steps: int = setting(0, "training steps; 0 = by --minutes", flag=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """When things happen during a run: minutes of training time, or steps where it says so."""
+    """When things happen during a supervised run, in training time and steps."""
 
-    checkpoint_minutes: float = 2.0
-    checkpoint_steps: int = 1000
-    measure_minutes: float = 5.0
-    measure_positions: int = 8192
-    log_steps: int = 20
-    export_minutes: float = 0.0  # 0 = never
+    checkpoint_minutes: float = setting(2.0, "minutes between checkpoints", flag=True)
+    checkpoint_steps: int = setting(1000, "steps between checkpoints")
+    measure_minutes: float = setting(5.0, "minutes between measurements on held-out positions", flag=True)
+    measure_positions: int = setting(8192, "held-out positions of a measurement")
+    log_steps: int = setting(20, "steps between rows of the log")
+    export_minutes: float = setting(
+        0.0, "minutes between candidate nets (candidate_<minutes>_int8.onnx); 0 = none", flag=True
+    )

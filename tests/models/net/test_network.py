@@ -179,7 +179,7 @@ def test_the_papers_network() -> None:
     ("changes", "text"),
     [
         ({"kind": "triple"}, "dual-res, sep-res"),
-        ({"blocks": 0}, "blocks must be at least 1"),
+        ({"blocks": 0}, "blocks is 0; it must be at least 1"),
         ({"history": 9}, "1 to 8"),
     ],
 )

@@ -17,8 +17,9 @@ import torch
 from torch.nn import functional
 
 from az_engine.engine.games import get_game
+from az_engine.models.fields import merged
 from az_engine.models.selfplay.presets import preset
-from az_engine.models.selfplay.runconfig import RunConfig, merged
+from az_engine.models.selfplay.runconfig import RunConfig
 from az_engine.models.selfplay.window import Window
 from az_engine.models.train.learner import Learner, TorchBatch
 

@@ -34,6 +34,7 @@ from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import paper_params
 from az_engine.engine.search.contest import Player
 from az_engine.models import files
+from az_engine.models.fields import Values, merged
 from az_engine.models.files import RunLock
 from az_engine.models.report import plot
 from az_engine.models.selfplay import gate, reinforce
@@ -46,7 +47,7 @@ from az_engine.models.selfplay.presets import preset
 from az_engine.models.selfplay.promotion import COURSE, course
 from az_engine.models.selfplay.reinforce import described
 from az_engine.models.selfplay.replay import GameRecord
-from az_engine.models.selfplay.runconfig import RunConfig, Values, merged
+from az_engine.models.selfplay.runconfig import RunConfig
 from az_engine.models.selfplay.rundir import Current, RunFolder
 from az_engine.models.selfplay.status import Hooks
 from az_engine.models.train import checkpoint, flags

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import tomllib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,11 @@ import pytest
 
 from az_engine.engine.errors import DataError, OptionError
 from az_engine.engine.games import get_game
+from az_engine.engine.settings import choices_of, settings_of
+from az_engine.models.fields import assignment, built, merged, read_toml
 from az_engine.models.selfplay import reinforce
-from az_engine.models.selfplay.presets import describe, preset
-from az_engine.models.selfplay.runconfig import RunConfig, assignment, built, load_run, merged, read_toml
+from az_engine.models.selfplay.presets import preset
+from az_engine.models.selfplay.runconfig import RunConfig, load_run, sections
 from az_engine.models.train import command as train
 from az_engine.models.train.learner import learning_rate
 
@@ -78,9 +79,29 @@ def test_every_preset_fits_every_game(names: str, game: str) -> None:
     assert RunConfig.from_values(json.loads(json.dumps(run.to_json()))) == run
 
 
-def test_presets_are_written_as_toml() -> None:
-    values = preset("agz,small", get_game("go9"))
-    assert tomllib.loads(describe(values)) == values
+def test_the_manual_lists_every_setting() -> None:
+    rows = []
+    for section, part in sections().items():
+        for f, kind, known in settings_of(part):
+            if section + f.name == "learner.seed":
+                continue  # the run's
+            allowed = ", ".join(choices_of(kind)) or known.range
+            meaning = f"{known.meaning} ({allowed})" if allowed else known.meaning
+            default = "none" if f.default is None else json.dumps(f.default)
+            rows.append(f"| `{section}{f.name}` | {default} | {meaning} |")
+    table = "\n".join(rows)
+    manual = Path(__file__).parents[3] / "docs" / "training.md"
+    assert table in manual.read_text(), f"put this table into {manual}:\n{table}"
+
+
+def test_what_a_setting_may_be_is_said() -> None:
+    for bad, text in (
+        ({"ladder": {"every": 0}}, "ladder.every is 0; it must be at least 1"),
+        ({"selfplay": {"noise_share": 1.5}}, "noise_share is 1.5; it must be 0 to 1"),
+        ({"loop": {"reuse": 0}}, "loop.reuse is 0.0; it must be greater than 0"),
+    ):
+        with pytest.raises(OptionError, match=text):
+            run_of("az,small", "go5", **bad)
 
 
 def test_later_settings_override_earlier_ones(tmp_path: Path) -> None:

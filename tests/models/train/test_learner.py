@@ -299,8 +299,8 @@ import sys
 from pathlib import Path
 from tests.models.train.test_learner import CONFIG, RARE, learner_of, sample_positions
 from az_engine.models.files import RunLock
-from az_engine.models.learner import Hooks, run
-from az_engine.models.settings import Length
+from az_engine.models.train.learner import Hooks, run
+from az_engine.models.train.settings import Length
 from dataclasses import replace
 train, heldout = sample_positions()
 with RunLock(Path(sys.argv[1])):
