@@ -77,12 +77,9 @@ def compile_tree(game: Game) -> None:
 
 def _compile_digest(search: Search) -> None:
     """What takes longest, first, so that the engine never gets there first. Called for no position at all."""
-    batch = search.batch()
-    logits, values = search.evaluator.evaluate(batch.planes)
-    digest(
-        0, batch.row, logits, values, np.float32(1.0),
-        batch.moves, batch.actions, batch.counts, batch.outcomes, batch.priors, batch.values,
-    )  # fmt: skip
+    leaves = search.minibatch().leaves
+    logits, values = search.evaluator.evaluate(leaves.planes)
+    digest(leaves, 0, logits, values, np.float32(1.0))
 
 
 def _describe(states: State, leaves: Leaves, count: int, history: int) -> None:

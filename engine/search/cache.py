@@ -7,11 +7,10 @@ A 64-bit key and the number of legal moves decide a hit.
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..games.leaves import Leaves
 from ..games.outcome import RUNNING
 from ..kernels.jit import borrow, kernel
 
@@ -22,55 +21,57 @@ MOVE = np.dtype([("prior", "f4"), ("move", "u2")], align=True)
 
 
 @kernel
-def probe(entries, ring, head, count, keys, outcomes, counts, moves, priors, values, row, planes):
-    """Fill in what is known of a batch and pack the planes of the rest to the front.
+def probe(entries, ring, head, leaves, count):
+    """Fill in what is known of ``count`` leaves and pack the planes of the rest to the front.
 
-    entries ENTRY[S], ring MOVE[R], head i8[1]; the batch as in ``policy.digest``; row i4[B] out: the row of planes
-    u1[B, .] in which a leaf now lies, -1 where no evaluation is needed. Returns the number of rows to evaluate.
+    entries ENTRY[S], ring MOVE[R], head i8[1]. Reads outcome, key and count; writes moves, priors, value, draw and row.
+    Returns the number of rows to evaluate.
     """
-    entries, ring, moves, priors, planes = borrow(entries), borrow(ring), borrow(moves), borrow(priors), borrow(planes)
-    size, capacity = np.uint64(entries.shape[0]), ring.shape[0]
+    entries, ring, leaves = borrow(entries), borrow(ring), borrow(leaves)
+    size, capacity, planes = np.uint64(entries.shape[0]), ring.shape[0], leaves.planes
     missing = 0
     for b in range(count):
-        row[b] = -1
-        if outcomes[b] != RUNNING:
+        leaf = leaves.rows[b]
+        leaf.row = -1
+        if leaf.outcome != RUNNING:
             continue
-        e = entries[np.int64(keys[b] % size)]
-        if e.key == keys[b] and e.count == counts[b] and head[0] - e.start <= capacity:
+        e = entries[np.int64(leaf.key % size)]
+        if e.key == leaf.key and e.count == leaf.count and head[0] - e.start <= capacity:
             for k in range(e.count):
                 m = ring[(e.start + k) % capacity]
-                moves[b, k] = m.move
-                priors[b, k] = m.prior
-            values[b, 0] = e.value
-            values[b, 1] = e.draw
+                leaves.moves[b, k] = m.move
+                leaves.priors[b, k] = m.prior
+            leaf.value = e.value
+            leaf.draw = e.draw
             continue
         if missing != b:
             for i in range(planes.shape[1]):
                 planes[missing, i] = planes[b, i]
-        row[b] = missing
+        leaf.row = missing
         missing += 1
     return missing
 
 
 @kernel
-def store(entries, ring, head, count, keys, counts, moves, priors, values, row):
-    """Remember the evaluated rows of a batch (row >= 0, counts > 0)."""
-    entries, ring, moves, priors = borrow(entries), borrow(ring), borrow(moves), borrow(priors)
+def store(entries, ring, head, leaves, count):
+    """Remember the leaves that were evaluated (row >= 0, count > 0)."""
+    entries, ring, leaves = borrow(entries), borrow(ring), borrow(leaves)
     capacity = ring.shape[0]
     for b in range(count):
-        if row[b] < 0 or counts[b] <= 0:
+        leaf = leaves.rows[b]
+        if leaf.row < 0 or leaf.count <= 0:
             continue
-        e = entries[np.int64(keys[b] % np.uint64(entries.shape[0]))]
-        e.key = keys[b]
+        e = entries[np.int64(leaf.key % np.uint64(entries.shape[0]))]
+        e.key = leaf.key
         e.start = head[0]
-        e.count = counts[b]
-        e.value = values[b, 0]
-        e.draw = values[b, 1]
-        for k in range(counts[b]):
+        e.count = leaf.count
+        e.value = leaf.value
+        e.draw = leaf.draw
+        for k in range(leaf.count):
             m = ring[(head[0] + k) % capacity]
-            m.move = moves[b, k]
-            m.prior = priors[b, k]
-        head[0] += counts[b]
+            m.move = leaves.moves[b, k]
+            m.prior = leaves.priors[b, k]
+        head[0] += leaf.count
 
 
 class PositionCache:
@@ -90,12 +91,12 @@ class PositionCache:
             self._entries["key"] = 0
             self._head[0] = 0
 
-    def probe(self, count: int, *batch: NDArray[Any]) -> int:
+    def probe(self, leaves: Leaves, count: int) -> int:
         """See :func:`probe`."""
         with self._lock:
-            return int(probe(self._entries, self._ring, self._head, count, *batch))
+            return int(probe(self._entries, self._ring, self._head, leaves, count))
 
-    def store(self, count: int, *batch: NDArray[Any]) -> None:
+    def store(self, leaves: Leaves, count: int) -> None:
         """See :func:`store`."""
         with self._lock:
-            store(self._entries, self._ring, self._head, count, *batch)
+            store(self._entries, self._ring, self._head, leaves, count)

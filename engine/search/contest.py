@@ -93,7 +93,7 @@ class Seat:
         lockstep.begin(slots)
         while len(lockstep.finished()) < len(slots):
             lockstep.step()
-        chosen = lockstep.conclude(slots)[3][:, 0].tolist()
+        chosen = lockstep.conclude(slots).chosen[:, 0].tolist()
         lockstep.empty(slots)  # what is concluded no longer counts as finished
         return [int(move) for move in chosen]
 

@@ -113,43 +113,39 @@ def _outcome_of(values, row):
 
 
 @kernel
-def digest(count, row, logits, values, temperature, moves, actions, counts, outcomes, priors, value_draw):
+def digest(leaves, count, logits, values, temperature):
     """Turn the rows of one evaluation into what ``tree.expand`` takes.
 
-    row i4[B]: the row of logits f4[., A] and values f4[., 3 or 1] of each leaf, negative where none was needed;
-    temperature f4: of the softmax; moves u2[B, M], actions u2[B, M], counts i4[B], outcomes i1[B]: of the leaves
-    kernel, moves are sorted in place; priors f4[B, M] out; value_draw f4[B, 2] out.
+    logits f4[K, A] and values f4[K, 3 or 1]: a leaf's are in row ``row``, negative where none was needed; temperature
+    f4: of the softmax. Of the leaves priors, value and draw are written and moves sorted, by falling prior.
     Returns how many rows were not finite; their counts become -1.
     """
-    logits, values, moves, actions, priors = (
-        borrow(logits),
-        borrow(values),
-        borrow(moves),
-        borrow(actions),
-        borrow(priors),
-    )
+    leaves, logits, values = borrow(leaves), borrow(logits), borrow(values)
+    moves, actions, priors = leaves.moves, leaves.actions, leaves.priors
     space = np.empty((2, moves.shape[1]), np.uint64)  # not borrowed: it would be freed at once
     bad = 0
     for b in range(count):
-        if outcomes[b] != RUNNING or row[b] < 0:
+        leaf = leaves.rows[b]
+        if leaf.outcome != RUNNING or leaf.row < 0:
             continue
-        value, draw = _outcome_of(values, row[b])
-        finite = _softmax_row(logits, row[b], actions, b, counts[b], temperature, priors)
+        value, draw = _outcome_of(values, leaf.row)
+        finite = _softmax_row(logits, leaf.row, actions, b, leaf.count, temperature, priors)
         if not finite or not np.isfinite(value) or abs(value) > 1.001:
-            counts[b] = -1
+            leaf.count = -1
             bad += 1
             continue
-        value_draw[b, 0] = value
-        value_draw[b, 1] = draw
-        _sort_row(priors, moves, b, counts[b], space)
+        leaf.value = value
+        leaf.draw = draw
+        _sort_row(priors, moves, b, leaf.count, space)
     return bad
 
 
 @kernel
-def keep_only(wanted, moves, priors, counts, b):
+def keep_only(wanted, leaves, b):
     """Leave only the moves that occur in wanted u2[K] in row ``b`` and share the priors out among them."""
+    moves, priors, leaf = leaves.moves, leaves.priors, leaves.rows[b]
     kept, total = 0, np.float32(0.0)
-    for k in range(counts[b]):
+    for k in range(leaf.count):
         for w in range(wanted.shape[0]):
             if moves[b, k] == wanted[w]:
                 moves[b, kept] = moves[b, k]
@@ -159,7 +155,7 @@ def keep_only(wanted, moves, priors, counts, b):
                 break
     for k in range(kept):
         priors[b, k] /= total
-    counts[b] = kept
+    leaf.count = kept
 
 
 def put_first(move: int, moves: NDArray[np.uint16], priors: NDArray[np.float32]) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..games.outcome import DRAW, RUNNING, WIN
 from ..kernels.jit import borrow, device, kernel
 from ..params import SearchParams
-from .tree import DEPTH_MAX, DEPTH_SUM, backup, new_node, release, unpack_prior
+from .tree import DEPTH_MAX, DEPTH_SUM, backup, new_node, release, tree_of, unpack_prior
 
 PARAMS = np.dtype(
     [
@@ -99,19 +99,16 @@ def best_edge(nodes, edges, node, params, unproven):
     return best
 
 
-@kernel
-def select(nodes, edges, counters, params, root, wanted, budget, paths, lengths, leaf):
-    """Choose up to ``wanted`` leaves to evaluate, making at most ``budget`` simulations.
+@device
+def select_from(tree, params, root, leaves, first, start, wanted, budget):
+    """Choose leaves below the node ``root``, into the rows from ``first`` on; see :func:`select`.
 
-    nodes NODE[cap], edges EDGE[cap], counters i8[8]; params: one PARAMS record in an array [1]
-    paths u2[B, MAX_DEPTH] out: moves from the root; lengths i4[B] out; leaf i4[B] out: node indices
-    Returns (leaves chosen, simulations that ended in proven nodes and are already backed up).
+    The first ``start`` moves of the first row's path lead to ``root`` and are there already.
     """
-    nodes, edges, counters, paths = borrow(nodes), borrow(edges), borrow(counters), borrow(paths)
-    p = params[0]
+    nodes, counters, p = tree.nodes, tree.counters, params[0]
     count, finished = 0, 0
     while count < wanted and count + finished < budget:
-        node, depth = np.int64(root), 0
+        node, depth = np.int64(root), np.int64(start)
         nodes[node].in_flight += 1
         while True:
             nd = nodes[node]
@@ -123,27 +120,37 @@ def select(nodes, edges, counters, params, root, wanted, budget, paths, lengths,
                 if nd.in_flight > 1:  # somebody else's leaf
                     release(nodes, node, root)
                     return count, finished
-                lengths[count] = depth
-                leaf[count] = node
+                leaf = leaves.rows[first + count]
+                leaf.length, leaf.node, leaf.top = depth, node, root
                 count += 1
                 break
-            if depth == paths.shape[1]:
+            if depth == leaves.paths.shape[1]:
                 backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n)
                 finished += 1
                 break
-            k = best_edge(nodes, edges, node, p, p.several and node == root)
-            child = np.int64(edges[k].child)
+            k = best_edge(nodes, tree.edges, node, p, p.several and node == root)
+            child = np.int64(tree.edges[k].child)
             if child < 0:
-                child = new_node(nodes, counters, node)
+                child = new_node(tree, node)
                 if child < 0:
                     release(nodes, node, root)
                     return count, finished
-                edges[k].child = child
+                tree.edges[k].child = child
                 nd.children += 1
-            paths[count, depth] = edges[k].move
+            leaves.paths[first + count, depth] = tree.edges[k].move
             nodes[child].in_flight += 1
             node = child
             depth += 1
-        counters[DEPTH_SUM] += depth
-        counters[DEPTH_MAX] = max(counters[DEPTH_MAX], depth)
+        counters[DEPTH_SUM] += depth - start
+        counters[DEPTH_MAX] = max(counters[DEPTH_MAX], depth - start)
     return count, finished
+
+
+@kernel
+def select(trees, params, root, leaves, wanted, budget):
+    """Choose up to ``wanted`` leaves of tree 0 to evaluate, making at most ``budget`` simulations from ``root`` on.
+
+    trees: TreeArrays[1]; params: PARAMS[1]; of the leaves paths, length, node and top are written.
+    Returns (leaves chosen, simulations that ended in proven nodes and are already backed up).
+    """
+    return select_from(tree_of(borrow(trees), 0), params, root, borrow(leaves), 0, 0, wanted, budget)

@@ -13,35 +13,17 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import NetError
 from ..games.base import Game, State
 from ..games.outcome import RUNNING
 from ..nets.evaluator import Evaluator
 from ..params import SearchParams
 from .cache import PositionCache
-from .policy import digest, keep_only, put_first
+from .minibatch import Minibatch
 from .puct import puct_params, select
-from .symmetry import has_symmetries, salt, turn
-from .tree import MAX_DEPTH, Tree, expand
+from .symmetry import has_symmetries, salt
+from .tree import MAX_DEPTH, Tree
 
 _RAMP = 8  # a batch is at most 1 + visits / _RAMP: the first simulations should not be guesses
-
-
-class Batch:
-    """The working arrays of one worker, B rows."""
-
-    def __init__(self, game: Game, size: int, window: State) -> None:
-        """``window``: the game up to the root, as Game.window gives it."""
-        self.states = np.zeros((1, len(window) + MAX_DEPTH + 1), game.state_dtype)
-        self.states[0, : len(window)] = window
-        self.leaves = game.make_leaves(size, MAX_DEPTH)
-        rows = self.leaves.rows
-        rows["root"] = len(window) - 1
-        self.paths, self.moves, self.actions = self.leaves.paths, self.leaves.moves, self.leaves.actions
-        self.planes, self.priors = self.leaves.planes, self.leaves.priors
-        self.lengths, self.leaf, self.row, self.counts = rows["length"], rows["node"], rows["row"], rows["count"]
-        self.outcomes, self.ends, self.begins, self.keys = rows["outcome"], rows["end"], rows["begin"], rows["key"]
-        self.values = np.zeros((size, 2), np.float32)
 
 
 class Search:
@@ -76,96 +58,59 @@ class Search:
         self.stopping = False
         self._in_flight = 0
         self._cache = cache
-        self._only = np.zeros(0, np.uint16) if only is None else only
+        self._only = only if only is not None and len(only) else None
         self._window = window
         self.several = lines > 1
         self.puct = puct_params(params, several=self.several)
-        self._salt = salt(params.seed) if params.symmetries and has_symmetries(self.game) else None
-        self._mates = self.game.mates if params.solver and params.mate_plies else None
-        self._temperature = np.float32(params.policy_temperature)
+        turning = params.symmetries and has_symmetries(self.game)
+        self._salts = np.array([salt(params.seed)]) if turning else None
         self.lock = threading.Lock()  # of the tree
         self._grown = threading.Condition(self.lock)
 
-    def batch(self) -> Batch:
-        """Working arrays for one worker of this search."""
-        return Batch(self.game, self.batch_size, self._window)
+    def minibatch(self) -> Minibatch:
+        """The leaves of one worker of this search."""
+        states = np.zeros((1, len(self._window) + MAX_DEPTH + 1), self.game.state_dtype)
+        states[0, : len(self._window)] = self._window
+        params = self.params
+        batch = Minibatch(
+            self.game,
+            params,
+            self.tree.arrays,
+            states,
+            self.batch_size,
+            cache=self._cache,
+            salts=self._salts,
+            mate_plies=params.mate_plies if params.solver else 0,
+            only=self._only,
+        )
+        batch.leaves.rows["root"] = len(self._window) - 1
+        return batch
 
-    def step(self, batch: Batch, slot: int = 0) -> int:
+    def step(self, batch: Minibatch, slot: int = 0) -> int:
         """One batch: select, evaluate, expand. Returns the simulations done, 0 when every leaf is in flight elsewhere.
 
         Blocks for one evaluation. Errors: NetError when the net fails or gives NaN; the tree stays sound.
         """
-        tree = self.tree
         with self.lock:
             budget = self.batch_size * 8
             if self.visits is not None:
                 budget = min(budget, self.visits - self.simulations - self._in_flight)
             wanted = min(self.batch_size, 1 + (self.simulations + self._in_flight) // _RAMP)
-            count, finished = select(
-                tree.nodes, tree.edges, tree.counters, self.puct, tree.root, wanted, budget,
-                batch.paths, batch.lengths, batch.leaf,
-            )  # fmt: skip
+            count, finished = select(self.tree.arrays, self.puct, self.tree.root, batch.leaves, wanted, budget)
             self.simulations += finished
             self._in_flight += count
         if count == 0:
             return int(finished)
-        bad, error = 0, None
-        try:
-            bad = self._evaluate(batch, count, slot)
-        except NetError as failure:
-            error = failure
-            batch.counts[:count] = -1
-            batch.outcomes[:count] = RUNNING
+        error = batch.evaluate(count, self.evaluator, slot)
         with self.lock:
-            expand(
-                tree.nodes, tree.edges, tree.counters, self.params.solver, tree.root, count,
-                batch.leaf, batch.moves, batch.priors, batch.counts, batch.outcomes, batch.ends, batch.values,
-            )  # fmt: skip
+            batch.expand()
             self._in_flight -= count
-            self.simulations += count - bad
+            self.simulations += count - batch.failed
             if self.workers > 1:
                 self._grown.notify_all()
         if error is not None:
             raise error
-        if bad:
-            raise NetError(f"the net gives NaN or infinity in {bad} of {count} positions; its weights are damaged")
         return int(finished + count)
-
-    def _evaluate(self, batch: Batch, count: int, slot: int) -> int:
-        """Fill in moves, priors, values and outcomes of a batch's leaves; returns the rows that were not finite."""
-        self.game.describe(batch.states, batch.leaves, count, self.evaluator.history)
-        if self._mates is not None:
-            self._mates(batch.states, batch.leaves, count, self.params.mate_plies)
-        if self._salt is not None:
-            batch.keys[:count] ^= self._salt
-        if self._cache is not None:
-            missing = self._cache.probe(
-                count, batch.keys, batch.outcomes, batch.counts, batch.moves, batch.priors, batch.values, batch.row,
-                batch.planes,
-            )  # fmt: skip
-        else:
-            batch.row[:count] = np.arange(count)
-            missing = count
-        bad = 0
-        if missing:
-            planes = batch.planes[:missing]
-            if self._salt is not None:
-                planes = turn(self.game, batch.keys[:count], batch.row[:count], planes, batch.actions[:count])
-            logits, values = self.evaluator.evaluate(planes, slot)
-            bad = digest(
-                count, batch.row, logits, values, self._temperature,
-                batch.moves, batch.actions, batch.counts, batch.outcomes, batch.priors, batch.values,
-            )  # fmt: skip
-            if self._cache is not None:
-                self._cache.store(count, batch.keys, batch.counts, batch.moves, batch.priors, batch.values, batch.row)
-        if self._mates is not None:
-            for b in np.flatnonzero(batch.leaf[:count] == self.tree.root):
-                moves = max(int(batch.counts[b]), 0)
-                put_first(int(batch.begins[b]), batch.moves[b, :moves], batch.priors[b, :moves])
-        if len(self._only):
-            for b in np.flatnonzero(batch.leaf[:count] == self.tree.root):
-                keep_only(self._only, batch.moves, batch.priors, batch.counts, b)
-        return int(bad)
 
     @property
     def finished(self) -> bool:
@@ -205,7 +150,7 @@ class Search:
 
     def _work(self, slot: int, watch: Callable[[], bool] | None) -> None:
         try:
-            batch = self.batch()
+            batch = self.minibatch()
             while not (self.stopping or self.finished):
                 done = self.step(batch, slot)
                 if watch is not None and watch():

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..games.base import Game
+from ..games.leaves import Leaves
 
 _GOLDEN = 0x9E3779B97F4A7C15
 
@@ -23,20 +24,15 @@ def salt(seed: int) -> np.uint64:
     return np.uint64((seed + 1) * _GOLDEN & (2**64 - 1))
 
 
-def turn(
-    game: Game,
-    keys: NDArray[np.uint64],
-    row: NDArray[np.int32],
-    planes: NDArray[np.uint8],
-    actions: NDArray[np.uint16],
-) -> NDArray[np.uint8]:
-    """Planes u1[K, C * H * W] as the net is to see them, each position under a symmetry that its key decides.
+def turn(game: Game, leaves: Leaves, count: int, planes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Planes u1[K, C * H * W] as the net is to see them, each position under a symmetry that its leaf's key decides.
 
-    keys u8[B], row i4[B]: the row of planes in which a position lies, rising, negative where it is not to be evaluated;
-    actions u2[B, M]: turned in place, so that they find their logits in what the net says.
+    The actions of the ``count`` leaves that lie in them are turned in place, so that they find their logits in what the
+    net says.
     """
-    images, asked = game.action_images, row >= 0
-    which = (keys[asked] % np.uint64(len(images))).astype(np.int64)
-    actions[asked] = images[which[:, None], actions[asked]]
+    asked = np.flatnonzero(leaves.rows["row"][:count] >= 0)  # their rows are 0 .. K - 1
+    images = game.action_images
+    which = (leaves.rows["key"][asked] % np.uint64(len(images))).astype(np.int64)
+    leaves.actions[asked] = images[which[:, None], leaves.actions[asked]]
     boards = planes.reshape(len(planes), -1, *game.planes[1:])
     return game.transform(boards, which).reshape(planes.shape)

@@ -11,7 +11,7 @@ codes are from the view of the side to move at their node; the parent negates th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,15 +74,29 @@ def pack_priors(priors: NDArray[np.float32]) -> NDArray[np.uint16]:
     return np.where(bits >= np.uint32(96 << 23), (bits >> np.uint32(12)) - _EXPONENT_SHIFT, 0).astype(np.uint16)
 
 
+class TreeArrays(NamedTuple):
+    """The arrays of one tree or, with an axis in front, of G trees."""
+
+    nodes: NDArray[Any]  # NODE[N]
+    edges: NDArray[Any]  # EDGE[E]
+    counters: NDArray[np.int64]  # [8]
+
+
 @device
-def new_node(nodes, counters, parent):
+def tree_of(trees, slot):
+    """Tree number ``slot`` of several."""
+    return TreeArrays(trees.nodes[slot], trees.edges[slot], trees.counters[slot])
+
+
+@device
+def new_node(tree, parent):
     """Index of a fresh node, or -1 and the FULL counter set when there is no room."""
-    i = counters[NODES]
-    if i >= nodes.shape[0]:
-        counters[FULL] = 1
+    i = tree.counters[NODES]
+    if i >= tree.nodes.shape[0]:
+        tree.counters[FULL] = 1
         return -1
-    counters[NODES] = i + 1
-    nd = nodes[i]
+    tree.counters[NODES] = i + 1
+    nd = tree.nodes[i]
     nd.w = nd.d = 0.0
     nd.n = 0
     nd.parent = parent
@@ -148,59 +162,53 @@ def prove(nodes, edges, node):
 
 
 @kernel
-def expand(nodes, edges, counters, solver, root, count, leaf, moves, priors, counts, outcomes, ends, values):
-    """Expand ``count`` evaluated leaves and back their values up.
+def expand(trees, leaves, count, solver):
+    """Expand ``count`` evaluated leaves of trees TreeArrays[G] and back their values up.
 
-    leaf i4[B]: node indices; moves u2[B, M] and priors f4[B, M]: sorted by falling prior, counts i4[B] of each;
-    outcomes i1[B]: outcome codes; ends i2[B]: plies to the end where it was found to be forced, -1 where the rules end
-    the game at the leaf; values f4[B, 2]: value and draw chance, the leaf's side to move's view (not read
-    where the game is over). A count of -1 marks a leaf whose evaluation failed: it stays a leaf and its visit is taken
-    back. Without room for the edges the FULL counter is set and the node stays a leaf, its value backed up.
+    leaves: slot, node, top, outcome, end, and where the game goes on: count, moves and priors sorted by falling prior,
+    value and draw. A count of -1 marks a leaf whose evaluation failed: it stays a leaf and its visit is taken back.
+    Without room for the edges the FULL counter is set and the node stays a leaf, its value backed up.
     """
-    nodes, edges, counters, moves, priors = (
-        borrow(nodes),
-        borrow(edges),
-        borrow(counters),
-        borrow(moves),
-        borrow(priors),
-    )
+    trees, leaves = borrow(trees), borrow(leaves)
     for b in range(count):
-        node = np.int64(leaf[b])
+        leaf = leaves.rows[b]
+        tree = tree_of(trees, leaf.slot)
+        nodes, node, top = tree.nodes, np.int64(leaf.node), np.int64(leaf.top)
         nd = nodes[node]
-        if outcomes[b] != RUNNING:
-            nd.bound = outcomes[b]
-            nd.terminal = ends[b] < 0
-            if ends[b] >= 0:
-                nd.plies = ends[b]
+        if leaf.outcome != RUNNING:
+            nd.bound = leaf.outcome
+            nd.terminal = leaf.end < 0
+            if leaf.end >= 0:
+                nd.plies = leaf.end
             else:
-                nd.plies = 1 if outcomes[b] == WIN else 0  # a win by declaration takes the ply of declaring it
-            nd.net_value = np.float32(outcomes[b])
-            backup(nodes, node, root, np.float64(outcomes[b]), 1.0 if outcomes[b] == DRAW else 0.0)
+                nd.plies = 1 if leaf.outcome == WIN else 0  # a win by declaration takes the ply of declaring it
+            nd.net_value = np.float32(leaf.outcome)
+            backup(nodes, node, top, np.float64(leaf.outcome), 1.0 if leaf.outcome == DRAW else 0.0)
             if solver:
-                prove(nodes, edges, node)
-        elif counts[b] < 0:
-            release(nodes, node, root)
+                prove(nodes, tree.edges, node)
+        elif leaf.count < 0:
+            release(nodes, node, top)
         else:
-            nd.net_value = values[b, 0]
-            add_edges(nodes, edges, counters, node, moves, priors, b, counts[b])
-            backup(nodes, node, root, np.float64(values[b, 0]), np.float64(values[b, 1]))
+            nd.net_value = leaf.value
+            add_edges(tree, node, leaves, b)
+            backup(nodes, node, top, np.float64(leaf.value), np.float64(leaf.draw))
 
 
 @device
-def add_edges(nodes, edges, counters, node, moves, priors, row, count):
+def add_edges(tree, node, leaves, row):
     """Give a node its edges, or set the FULL counter and leave it unexpanded."""
-    start = counters[EDGES]
-    if start + count > edges.shape[0]:
-        counters[FULL] = 1
+    start, count = tree.counters[EDGES], np.int64(leaves.rows[row].count)
+    if start + count > tree.edges.shape[0]:
+        tree.counters[FULL] = 1
         return
     for k in range(count):
-        e = edges[start + k]
+        e = tree.edges[start + k]
         e.child = -1
-        e.move = moves[row, k]
-        e.prior = pack_prior(priors[row, k])
-    counters[EDGES] = start + count
-    nodes[node].first_edge = start
-    nodes[node].edges = count
+        e.move = leaves.moves[row, k]
+        e.prior = pack_prior(leaves.priors[row, k])
+    tree.counters[EDGES] = start + count
+    tree.nodes[node].first_edge = start
+    tree.nodes[node].edges = count
 
 
 @kernel
@@ -214,13 +222,14 @@ def find_child(nodes, edges, node, move):
 
 
 @kernel
-def compact(nodes, edges, counters, base, place, order):
-    """Make ``base`` the base of the tree and drop everything that is not below it, in place.
+def compact(trees, slot, base, place, order):
+    """Make ``base`` the base of tree number ``slot`` and drop everything that is not below it, in place.
 
     place i4[nodes] and order i4[nodes] are working space. Parents come before their children, so one pass forward finds
     what stays; edges slide down in the order in which they lie. Afterwards ``base`` is node 0.
     """
-    nodes, edges, place, order = borrow(nodes), borrow(edges), borrow(place), borrow(order)
+    place, order = borrow(place), borrow(order)
+    nodes, edges, counters = tree_of(borrow(trees), slot)
     used = counters[NODES]
     kept = 0
     for i in range(used):
@@ -268,12 +277,13 @@ class Tree:
         self.nodes = np.empty(capacity, NODE)
         self.edges = np.empty(max(64 * 1024, int(capacity * moves_per_node)), EDGE)
         self.counters = np.zeros(8, np.int64)
+        self.arrays = TreeArrays(self.nodes[None], self.edges[None], self.counters[None])
         self.clear()
 
     def clear(self) -> None:
         """Leave a single unexpanded node, the base, as root."""
         self.counters[:] = 0
-        add_base(self.nodes, self.counters)
+        add_base(self.arrays, 0)
         self.root = 0
 
     def child(self, node: int, move: int) -> int:
@@ -287,7 +297,7 @@ class Tree:
         used = int(self.counters[NODES])
         order = np.argsort(self.nodes["first_edge"][:used], kind="stable").astype(np.int32)
         place = np.empty(used, np.int32)
-        compact(self.nodes, self.edges, self.counters, base, place, order)
+        compact(self.arrays, 0, base, place, order)
         self.root = int(place[self.root])
 
     @property
@@ -312,6 +322,6 @@ class Tree:
 
 
 @kernel
-def add_base(nodes, counters):
-    """Make the first node of an empty tree."""
-    return new_node(nodes, counters, -1)
+def add_base(trees, slot):
+    """Make the first node of tree number ``slot``, which is empty."""
+    return new_node(tree_of(borrow(trees), slot), -1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from az_engine.engine.games.leaves import make_leaves
 from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.search.policy import digest, put_first
 
@@ -12,13 +13,11 @@ from az_engine.engine.search.policy import digest, put_first
 def digested(logits: np.ndarray, actions: np.ndarray, temperature: float = 1.0) -> tuple[np.ndarray, np.ndarray, int]:
     """(moves u2[n], priors f4[n], bad rows) of one row of logits f4[A] and its legal actions u2[n]."""
     n = len(actions)
-    moves, priors = np.arange(n, dtype=np.uint16)[None] + 7, np.empty((1, n), np.float32)
-    bad = digest(
-        1, np.zeros(1, np.int32), logits[None], np.zeros((1, 3), np.float32), np.float32(temperature),
-        moves, actions[None], np.array([n], np.int32), np.array([RUNNING], np.int8), priors,
-        np.zeros((1, 2), np.float32),
-    )  # fmt: skip
-    return moves[0] - 7, priors[0], int(bad)
+    leaves = make_leaves(1, n, 1)
+    leaves.moves[0], leaves.actions[0] = np.arange(n) + 7, actions
+    leaves.rows["count"], leaves.rows["outcome"] = n, RUNNING
+    bad = digest(leaves, 1, logits[None], np.zeros((1, 3), np.float32), np.float32(temperature))
+    return leaves.moves[0] - 7, leaves.priors[0], int(bad)
 
 
 @pytest.mark.parametrize("count", [1, 2, 39, 40, 41, 82, 362, 593])

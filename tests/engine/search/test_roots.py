@@ -48,7 +48,7 @@ def rooted(visits: int, seed: int = 0, game: Game = GO, **root: Any) -> Any:
 
     lines = random_lines(game, 4, seed)
     lockstep = lockstep_of(game, lines, evaluate, AZ, 1, nodes=visits + 1, kept_moves=game.max_moves)
-    lockstep.schedule = np.zeros((4, visits), np.int32)
+    lockstep.searches = lockstep.searches._replace(schedule=np.zeros((4, visits), np.int32))
     lockstep.empty(np.arange(4, dtype=np.int32))
     lockstep.roots["wanted"], lockstep.roots["key"] = visits, np.arange(4) + 100 * seed
     for name, value in root.items():
@@ -124,7 +124,7 @@ def test_gumbel_search_is_the_papers(considered: int, visits: int, scale: float)
     moves, target, _, picked = lockstep.conclude(np.arange(4, dtype=np.int32))
     for slot in range(4):
         edges, nodes = edges_of(lockstep, slot), lockstep.nodes[slot]
-        scores = lockstep.scores[slot, : len(edges)]
+        scores = lockstep.searches.scores[slot, : len(edges)]
         assert (np.diff(scores) <= 0).all()
         logits = np.log(unpack_priors(edges["prior"]))
         seen = edges["child"] >= 0
@@ -168,7 +168,7 @@ def test_gumbels_are_gumbels() -> None:
     lockstep = rooted(2, gumbel=4, gumbel_visit=50.0, gumbel_scale=1.0)
     plain = rooted(2)
     drawn = [
-        lockstep.scores[slot, k] - np.log(priors_of(plain, slot)[int(edge["move"])])
+        lockstep.searches.scores[slot, k] - np.log(priors_of(plain, slot)[int(edge["move"])])
         for slot in range(4)
         for k, edge in enumerate(edges_of(lockstep, slot))
         if edge["move"] < 25

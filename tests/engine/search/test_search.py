@@ -398,7 +398,7 @@ def test_step_by_step() -> None:
     search = Search(
         CHESS, Tree(MEBIBYTE), FunctionEvaluator(pure_net(CHESS.num_actions), 8), PLAYING, CHESS.initial(), visits=64
     )
-    batch = search.batch()
+    batch = search.minibatch()
     done = 0
     while not search.finished:
         done += search.step(batch)

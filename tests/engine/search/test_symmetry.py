@@ -50,13 +50,15 @@ def test_every_logit_comes_back_to_its_point() -> None:
     """A lopsided net: logits of the image, read at the turned actions, are what the image's own points were given."""
     rng = np.random.default_rng(0)
     lopsided = rng.standard_normal(26).astype(np.float32)
-    keys = np.arange(40, dtype=np.uint64)
+    leaves = GAME.make_leaves(40)
+    leaves.rows["key"] = keys = np.arange(40, dtype=np.uint64)
     row = np.where(rng.random(40) < 0.7, 0, -1).astype(np.int32)
     row[row == 0] = np.arange((row == 0).sum())
     boards = rng.integers(0, 2, ((row >= 0).sum(), 17, 5, 5)).astype(np.uint8)
     straight = np.tile(np.arange(26, dtype=np.uint16), (40, 1))
-    actions = straight.copy()
-    turned = turn(GAME, keys, row, boards.reshape(len(boards), -1), actions).reshape(boards.shape)
+    actions = leaves.actions
+    actions[:], leaves.rows["row"] = straight, row
+    turned = turn(GAME, leaves, 40, boards.reshape(len(boards), -1)).reshape(boards.shape)
     assert (actions[row < 0] == straight[row < 0]).all()
     assert (actions[:, 25] == 25).all(), "the pass stays"
     seen = set()

@@ -107,14 +107,12 @@ def test_a_win_by_declaration_at_a_leaf_is_a_loss_one_move_on() -> None:
     """The side to move at a terminal leaf may have won (shogi's declaration, Go's score): its parent has lost."""
     tree = Tree(1 << 20)
     params = puct_params(SearchParams())
-    paths, lengths, leaf = np.empty((1, 8), np.uint16), np.empty(1, np.int32), np.empty(1, np.int32)
-    moves, priors = np.array([[CHESS.parse_move(CHESS.initial()[0], "e2e4")]], np.uint16), np.ones((1, 1), np.float32)
+    leaves = CHESS.make_leaves(1, 8)
+    leaves.moves[0, 0], leaves.priors[0, 0] = CHESS.parse_move(CHESS.initial()[0], "e2e4"), 1.0
     for outcome in (RUNNING, WIN):
-        chosen = select(tree.nodes, tree.edges, tree.counters, params, 0, 1, 1, paths, lengths, leaf)
-        assert chosen == (1, 0)
-        counts, outcomes = np.ones(1, np.int32), np.array([outcome], np.int8)
-        ends, values = np.full(1, -1, np.int16), np.zeros((1, 2), np.float32)
-        expand(tree.nodes, tree.edges, tree.counters, True, 0, 1, leaf, moves, priors, counts, outcomes, ends, values)
+        assert select(tree.arrays, params, 0, leaves, 1, 1) == (1, 0)
+        leaves.rows["count"], leaves.rows["outcome"] = 1, outcome
+        expand(tree.arrays, leaves, 1, True)
     root, child = tree.nodes[0], tree.nodes[1]
     assert (child["bound"], child["plies"]) == (WIN, 1)
     assert (root["bound"], root["plies"]) == (LOSS, 2)

@@ -1,0 +1,114 @@
+"""A batch of leaves on its way from selection to backup, of one tree that threads share or of many trees.
+
+One step of any search: select leaves (``puct.select``, ``lockstep.select_all``), :meth:`Minibatch.choose` what the net
+must evaluate, :meth:`Minibatch.take` its answers, :meth:`Minibatch.expand` the trees. Only the first and the last touch
+the trees, so only these two need their owner's lock.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import NetError
+from ..games.base import Game, State
+from ..games.outcome import RUNNING
+from ..nets.evaluator import Evaluator
+from ..params import SearchParams
+from .cache import PositionCache
+from .policy import digest, keep_only, put_first
+from .symmetry import turn
+from .tree import MAX_DEPTH, TreeArrays, expand
+
+
+class Minibatch:
+    """Up to B leaves and what is done with them. Not safe to use from two threads at once."""
+
+    def __init__(
+        self,
+        game: Game,
+        params: SearchParams,
+        trees: TreeArrays,
+        states: State,
+        size: int,
+        *,
+        cache: PositionCache | None = None,
+        salts: NDArray[np.uint64] | None = None,
+        mate_plies: int = 0,
+        only: NDArray[np.uint16] | None = None,
+    ) -> None:
+        """``game``: as its net sees it; states State[G, T]: the game of each tree up to its root; ``size``: B.
+
+        salts u8[G]: evaluate each position under a symmetry that its key and its tree's salt decide, None = as it is;
+        mate_plies: longest mates to look for at the leaves, 0 = none; only u2[K]: the roots' moves, None = all.
+        """
+        self.leaves = game.make_leaves(size, MAX_DEPTH)
+        self.count = 0  # leaves in it
+        self.missing = 0  # of these, how many the net is asked for
+        self.failed = 0  # of these, how many the net gave no finite answer for
+        self._game, self._trees, self._states, self._cache = game, trees, states, cache
+        self._solver, self._temperature = params.solver, np.float32(params.policy_temperature)
+        self._salts, self._only = salts, only
+        self._mates = game.mates if mate_plies else None
+        self._mate_plies = mate_plies
+        self._numbers = np.arange(size, dtype=np.int32)
+
+    def choose(self, count: int, history: int) -> NDArray[np.uint8]:
+        """Describe the ``count`` leaves that were selected; planes u1[K, C * H * W] of those to evaluate, K <= count.
+
+        history: positions that the net's planes show.
+        """
+        leaves, rows = self.leaves, self.leaves.rows[:count]
+        self.count, self.failed = count, 0
+        self._game.describe(self._states, leaves, count, history)
+        if self._mates is not None:
+            self._mates(self._states, leaves, count, self._mate_plies)
+        if self._salts is not None:
+            rows["key"] ^= self._salts[rows["slot"]]
+        if self._cache is not None:
+            self.missing = self._cache.probe(leaves, count)
+        else:
+            rows["row"] = self._numbers[:count]
+            self.missing = count
+        planes = leaves.planes[: self.missing]
+        return turn(self._game, leaves, count, planes) if self._salts is not None and self.missing else planes
+
+    def take(self, logits: NDArray[np.float32] | None = None, values: NDArray[np.float32] | None = None) -> None:
+        """The net's logits f4[K, A] and values f4[K, 3 or 1] for the planes that :meth:`choose` gave; None where K = 0.
+
+        Rows that are not finite are counted in ``failed``.
+        """
+        leaves, count = self.leaves, self.count
+        if logits is not None:
+            self.failed = int(digest(leaves, count, logits, values, self._temperature))
+            if self._cache is not None:
+                self._cache.store(leaves, count)
+        if self._mates is None and self._only is None:
+            return
+        for b in np.flatnonzero(leaves.rows["length"][:count] == 0):
+            if self._mates is not None:
+                legal = max(int(leaves.rows["count"][b]), 0)
+                put_first(int(leaves.rows["begin"][b]), leaves.moves[b, :legal], leaves.priors[b, :legal])
+            if self._only is not None:
+                keep_only(self._only, leaves, b)
+
+    def evaluate(self, count: int, evaluator: Evaluator, slot: int = 0) -> NetError | None:
+        """Choose, ask ``evaluator`` and take its answers. Blocks for one evaluation.
+
+        Returns what is wrong with the net; the leaves that failed are then left as they were by :meth:`expand`.
+        """
+        planes = self.choose(count, evaluator.history)
+        try:
+            self.take(*(evaluator.evaluate(planes, slot) if len(planes) else ()))
+        except NetError as error:
+            self.failed = count
+            self.leaves.rows["count"][:count] = -1
+            self.leaves.rows["outcome"][:count] = RUNNING
+            return error
+        if not self.failed:
+            return None
+        return NetError(f"the net gives NaN or infinity in {self.failed} of {count} positions; its weights are damaged")
+
+    def expand(self) -> None:
+        """Expand the leaves in their trees and back their values up."""
+        expand(self._trees, self.leaves, self.count, self._solver)
