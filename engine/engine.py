@@ -64,6 +64,10 @@ class Engine:
         self._loading = threading.Lock()
         self._warm: set[tuple[str, str]] = set()  # (game, encoder) whose kernels have been called
 
+    @property
+    def _game(self) -> Game:
+        return get_game(self.game_name)  # not in __init__: it imports the game's folder
+
     def configure(self, **changes: object) -> None:
         """Set fields of EngineOptions; they count from the next ready() or go(). Returns at once.
 
@@ -85,7 +89,7 @@ class Engine:
             if on_progress is not None:
                 why = ["compiling for this machine, once, some ten seconds: "]
                 jit.on_compile(lambda name: on_progress((why.pop() if why else "compiling ") + name))
-            game = get_game(self.game_name)
+            game = self._game
             try:
                 self._load_kernels(game, on_progress)
                 evaluator = self._load_net()
@@ -108,7 +112,7 @@ class Engine:
                 on_progress(problem)
 
     def _load_net(self) -> Evaluator:
-        game = get_game(self.game_name)
+        game = self._game
         wanted = (self.options.weights_file, self.options.provider, self.options.batch_size, game.planes)
         if self._loaded == wanted and self._evaluator is not None:
             return self._evaluator
@@ -121,7 +125,7 @@ class Engine:
         return evaluator
 
     def _make_tree(self) -> None:
-        memory, branching = self.options.hash_mb << 20, get_game(self.game_name).branching
+        memory, branching = self.options.hash_mb << 20, self._game.branching
         if self._tree is None or self._memory != (memory, branching):
             _refuse_too_much(self.options.hash_mb)
             self._tree = None  # the old one's memory is free before the new one's is asked for
@@ -152,7 +156,7 @@ class Engine:
 
         Errors: NetError.
         """
-        game = get_game(self.game_name)
+        game = self._game
         path = net_path(self.options.weights_file, game)
         return () if path is None else read_info(read_outline(path)[0], game).sizes
 
@@ -161,8 +165,8 @@ class Engine:
 
         Not during a search. Errors: OptionError for a size that the game has not; nothing has changed then.
         """
-        name = f"{get_game(self.game_name).name}{size}"
-        if get_game(name) is not get_game(self.game_name):
+        name = f"{self._game.name}{size}"
+        if get_game(name) is not self._game:
             self.game_name, self._line = name, None
             self._evaluator = self._loaded = self.net = None  # a net's input has the size of a board
             self._forget()
@@ -173,7 +177,7 @@ class Engine:
         Blocks briefly. Errors: PositionError, IllegalMoveError; then no position is held.
         """
         self._line = None
-        game = get_game(self.game_name)
+        game = self._game
         chess960 = self.options.chess960
         if root is None:
             line, notes = game.initial(), list[str]()
@@ -195,14 +199,14 @@ class Engine:
 
     def _apply_rules(self, line: State) -> None:
         options = self.options
-        get_game(self.game_name).set_rules(line, declaration=options.declaration, max_plies=options.max_plies)
+        self._game.set_rules(line, declaration=options.declaration, max_plies=options.max_plies)
 
     def play(self, move: str) -> None:
         """Hold the position after one move more. Not during a search.
 
         Errors: PositionError without a position, IllegalMoveError; nothing has changed then.
         """
-        line, game = self._held(), get_game(self.game_name)
+        line, game = self._held(), self._game
         played = game.parse_move(line, move)
         self._line = game.play(line, played)
         self._moves.append(played)
@@ -223,16 +227,16 @@ class Engine:
     @property
     def position(self) -> str | None:
         """The position held, in the game's notation; None when there is none."""
-        return None if self._line is None else get_game(self.game_name).format_position(self._line[-1])
+        return None if self._line is None else self._game.format_position(self._line[-1])
 
     def legal_moves(self) -> list[str]:
         """Legal moves of the position held. Errors: PositionError when there is none."""
-        game, line = get_game(self.game_name), self._held()
+        game, line = self._game, self._held()
         return [game.format_move(line[-1], int(m), chess960=self.options.chess960) for m in game.legal_moves(line)]
 
     def perft(self, depth: int) -> dict[str, int]:
         """Leaves of the legal move tree below each legal move. Blocks. Errors: PositionError without a position."""
-        return get_game(self.game_name).perft(self._held()[-1], depth)
+        return self._game.perft(self._held()[-1], depth)
 
     def estimate(self) -> Estimate | None:
         """How the game is expected to end from the position held; None when the net does not say.
@@ -242,7 +246,7 @@ class Engine:
         line = self._held()
         self.ready()
         assert self._evaluator is not None
-        return estimate(get_game(self.game_name), self._evaluator, line)
+        return estimate(self._game, self._evaluator, line)
 
     @property
     def searching(self) -> bool:
@@ -272,18 +276,21 @@ class Engine:
             self._thinking.ponderhit()
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Block until the search is over; False when ``timeout`` seconds passed before."""
-        return self._thinking is None or self._thinking.over.wait(timeout)
+        """Block until the search is over and ``on_done`` has returned; False after ``timeout`` seconds.
+
+        Within a callback of the search it returns at once, for it would wait for itself.
+        """
+        return self._thinking is None or self._thinking.wait(timeout)
 
     def close(self) -> None:
-        """Stop and wait for the search to end. Blocks."""
+        """Stop the search and :meth:`wait` for its answer. Blocks."""
         self.stop()
         self.wait()
 
     def _task(self, limits: Limits) -> Task:
         """What ``go`` has to search. Blocks while kernels or net are loaded. Errors: NetError without any net."""
         line = self._line
-        game = get_game(self.game_name)
+        game = self._game
         if line is None:
             return Task(None, None, self.options, (), None)
         self._apply_rules(line)  # they may have been set after the position
@@ -332,7 +339,7 @@ class Engine:
     def _only_moves(self, limits: Limits, line: State, messages: list[str]) -> np.ndarray | None:
         if not limits.searchmoves:
             return None
-        game, found = get_game(self.game_name), []
+        game, found = self._game, []
         for text in limits.searchmoves:
             try:
                 found.append(game.parse_move(line, text))

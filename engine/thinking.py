@@ -41,7 +41,10 @@ class Task:
 
 
 class Thinking:
-    """A search from ``go`` to its answer. ``over`` is set just before ``on_done`` is called."""
+    """A search from ``go`` to its answer.
+
+    ``over`` is set before ``on_done`` is called, so that the next search may begin; ``answered`` once it has returned.
+    """
 
     def __init__(
         self,
@@ -52,7 +55,8 @@ class Thinking:
         previous: Thinking | None,
     ) -> None:
         """``prepare`` is called in the search's thread once ``previous`` is over; it may block and raise NetError."""
-        self.over = threading.Event()
+        self.over, self.answered = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run, name="search", daemon=True)
         self._prepare, self._limits, self._previous = prepare, limits, previous
         self._on_info, self._on_done = on_info, on_done
         self._watch = Stopwatch()  # of the whole search
@@ -72,7 +76,16 @@ class Thinking:
 
     def start(self) -> None:
         """Begin; returns at once."""
-        threading.Thread(target=self._run, name="search", daemon=True).start()
+        self._thread.start()
+
+    def wait(self, timeout: float | None) -> bool:
+        """Block until ``on_done`` has returned; False after ``timeout`` seconds.
+
+        A callback cannot wait for itself: within one it returns at once whether the search is over.
+        """
+        if threading.current_thread() is self._thread:
+            return self.over.is_set()
+        return self.answered.wait(timeout)
 
     def stop(self) -> None:
         """Ask for the answer; returns at once."""
@@ -98,7 +111,10 @@ class Thinking:
         finally:
             self._released.wait()
             self.over.set()
-            self._on_done(answer)
+            try:
+                self._on_done(answer)
+            finally:
+                self.answered.set()
 
     def _think(self, task: Task) -> BestMove:
         search, line, options = task.search, task.line, task.options

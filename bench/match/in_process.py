@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 
 from ...engine.clock import Stopwatch
@@ -41,20 +40,18 @@ class OwnPlayer:
 
     def play(self, root: str | None, moves: Sequence[str], limits: Limits) -> Answer:
         """See Player. Errors: EngineDied when the search fails, which is a bug of ours."""
-        engine, answered, answers = self._engine, threading.Event(), list[BestMove]()
-
+        engine, answers = self._engine, list[BestMove]()
         seconds = 0.0
 
         def done(best: BestMove) -> None:
             nonlocal seconds
             seconds = watch.seconds
             answers.append(best)
-            answered.set()
 
         engine.set_position(root, moves)
         watch = Stopwatch()
         engine.go(limits, _ignore, done)
-        answered.wait()
+        engine.wait()
         best = answers[0]
         if best.error is not None:
             raise EngineDied(f"{self.name} failed ({type(best.error).__name__}: {best.error})") from best.error

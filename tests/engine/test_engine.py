@@ -171,6 +171,40 @@ def test_a_thousand_goes(engine: Engine) -> None:
     assert threading.active_count() <= threads + 1
 
 
+def test_wait_ends_after_the_answer_was_taken(engine: Engine) -> None:
+    """Even by a caller who takes his time."""
+    engine.set_position(None, [])
+    taking, taken, answers = threading.Event(), threading.Event(), list[BestMove]()
+
+    def on_done(answer: BestMove) -> None:
+        taking.set()
+        taken.wait(60)
+        answers.append(answer)
+
+    engine.go(Limits(nodes=5), lambda _: None, on_done)
+    assert taking.wait(60)
+    assert not engine.wait(0.05)
+    assert not engine.searching  # the next search need not wait for him
+    taken.set()
+    assert engine.wait(60)
+    assert len(answers) == 1
+
+
+def test_an_answer_may_start_the_next_search_and_close(engine: Engine) -> None:
+    engine.set_position(None, [])
+    second = Recorder()
+
+    def on_done(_: BestMove) -> None:
+        assert engine.wait()  # for itself: at once
+        engine.go(Limits(nodes=5), second.infos.append, second.on_done)
+        engine.close()
+
+    engine.go(Limits(nodes=5), lambda _: None, on_done)
+    assert second.done.wait(60)
+    assert engine.wait(60)
+    assert len(second.answers) == 1
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_movetime(engine: Engine, threads: int) -> None:
     engine.configure(threads=threads, move_overhead_ms=20)

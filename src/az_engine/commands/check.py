@@ -188,7 +188,7 @@ def _search(engine: Engine, seconds: float) -> tuple[BestMove, ThinkingInfo]:
     infos: list[ThinkingInfo] = []
     answers: list[BestMove] = []
     engine.go(Limits(movetime=round(1000 * seconds)), infos.append, answers.append)
-    if not engine.wait(seconds + 30) or not answers:
+    if not engine.wait(seconds + 30):
         raise AzError("the search from the start position did not answer in time; please report it")
     spoken = [info for info in infos if info.lines]
     if not spoken:
