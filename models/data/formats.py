@@ -1,40 +1,32 @@
-"""The formats of labelled records by game: what ``az-engine train`` reads and ``az-engine label`` makes."""
+"""The format of a game's labelled records: what ``az-engine train`` reads and ``az-engine label`` makes."""
 
 from __future__ import annotations
 
-from ...engine.errors import DataError, OptionError
-from ..label import go as label_go
-from . import chess as labelled
-from . import go as labelled_go
-from . import shogi as labelled_shogi
-from .shards import LabelFormat, ShardReader
+import importlib
+import importlib.util
+from typing import Protocol, cast
 
-SHARDS: dict[str, ShardReader] = {
-    "chess": labelled.FORMAT,
-    "go": labelled_go.FORMAT,
-    "shogi": labelled_shogi.FORMAT,
-}
-LABELS: dict[str, LabelFormat] = {
-    "chess": labelled.LABELS,
-    "go": label_go.labels(9),
-    "shogi": labelled_shogi.LABELS,
-}
+from ...engine.games import get_game
+from ...engine.games.base import Game
+from . import any_game, games
+from .shards import LabelFormat, ShardStore
 
 
-def shards_of(game: str) -> ShardReader:
-    """How the game's labelled records are laid out. Errors: DataError when there is no such format."""
-    if game not in SHARDS:
-        raise DataError(f"there are no .npz shards of {game}; they hold {' or '.join(SHARDS)}")
-    return SHARDS[game]
+class _Module(Protocol):
+    def labels(self, game: Game) -> LabelFormat: ...
 
 
-def labels_of(game: str) -> LabelFormat:
-    """How an engine's judgements of the game are recorded; "go19" is Go on that board.
+def labels_of(name: str) -> LabelFormat:
+    """How an engine's judgements of the game of that name are recorded; "go19" is Go on that board.
 
-    Errors: OptionError when no engine is asked for them.
+    Errors: OptionError for a game or a size of board that is not known.
     """
-    if game.startswith("go") and game[2:].isdecimal():
-        return label_go.labels(int(game[2:]))
-    if game not in LABELS:
-        raise OptionError(f"engines label {' or '.join(LABELS)}, not {game}")
-    return LABELS[game]
+    game = get_game(name)
+    special = f"{games.__name__}.{game.name}"
+    known = importlib.util.find_spec(special) is not None
+    return (cast("_Module", importlib.import_module(special)) if known else any_game).labels(game)
+
+
+def shards_of(name: str) -> ShardStore:
+    """What reads and writes the game's labelled records. Errors: as for :func:`labels_of`."""
+    return labels_of(name).shards

@@ -66,17 +66,6 @@ class TargetOptions:
         check(self)
 
 
-class ShardReader(Protocol):
-    """What reads the shards of a game."""
-
-    @property
-    def unused(self) -> tuple[str, ...]:
-        """Names of the :class:`TargetOptions` that mean nothing to these records."""
-
-    def read_folder(self, game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
-        """The training and the held-out positions of .npz files. Errors: DataError."""
-
-
 def read_arrays(path: Path, names: tuple[str, ...]) -> list[NDArray[Any]]:
     """The arrays of those names in an .npz file; nothing is unpickled. Errors: DataError naming what is wrong."""
     try:
@@ -136,7 +125,7 @@ class ShardFormat:
     to_moves: Callable[[Records, NDArray[np.uint16]], NDArray[np.uint16]]  # u2[N, K] in the game's own form
     soft_policy: Callable[[Records, TargetOptions], NDArray[np.float32]]  # f4[N, K]
     chances: Callable[[Records, TargetOptions], NDArray[np.float64]]  # f8[N, 3] win, draw, loss by the teacher
-    unused: tuple[str, ...] = ()  # see ShardReader
+    unused: tuple[str, ...] = ()  # see ShardStore
     has_openings: bool = False  # whether shards may tell the games' openings, see openings
 
     def read(self, path: Path) -> Records:
@@ -220,11 +209,18 @@ Ended = Literal["rules", "adjudicated", "max plies"]
 class ShardStore(Protocol):
     """What reads and writes the files of a game's records."""
 
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Names of the :class:`TargetOptions` that mean nothing to these records."""
+
     def read(self, path: Path) -> Records:
         """The records of one file, checked. Errors: DataError."""
 
     def write(self, path: Path, records: Records) -> None:
         """Write one file atomically."""
+
+    def read_folder(self, game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
+        """The training and the held-out positions of .npz files. Errors: DataError."""
 
 
 def _as_they_are(game: Game, line: State, opening: tuple[int, ...], records: Records, ended: Ended) -> Records:

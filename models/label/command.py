@@ -24,8 +24,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from ...engine.errors import DataError, EngineProcessError, OptionError
-from ...engine.games import get_game
-from ..data.formats import LABELS, labels_of
+from ...engine.games import game_names, get_game
+from ..data.formats import labels_of
 from ..data.shards import LabelFormat, Records, ShardStore
 from ..files import RunLock
 from ..net.raw_net import RawNet
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.formatter_class = _Help
     add = parser.add_argument
-    add("--game", default=default.game, choices=sorted(LABELS), help="the game")
+    add("--game", default=default.game, choices=game_names(), help="the game")
     teacher = parser.add_mutually_exclusive_group(required=True).add_argument
     teacher(
         "--engine",
@@ -163,8 +163,6 @@ def _numbers(kind: type[Any]) -> Any:
 
 def main(args: argparse.Namespace) -> int:
     """Run the command. Errors: AzError."""
-    if args.size is not None and args.game != "go":
-        raise OptionError("--size is for Go; leave it out")
     game = args.game if args.size is None else f"{args.game}{args.size}"
     form = labels_of(game)
     _check_words(args, form)

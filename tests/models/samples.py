@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from az_engine.engine.games import get_game
-from az_engine.models.data import go as labelled_go
-from az_engine.models.data.chess import read_folder, read_shard
 from az_engine.models.data.dataset import Positions
+from az_engine.models.data.games import go as labelled_go
+from az_engine.models.data.games.chess import read_folder, read_shard
 from az_engine.models.data.shards import Records, TargetOptions
 from az_engine.models.train.settings import NetConfig
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from az_engine.engine.errors import DataError
-from az_engine.models.data import chess as labelled
-from az_engine.models.data import go as labelled_go
 from az_engine.models.data import records
-from az_engine.models.data.chess import RECORD, read_folder, read_shard, to_positions, write_shard
 from az_engine.models.data.dataset import Mixture, batch_indices, epoch_order, games_begin
+from az_engine.models.data.games import chess as labelled
+from az_engine.models.data.games import go as labelled_go
+from az_engine.models.data.games.chess import RECORD, read_folder, read_shard, to_positions, write_shard
 from az_engine.models.data.shards import Records, TargetOptions
 
 from .. import reference

@@ -12,7 +12,7 @@ import pytest
 from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
 from az_engine.models.data.dataset import Positions
-from az_engine.models.data.go import policy, read_folder, read_shard, results, to_positions
+from az_engine.models.data.games.go import policy, read_folder, read_shard, results, to_positions
 from az_engine.models.data.shards import Records, TargetOptions
 
 SAMPLE = Path(__file__).parents[2] / "data" / "go9_train_sample.npz"  # 8 games, one held out by its number

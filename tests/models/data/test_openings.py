@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
+from az_engine.models.data.games.shogi import FORMAT, record_of
 from az_engine.models.data.shards import Records, TargetOptions, Teaching
-from az_engine.models.data.shogi import FORMAT, record_of
 
 SHOGI = get_game("shogi")
 GAMES = np.dtype([("game", "<u4"), ("nopen", "u1"), ("open", "<u2", (4,))])

@@ -10,8 +10,8 @@ import pytest
 from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
 from az_engine.models.data.dataset import games_begin
+from az_engine.models.data.games.shogi import FORMAT
 from az_engine.models.data.shards import Records, TargetOptions
-from az_engine.models.data.shogi import FORMAT
 
 from ...engine.games.shogi import slow_encoding
 

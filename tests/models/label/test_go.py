@@ -13,7 +13,7 @@ import pytest
 
 from az_engine.engine.errors import EngineProcessError, OptionError
 from az_engine.engine.games import get_game
-from az_engine.models.data.go import read_folder, read_shard
+from az_engine.models.data.games.go import read_folder, read_shard
 from az_engine.models.data.shards import Records, TargetOptions
 from az_engine.models.label import command as label
 

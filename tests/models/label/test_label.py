@@ -19,7 +19,7 @@ import pytest
 
 import az_engine
 from az_engine.engine.errors import DataError, EngineProcessError, OptionError
-from az_engine.models.data.chess import chances_of_score, read_folder, read_shard, to_positions
+from az_engine.models.data.games.chess import chances_of_score, read_folder, read_shard, to_positions
 from az_engine.models.data.shards import Records, TargetOptions
 from az_engine.models.label import command as label
 from az_engine.models.label.teacher import centipawns

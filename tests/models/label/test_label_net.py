@@ -15,9 +15,9 @@ from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.weights import embedded_net
 from az_engine.engine.search.mate import mating_move
 from az_engine.models.data.formats import labels_of, shards_of
-from az_engine.models.data.go import OWN_SCALE, read_shard
+from az_engine.models.data.games.go import OWN_SCALE, read_shard
+from az_engine.models.data.games.shogi import FORMAT
 from az_engine.models.data.shards import Records, TargetOptions
-from az_engine.models.data.shogi import FORMAT
 from az_engine.models.label import command as label
 from az_engine.models.label.teacher import NetTeacher
 

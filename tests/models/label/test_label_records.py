@@ -15,9 +15,9 @@ import pytest
 from az_engine.engine.errors import DataError, OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.record import Record, format_games, format_named
-from az_engine.models.data.chess import FORMAT
 from az_engine.models.data.formats import labels_of
-from az_engine.models.data.go import read_folder, read_shard
+from az_engine.models.data.games.chess import FORMAT
+from az_engine.models.data.games.go import read_folder, read_shard
 from az_engine.models.data.shards import Records, TargetOptions
 from az_engine.models.label import command as label
 from az_engine.models.label.reading import read_played

@@ -13,8 +13,8 @@ import pytest
 
 from az_engine.engine.errors import EngineProcessError, OptionError
 from az_engine.engine.games import get_game
+from az_engine.models.data.games.shogi import FORMAT, record_of
 from az_engine.models.data.shards import Records, TargetOptions, Teaching
-from az_engine.models.data.shogi import FORMAT, record_of
 from az_engine.models.label import command as label
 
 from ...fakes.program import COMMAND, score

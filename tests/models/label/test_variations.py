@@ -14,9 +14,9 @@ from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game, State
 from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.games.record import Record, format_games
-from az_engine.models.data.chess import FORMAT
 from az_engine.models.data.formats import shards_of
-from az_engine.models.data.go import ADJUDICATED, read_shard
+from az_engine.models.data.games.chess import FORMAT
+from az_engine.models.data.games.go import ADJUDICATED, read_shard
 from az_engine.models.data.shards import TargetOptions
 from az_engine.models.label import command as label
 from az_engine.models.label import variations

@@ -27,17 +27,22 @@ and leads stay the teacher's: they say which stones are dead.
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.errors import DataError
-from ...engine.games.base import Game
-from .dataset import Positions, one_hot_result
-from .shards import Records, TargetOptions, hold_out, read_arrays
+from ....engine.errors import DataError, OptionError
+from ....engine.files import write_atomically
+from ....engine.games.base import Game, State
+from ..any_game import WITHOUT_SCORES, same_move
+from ..dataset import Positions, one_hot_result
+from ..shards import Ended, LabelFormat, Records, TargetOptions, Teaching, hold_out, read_arrays
 
 RULES = "chinese-ogs"  # positional superko, no suicide: what the labels were made with
 _D_FIELDS = ("stones", "turn", "ko", "ply", "n", "mv", "p", "w", "played", "z", "rnd", "dead", "game")
@@ -46,6 +51,13 @@ _EXTRA_FIELDS = ("own", "lead")
 OWN_SCALE = 20
 _INTEGERS = {*_D_FIELDS, *_EXTRA_FIELDS, "nopen", "open", "reason"}
 ADJUDICATED = 2
+LINES = 16
+SCALE = 500.0  # of win chances as centipawns, where moves are drawn
+_DECIDED = 1950  # centipawns: a win chance of 98 %
+_REASONS: dict[Ended, int] = {"rules": 1, "adjudicated": ADJUDICATED, "max plies": 3}
+_ONE = 65535
+_OPENING = 16  # moves
+_KOMI, _RULES = 3, 4  # fields of a position's text
 
 
 def read_shard(path: Path, points: int) -> tuple[Records, Records]:
@@ -221,23 +233,139 @@ def _spread(values: NDArray[Any], rows: NDArray[np.int64], total: int) -> NDArra
     return spread
 
 
-class _GoFormat:
-    """Reads Go's shards: see shards.ShardReader."""
-
-    unused = ("temperature", "centipawns", "value")  # the records hold probabilities and win chances, not scores
-
-    def read_folder(self, game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
-        """The training and the held-out positions of .npz files, as labelled.read_folder does. Errors: DataError."""
-        read = [(path, *read_shard(path, game.num_actions - 1)) for path in sorted(paths)]
-        extra = [name for name in _EXTRA_FIELDS if all(name in (d.dtype.names or ()) for _, d, _ in read)]
-        positions = alike([d for _, d, _ in read], (*_D_FIELDS, *extra))
-        games = np.concatenate(alike([g for _, _, g in read], _G_FIELDS))
-        if len(np.unique(games["game"])) != len(games):
-            raise DataError("a game occurs in two files; remove one of them")
-        records, kept = hold_out([(path, d) for (path, _, _), d in zip(read, positions, strict=True)])
-        text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
-        return to_positions(game, records, games, options, text), to_positions(game, kept, games, options, text)
+def read_folder(game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
+    """The training and the held-out positions of .npz files, as in ShardFormat.read_folder. Errors: DataError."""
+    read = [(path, *read_shard(path, game.num_actions - 1)) for path in sorted(paths)]
+    extra = [name for name in _EXTRA_FIELDS if all(name in (d.dtype.names or ()) for _, d, _ in read)]
+    positions = alike([d for _, d, _ in read], (*_D_FIELDS, *extra))
+    games = np.concatenate(alike([g for _, _, g in read], _G_FIELDS))
+    if len(np.unique(games["game"])) != len(games):
+        raise DataError("a game occurs in two files; remove one of them")
+    records, kept = hold_out([(path, d) for (path, _, _), d in zip(read, positions, strict=True)])
+    text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
+    return to_positions(game, records, games, options, text), to_positions(game, kept, games, options, text)
 
 
-FORMAT = _GoFormat()
-read_folder = FORMAT.read_folder
+def _dtype(points: int, *, owners: bool) -> np.dtype[np.void]:
+    """Of a record, with its game's row in ``g`` behind it."""
+    move = "u1" if points < 256 else "<u2"
+    known = [("own", "i1", (points,)), ("lead", "<i2")] if owners else []
+    return np.dtype(
+        [
+            ("stones", "u1", (points,)),
+            ("turn", "u1"),
+            ("ko", "<i2"),
+            ("ply", "<u2"),
+            ("n", "u1"),
+            ("mv", move, (LINES,)),
+            ("p", "<u2", (LINES,)),
+            ("w", "<u2"),
+            *known,
+            ("played", move),
+            ("z", "i1"),
+            ("rnd", "u1"),
+            ("dead", "u1"),
+            ("game", "<u4"),
+            ("nopen", "u1"),
+            ("open", move, (_OPENING,)),
+            ("komi", "<f4"),
+            ("reason", "u1"),
+            ("tt", "<f4"),
+        ]
+    )
+
+
+_OF_GAME = ("nopen", "open", "komi", "reason", "tt")
+
+
+@dataclass(frozen=True, slots=True)
+class GoShards:
+    """Files of labelled Go records for boards of ``points`` points."""
+
+    points: int
+
+    unused = WITHOUT_SCORES
+
+    def read(self, path: Path) -> Records:
+        """The positions of one file. Errors: DataError."""
+        return read_shard(path, self.points)[0]
+
+    def write(self, path: Path, records: Records) -> None:
+        """Write whole games atomically: positions and games apart."""
+        names = [name for name in records.dtype.names or () if name not in _OF_GAME]
+        first = np.flatnonzero(np.diff(records["game"].astype(np.int64), prepend=-1))
+        positions = np.zeros(len(records), np.dtype([(n, records.dtype[n]) for n in names]))
+        for name in names:
+            positions[name] = records[name]
+        games = np.zeros(len(first), np.dtype([(n, records.dtype[n]) for n in ("game", *_OF_GAME)]))
+        for name in ("game", *_OF_GAME):
+            games[name] = records[name][first]
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, d=positions, g=games)
+        write_atomically(path, buffer.getvalue())
+
+    read_folder = staticmethod(read_folder)
+
+
+def record_of(game: Game, line: State, teaching: Teaching) -> Records:
+    """Record[1] of a line's last position."""
+    assert game.territory is not None
+    state, size = line[-1], int(line[-1]["size"])
+    row = np.zeros(1, _dtype(size * size, owners=bool(teaching.ownership)))
+    row["stones"][0] = (game.territory.stones(state) + 1) % 3  # 0 empty, 1 black, 2 white
+    row["turn"] = 1 + state["turn"]
+    row["ko"], row["ply"] = state["ko"], state["ply"]
+    assert teaching.policy is not None
+    assert teaching.chance is not None
+    number = len(teaching.moves)
+    row["n"] = number
+    row["mv"][0, :number] = teaching.moves
+    row["p"][0, :number] = np.rint(_ONE * teaching.policy)
+    row["w"] = round(_ONE * teaching.chance)
+    row["dead"] = game.territory.counts_dead_stones(state)
+    if teaching.ownership:
+        row["own"][0] = np.rint(OWN_SCALE * np.clip(teaching.ownership, -1, 1))
+        row["lead"] = round(100 * min(max(teaching.lead or 0.0, -300.0), 300.0))
+    return row
+
+
+def finish(game: Game, line: State, opening: tuple[int, ...], records: Records, ended: Ended) -> Records:
+    """The records of a game that has ended, with its row of ``g`` and, where the board decides, its result."""
+    assert game.territory is not None
+    margin, komi = game.territory.score(line[-1])[0], line[-1]["komi"] / 2
+    records["nopen"], records["komi"], records["reason"], records["tt"] = len(opening), komi, _REASONS[ended], margin
+    records["open"][:, : len(opening)] = opening
+    if ended != "adjudicated":
+        records["z"] = np.sign(margin) * np.where(records["turn"] == 1, 1, -1)
+    return records
+
+
+def root_of(text: str, start: str) -> str:
+    """A position with the rules and the komi of ``start``: nets see neither, so labels must agree in them."""
+    fields, usual = text.split(), start.split()
+    fields[_KOMI : _RULES + 1] = usual[_KOMI : _RULES + 1]
+    return " ".join(fields)
+
+
+def labels(game: Game) -> LabelFormat:
+    """How a teacher's games on the game's board are recorded. Errors: OptionError for a size without a format."""
+    size, territory = game.planes[1], game.territory
+    assert territory is not None
+    if size > 19:
+        raise OptionError(f"Go is labelled on boards of 2 to 19 lines, not {size}")
+    start = territory.start(size, None, RULES)
+    return LabelFormat(
+        GoShards(size * size),
+        LINES,
+        SCALE,
+        _DECIDED,
+        2 * size * size,
+        record_of,
+        same_move,
+        start=start,
+        root=partial(root_of, start=start),
+        longest_opening=_OPENING,
+        never_blind=("pass",),
+        of_nets=True,
+        finish=finish,
+    )

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.games.base import Game, State
-from .shards import LabelFormat, Records, ShardFormat, TargetOptions, Teaching
+from ....engine.games.base import Game, State
+from ..shards import LabelFormat, Records, ShardFormat, TargetOptions, Teaching
 
 LINES = 5
 RECORD = np.dtype(
@@ -177,5 +177,9 @@ def code_of(state: State, move: int) -> int:
 
 FORMAT = ShardFormat(RECORD, first_fault, to_states, to_moves, soft_policy, chances)
 read_shard, write_shard = FORMAT.read, FORMAT.write
-LABELS = LabelFormat(FORMAT, LINES, 180.0, 1200, 260, record_of, code_of)
 to_positions, read_folder = FORMAT.to_positions, FORMAT.read_folder
+
+
+def labels(game: Game) -> LabelFormat:
+    """How an engine's games are recorded."""
+    return LabelFormat(FORMAT, LINES, 180.0, 1200, 260, record_of, code_of)

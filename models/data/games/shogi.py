@@ -31,9 +31,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.games.base import Game, State
-from ...engine.games.outcome import LOSS
-from .shards import CUT, LabelFormat, Records, ShardFormat, TargetOptions, Teaching
+from ....engine.games.base import Game, State
+from ....engine.games.outcome import LOSS
+from ..any_game import WITHOUT_SCORES, kept_policy, same_move, same_moves, taught
+from ..shards import LabelFormat, Records, ShardFormat, TargetOptions, Teaching
 
 LINES = 8
 RECORD = np.dtype(
@@ -108,17 +109,6 @@ def to_states(game: Game, records: Records, first: NDArray[np.int64]) -> NDArray
     return states
 
 
-def to_moves(records: Records, moves: NDArray[np.uint16]) -> NDArray[np.uint16]:
-    """Moves u2 [N, K] of the records in the game's own form: they are."""
-    return moves
-
-
-def soft_policy(records: Records, options: TargetOptions) -> NDArray[np.float32]:
-    """f4 [N, 8]: the teacher's probabilities of the labelled moves, made to add up to 1; no temperature is needed."""
-    weights = records["p"].astype(np.float64) * (np.arange(LINES) < records["n"][:, None])
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True), np.float32)
-
-
 def chances(records: Records, options: TargetOptions) -> NDArray[np.float64]:
     """Win, draw and loss f8 [N, 3] of the teacher's value q: (1 + q) / 2, 0, (1 - q) / 2; few games are drawn."""
     q = np.clip(records["q"].astype(np.float64) / 32767, -1, 1)
@@ -126,10 +116,7 @@ def chances(records: Records, options: TargetOptions) -> NDArray[np.float64]:
 
 
 def record_of(game: Game, line: State, teaching: Teaching) -> Records:
-    """Record[1] of a line's last position: a net's policy and value as they are, an engine's made of its scores.
-
-    W(cp) = 1 / (1 + exp(-cp / SCALE)); p = softmax((W(cp_i) - W(cp_1)) / TEMPERATURE), q = 2 W(cp_1) - 1.
-    """
+    """Record[1] of a line's last position; see :func:`any_game.taught` for p and q."""
     state, row = line[-1], np.zeros(1, RECORD)
     count = len(teaching.moves)
     row["board"], row["turn"], row["ply"], row["check"] = state["board"], state["turn"], state["ply"], state["checked"]
@@ -140,24 +127,19 @@ def record_of(game: Game, line: State, teaching: Teaching) -> Records:
     mates = game.play(line, int(teaching.moves[0]))
     if len(game.legal_moves(mates)) == 0 and game.outcome(mates) == LOSS:
         row["m1"], policy, chance = 1, np.eye(count)[0], 1.0
-    elif teaching.policy is not None and teaching.chance is not None:
-        policy, chance = teaching.policy, teaching.chance
-        row["rest"] = np.rint(65535 * max(0.0, 1 - policy.sum()))
     else:
-        points = 1 / (1 + np.exp(-teaching.scores / SCALE))
-        points[np.abs(teaching.scores) > CUT] = teaching.scores[np.abs(teaching.scores) > CUT] > 0
-        weights = np.exp((points - points[0]) / TEMPERATURE)
-        policy, chance = weights / weights.sum(), points[0]
+        policy, chance = taught(teaching, SCALE, TEMPERATURE)
+        row["rest"] = np.rint(65535 * max(0.0, 1 - policy.sum()))
     row["q"] = np.rint(32767 * (2 * chance - 1))
     row["p"][0, :count] = np.rint(65535 * policy)
     return row
 
 
-def code_of(state: State, move: int) -> int:
-    """A move as records write it: they have the game's own form."""
-    return move
+FORMAT = ShardFormat(
+    RECORD, first_fault, to_states, same_moves, kept_policy, chances, WITHOUT_SCORES, has_openings=True
+)
 
 
-_UNUSED = ("temperature", "centipawns", "value")  # the records hold probabilities and values, not scores
-FORMAT = ShardFormat(RECORD, first_fault, to_states, to_moves, soft_policy, chances, _UNUSED, has_openings=True)
-LABELS = LabelFormat(FORMAT, LINES, SCALE, 3000, 320, record_of, code_of, of_nets=True)
+def labels(game: Game) -> LabelFormat:
+    """How a teacher's games are recorded."""
+    return LabelFormat(FORMAT, LINES, SCALE, 3000, 320, record_of, same_move, of_nets=True)
