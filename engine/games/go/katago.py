@@ -52,7 +52,7 @@ from .passalive import AREA, mark_area, tax_seki
 from .planes import actions, legal_actions
 from .rules import FILTER_WORDS, compensation, situation
 from .rulesets import ALL_TAX, BUTTON, FRIENDLY, KO_MASK, POSITIONAL, SEKI_TAX, SIMPLE, SUICIDE, TERRITORY
-from .state import BLACK, EMPTY, WHITE
+from .state import BLACK, EMPTY, MAX_POINTS, STONE_KEYS, WHITE
 
 ENCODER, ENCODER_SUICIDE = "katago-v7", "katago-v7-suicide"  # the second sees areas as if suicide were legal
 HISTORY = 5  # moves shown
@@ -106,16 +106,29 @@ def _fill(out, row, plane, points, value):
 
 
 @device
+def _took(states, since, newest, points):
+    """Whether stones left the board after states[since]: without that no board comes again."""
+    for i in range(since + 1, newest + 1):
+        move = np.int64(states[i].last) - 1
+        if 0 <= move < points:
+            mover = 1 - np.int64(states[i].turn)
+            if states[i].key != states[i - 1].key ^ STONE_KEYS[mover * MAX_POINTS + move]:
+                return True
+    return False
+
+
+@device
 def _mark_forbidden(states, newest, since, b, out, row, start):
     """The points where a stone could be played but for ko; superko looks back to states[since]."""
     s = states[newest]
     ko, turn = s.rules & KO_MASK, np.int64(s.turn)
+    took = ko != SIMPLE and _took(states, since, newest, b.points)
     for p in range(b.points):
         if b.colour[p] != EMPTY:
             continue
         if p == s.ko:
             out[row, start + p] = 1
-        elif ko != SIMPLE and not untouched(b, p):
+        elif ko != SIMPLE and (took or not untouched(b, p)):
             allowed, key = after(b, p, turn, s.rules & SUICIDE != 0)
             if not allowed or key == s.key:  # nothing but a stone that takes itself off
                 continue

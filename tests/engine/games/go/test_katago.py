@@ -14,12 +14,13 @@ from az_engine.engine.games import get_game
 from az_engine.engine.games.base import State
 from az_engine.engine.games.go.katago import ENCODER, ENCODER_SUICIDE, SPATIAL
 from az_engine.engine.games.go.rulesets import rule_set
+from az_engine.engine.games.outcome import RUNNING
 from az_engine.models.foreign.katago import number_scale
 
 from .katago_rows import Row, foreign, line_of, read_rows, start
 
 SAMPLE = Path(__file__).parents[3] / "data" / "katago_planes.jsonl.gz"
-CAUGHT, OPENINGS, OWN_AREA, THEIR_AREA = 14, 17, 18, 19
+KO, CAUGHT, OPENINGS, OWN_AREA, THEIR_AREA = 6, 14, 17, 18, 19
 
 
 def planes_of(line: State, encoder: str = ENCODER) -> NDArray[np.uint8]:
@@ -120,6 +121,32 @@ def test_a_change_of_side_ends_what_is_remembered() -> None:
     planes = planes_of(game.play(line, 3))
     assert planes[9, 0, 3] == 1
     assert planes[9:14].sum() == 1
+
+
+@pytest.mark.parametrize("rules", ["tromp-taylor", "chinese-ogs"])
+def test_superko_forbids_lone_stones_too(rules: str) -> None:
+    """On 3x3 captures soon bring early boards back: the plane is what the rules forbid."""
+    game, rng = get_game("go3"), np.random.default_rng(5)
+    lone = 0
+    for _ in range(40):
+        line = start(3, 0, rules)
+        for _ in range(60):
+            if game.outcome(line) != RUNNING:
+                break
+            board = planes_of(line)[KO].ravel().astype(bool)
+            stones = planes_of(line)[1:3].sum(axis=0)
+            empty = np.flatnonzero(stones.ravel() == 0)
+            legal = set(game.legal_moves(line).tolist())
+            simple = line[-1:].copy()  # the position alone: nothing to repeat
+            allowed = {*game.legal_moves(simple).tolist(), int(line[-1]["ko"])}
+            forbidden = {p for p in empty.tolist() if p in allowed and p not in legal and p != 9}
+            assert set(np.flatnonzero(board).tolist()) == forbidden
+            beside = np.pad(stones, 1)
+            near = beside[:-2, 1:-1] + beside[2:, 1:-1] + beside[1:-1, :-2] + beside[1:-1, 2:]
+            lone += sum(near.ravel()[p] == 0 for p in forbidden)
+            moves = sorted(legal - {9}) or [9]
+            line = game.play(line, moves[rng.integers(len(moves))])
+    assert lone > 0
 
 
 def test_komi_is_clipped() -> None:
