@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from ...engine.files import write_atomically
 from ...engine.games.base import Game
-from ...engine.nets.netinfo import NetInfo
 from ..data.dataset import Dataset, Positions, spread
-from ..train.learner import Learner, Measured
+from ..train.learner import LICENCE, Learner, Measured
 from . import export, quantise
 
 CALIBRATION_POSITIONS = 1024
@@ -54,20 +53,7 @@ def release(
     The int8 file is calibrated on training positions and compared on held-out ones. Errors: NetError when a file would
     not say what the network says; it is not written then.
     """
-    net = learner.net_config
-    described = NetInfo(
-        game=game.name,
-        encoder=game.encoder,
-        planes=game.planes,
-        actions=game.num_actions,
-        planes_version=game.planes_version,
-        moves_version=game.moves_version,
-        value_head=net.value_head,
-        architecture=net.architecture,
-        history=min(net.history, game.history),
-        step=learner.step,
-        **info,
-    )
+    described = learner.net_info(game, **info)
     fp32 = export.to_onnx(learner.averaged, described)
     calibration = [_calibration(part) for part in train.parts]
     parity = max(export.parity(learner.averaged, fp32, planes[:256]) for planes in calibration)
@@ -103,7 +89,6 @@ def card(
     commands: list[str],
     targets: dict[str, Any],
     about_data: str,
-    licence: str,
 ) -> str:
     """The net's card in Markdown; what it played is added by hand from match reports.
 
@@ -115,7 +100,7 @@ def card(
     return f"""# {name}
 
 A net for {game.name}: {net.architecture}, {learner.network.parameter_count():,} parameters, \
-policy head {net.policy_head}, value head {net.value_head}, positions of history {net.history}. Licence: {licence}.
+policy head {net.policy_head}, value head {net.value_head}, positions of history {net.history}. Licence: {LICENCE}.
 
 ## What it learned from
 {train.description}; {positions:,} positions drawn in {learner.step:,} steps of {config.batch} \

@@ -7,12 +7,10 @@ run that was killed goes on bit for bit as if it had not been.
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import os
 import time
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,13 +18,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...engine.errors import AzError, DataError, NetError
-from ..data.dataset import Batch, Positions
+from ...engine.errors import DataError, NetError
+from ..data.dataset import Positions
 from ..files import Patience
 from ..train import checkpoint
 from ..train.checkpoint import Checkpoint
 from ..train.learner import Learner
 from ..train.log import Log
+from ..train.loop import Trainer, means
 from ..train.origin import origin
 from .examples import write_examples
 from .ladder import Ladder, anchor, described, raw, searching
@@ -35,7 +34,7 @@ from .replay import WORKER_SHIFT, GameRecord, ReplayFolder, title
 from .resign import ResignControl
 from .runconfig import RunConfig
 from .rundir import Beat, RunFolder
-from .status import Hooks, Status
+from .status import Observer, Status
 from .supervisor import Supervisor
 from .window import HELD_OUT_GAMES, Window, window_games
 from .worker import Worker
@@ -50,8 +49,8 @@ MEASURED = 2048  # held-out positions judged at each checkpoint
 class Loop:
     """One start of a run. The caller holds the folder's RunLock."""
 
-    def __init__(self, folder: Path, run: RunConfig, hooks: Hooks) -> None:
-        self.folder, self.run, self.hooks = RunFolder(folder), run, hooks
+    def __init__(self, folder: Path, run: RunConfig, observer: Observer) -> None:
+        self.folder, self.run, self.observer = RunFolder(folder), run, observer
         self.game = run.get_game()
         self.net = run.net_config(self.game)
         self.learner = Learner(self.game, self.net, run.learner_config(), device=run.machine.device)
@@ -62,11 +61,11 @@ class Loop:
         self.replay = ReplayFolder(self.folder.games, title(self.game, str(run.seed)))
         self.resign = ResignControl(run.resign)
         self._patiently = Patience(
-            folder, hooks.on_event, stopping=self._stopping, waiting=lambda: self._say("disk full")
+            folder, observer.on_event, stopping=self._stopping, waiting=lambda: self._say("disk full")
         )
         self.ladder = Ladder(self.folder, run, self.game, self._patiently)
         self.promotion = Promotion(
-            self.folder, run, self.game, self.learner, hooks, self._patiently, say=self._say, log=self._log_row
+            self.folder, run, self.game, self.learner, observer, self._patiently, say=self._say, log=self._log_row
         )
         self.recent: deque[GameRecord] = deque(maxlen=RECENT)
         self.status = Status()
@@ -74,13 +73,10 @@ class Loop:
         self.own_games = 0  # of them, those played in the learner's process
         self.worker: Worker | None = None
         self.supervisor: Supervisor | None = None
-        self._begun = time.monotonic()
-        self._before = 0.0  # seconds of earlier starts
-        self._progress_before = 0.0
+        self.trainer: Trainer  # of this start, once it has resumed
         self._saved = -1  # the step of the newest checkpoint
         self._told_memory = False
         self._losses: list[dict[str, float]] = []  # of the steps since the last log row
-        self._pool = concurrent.futures.ThreadPoolExecutor(1, "batches")
 
     # ---- the whole run
 
@@ -92,12 +88,12 @@ class Loop:
         try:
             if self.promotion.first(self.resign.threshold()):
                 self.ladder.enqueue(self.learner.step)
-            over = self._finished()
+            over = self.trainer.finished
             if not over:
                 self._start_playing(state)
             if self.promotion.undecided:
                 self._consider()
-            while not self._finished():
+            while not self.trainer.finished:
                 if self._stopping():
                     self._save()
                     return False
@@ -108,7 +104,7 @@ class Loop:
                 if not self.folder.net(self.learner.step).exists():
                     self.promotion.export(self._canaries(), self.games)
             except (NetError, DataError) as error:
-                self.hooks.on_event(f"the last weights are not fit to play: {error}")
+                self.observer.on_event(f"the last weights are not fit to play: {error}")
             self._rate_the_rest()
             if self._stopping():
                 return False
@@ -120,7 +116,6 @@ class Loop:
                 self.supervisor.stop()
             if self.worker is not None:
                 self.worker.writer.close()
-            self._pool.shutdown()
             self._log.close()
 
     def _turn(self) -> None:
@@ -140,11 +135,7 @@ class Loop:
         self._show()
 
     def _stopping(self) -> bool:
-        return self.hooks.stop()
-
-    def _finished(self) -> bool:
-        loop = self.run.loop
-        return self.learner.seconds >= loop.minutes * 60 if loop.minutes else self.learner.step >= loop.steps
+        return self.observer.stop()
 
     # ---- games
 
@@ -157,7 +148,7 @@ class Loop:
         else:
             for records in self.replay.read():
                 self._take(records)
-        self._tick()
+        self.trainer.tick()
 
     def _take(self, records: list[GameRecord]) -> None:
         if not records:
@@ -177,7 +168,7 @@ class Loop:
             self.recent.append(record)
         if self.window.memory_bound and not self._told_memory:
             self._told_memory = True
-            self.hooks.on_event(
+            self.observer.on_event(
                 f"the window is bounded by window.memory_mib = {self.run.window.memory_mib}: "
                 f"{self.window.games:,} games instead of {self.window.limit:,}"
             )
@@ -203,18 +194,13 @@ class Loop:
         self._say("learning")
         every = self.run.loop.checkpoint_steps
         end = min(self._allowed(), self.learner.step + BURST, (self.learner.step // every + 1) * every)
-        if not self.run.loop.minutes:
-            end = min(end, self.run.loop.steps)
-        for batch in self._batches(self.learner.step, end):
-            begun = time.monotonic()
-            losses = self.learner.train_step(batch)
-            self._tick()
-            self._losses.append({**losses, "seconds": time.monotonic() - begun})
-            if self.learner.step % self.run.loop.log_steps == 0:
-                self._log_losses()
-            if self._stopping() or self._finished():
-                break
-        if self.learner.step % every == 0:
+        before = self.learner.step
+        with contextlib.closing(self.trainer.steps(self.window, end)) as steps:
+            for losses in steps:
+                self._losses.append({**losses, "seconds": self.trainer.step_seconds})
+                if self.learner.step % self.run.loop.log_steps == 0:
+                    self._log_losses()
+        if self.learner.step > before and self.learner.step % every == 0:
             self._measure()
             self._save()
             self._consider()
@@ -222,25 +208,11 @@ class Loop:
 
     def _log_losses(self) -> None:
         """Log the means since the last time."""
-        rows, self._losses = self._losses, []
-        means = {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
-        speed = self.learner.config.batch / max(1e-9, means.pop("seconds"))
-        self.status.losses = means
-        self._log_row({**means, "trained_per_s": speed})
+        losses, self._losses = means(self._losses), []
+        speed = self.learner.config.batch / max(1e-9, losses.pop("seconds"))
+        self.status.losses = losses
+        self._log_row({**losses, "trained_per_s": speed})
         self._show()
-
-    def _batches(self, start: int, end: int) -> Iterator[Batch]:
-        """The batches of steps start .. end - 1; a thread makes each while the one before is trained on."""
-
-        def make(step: int) -> Batch:
-            return self.window.draw(self.learner.config.batch, self.run.seed, step)
-
-        coming = self._pool.submit(make, start)
-        for step in range(start, end):
-            batch = coming.result()
-            if step + 1 < end:
-                coming = self._pool.submit(make, step + 1)
-            yield batch
 
     def _measure(self) -> None:
         """Judge the averaged network on games that were never trained on."""
@@ -298,7 +270,7 @@ class Loop:
 
     def _resume(self) -> Checkpoint | None:
         """Take over the newest checkpoint and the games up to it. Errors: DataError."""
-        saved = checkpoint.load_newest(self.folder.checkpoints, self.hooks.on_event)
+        saved = checkpoint.load_newest(self.folder.checkpoints, self.observer.on_event)
         own_games = 0
         if saved is not None:
             tensors = {name: t for name, t in saved.tensors.items() if not name.startswith("selfplay.")}
@@ -306,19 +278,19 @@ class Loop:
             loop = saved.state.get("loop", {})
             own_games = int(loop.get("own_games", 0))
             self._saved = saved.step
-            self.hooks.on_event(f"going on from step {saved.step:,}")
+            self.observer.on_event(f"going on from step {saved.step:,}")
         elif self.run.init:
             self.learner.begin_from(origin(Path(self.run.init), self.game))
-            self.hooks.on_event(f"beginning with the weights of {self.run.init}")
+            self.observer.on_event(f"beginning with the weights of {self.run.init}")
         self.ladder.forget_after(self.learner.step)
-        self._before, self._progress_before = self.learner.seconds, self.learner.progress
+        self.trainer = Trainer(self.learner, self.run.loop.length, self._stopping)
         for records in self.replay.read():
             if self.run.machine.workers == 0:  # this process plays its games after the checkpoint again, and the same
                 own = [r for r in records if r.id >> WORKER_SHIFT == 0]
                 records = [*(r for r in records if r.id >> WORKER_SHIFT), *own[: own_games - self.own_games]]  # noqa: PLW2901
             self._take(records)
         if self.replay.damaged:
-            self.hooks.on_event(f"{self.replay.damaged} damaged places in the game records were skipped")
+            self.observer.on_event(f"{self.replay.damaged} damaged places in the game records were skipped")
         return saved
 
     def _consider(self) -> None:
@@ -346,12 +318,12 @@ class Loop:
                 self.folder,
                 self.run.machine.workers,
                 self.run.machine.hang_seconds,
-                self.hooks.on_event,
-                self.hooks.worker_command,
+                self.observer.on_event,
+                self.observer.worker_command,
             )
             self.supervisor.start()
             return
-        self.worker = Worker(self.folder, self.run, 0, self.hooks.on_event, first_id=0)
+        self.worker = Worker(self.folder, self.run, 0, self.observer.on_event, first_id=0)
         self.worker.stopping = self._stopping
         state = None if saved is None else saved.tensors.get("selfplay.state")
         if state is not None:
@@ -366,7 +338,7 @@ class Loop:
             self._say("rating")
         played = self.ladder.play_waiting(processes * self.learner.seconds, last=last, stopping=self._stopping)
         if played:
-            self._tick()
+            self.trainer.tick()
             ratings = self.ladder.ratings()
             self.status.anchor = described(anchor(self.ladder.scores()))
             step = self.ladder.rated[-1]
@@ -389,17 +361,6 @@ class Loop:
             return [self.worker.beat]
         return self.supervisor.beats() if self.supervisor is not None else []
 
-    def _tick(self) -> None:
-        """Bring the clock and the progress up to date."""
-        learner, loop = self.learner, self.run.loop
-        learner.seconds = self._before + time.monotonic() - self._begun
-        if loop.minutes:
-            remaining = max(1e-9, loop.minutes * 60 - self._before)
-            done = (learner.seconds - self._before) / remaining
-            learner.progress = min(1.0, self._progress_before + (1 - self._progress_before) * done)
-        else:
-            learner.progress = learner.step / loop.steps
-
     def _say(self, doing: str) -> None:
         if doing != self.status.doing:
             self.status.doing = doing
@@ -412,7 +373,7 @@ class Loop:
         status.window_games, status.window_positions = self.window.games, len(self.window)
         status.reuse = learner.step * learner.config.batch / max(1, self.positions)
         status.rating_share = self.ladder.seconds / max(1e-9, learner.seconds)
-        self.hooks.on_status(status)
+        self.observer.on_status(status)
 
     def show_workers(self) -> None:
         """Bring what is known of the workers into the status; costs a few small files."""
@@ -431,14 +392,8 @@ class Loop:
             "games": self.games,
         }
         full = {**where, **row}
-        with contextlib.suppress(_LogFull):
-            try:
-                self._log.write(full)
-            except DataError as error:
-                self.hooks.on_event(str(error))
-                raise _LogFull from error
-        self.hooks.on_row(full)
-
-
-class _LogFull(AzError):
-    """A row stays in memory until there is room."""
+        try:
+            self._log.write(full)
+        except DataError as error:  # a full disk: the run goes on without the row
+            self.observer.on_event(str(error))
+        self.observer.on_row(full)

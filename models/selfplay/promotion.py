@@ -19,7 +19,7 @@ from .ladder import hash_of
 from .publish import publish
 from .runconfig import RunConfig
 from .rundir import Current, RunFolder
-from .status import Hooks
+from .status import Observer
 
 REFUSALS = 3  # nets in a row that may not be published before the run gives up
 KEPT_NETS = 4  # newest nets that stay; rated ones stay, too
@@ -35,7 +35,7 @@ class Promotion:
         run: RunConfig,
         game: Game,
         learner: Learner,
-        hooks: Hooks,
+        observer: Observer,
         patiently: Patience,
         *,
         say: Callable[[str], None],
@@ -43,7 +43,7 @@ class Promotion:
     ) -> None:
         """``say``: what the run does now; ``log``: a row of metrics."""
         self.folder, self.run, self.game, self.learner = folder, run, game, learner
-        self.hooks, self.patiently, self.say, self.log = hooks, patiently, say, log
+        self.observer, self.patiently, self.say, self.log = observer, patiently, say, log
         self._refused = 0
 
     def first(self, threshold: float | None) -> bool:
@@ -81,7 +81,7 @@ class Promotion:
         except (NetError, DataError) as error:
             self._refused += 1
             self._set(Current(current.net, current.step, step, threshold))
-            self.hooks.on_event(f"not published: {error}")
+            self.observer.on_event(f"not published: {error}")
             if self._refused >= REFUSALS:
                 raise DataError(
                     f"{REFUSALS} nets in a row were unfit to play, the last one because: {error}; "
@@ -106,7 +106,7 @@ class Promotion:
                 self.folder.net(self.learner.step),
                 trained_on=f"{games:,} games against itself",
                 int8=self.run.machine.int8,
-                say=self.hooks.on_event,
+                say=self.observer.on_event,
             ),
             f"the net of step {self.learner.step}",
         )
@@ -150,12 +150,12 @@ class Promotion:
             config,
             seed=hash_of(f"{self.run.seed} gate {step}"),
             max_moves=self.run.selfplay.max_moves,
-            stopping=self.hooks.stop,
+            stopping=self.observer.stop,
         )
         if verdict is None:
             return  # stopped: the next start judges this checkpoint
         self.log({"gate": {**asdict(verdict), "score": verdict.score, "best": current.step}})
-        self.hooks.on_event(
+        self.observer.on_event(
             f"gate: step {step:,} against {current.step:,} +{verdict.wins} ={verdict.draws} -{verdict.losses}, "
             + ("promoted" if verdict.promoted else "not promoted")
         )

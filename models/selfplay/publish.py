@@ -30,7 +30,6 @@ CANARIES = 256  # positions
 CALIBRATION = 512  # positions that int8 is calibrated on
 WORSE = 1.0  # nats, or squared error, above knowing nothing that are too many
 INT8_KL = 0.05  # nats between the int8 and the fp32 policy that are too many
-LICENCE = "GPL-3.0-or-later"
 
 
 def random_planes(game: Game, count: int, seed: int) -> NDArray[np.uint8]:
@@ -90,20 +89,11 @@ def publish(
     if bad is not None:
         raise DataError(f"the net of step {learner.step} is not finite ({bad}); lower learner.rate")
     net = learner.net_config
-    info = NetInfo(
-        game=game.name,
-        planes=game.planes,
-        actions=game.num_actions,
-        planes_version=game.planes_version,
-        moves_version=game.moves_version,
-        value_head=net.value_head,
+    info = learner.net_info(
+        game,
         name=f"{game.name} {net.architecture} step {learner.step}",
-        architecture=net.architecture,
-        history=net.history,
         boards=game.planes[1:2] if net.any_size else (),
-        step=learner.step,
         trained_on=trained_on,
-        license=LICENCE,
     )
     planes = random_planes(game, 64, learner.config.seed)
     if canaries is not None and len(canaries):

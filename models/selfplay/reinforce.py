@@ -142,7 +142,7 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
 
     from .live import LiveView
     from .loop import Loop
-    from .status import Hooks
+    from .status import Observer
     from .tensorboard import EventWriter
 
     folder: Path = args.out or default_out(game_name(args))
@@ -186,8 +186,8 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
                         view.say(f"{events.path} cannot be written ({error.strerror}): no more is written there")
                         events = None
 
-            hooks = Hooks(on_status, view.say, on_row, lambda: bool(stopped), command)
-            loop = Loop(folder, run, hooks)
+            observer = Observer(on_status, view.say, on_row, lambda: bool(stopped), command)
+            loop = Loop(folder, run, observer)
             before = {s: signal.signal(s, lambda n, _: stopped.append(n)) for s in (signal.SIGINT, signal.SIGTERM)}
             try:
                 finished = loop.train()

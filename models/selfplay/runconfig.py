@@ -20,7 +20,7 @@ from ...engine.search.selfplay import SelfPlayConfig
 from ...engine.settings import check, setting
 from ..fields import Values, built
 from ..train.log import read_config
-from ..train.settings import LearnerConfig, NetConfig
+from ..train.settings import LearnerConfig, Length, NetConfig
 from .window import WindowConfig
 
 NEVER = 1_000_000_000  # positions, more than any run gathers
@@ -51,6 +51,11 @@ class LoopConfig:
         check(self, "loop.")
         if self.steps < 1 and not self.minutes:
             raise OptionError("a run needs an end: give loop.steps or loop.minutes")
+
+    @property
+    def length(self) -> Length:
+        """How long the run lasts: by minutes when they are given."""
+        return Length(self.minutes, 0 if self.minutes else self.steps)
 
 
 @dataclass(frozen=True, slots=True)

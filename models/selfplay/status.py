@@ -36,7 +36,7 @@ class Status:
 
 
 @dataclass(slots=True)
-class Hooks:
+class Observer:
     """Whom a run tells, and who may stop it."""
 
     on_status: Callable[[Status], None] = lambda status: None  # several times a second

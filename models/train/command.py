@@ -37,7 +37,6 @@ if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does w
 
 HELP = "train a network from games against itself, or on labelled positions or game records"
 NOT_IN_RECORDS = ("temperature", "centipawns", "value", "teacher")  # of the TargetOptions
-LICENCE = "GPL-3.0-or-later"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -245,14 +244,14 @@ class Work:
 
     def train(self) -> bool:
         """Run to the end; False when it was stopped by a signal."""
-        from .learner import Hooks, run
+        from .loop import Callbacks, run
 
-        hooks = Hooks(self.stepped, self.measured, self.problem, self.candidate, lambda: self.stopping)
+        callbacks = Callbacks(self.stepped, self.measured, self.problem, self.candidate, lambda: self.stopping)
         before = {s: signal.signal(s, self.stop) for s in (signal.SIGINT, signal.SIGTERM)}
         try:
             with self.progress:
                 length, intervals = from_flags(Length, self.args), from_flags(Intervals, self.args)
-                return run(self.learner, self.train_data, self.heldout, self.args.out, length, intervals, hooks)
+                return run(self.learner, self.train_data, self.heldout, self.args.out, length, intervals, callbacks)
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
@@ -323,7 +322,6 @@ class Work:
         info = {
             "name": self.name(),
             "trained_on": self.train_data.description,
-            "license": LICENCE,
             "boards": self.boards(),
         }
         return release(self.learner, self.game, self.train_data, self.heldout, self.args.out / stem, info)
@@ -344,7 +342,6 @@ class Work:
             commands=[*self.before, self.first_command],
             targets=asdict(self.targets),
             about_data=self.args.about_data,
-            licence=LICENCE,
         )
         write_atomically(self.args.out / "card.md", text.encode())
         self.console.print(f"{summary(released)}\nwritten: {self.args.out}/net_int8.onnx, net_fp32.onnx, card.md")

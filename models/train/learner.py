@@ -1,4 +1,4 @@
-"""The learner: batches in, a better network out. Supervised data and self-play use the same loop.
+"""The learner: batches in, a better network out, one step at a time.
 
 Loss (Eq. 1 of AlphaGo Zero): value loss * weight - pi . log p + c ||theta||^2. The value loss is (z - v)^2 or, with the
 win/draw/loss head, cross-entropy; the L2 term is the optimiser's weight decay. Where the network says whose each point
@@ -12,12 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import queue
-import threading
-import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,17 +20,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ...engine.errors import DataError, OptionError
+from ...engine.errors import DataError
 from ...engine.games.base import Game
-from ..data.dataset import Batch, Dataset, Positions
+from ...engine.nets.netinfo import NetInfo
+from ..data.dataset import Batch, Positions
 from ..net.network import Network, ValueOutput
-from . import checkpoint
 from .checkpoint import Checkpoint
-from .log import Log
 from .muon import MuonAdamW
-from .settings import Intervals, LearnerConfig, Length, NetConfig
+from .settings import LearnerConfig, NetConfig
 
 L2 = 1e-4  # c of Eq. 1
+LICENCE = "GPL-3.0-or-later"  # of the nets
 AFTER_DIVERGENCE = "start again with a lower --rate (the checkpoints before this step are good)"
 # The papers' learning rates: (fraction of the run, rate from there on)
 PAPER_DROPS = {
@@ -152,43 +147,6 @@ class TorchBatch:
                     raise DataError(f"the data have no {name}; train without --{name}")
                 result[name] = loss(outputs[name], target)
         return result
-
-
-class Prefetcher:
-    """Makes the batches of steps ``start``, ``start + 1``, ... in a thread of its own, a few ahead."""
-
-    def __init__(self, data: Dataset, config: LearnerConfig, start: int, depth: int = 4) -> None:
-        self._queue: queue.Queue[Batch | Exception] = queue.Queue(depth)
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._work, args=(data, config, start), name="prefetch", daemon=True)
-        self._thread.start()
-
-    def _work(self, data: Dataset, config: LearnerConfig, step: int) -> None:
-        while not self._stopped.is_set():
-            made: Batch | Exception
-            try:
-                made = data.draw(config.batch, config.seed, step)
-            except Exception as error:  # noqa: BLE001  (handed to the learner, which raises it)
-                made = error
-            step += 1
-            while not self._stopped.is_set():
-                with contextlib.suppress(queue.Full):
-                    self._queue.put(made, timeout=0.2)
-                    break
-            if isinstance(made, Exception):
-                return
-
-    def next(self) -> Batch:
-        """The next batch; raises what the thread raised."""
-        made = self._queue.get()
-        if isinstance(made, Exception):
-            raise made
-        return made
-
-    def stop(self) -> None:
-        """End the thread."""
-        self._stopped.set()
-        self._thread.join()
 
 
 class Learner:
@@ -324,6 +282,24 @@ class Learner:
 
     # ---- saving and going on
 
+    def net_info(self, game: Game, **more: Any) -> NetInfo:
+        """The metadata of a net of these weights; ``more``: name, trained_on, boards ..."""
+        net = self.net_config
+        return NetInfo(
+            game=game.name,
+            encoder=game.encoder,
+            planes=game.planes,
+            actions=game.num_actions,
+            planes_version=game.planes_version,
+            moves_version=game.moves_version,
+            value_head=net.value_head,
+            architecture=net.architecture,
+            history=min(net.history, game.history),
+            step=self.step,
+            license=LICENCE,
+            **more,
+        )
+
     def to_checkpoint(self) -> Checkpoint:
         """Everything that a bit-equal continuation needs. Errors: DataError when a weight is not finite."""
         tensors = {f"network.{k}": v for k, v in self.network.state_dict().items()}
@@ -396,103 +372,3 @@ class Learner:
             raise DataError(
                 f"the checkpoint of step {saved.step} does not fit this network ({error}); give a new --out"
             ) from error
-
-
-@dataclass(slots=True)
-class Hooks:
-    """What a run tells its caller, from the training thread."""
-
-    on_step: Callable[[Learner, dict[str, float]], None] = lambda learner, losses: None
-    on_measure: Callable[[Learner, Measured], None] = lambda learner, measured: None
-    on_problem: Callable[[str], None] = lambda text: None
-    on_export: Callable[[Learner], None] = lambda learner: None  # every ``export_minutes`` of training
-    stop: Callable[[], bool] = lambda: False  # asked after every step; True saves and ends the run
-
-
-def run(
-    learner: Learner, data: Dataset, heldout: Dataset, folder: Path, length: Length, intervals: Intervals, hooks: Hooks
-) -> bool:
-    """Train until ``length`` is reached, resuming what ``folder`` holds. The caller holds the folder's RunLock.
-
-    Returns whether the run came to its end (else it was stopped, and saved). Errors: DataError.
-    """
-    if not (length.steps or length.minutes):
-        raise OptionError("a run needs an end: give steps or minutes")
-    fewest = min((len(part) for part in data.parts), default=0)
-    if fewest < learner.config.batch:
-        raise DataError(f"{fewest} positions are fewer than one batch of {learner.config.batch}; give more data")
-    checkpoints = folder / "checkpoints"
-    saved = checkpoint.load_newest(checkpoints, hooks.on_problem)
-    if saved is not None:
-        learner.restore(saved)
-    log = Log(folder / "log.jsonl", learner.step)
-    prefetcher = Prefetcher(data, learner.config, learner.step)
-    begun = time.monotonic()
-    already, done_before = learner.seconds, learner.progress
-    last = dict.fromkeys(("checkpoint", "measure", "export"), learner.seconds)
-    recent: list[dict[str, float]] = []
-    recent_since = time.monotonic()
-    finished = False
-    try:
-        while not (finished := _finished(learner, length)) and not hooks.stop():
-            losses = learner.train_step(prefetcher.next())
-            learner.seconds = already + time.monotonic() - begun
-            if length.steps:
-                learner.progress = learner.step / length.steps
-            else:  # the remaining part of the schedule is laid over the remaining time: monotone, and it ends in time
-                remaining = max(1e-9, length.minutes * 60 - already)
-                learner.progress = min(1.0, done_before + (1 - done_before) * (learner.seconds - already) / remaining)
-            hooks.on_step(learner, losses)
-            recent.append(losses)
-            if len(recent) >= intervals.log_steps:
-                now = time.monotonic()
-                means = {k: sum(r[k] for r in recent) / len(recent) for k in recent[0]}
-                speed = len(recent) * learner.config.batch / (now - recent_since)
-                log.write({**_where(learner, len(data)), **means, "positions_per_s": speed})
-                recent, recent_since = [], now
-            if _due(learner, last, "measure", intervals.measure_minutes):
-                _measure(learner, heldout, intervals.measure_positions, log, hooks)
-            timely = _due(learner, last, "checkpoint", intervals.checkpoint_minutes)
-            if timely or learner.step % intervals.checkpoint_steps == 0:
-                try:
-                    checkpoint.save(checkpoints, learner.to_checkpoint())
-                except OSError as error:  # a full disk may be cleared: the run goes on, the checkpoints before it stay
-                    hooks.on_problem(
-                        f"step {learner.step}: the checkpoint cannot be written ({error.strerror}); make room"
-                    )
-            if intervals.export_minutes and _due(learner, last, "export", intervals.export_minutes):
-                hooks.on_export(learner)
-        try:
-            checkpoint.save(checkpoints, learner.to_checkpoint())
-        except OSError as error:
-            raise DataError(f"the last checkpoint cannot be written ({error.strerror}); make room and go on") from error
-        if finished:
-            _measure(learner, heldout, 0, log, hooks)
-    finally:
-        prefetcher.stop()
-        log.close()
-    return finished
-
-
-def _finished(learner: Learner, length: Length) -> bool:
-    return learner.step >= length.steps if length.steps else learner.seconds >= length.minutes * 60
-
-
-def _due(learner: Learner, last: dict[str, float], what: str, minutes: float) -> bool:
-    if learner.seconds - last[what] < minutes * 60:
-        return False
-    last[what] = learner.seconds
-    return True
-
-
-def _measure(learner: Learner, heldout: Dataset, limit: int, log: Log, hooks: Hooks) -> None:
-    for index, part in enumerate(heldout.parts):
-        measured = learner.measure(part, limit)
-        log.write({**_where(learner, 0), f"heldout {part.board}" if index else "heldout": asdict(measured)})
-        hooks.on_measure(learner, measured)
-
-
-def _where(learner: Learner, length: int) -> dict[str, Any]:
-    positions = learner.step * learner.config.batch
-    where: dict[str, Any] = {"step": learner.step, "positions": positions, "minutes": learner.seconds / 60}
-    return where | ({"epoch": positions / length} if length else {})

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from az_engine.models.selfplay.loop import Loop
-from az_engine.models.selfplay.status import Hooks
+from az_engine.models.selfplay.status import Observer
 from az_engine.models.train.log import read_log
 
 from .test_loop import alive, begin, command, config, environment, games_of, stored, tensors, train
@@ -117,7 +117,7 @@ def together(folder: Path, kills: int, rng: random.Random) -> None:
                 process.kill()
                 process.wait()
     rows = read_log(folder / "log.jsonl")
-    again = Loop(folder, config(machine={"workers": 2}), Hooks())
+    again = Loop(folder, config(machine={"workers": 2}), Observer())
     read = [record.id for part in again.replay.read() for record in part]
     if sorted(read) != sorted({*read, *journal}):
         raise SystemExit("the learner does not read every game")

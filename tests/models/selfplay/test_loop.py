@@ -49,7 +49,7 @@ from az_engine.models.selfplay.reinforce import described
 from az_engine.models.selfplay.replay import GameRecord
 from az_engine.models.selfplay.runconfig import RunConfig
 from az_engine.models.selfplay.rundir import Current, RunFolder
-from az_engine.models.selfplay.status import Hooks
+from az_engine.models.selfplay.status import Observer
 from az_engine.models.train import checkpoint, flags
 from az_engine.models.train.log import read_log
 
@@ -82,9 +82,9 @@ def begin(folder: Path, run: RunConfig) -> Path:
     return folder
 
 
-def train(folder: Path, run: RunConfig, hooks: Hooks | None = None) -> Loop:
+def train(folder: Path, run: RunConfig, observer: Observer | None = None) -> Loop:
     begin(folder, run)
-    trained = Loop(folder, run, hooks or Hooks())
+    trained = Loop(folder, run, observer or Observer())
     assert trained.train()
     return trained
 
@@ -121,7 +121,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of 60 steps that nothing interrupted."""
     folder = tmp_path_factory.mktemp("runs") / "whole"
     with folder.with_name("shown.txt").open("w") as file, LiveView(Console(file=file, width=200), "") as view:
-        train(folder, config(ladder={"share": 1.0}), Hooks(on_status=view.show))
+        train(folder, config(ladder={"share": 1.0}), Observer(on_status=view.show))
     return folder
 
 
@@ -269,12 +269,12 @@ def test_after_any_interruption_the_run_goes_on_bit_by_bit_as_if_nothing_had_bee
     interruptions = 0
     for after in (1, 2, 40, 3, 90, 7, 150, 33, 400):
         try:
-            if Loop(folder, config(), Hooks(on_status=killing(after))).train():
+            if Loop(folder, config(), Observer(on_status=killing(after))).train():
                 break
         except Killed:
             interruptions += 1
     else:
-        assert Loop(folder, config(), Hooks()).train()
+        assert Loop(folder, config(), Observer()).train()
     assert interruptions >= 6
     assert tensors(folder, 60) == tensors(whole, 60)
     assert games_of(folder) == games_of(whole)
@@ -295,11 +295,11 @@ def test_killed_anywhere_between_a_checkpoint_and_its_net_it_comes_to_the_same_b
         if status.step == step:
             left.append(shutil.copytree(folder, tmp_path / f"{len(left)} {status.doing}"))
 
-    assert Loop(folder, config(), Hooks(on_status=keep)).train()
+    assert Loop(folder, config(), Observer(on_status=keep)).train()
     doings = [place.name.split()[1] for place in left]
     assert {"learning", "saving", "publishing"} <= set(doings)
     for place in [folder, *left[: 2 + doings.index("publishing")], left[-1]]:
-        assert Loop(place, config(), Hooks()).train()
+        assert Loop(place, config(), Observer()).train()
         assert tensors(place, step) == tensors(folder, step)
         assert tensors(place, 60) == tensors(whole, 60)
         assert games_of(place) == games_of(whole)
@@ -417,7 +417,7 @@ def test_workers_and_learner_killed_every_finished_game_is_there_once(tmp_path: 
             if process is not None and process.poll() is None:
                 process.kill()
                 process.wait()
-    replayed = Loop(folder, config(machine={"workers": 1}), Hooks())
+    replayed = Loop(folder, config(machine={"workers": 1}), Observer())
     assert sorted(r.id for part in replayed.replay.read() for r in part) == sorted(journal)
     assert replayed.replay.damaged == replayed.replay.repeated == 0
     assert {number >> 32 for number in journal} == {1, 2, 3}
@@ -439,7 +439,7 @@ def test_a_diverged_net_is_never_used(tmp_path: Path) -> None:
     wild = config(learner={"rate": 1e6, "warmup": 0, "clip": 0.0, "optimiser": "sgd", "schedule": "constant"})
     said: list[str] = []
     with pytest.raises(DataError, match=r"diverged|unfit|rate"):
-        Loop(begin(tmp_path, wild), wild, Hooks(on_event=said.append)).train()
+        Loop(begin(tmp_path, wild), wild, Observer(on_event=said.append)).train()
     current = RunFolder(tmp_path).current
     assert current is not None
     assert current.step == 0
@@ -456,7 +456,7 @@ def test_a_full_disk_pauses_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(checkpoint, "save", full)
     monkeypatch.setattr(files, "RETRY_SECONDS", 0.01)
-    train(tmp_path, config(loop={"steps": 20}), Hooks(on_event=said.append))
+    train(tmp_path, config(loop={"steps": 20}), Observer(on_event=said.append))
     assert failures == [0]
     assert [text for text in said if "make room" in text] == [f"{tmp_path} is full; make room and the run goes on"]
     assert tensors(tmp_path, 20)
@@ -485,7 +485,7 @@ def test_a_run_begins_with_the_weights_of_another(whole: Path, tmp_path: Path) -
             super()._turn()
 
     begin(tmp_path / "run", run)
-    assert Watched(tmp_path / "run", run, Hooks()).train()
+    assert Watched(tmp_path / "run", run, Observer()).train()
     assert begun[0]
     for name, tensor in begun[0].items():
         assert torch.equal(tensor, before.tensors[f"averaged.{name}"]), name
@@ -493,11 +493,11 @@ def test_a_run_begins_with_the_weights_of_another(whole: Path, tmp_path: Path) -
 
 def test_a_stopped_run_is_saved_and_goes_on(tmp_path: Path) -> None:
     begin(tmp_path, config())
-    first = Loop(tmp_path, config(), Hooks())
-    first.hooks.stop = lambda: first.learner.step >= 27
+    first = Loop(tmp_path, config(), Observer())
+    first.observer.stop = lambda: first.learner.step >= 27
     assert not first.train()
     assert first.learner.step == 27
-    second = Loop(tmp_path, config(), Hooks())
+    second = Loop(tmp_path, config(), Observer())
     assert second.train()
     ids = [r.id for r in stored(tmp_path)]
     assert len(set(ids)) == len(ids)

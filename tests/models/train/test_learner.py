@@ -25,8 +25,9 @@ from az_engine.models.data.dataset import Mixture, batch_indices
 from az_engine.models.files import RunLock
 from az_engine.models.train import checkpoint
 from az_engine.models.train.checkpoint import Checkpoint
-from az_engine.models.train.learner import Hooks, Learner, TorchBatch, learning_rate, policy_loss, run, value_loss
+from az_engine.models.train.learner import Learner, TorchBatch, learning_rate, policy_loss, value_loss
 from az_engine.models.train.log import Log, read_log
+from az_engine.models.train.loop import Callbacks, run
 from az_engine.models.train.muon import MuonAdamW
 from az_engine.models.train.settings import Intervals, LearnerConfig, Length, NetConfig
 
@@ -173,7 +174,7 @@ def test_frozen_normalisation_is_that_of_play(tmp_path: Path) -> None:
             assert torch.equal(mine.running_mean, averaged.running_mean)
 
     learner = go_learner(replace(CONFIG, freeze=0.5, ema=0.9))
-    run(learner, train, heldout, tmp_path, Length(steps=8), RARE, Hooks(on_step=look))
+    run(learner, train, heldout, tmp_path, Length(steps=8), RARE, Callbacks(on_step=look))
     assert len(kept) == 4
     assert all(torch.equal(kept[0], one) for one in kept)
     log = read_log(tmp_path / "log.jsonl")
@@ -207,7 +208,7 @@ def test_learning_rates() -> None:
 def test_divergence_stops_the_run_and_keeps_the_good_checkpoint(tmp_path: Path) -> None:
     train, heldout = sample_positions()
     good = learner_of()
-    run(good, train, heldout, tmp_path, Length(steps=3), RARE, Hooks())
+    run(good, train, heldout, tmp_path, Length(steps=3), RARE, Callbacks())
     before = sorted(p.name for p in (tmp_path / "checkpoints").iterdir())
     broken = learner_of(CONFIG)
 
@@ -217,13 +218,13 @@ def test_divergence_stops_the_run_and_keeps_the_good_checkpoint(tmp_path: Path) 
                 next(learner.network.parameters()).fill_(math.nan)
 
     with pytest.raises(DataError, match="diverged at step 5"):
-        run(broken, train, heldout, tmp_path, Length(steps=9), RARE, Hooks(on_step=poison))
+        run(broken, train, heldout, tmp_path, Length(steps=9), RARE, Callbacks(on_step=poison))
     assert sorted(p.name for p in (tmp_path / "checkpoints").iterdir()) == before
 
 
 def test_broken_weights_are_never_saved(tmp_path: Path) -> None:
     train, heldout = sample_positions()
-    run(learner_of(), train, heldout, tmp_path, Length(steps=3), RARE, Hooks())
+    run(learner_of(), train, heldout, tmp_path, Length(steps=3), RARE, Callbacks())
 
     def poison(learner: Learner, _: dict[str, float]) -> None:
         with torch.no_grad():
@@ -231,7 +232,7 @@ def test_broken_weights_are_never_saved(tmp_path: Path) -> None:
 
     often = replace(RARE, checkpoint_steps=1)
     with pytest.raises(DataError, match=r"diverged before step 4: network\."):
-        run(learner_of(), train, heldout, tmp_path, Length(steps=9), often, Hooks(on_step=poison))
+        run(learner_of(), train, heldout, tmp_path, Length(steps=9), often, Callbacks(on_step=poison))
     saved = checkpoint.load_newest(tmp_path / "checkpoints", pytest.fail)
     assert saved is not None
     assert saved.step == 3
@@ -248,8 +249,8 @@ def test_a_full_disk_is_told_and_got_over(tmp_path: Path, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(checkpoint, "write_atomically", full)
     problems: list[str] = []
-    hooks = Hooks(on_problem=problems.append)
-    run(learner_of(), train, heldout, tmp_path, Length(steps=4), replace(RARE, checkpoint_steps=1), hooks)
+    callbacks = Callbacks(on_problem=problems.append)
+    run(learner_of(), train, heldout, tmp_path, Length(steps=4), replace(RARE, checkpoint_steps=1), callbacks)
     assert len(problems) == 2
     assert "No space left on device" in problems[0]
     saved = checkpoint.load_newest(tmp_path / "checkpoints", pytest.fail)
@@ -261,7 +262,7 @@ def test_an_absurd_rate_diverges_with_a_clear_sentence(tmp_path: Path) -> None:
     wild = learner_of(replace(CONFIG, optimiser="sgd", schedule="constant", rate=1e30, clip=0, warmup=0))
     train, heldout = sample_positions()
     with pytest.raises(DataError, match="lower --rate"):
-        run(wild, train, heldout, tmp_path, Length(steps=9), RARE, Hooks())
+        run(wild, train, heldout, tmp_path, Length(steps=9), RARE, Callbacks())
 
 
 def tensors(folder: Path) -> dict[str, torch.Tensor]:
@@ -285,12 +286,12 @@ MUON = replace(CONFIG, optimiser="muon")
 @pytest.mark.parametrize("config", [CONFIG, MUON, SGD], ids=("adamw", "muon", "sgd"))
 def test_a_stopped_run_goes_on_bit_for_bit(tmp_path: Path, config: LearnerConfig) -> None:
     train, heldout = sample_positions()
-    run(learner_of(config), train, heldout, tmp_path / "whole", Length(steps=9), RARE, Hooks())
+    run(learner_of(config), train, heldout, tmp_path / "whole", Length(steps=9), RARE, Callbacks())
     for stop_at in (2, 7):
         stopped = learner_of(config)
-        hooks = Hooks(stop=lambda at=stop_at, who=stopped: who.step >= at)  # type: ignore[misc]
-        assert not run(stopped, train, heldout, tmp_path / "parts", Length(steps=9), RARE, hooks)
-    assert run(learner_of(config), train, heldout, tmp_path / "parts", Length(steps=9), RARE, Hooks())
+        callbacks = Callbacks(stop=lambda at=stop_at, who=stopped: who.step >= at)  # type: ignore[misc]
+        assert not run(stopped, train, heldout, tmp_path / "parts", Length(steps=9), RARE, callbacks)
+    assert run(learner_of(config), train, heldout, tmp_path / "parts", Length(steps=9), RARE, Callbacks())
     assert_same(tensors(tmp_path / "whole"), tensors(tmp_path / "parts"))
 
 
@@ -299,20 +300,20 @@ import sys
 from pathlib import Path
 from tests.models.train.test_learner import CONFIG, RARE, learner_of, sample_positions
 from az_engine.models.files import RunLock
-from az_engine.models.train.learner import Hooks, run
+from az_engine.models.train.loop import Callbacks, run
 from az_engine.models.train.settings import Length
 from dataclasses import replace
 train, heldout = sample_positions()
 with RunLock(Path(sys.argv[1])):
-    hooks = Hooks(on_step=lambda learner, _: print(learner.step, flush=True))
-    run(learner_of(), train, heldout, Path(sys.argv[1]), Length(steps=30), replace(RARE, checkpoint_steps=1), hooks)
+    callbacks = Callbacks(on_step=lambda learner, _: print(learner.step, flush=True))
+    run(learner_of(), train, heldout, Path(sys.argv[1]), Length(steps=30), replace(RARE, checkpoint_steps=1), callbacks)
 """
 
 
 @pytest.mark.slow
 def test_a_run_killed_at_random_moments_goes_on_bit_for_bit(tmp_path: Path) -> None:
     train, heldout = sample_positions()
-    run(learner_of(), train, heldout, tmp_path / "whole", Length(steps=30), RARE, Hooks())
+    run(learner_of(), train, heldout, tmp_path / "whole", Length(steps=30), RARE, Callbacks())
     root = Path(__file__).parents[3]
     paths = [str(root), str(root / "src"), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
@@ -344,7 +345,7 @@ def test_a_run_killed_at_random_moments_goes_on_bit_for_bit(tmp_path: Path) -> N
 
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path: Path) -> None:
     train, heldout = sample_positions()
-    run(learner_of(), train, heldout, tmp_path, Length(steps=4), replace(RARE, checkpoint_steps=2), Hooks())
+    run(learner_of(), train, heldout, tmp_path, Length(steps=4), replace(RARE, checkpoint_steps=2), Callbacks())
     folder = tmp_path / "checkpoints"
     newest = folder / "step-00000004.safetensors"
     content = bytearray(newest.read_bytes())
@@ -374,11 +375,11 @@ def test_old_checkpoints_go_and_none_is_none(tmp_path: Path) -> None:
 
 def test_other_settings_are_refused(tmp_path: Path) -> None:
     train, heldout = sample_positions()
-    run(learner_of(), train, heldout, tmp_path, Length(steps=1), RARE, Hooks())
+    run(learner_of(), train, heldout, tmp_path, Length(steps=1), RARE, Callbacks())
     with pytest.raises(DataError, match=r"another rate \(0.005, now 0.1\)"):
-        run(learner_of(replace(CONFIG, rate=0.1)), train, heldout, tmp_path, Length(steps=2), RARE, Hooks())
+        run(learner_of(replace(CONFIG, rate=0.1)), train, heldout, tmp_path, Length(steps=2), RARE, Callbacks())
     with pytest.raises(DataError, match="another filters"):
-        run(learner_of(net=tiny(squeeze=4, filters=4)), train, heldout, tmp_path, Length(steps=2), RARE, Hooks())
+        run(learner_of(net=tiny(squeeze=4, filters=4)), train, heldout, tmp_path, Length(steps=2), RARE, Callbacks())
 
 
 def test_a_run_belongs_to_one_process(tmp_path: Path) -> None:
@@ -405,11 +406,11 @@ def test_minutes_end_a_run_with_its_schedule(tmp_path: Path) -> None:
         tmp_path,
         Length(minutes=0.03),
         RARE,
-        Hooks(on_step=watch, stop=lambda: half.progress > 0.4),
+        Callbacks(on_step=watch, stop=lambda: half.progress > 0.4),
     )
     rest = learner_of(replace(CONFIG, warmup=0))
     begun = time.monotonic()
-    assert run(rest, train, heldout, tmp_path, Length(minutes=0.03), RARE, Hooks(on_step=watch))
+    assert run(rest, train, heldout, tmp_path, Length(minutes=0.03), RARE, Callbacks(on_step=watch))
     assert time.monotonic() - begun < 0.6 * 1.8 + 3
     assert progress == sorted(progress)
     assert progress[-1] == 1.0
@@ -420,7 +421,7 @@ def test_minutes_end_a_run_with_its_schedule(tmp_path: Path) -> None:
 def test_the_log_holds_what_the_run_did(tmp_path: Path) -> None:
     train, heldout = sample_positions()
     intervals = replace(RARE, log_steps=2)
-    run(learner_of(), train, heldout, tmp_path, Length(steps=6), intervals, Hooks())
+    run(learner_of(), train, heldout, tmp_path, Length(steps=6), intervals, Callbacks())
     log = read_log(tmp_path / "log.jsonl")
     assert [row["step"] for row in log] == [2, 4, 6, 6]
     assert log[-1]["heldout"]["positions"] == len(heldout)
@@ -445,15 +446,15 @@ def test_a_fault_of_the_data_ends_the_run_with_its_sentence(tmp_path: Path) -> N
             raise DataError("record 7 is broken")
 
     with pytest.raises(DataError, match="record 7"):
-        run(learner_of(), Broken(), Broken(), tmp_path, Length(steps=2), RARE, Hooks())  # type: ignore[arg-type]
+        run(learner_of(), Broken(), Broken(), tmp_path, Length(steps=2), RARE, Callbacks())  # type: ignore[arg-type]
 
 
 def test_impossible_settings_are_refused(tmp_path: Path) -> None:
     train, heldout = sample_positions()
     with pytest.raises(OptionError, match="needs an end"):
-        run(learner_of(), train, heldout, tmp_path, Length(), RARE, Hooks())
+        run(learner_of(), train, heldout, tmp_path, Length(), RARE, Callbacks())
     with pytest.raises(DataError, match="fewer than one batch"):
-        run(learner_of(replace(CONFIG, batch=4096)), train, heldout, tmp_path, Length(steps=1), RARE, Hooks())
+        run(learner_of(replace(CONFIG, batch=4096)), train, heldout, tmp_path, Length(steps=1), RARE, Callbacks())
     with pytest.raises(OptionError, match="at least 2"):
         LearnerConfig(batch=1)
 
