@@ -1,14 +1,13 @@
-"""The judge of a match: legal moves and the end of a game, with what each game has of its own in one class.
+"""The arbiter of a match: legal moves and the end of a game.
 
-Chess is judged by the package ``chess`` (python-chess). Shogi is judged by our own rules, and where the package
-``cshogi`` is installed every position is judged by both: a match also checks our rules. Go is judged by our own rules.
+Every game is judged by its own rules (:class:`Arbiter`). Two have an independent judge besides: python-chess replaces
+our rules of chess, and cshogi, where it is installed, checks our rules of shogi in every position.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
 import random
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,10 +17,11 @@ import chess.syzygy
 
 from ...engine.errors import AzError, IllegalMoveError, OptionError, PositionError
 from ...engine.games import get_game
+from ...engine.games.base import Game
 from ...engine.games.outcome import DRAW, LOSS, RUNNING, WIN
 from ...engine.games.record import Reason
 
-GO_RULES = "chinese-ogs"  # area scoring, no board comes again, no suicide: what every Go program can play by
+TERRITORY_RULES = "chinese-ogs"  # area scoring, positional superko, no suicide: every Go program can play by them
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,63 +34,101 @@ class Ending:
     margin: float | None = None  # points by which the first player is ahead, where points were counted
 
 
-class Arbiter(ABC):
-    """A game in progress."""
+class Arbiter:
+    """A game in progress, judged by the game's own rules; a subclass adds what an independent program says of it.
 
-    sides: tuple[str, str]  # what the first and the second player are called
-    judge: str  # by whose rules
-    max_plies: int  # after which a game is usually given up as drawn
+    Two passes end a game of territory. If both players then count the same, that is the result: they settle what is
+    dead. Otherwise the board is counted as it stands, by area with every stone alive (Tromp-Taylor).
+    """
+
+    judge = "az-engine's own rules"
+
+    def __init__(self, game: Game, root: str | None = None) -> None:
+        """Errors: PositionError for a root that is not a legal position."""
+        if root is None and game.territory is not None:
+            root = game.territory.start(game.planes[-1], None, TERRITORY_RULES)
+        self._game = game
+        self._line = game.initial() if root is None else game.parse_position(root)[0]
 
     @property
-    @abstractmethod
+    def max_plies(self) -> int:
+        """Plies after which a game is usually stopped: drawn, or counted."""
+        longest = self._game.longest_game
+        return longest if self._game.territory is None else max(2 * longest, 60)
+
+    @property
     def turn(self) -> int:
         """0 while the first player is to move, 1 while the second is."""
+        return self._game.side_to_move(self._line[-1])
 
-    @abstractmethod
     def push(self, move: str) -> None:
         """Play a move. Errors: IllegalMoveError."""
+        played = self._game.parse_move(self._line, move)
+        if played not in self._game.legal_moves(self._line):  # Go's "skip" can be read, but is no move of the rules
+            raise IllegalMoveError(f"{move!r} is not a legal move here")
+        self._line = self._game.play(self._line, played)
 
-    @abstractmethod
     def legal_moves(self) -> list[str]:
-        """In no particular order."""
+        """The legal moves as the game's protocol writes them, in no particular order."""
+        return [self._game.format_move(self._line[-1], int(move)) for move in self._game.legal_moves(self._line)]
 
-    @abstractmethod
     def ending(self) -> Ending | None:
-        """None while the game goes on. Draws by rule are not left to the players to claim."""
+        """How the game has ended, None while it goes on. Draws by rule need no claim by a player."""
+        outcome = self._game.outcome(self._line)
+        if outcome == RUNNING:
+            return None
+        if self._game.territory is not None:
+            return self._counted(self._area(), "counted by area")
+        if outcome == DRAW:
+            return Ending(0, "drawn by the rules")
+        return self.won_by(self.turn if outcome == WIN else 1 - self.turn, "won by the rules")
 
     def can_declare(self) -> bool:
-        """Whether the side to move may win by saying so, where the game has that."""
-        return False
+        """Whether the side to move may win by a declaration, in games that know one."""
+        return self._game.can_declare(self._line)
 
     def at_limit(self, plies: int) -> Ending:
-        """The ending of a game that is stopped after so many plies."""
+        """The ending of a game that is stopped after ``plies`` plies."""
+        if self._game.territory is not None:
+            return self._counted(self._area(), f"stopped after {plies} plies, counted by area", "maximum moves")
         return Ending(0, f"stopped after {plies} plies", "maximum moves")
 
     def known_result(self, tablebase: str) -> Ending | None:
-        """The ending of a position whose result a tablebase in that folder knows. Errors: OptionError."""
+        """The ending that a tablebase in that folder gives the position, None if it has none. Errors: OptionError."""
         raise OptionError(f"there are no tablebases of this game; leave {tablebase!r} out")
 
     def agreed(self, counts: Sequence[float | None]) -> Ending | None:
-        """The ending of a counted game by what both players count, first player's points less the second's.
+        """The ending of a counted game if both players' counts, first player's points less the second's, are equal.
 
-        None where nothing is agreed on: the game does not end that way, a player has no count, or they differ.
+        None when nothing is agreed: the game is not counted, a player has no count, or the counts differ.
         """
-        return None
+        first, second = counts
+        if self._game.territory is None or first is None or first != second:
+            return None
+        return self._counted(first, "both players count the same")
 
     def won_by(self, side: int, words: str, reason: Reason = "") -> Ending:
         """The ending in which side 0 or 1 has won."""
         return Ending(-1 if side else 1, words, reason)
 
+    def _area(self) -> float:
+        """The first player's points less the second's with every stone alive."""
+        assert self._game.territory is not None
+        return self._game.territory.score(self._line[-1])[0]
+
+    def _counted(self, margin: float, words: str, reason: Reason = "") -> Ending:
+        return Ending((margin > 0) - (margin < 0), words, reason, margin)
+
 
 class ChessArbiter(Arbiter):
     """Standard chess by python-chess."""
 
-    sides = ("White", "Black")
     judge = f"python-chess {chess.__version__}"
     max_plies = 600
 
-    def __init__(self, root: str | None = None) -> None:
-        """Errors: PositionError for a FEN that is no legal position."""
+    def __init__(self, game: Game, root: str | None = None) -> None:
+        """Errors: PositionError for a FEN that is not a legal position."""
+        super().__init__(game)
         try:
             self._board = chess.Board() if root is None else chess.Board(root)
         except ValueError as error:
@@ -100,22 +138,18 @@ class ChessArbiter(Arbiter):
 
     @property
     def turn(self) -> int:
-        """See Arbiter."""
         return 0 if self._board.turn else 1
 
     def push(self, move: str) -> None:
-        """See Arbiter."""
         try:
             self._board.push_uci(move)
         except ValueError:
             raise IllegalMoveError(f"{move!r} is not legal in {self._board.fen()}") from None
 
     def legal_moves(self) -> list[str]:
-        """See Arbiter."""
         return [move.uci() for move in self._board.legal_moves]
 
     def ending(self) -> Ending | None:
-        """See Arbiter."""
         board = self._board
         if board.is_checkmate():
             return self.won_by(1 - self.turn, "checkmate", "mate")
@@ -130,7 +164,7 @@ class ChessArbiter(Arbiter):
         return None
 
     def known_result(self, tablebase: str) -> Ending | None:
-        """See Arbiter. Syzygy files; a win that the fifty moves spoil is a draw."""
+        """By Syzygy files; a win that the fifty-move rule spoils is a draw."""
         board = self._board
         tables = _syzygy(tablebase)
         if board.castling_rights or board.halfmove_clock or chess.popcount(board.occupied) > chess.syzygy.TBPIECES:
@@ -156,42 +190,32 @@ def _syzygy(folder: str) -> chess.syzygy.Tablebase:
 
 
 class ShogiArbiter(Arbiter):
-    """Shogi with the 27-point declaration, by our own rules and by cshogi where it is installed."""
+    """Shogi with the 27-point declaration: every position is judged by cshogi, too, where it is installed."""
 
-    sides = ("Black", "White")
-    max_plies = 512
-
-    def __init__(self, root: str | None = None) -> None:
-        """Errors: PositionError for a SFEN that is no legal position."""
-        self._game = get_game("shogi")
-        self._line = self._game.initial() if root is None else self._game.parse_position(root)[0]
+    def __init__(self, game: Game, root: str | None = None) -> None:
+        """Errors: PositionError for a SFEN that is not a legal position."""
+        super().__init__(game, root)
         try:
             self._other: _Cshogi | None = _Cshogi(self._sfen)
         except ImportError:
             self._other = None
-        self.judge = "az-engine's own rules" + (f" and {self._other.name}" if self._other else "")
+        self.judge = Arbiter.judge + (f" and {self._other.name}" if self._other else "")
         self._legal = self._moves()
 
-    @property
-    def turn(self) -> int:
-        """See Arbiter."""
-        return self._game.side_to_move(self._line[-1])
-
     def push(self, move: str) -> None:
-        """See Arbiter. Errors also: AzError when cshogi judges otherwise."""
+        """Play a move. Errors: IllegalMoveError; AzError when cshogi judges otherwise."""
         if move not in self._legal:
             raise IllegalMoveError(f"{move!r} is not legal in {self._sfen}")
-        self._line = self._game.play(self._line, self._game.parse_move(self._line, move))
+        super().push(move)
         if self._other is not None:
             self._other.push(move)
         self._legal = self._moves()
 
     def legal_moves(self) -> list[str]:
-        """See Arbiter."""
         return sorted(self._legal)
 
     def ending(self) -> Ending | None:
-        """See Arbiter. Errors: AzError when cshogi judges otherwise."""
+        """How the game has ended, None while it goes on. Errors: AzError when cshogi judges otherwise."""
         if not self._legal:  # a loss in shogi, in check or not
             return self.won_by(1 - self.turn, "checkmate", "mate")
         outcome = self._game.outcome(self._line)
@@ -204,8 +228,7 @@ class ShogiArbiter(Arbiter):
         return self.won_by(self.turn if outcome == WIN else 1 - self.turn, "perpetual check", "perpetual check")
 
     def can_declare(self) -> bool:
-        """See Arbiter."""
-        own = self._game.can_declare(self._line)
+        own = super().can_declare()
         if self._other is not None:
             self._compare("a declaration", own, self._other.can_declare())
         return own
@@ -215,8 +238,7 @@ class ShogiArbiter(Arbiter):
         return self._game.format_position(self._line[-1])
 
     def _moves(self) -> set[str]:
-        state = self._line[-1]
-        legal = {self._game.format_move(state, int(move)) for move in self._game.legal_moves(self._line)}
+        legal = set(super().legal_moves())
         if self._other is not None:
             self._compare("the legal moves", legal, self._other.legal_moves())
         return legal
@@ -224,63 +246,6 @@ class ShogiArbiter(Arbiter):
     def _compare(self, what: str, own: object, other: object) -> None:
         if own != other:
             raise AzError(f"az-engine and cshogi disagree on {what} in {self._sfen}; please report this position")
-
-
-class GoArbiter(Arbiter):
-    """Go by our own rules. Komi and rule set are part of the root.
-
-    Two passes end the game. If both players then count the same, that is the result: dead stones are settled by them.
-    Else the board is counted as it stands, by area with every stone alive (Tromp-Taylor).
-    """
-
-    sides = ("Black", "White")
-    judge = "az-engine's own rules"
-
-    def __init__(self, root: str | None = None) -> None:
-        """Errors: PositionError for a root that is no position."""
-        root = root or go_start()
-        self._game = get_game(f"go{root.split()[0].count('/') + 1}")
-        self._line = self._game.parse_position(root)[0]
-        self._size = int(self._line[0]["size"])
-        self.max_plies = max(4 * self._size * self._size, 60)
-
-    @property
-    def turn(self) -> int:
-        """See Arbiter."""
-        return self._game.side_to_move(self._line[-1])
-
-    def push(self, move: str) -> None:
-        """See Arbiter."""
-        if move == "skip":  # which is no move of the rules
-            raise IllegalMoveError("a player may not leave its move out")
-        self._line = self._game.play(self._line, self._game.parse_move(self._line, move))
-
-    def legal_moves(self) -> list[str]:
-        """See Arbiter."""
-        return [self._game.format_move(self._line[-1], int(move)) for move in self._game.legal_moves(self._line)]
-
-    def ending(self) -> Ending | None:
-        """See Arbiter."""
-        return None if self._game.outcome(self._line) == RUNNING else self._counted(self._area(), "counted by area")
-
-    def at_limit(self, plies: int) -> Ending:
-        """See Arbiter: counted as the board stands."""
-        return self._counted(self._area(), f"stopped after {plies} plies, counted by area", "maximum moves")
-
-    def agreed(self, counts: Sequence[float | None]) -> Ending | None:
-        """See Arbiter."""
-        first, second = counts
-        if first is None or first != second:
-            return None
-        return self._counted(first, "both players count the same")
-
-    def _area(self) -> float:
-        """Black's points less white's with every stone alive."""
-        assert self._game.territory is not None
-        return self._game.territory.score(self._line[-1])[0]
-
-    def _counted(self, margin: float, words: str, reason: Reason = "") -> Ending:
-        return Ending((margin > 0) - (margin < 0), words, reason, margin)
 
 
 class _Cshogi:
@@ -332,26 +297,13 @@ class _Cshogi:
         return WIN if by_opponent else LOSS
 
 
-ARBITERS: dict[str, type[ChessArbiter | ShogiArbiter | GoArbiter]] = {
-    "chess": ChessArbiter,
-    "shogi": ShogiArbiter,
-    "go": GoArbiter,
-}
-
-
-def go_start(size: int = 9, komi: float | None = None, rules: str = GO_RULES) -> str:
-    """An empty board; komi None: 7 on 9x9, 7.5 on others. Errors: PositionError."""
-    territory = get_game("go").territory
-    assert territory is not None
-    return territory.start(size, komi, rules)
+INDEPENDENT: dict[str, type[Arbiter]] = {"chess": ChessArbiter, "shogi": ShogiArbiter}
 
 
 def new_arbiter(game: str, root: str | None = None) -> Arbiter:
-    """Errors: OptionError for a game that has no arbiter yet; PositionError for a bad root."""
-    name = game.rstrip("0123456789")
-    if name not in ARBITERS:
-        raise OptionError(f"matches are played in {', '.join(ARBITERS)}, not in {game!r}")
-    return ARBITERS[name](root)
+    """The arbiter of a new game that begins from ``root``. Errors: OptionError, PositionError."""
+    rules = get_game(game)
+    return INDEPENDENT.get(rules.name, Arbiter)(rules, root)
 
 
 def random_opening(game: str, plies: int, rng: random.Random, root: str | None = None) -> tuple[str, ...]:

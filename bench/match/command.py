@@ -19,11 +19,11 @@ from rich.text import Text
 
 from ...engine.errors import OptionError
 from ...engine.files import write_atomically
-from ...engine.games import get_game
+from ...engine.games import game_names, get_game
 from ...protocols.clients import client_of
 from ..ratings.sprt import Sprt, parse_sprt
 from .adjudication import Adjudication, parse_chance, parse_draw, parse_resign
-from .arbiter import ARBITERS, GO_RULES, ChessArbiter, ShogiArbiter, go_start, new_arbiter
+from .arbiter import TERRITORY_RULES, ChessArbiter, new_arbiter
 from .game import FAULTS, Terms
 from .openings import OPENINGS_HELP, choose_openings
 from .players import SPEC_HELP, MoveLimit, PlayerSpec, parse_clock, parse_spec
@@ -64,7 +64,7 @@ _LETTERS = "ABCDEFGH"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Players, limits, openings and output."""
     add = parser.add_argument
-    add("--game", choices=sorted(ARBITERS), default="chess", help="default: %(default)s")
+    add("--game", choices=game_names(), default="chess", help="default: %(default)s")
     add("-A", metavar="SPEC", default="default", help="the first player (default: %(default)s)")
     add("-B", metavar="SPEC", required=True, help="the second player")
     for letter in _LETTERS[2:]:
@@ -90,13 +90,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     early.add_argument("--draw", metavar="CP,MOVES,PLY", help="drawn when both scores are so level from that ply on")
     early.add_argument("--tablebase", default="", metavar="DIR", help="decided as Syzygy files know (chess)")
-    usual = f"chess {ChessArbiter.max_plies}, shogi {ShogiArbiter.max_plies}; Go is counted then, 4 * size * size"
+    usual = f"chess {ChessArbiter.max_plies}, other games 512; Go is counted then, 4 * size * size"
     early.add_argument("--max-plies", type=int, metavar="N", help=f"then a game is drawn (default: {usual})")
     early.add_argument("--sprt", metavar="ELO0,ELO1[,ALPHA,BETA]", help="end the event when A against B is decided")
     go = parser.add_argument_group("Go")
     go.add_argument("--size", type=int, metavar="N", help="lines of the board (default: 9)")
     go.add_argument("--komi", type=float, metavar="K", help="white's points (default: 7 on 9x9, else 7.5)")
-    go.add_argument("--rules", metavar="NAME", help=f"rule set, all count area (default: {GO_RULES})")
+    go.add_argument("--rules", metavar="NAME", help=f"rule set, all count area (default: {TERRITORY_RULES})")
     add("--concurrency", type=int, default=1, metavar="N", help="games at a time (default: %(default)s)")
     add("--out", type=Path, metavar="DIR", help="keep the games (PGN, CSA, SGF), the journal and result.json there")
     add("--json", action="store_true", help="print the result as one JSON object")
@@ -144,9 +144,10 @@ def main(args: argparse.Namespace) -> int:
 
 def variant(args: argparse.Namespace) -> tuple[str, str | None]:
     """(the game's name for get_game, the position games begin from or None). Errors: OptionError, PositionError."""
-    if args.game == "go":
-        size = 9 if args.size is None else args.size
-        return f"go{size}", go_start(size, args.komi, args.rules or GO_RULES)
+    game = get_game(args.game)
+    if game.territory is not None:
+        size = game.planes[-1] if args.size is None else args.size
+        return f"{args.game}{size}", game.territory.start(size, args.komi, args.rules or TERRITORY_RULES)
     for name in ("size", "komi", "rules"):
         if getattr(args, name) is not None:
             raise OptionError(f"--{name} is for Go; leave it out")
@@ -259,7 +260,7 @@ def _finite(x: float) -> float | None:
 def _show(event: Event, test: Sprt | None) -> None:
     console, terms, games = Console(), event.terms, event.finished
     console.print(standings_table(terms, games))
-    console.print(colour_table(terms, games, new_arbiter(terms.game).sides))
+    console.print(colour_table(terms, games, get_game(terms.game).sides))
     for number, player in enumerate(terms.players):
         lost = faults_of(games, number)
         if lost:

@@ -320,7 +320,7 @@ class _Table:
         opening = self._pairing.opening
         date, number = datetime.now(UTC).strftime("%Y.%m.%d"), str(self._pairing.number + 1)
         headers = {"Event": "az-engine match", "Date": date, "Round": number}
-        for side, spec in zip(self._arbiter.sides, self._specs, strict=True):
+        for side, spec in zip(get_game(self._terms.game).sides, self._specs, strict=True):
             headers[f"{side}Limit"] = str(spec.limit)
         headers |= {"Opening": opening.name, "Termination": "normal" if fault is None else fault}
         if ending.margin is not None:

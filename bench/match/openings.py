@@ -12,13 +12,15 @@ from ...engine.errors import DataError, OptionError, PositionError
 from ...engine.games import get_game
 from ...engine.games.record import is_record, read_games
 from .arbiter import new_arbiter, random_opening
-from .books import BOOKS, PAPER
+
+SUITES = Path(__file__).parent.parent / "openings"  # book/chess.txt ...: NAME: MOVES on each line
+NO_BOOK_PLIES = 4  # random ones, where a game has no book
 
 OPENINGS_HELP = (
-    "'book' (varied well-known openings), 'paper' (the human openings of the AlphaZero papers: in chess the twelve of "
-    "Table 2; in shogi 2g2f 8c8d and 7g7f 3c3d, inferred, for the text of Figure 3 names no moves), 'random:N' (N "
-    "random plies), 'none' (the start position), or a file: PGN, CSA, KIF or SGF games (FILE:N: only their first N "
-    "plies), or EPD, FEN, SFEN, moves or 'startpos moves ...' on each line"
+    "'book' (varied well-known openings; in a game without a book 4 random plies), 'paper' (the human openings of the "
+    "AlphaZero papers: in chess the twelve of Table 2; in shogi 2g2f 8c8d and 7g7f 3c3d, inferred, for the text of "
+    "Figure 3 names no moves), 'random:N' (N random plies), 'none' (the start position), or a file: PGN, CSA, KIF or "
+    "SGF games (FILE:N: only their first N plies), or EPD, FEN, SFEN, moves or 'startpos moves ...' on each line"
 )
 _KINDS = "give book, paper, random:N, none or a file of openings (az-engine match --help tells which files)"
 
@@ -42,21 +44,34 @@ def choose_openings(text: str, game: str, count: int, seed: int, start: str | No
     rng = random.Random(seed)
     if text == "none":
         return [Opening("start position", start)] * count
+    if text == "book" and not _suite("book", game).is_file():
+        text = f"random:{NO_BOOK_PLIES}"
     kind, _, number = text.partition(":")
     if kind == "random":
         if not number.isdecimal() or not 1 <= int(number) <= 100:
             raise OptionError(f"openings {text!r}: write random:N with 1 to 100 random plies")
         plies = int(number)
         return [Opening(f"{plies} random plies", start, random_opening(game, plies, rng, start)) for _ in range(count)]
-    suites = {"book": BOOKS, "paper": PAPER}
-    if text in suites:
-        if game not in suites[text]:
-            raise OptionError(f"there is no {text!r} of openings for {game}; give --openings random:6 or a file")
-        lines = [Opening(name, start, tuple(moves.split())) for name, moves in suites[text][game]]
-    else:
-        lines = _read(text, game, start)
+    lines = suite(text, game, start) if text in ("book", "paper") else _read(text, game, start)
     rng.shuffle(lines)
     return [lines[i % len(lines)] for i in range(count)]
+
+
+def _suite(kind: str, game: str) -> Path:
+    return SUITES / kind / f"{game}.txt"
+
+
+def suite(kind: str, game: str, start: str | None = None) -> list[Opening]:
+    """The openings "book" or "paper" of a game, in the file's order. Errors: OptionError for a game without them."""
+    path = _suite(kind, game)
+    if not path.is_file():
+        raise OptionError(f"there is no {kind!r} of openings for {game}; give --openings random:6 or a file")
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    openings = []
+    for number, line in enumerate(lines, 1):
+        name, _, moves = line.rpartition(": ")
+        openings.append(Opening(name or f"{kind} {number}", start, tuple(moves.split())))
+    return openings
 
 
 def _read(text: str, game: str, start: str | None) -> list[Opening]:

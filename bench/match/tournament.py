@@ -57,8 +57,8 @@ class Journal:
         Errors: OptionError when it cannot be written, is in use, or holds another event; DataError when it is damaged.
         """
         forms = get_game(terms.game).record_formats
-        self._form = forms[0]
-        self._records = folder / f"games{self._form.suffixes[0]}"
+        self._form = forms[0] if forms else None  # a game without a record format has the journal alone
+        self._records = folder / f"games{forms[0].suffixes[0] if forms else ''}"
         self._single = next((form for form in forms if form.between is None and form.write is not None), None)
         self._folder = folder
         try:
@@ -98,8 +98,9 @@ class Journal:
         return games
 
     def _rewrite_records(self) -> None:
-        text = format_games([game.record for game in self.games], self._form)
-        write_atomically(self._records, text.encode())
+        if self._form is not None:
+            text = format_games([game.record for game in self.games], self._form)
+            write_atomically(self._records, text.encode())
         for game in self.games:
             self._write_single(game)
 
@@ -113,13 +114,14 @@ class Journal:
     def add(self, game: Game) -> None:
         """Keep one game more; it is on the disk afterwards. Errors: DataError when the disk is full or gone."""
         line = json.dumps(game.to_json(), ensure_ascii=False).encode() + b"\n"
-        text = (self._form.between or "") * bool(self.games) + format_games([game.record], self._form)
         try:
             self._file.write(line)
             self._file.flush()
             os.fsync(self._file.fileno())
-            with self._records.open("a", encoding="utf-8") as file:
-                file.write(text)
+            if self._form is not None:
+                text = format_games([game.record], self._form)
+                with self._records.open("a", encoding="utf-8") as file:
+                    file.write((self._form.between or "") * bool(self.games) + text)
             self._write_single(game)
         except OSError as error:
             raise DataError(

@@ -57,6 +57,7 @@ class Game(ABC):
     name: str
     protocol: str  # "uci", "usi" or "gtp"
     own_options: frozenset[str] = frozenset()  # keys of protocols' options that mean nothing to most other games
+    sides: tuple[str, str] = ("First", "Second")  # what the first and the second player are called
     encoder: str = OWN_ENCODER
     planes: tuple[int, int, int]  # C, H, W of the network's input
     num_actions: int  # A, size of the policy

@@ -19,14 +19,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ...bench.match.arbiter import ARBITERS
 from ...bench.match.command import variant
 from ...bench.match.openings import OPENINGS_HELP, choose_openings
 from ...bench.match.players import parse_spec
 from ...bench.match.scaling import Ladder, play, steps_of
 from ...engine.errors import OptionError
 from ...engine.files import write_atomically
-from ...engine.games import get_game
+from ...engine.games import game_names, get_game
 from .curves import FILE, Curve, Point, draw, table
 from .figures import write_figure
 
@@ -34,7 +33,7 @@ from .figures import write_figure
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Player, limits, games and output."""
     add = parser.add_argument
-    add("--game", choices=sorted(ARBITERS), default="chess", help="default: %(default)s")
+    add("--game", choices=game_names(), default="chess", help="default: %(default)s")
     add("--size", type=int, metavar="N", help="lines of the Go board")
     add("--komi", type=float, metavar="K", help=argparse.SUPPRESS)
     add("--rules", help=argparse.SUPPRESS)

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from ...bench.match.arbiter import new_arbiter
 from ...engine.errors import OptionError
 from ...engine.games import game_names, get_game
 from ...engine.games.base import Game, State
@@ -153,7 +152,7 @@ def draw(snapshots: Sequence[Snapshot], game: Game, root: State) -> Figure:
 
 def _draw_root(chart: Axes, game: Game, root: State) -> None:
     """The board, whose move it is, and how the trees are read."""
-    sides = new_arbiter(game.name).sides
+    sides = game.sides
     chart.text(_GAP, -0.3, f"{sides[game.side_to_move(root)]} to move", fontsize=11, weight="bold")
     bottom = draw_board(chart, game.protocol, game.format_position(root), _GAP, -_HEAD, _BOARD)
     lines = [

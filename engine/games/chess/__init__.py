@@ -30,6 +30,7 @@ class Chess(Game):
     name = "chess"
     protocol = "uci"
     own_options = frozenset({"chess960", "limit_strength", "elo", "mate_plies"})
+    sides = ("White", "Black")
     planes = (NUM_PLANES, 8, 8)
     num_actions = NUM_ACTIONS
     max_moves = rules.MAX_MOVES

@@ -34,6 +34,7 @@ class Go(Game):
 
     name = "go"
     protocol = "gtp"
+    sides = ("Black", "White")
     history = HISTORY
     state_dtype = STATE
     planes_version = 1

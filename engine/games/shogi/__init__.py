@@ -34,6 +34,7 @@ class Shogi(Game):
     name = "shogi"
     protocol = "usi"
     own_options = frozenset({"max_plies", "entering_king_rule", "all_moves", "mate_plies"})
+    sides = ("Black", "White")
     planes = (NUM_PLANES, 9, 9)
     num_actions = NUM_ACTIONS
     max_moves = rules.MAX_MOVES

@@ -8,12 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from az_engine.bench.match.arbiter import TERRITORY_RULES
 from az_engine.bench.match.game import Game, Terms
 from az_engine.bench.match.openings import Opening
 from az_engine.bench.match.players import PlayerSpec
 from az_engine.bench.match.standings import faults_of, score_between
 from az_engine.bench.match.tournament import Event, Journal, pairs_of, schedule
 from az_engine.bench.ratings.elo import MatchScore
+from az_engine.engine.games import get_game
+
+
+def go_start(size: int, komi: float | None = None) -> str:
+    """An empty board of Go by the rules of matches."""
+    territory = get_game("go").territory
+    assert territory is not None
+    return territory.start(size, komi, TERRITORY_RULES)
 
 
 class Match:

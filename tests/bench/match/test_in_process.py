@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from az_engine.bench.match.arbiter import go_start
 from az_engine.bench.match.in_process import OwnPlayer
 from az_engine.bench.match.openings import choose_openings
 from az_engine.bench.match.players import MoveLimit, PlayerSpec, launch
@@ -15,7 +14,7 @@ from az_engine.engine.games import get_game
 from az_engine.engine.games.record import read_games
 from az_engine.engine.limits import Limits
 
-from .events import Match
+from .events import Match, go_start
 
 MATE = "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1"  # Ra8
 UNIFORM = PlayerSpec("uniform", limit=MoveLimit(nodes=1), net="uniform")

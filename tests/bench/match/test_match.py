@@ -13,8 +13,7 @@ import chess.pgn
 import pytest
 
 from az_engine.bench.match.arbiter import new_arbiter
-from az_engine.bench.match.books import BOOKS
-from az_engine.bench.match.openings import choose_openings
+from az_engine.bench.match.openings import choose_openings, suite
 from az_engine.bench.match.players import MoveLimit, PlayerSpec
 from az_engine.cli import main
 from az_engine.engine.errors import DataError, OptionError
@@ -61,7 +60,7 @@ def test_a_match_and_its_records(tmp_path: Path) -> None:
 )
 def test_faults_lose_and_are_told_apart(fault: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "GRACE_S", 0.3 if fault == "hang" else 10.0)
-    bad = fake(fault, 2, base_ms=250, increment_ms=0)
+    bad = fake(fault, 2, base_ms=250 if fault in ("slow", "hang") else 60_000, increment_ms=0)
     match = play(fake(nodes=1), bad, 4)
     assert dict(match.faults(1)) == {kind: 4}
     assert not match.faults(0)
@@ -126,14 +125,15 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize("game", ["chess", "shogi"])
 def test_the_book(game: str) -> None:
     seen = set()
-    for name, moves in BOOKS[game]:
+    book = suite("book", game)
+    for opening in book:
         arbiter = new_arbiter(game)
-        for move in moves.split():
+        for move in opening.moves:
             arbiter.push(move)
-        assert arbiter.turn == 0, name
+        assert arbiter.turn == 0, opening.name
         assert arbiter.ending() is None
-        seen.add(tuple(sorted(moves.split())))
-    assert len(seen) == len(BOOKS[game]) >= 35
+        seen.add(tuple(sorted(opening.moves)))
+    assert len(seen) == len(book) >= 35
 
 
 def test_openings_from_a_file(tmp_path: Path) -> None:

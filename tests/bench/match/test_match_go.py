@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from az_engine.bench.match.arbiter import GoArbiter, go_start, new_arbiter
-from az_engine.bench.match.books import BOOKS
-from az_engine.bench.match.openings import Opening, choose_openings
+from az_engine.bench.match.arbiter import new_arbiter
+from az_engine.bench.match.openings import Opening, choose_openings, suite
 from az_engine.bench.match.players import PlayerSpec
 from az_engine.cli import main
 from az_engine.engine.errors import IllegalMoveError, PositionError
@@ -18,7 +17,7 @@ from az_engine.engine.games import get_game
 from az_engine.engine.games.record import read_games
 
 from ...fakes.program import COMMAND
-from .events import Match
+from .events import Match, go_start
 from .test_players import scripted
 
 START = go_start(5, 2.5)
@@ -70,7 +69,7 @@ def test_suicide_and_superko_are_illegal_here() -> None:
         arbiter.push(move)
     with pytest.raises(IllegalMoveError, match="suicide"):
         arbiter.push("A1")
-    with pytest.raises(IllegalMoveError, match="leave its move out"):
+    with pytest.raises(IllegalMoveError, match="not a legal move"):
         arbiter.push("skip")
 
 
@@ -126,17 +125,19 @@ def test_the_book(size: int, komi: float) -> None:
     start = go_start(size)
     assert f" b - {komi} " in start
     seen = set()
-    for name, moves in BOOKS[f"go{size}"]:
+    book = suite("book", f"go{size}", start)
+    for opening in book:
         arbiter = new_arbiter(f"go{size}", start)
-        for move in moves.split():
+        for move in opening.moves:
             arbiter.push(move)
-        assert arbiter.turn == 0, name
-        seen.add((frozenset(moves.split()[::2]), frozenset(moves.split()[1::2])))
-    assert len(seen) == len(BOOKS[f"go{size}"]) == 64
+        assert arbiter.turn == 0, opening.name
+        seen.add((frozenset(opening.moves[::2]), frozenset(opening.moves[1::2])))
+    assert len(seen) == len(book) == 64
+    assert (book[0].name, book[63].name) == ("book 1", "book 64")
 
 
 def test_openings() -> None:
     openings = choose_openings("random:3", "go5", 4, 1, START)
     assert all(opening.root == START and "pass" not in opening.moves for opening in openings)
     with pytest.raises(PositionError):
-        GoArbiter("3/3/3 x")
+        new_arbiter("go5", "3/3/3 x")

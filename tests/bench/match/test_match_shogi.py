@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from az_engine.bench.match import arbiter as arbiter_module
-from az_engine.bench.match.arbiter import ShogiArbiter, random_opening
+from az_engine.bench.match.arbiter import new_arbiter, random_opening
 from az_engine.bench.match.openings import Opening, choose_openings
 from az_engine.bench.match.players import PlayerSpec
 from az_engine.cli import main
@@ -148,9 +148,9 @@ def test_random_openings() -> None:
 def test_the_arbiter_knows_the_endings(sample: dict[str, object]) -> None:
     if sample["id"] == "shogi-nyugyoku-black-in-check":  # three rooks
         with pytest.raises(PositionError):
-            ShogiArbiter(str(sample["sfen"]))
+            new_arbiter("shogi", str(sample["sfen"]))
         return
-    arbiter = ShogiArbiter(str(sample["sfen"]))
+    arbiter = new_arbiter("shogi", str(sample["sfen"]))
     for move in sample["moves"]:  # type: ignore[attr-defined]
         arbiter.push(move)
     expect = sample["expect"]
@@ -167,16 +167,16 @@ def test_the_arbiter_knows_the_endings(sample: dict[str, object]) -> None:
 
 def test_bad_roots_and_moves() -> None:
     with pytest.raises(PositionError):
-        ShogiArbiter("9/9 b - 1")
+        new_arbiter("shogi", "9/9 b - 1")
     with pytest.raises(IllegalMoveError):
-        ShogiArbiter().push("1a1b")
+        new_arbiter("shogi").push("1a1b")
 
 
 def test_a_disagreement_with_cshogi_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cshogi", reason="cshogi has no wheel for this machine")
     monkeypatch.setattr(arbiter_module._Cshogi, "legal_moves", lambda self: {"7g7f"})
     with pytest.raises(AzError, match="disagree on the legal moves in lnsgkgsnl"):
-        ShogiArbiter()
+        new_arbiter("shogi")
 
 
 def test_without_cshogi_our_rules_judge_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ def test_without_cshogi_our_rules_judge_alone(monkeypatch: pytest.MonkeyPatch) -
         raise ImportError
 
     monkeypatch.setattr(arbiter_module._Cshogi, "__init__", missing)
-    arbiter = ShogiArbiter(CHECKER)
+    arbiter = new_arbiter("shogi", CHECKER)
     for move in PERPETUAL * 3:
         assert arbiter.ending() is None
         arbiter.push(move)

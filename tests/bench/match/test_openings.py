@@ -6,16 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from az_engine.bench.match.arbiter import go_start, new_arbiter
-from az_engine.bench.match.books import PAPER
-from az_engine.bench.match.openings import choose_openings
+from az_engine.bench.match.arbiter import new_arbiter
+from az_engine.bench.match.openings import choose_openings, suite
 from az_engine.engine.errors import DataError, OptionError
+
+from .events import go_start
 
 
 @pytest.mark.parametrize(("game", "count"), [("chess", 12), ("shogi", 2)])
 def test_the_papers_openings(game: str, count: int) -> None:
     openings = choose_openings("paper", game, count, 0)
-    assert len({opening.moves for opening in openings}) == len(PAPER[game]) == count
+    assert len({opening.moves for opening in openings}) == len(suite("paper", game)) == count
     for opening in openings:
         arbiter = new_arbiter(game)
         for move in opening.moves:
