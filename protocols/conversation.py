@@ -9,12 +9,13 @@ import sys
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..engine.errors import OptionError
 from ..engine.params import EngineOptions
-from .lines import LineWriter, claim_stdout
+from .lines import LineReader, LineWriter, claim_stdout
 from .options import OPTIONS, OptionValues, add_flags, start_values
+from .session import Session
 
 if TYPE_CHECKING:
     from ..engine.engine import Engine
@@ -23,18 +24,8 @@ USUAL_GAMES = {"uci": "chess", "usi": "shogi", "gtp": "go"}  # what a protocol's
 SIGNAL_PATIENCE_S = 3.0  # after SIGINT or SIGTERM: a program that has stopped reading must not keep the process alive
 
 
-class Conversation(Protocol):
-    """What a protocol's session has to offer."""
-
-    def run(self) -> int:
-        """Talk to the end; returns the exit status. BLOCKS."""
-
-    def interrupt(self) -> None:
-        """End soon, as a signal handler may ask."""
-
-
-class Begin(Protocol):
-    """Begins a conversation: the class of a protocol's session."""
+class MakeSession(Protocol):
+    """The class of a protocol's session, as it is called here."""
 
     def __call__(
         self,
@@ -43,7 +34,7 @@ class Begin(Protocol):
         writer: LineWriter,
         notes: list[str],
         /,
-    ) -> Conversation:
+    ) -> Session[Any]:
         """``notes``: sentences for the user."""
 
 
@@ -58,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser, protocol: str) -> None:
     add_flags(parser, protocol)
 
 
-def converse(begin: Begin, protocol: str, args: argparse.Namespace) -> int:
+def converse(make_session: MakeSession, protocol: str, args: argparse.Namespace) -> int:
     """Talk on stdin and stdout until ``quit``, then end the process: status 0, or 1 after a bug.
 
     Errors: OptionError for a configuration file that cannot be used, a game that is not played over the protocol, and a
@@ -66,7 +57,7 @@ def converse(begin: Begin, protocol: str, args: argparse.Namespace) -> int:
     """
     start, notes = start_values(args)
     values = OptionValues(protocol, start, _hidden_options(args, protocol))
-    session = begin(partial(_make_engine, args.game), values, claim_stdout(), notes)
+    session = make_session(partial(_make_engine, args.game), values, claim_stdout(), notes)
 
     def end(*_: object) -> None:
         session.interrupt()
@@ -76,7 +67,7 @@ def converse(begin: Begin, protocol: str, args: argparse.Namespace) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
-    status = session.run()
+    status = session.run(LineReader(0))
     if sys.stderr is not None:
         sys.stderr.flush()
     # Not by way of the interpreter's end: tidying up after numba takes 0.3 s, which a GUI waits for, and a compile or a

@@ -122,25 +122,25 @@ class LineWriter:
         return True
 
 
-class LineReader(threading.Thread):
-    """Reads lines from a descriptor and hands them over as they come; bounded memory, whatever comes."""
+class LineReader:
+    """Reads lines from a descriptor, a pipe's or a socket's, on a thread of its own; memory stays bounded."""
 
-    def __init__(
-        self,
-        descriptor: int,
-        on_line: Callable[[str], None],
-        on_overlong: Callable[[], None],
-        on_end: Callable[[], None],
-    ) -> None:
-        """The callbacks run on this thread and must return at once; ``on_end`` comes last, exactly once."""
-        super().__init__(name="stdin", daemon=True)
+    def __init__(self, descriptor: int) -> None:
+        """``descriptor`` stays the caller's."""
         self._descriptor = descriptor
-        self._on_line = on_line
-        self._on_overlong = on_overlong
-        self._on_end = on_end
 
-    def run(self) -> None:
-        """Read until the end of the input."""
+    def start(
+        self, on_line: Callable[[str], None], on_overlong: Callable[[], None], on_end: Callable[[], None]
+    ) -> threading.Thread:
+        """Hand lines over as they come; returns at once. ``on_end`` comes last, exactly once.
+
+        The callbacks run on the thread and must return at once. Call once.
+        """
+        thread = threading.Thread(target=self._run, args=(on_line, on_overlong, on_end), name="reader", daemon=True)
+        thread.start()
+        return thread
+
+    def _run(self, on_line: Callable[[str], None], on_overlong: Callable[[], None], on_end: Callable[[], None]) -> None:
         pending = bytearray()
         skipping = False  # inside a line that is too long
         while chunk := self._read():
@@ -148,9 +148,9 @@ class LineReader(threading.Thread):
             for line in lines:
                 pending += line
                 if skipping or len(pending) > MAX_LINE:
-                    self._on_overlong()
+                    on_overlong()
                 else:
-                    self._on_line(clean(bytes(pending)))
+                    on_line(clean(bytes(pending)))
                 pending.clear()
                 skipping = False
             pending += rest
@@ -159,10 +159,10 @@ class LineReader(threading.Thread):
             if skipping:
                 pending.clear()
         if skipping:
-            self._on_overlong()
+            on_overlong()
         elif pending:
-            self._on_line(clean(bytes(pending)))
-        self._on_end()
+            on_line(clean(bytes(pending)))
+        on_end()
 
     def _read(self) -> bytes:
         try:

@@ -68,13 +68,13 @@ class Loader(Generic[AnyEngine]):
         self,
         make_engine: Callable[[EngineOptions], AnyEngine],
         values: OptionValues,
-        say: Callable[[str], None],
+        tell: Callable[[str], None],
     ) -> None:
-        """Makes nothing yet. ``say`` gets sentences for the user, from whatever thread loads."""
+        """Make nothing yet. ``tell`` gets sentences for the user, from the thread that loads."""
         self.engine: AnyEngine | None = None
         self._make_engine = make_engine
         self._values = values
-        self._say = say
+        self._tell = tell
         self._applied = EngineOptions()  # what the engine was told
         self._good: EngineOptions | None = None  # what it was ready with
         self._hopeless: tuple[EngineOptions, str] | None = None  # options that no net can be used with, and why
@@ -119,16 +119,16 @@ class Loader(Generic[AnyEngine]):
     def _load(self, words: str = "") -> None:
         """Make the engine ready, and say with ``words``, or if it is news, what it plays with."""
         engine, before = self.configured(), self._good
-        engine.ready(self._say_once)
+        engine.ready(self._tell_once)
         self._good = now = self._applied
         for note in engine.notes:
-            self._say_once(note)
+            self._tell_once(note)
         if words or before is None or (before.weights_file, before.provider) != (now.weights_file, now.provider):
-            self._say(f"{words or 'playing with'} {engine.description}")
+            self._tell(f"{words or 'playing with'} {engine.description}")
 
     def _fall_back(self, wanted: EngineOptions, error: Exception) -> str | None:
         """First only the options that are likely to blame go back, then all."""
-        reason = self._say_why(error)
+        reason = self._tell_why(error)
         good = self._good or OptionValues(self._values.protocol, hidden=self._values.hidden).engine_options()
         everything = [option.key for option in OPTIONS if option.owner is not SessionOptions]
         suspects = [key for key in everything if (key in _NET_KEYS) == isinstance(error, NetError)]
@@ -140,19 +140,19 @@ class Loader(Generic[AnyEngine]):
             try:
                 self._load("going on with")
             except (AzError, MemoryError) as second:
-                reason = self._say_why(second)
+                reason = self._tell_why(second)
             else:
                 return None
         self._good = None
         self._hopeless = (self._values.engine_options(), reason)
         return reason
 
-    def _say_once(self, text: str) -> None:
+    def _tell_once(self, text: str) -> None:
         if text not in self._told:
             self._told.add(text)
-            self._say(text)
+            self._tell(text)
 
-    def _say_why(self, error: Exception) -> str:
+    def _tell_why(self, error: Exception) -> str:
         reason = str(error) if isinstance(error, AzError) else "not enough memory: choose a smaller Hash"
-        self._say(reason)
+        self._tell(reason)
         return reason

@@ -1,14 +1,28 @@
-"""UCI (the text of April 2006, and what Stockfish, Lc0 and the match tools made of it), and the command for it."""
+"""UCI (the text of April 2006, and what Stockfish, Lc0 and the match tools made of it), and the command for it.
+
+USI grew out of UCI: :mod:`usi` says what it does differently.
+"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import replace
+import re
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import ClassVar
 
+from .. import __version__
+from ..engine.errors import AzError, OptionError, PositionError, UnknownOptionError
+from ..engine.info import BestMove, ThinkingInfo
 from ..engine.limits import Limits
 from . import conversation
-from .uci_family import CommandSession, GoWords, read_go
+from .info_lines import game_over_line, info_lines, stats_lines
+from .lines import one_line
+from .loader import EngineSeam
+from .pending import GoWords, PendingGo, read_go
+from .session import Event, Session, Step
 
 HELP = """\
 Play chess in any program that speaks UCI: enter this command, or az-engine-uci, as the engine.
@@ -17,14 +31,134 @@ By hand: type `uci`, `position startpos moves e2e4`, `go nodes 400`, `quit`. Bes
 
 Another game that is played over UCI: --game NAME. Its positions are `position fen` and the game's own notation."""
 
+REPORTS_PER_S = 20  # blocks of info lines
+LINES_PER_S = 400  # info lines, when the blocks are long
+
 _NUMBERS = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime", "perft")
 
 
-class UciSession(CommandSession):
-    """One UCI conversation."""
+@dataclass(slots=True, kw_only=True)
+class GoStep(Step):
+    """A ``go`` that waits for its turn."""
 
-    notation = "fen"
-    no_move = "(none)"
+    go: PendingGo
+
+
+@dataclass(slots=True)
+class PingStep(Step):
+    """An ``isready`` that waits for the engine; answered at once when a search begins."""
+
+
+def read_setoption(rest: str) -> tuple[str, str | None] | None:
+    """Name and value of ``setoption name <id> [value <x>]``; the value verbatim but for blanks around it."""
+    keyword, *rest_words = rest.split(maxsplit=1) or [""]
+    if keyword != "name" or not rest_words:
+        return None
+    cut = re.search(r"(^|\s)value(\s|$)", rest_words[0])
+    if cut is None:
+        return rest_words[0].strip(), None
+    name, value = rest_words[0][: cut.start()].strip(), rest_words[0][cut.end() :].strip()
+    return (name, value) if name else None
+
+
+class UciSession(Session[EngineSeam]):
+    """One UCI conversation: every ``go`` gets exactly one answer."""
+
+    quit_patience_s = 0.7
+    end_patience_s = 1.2
+    keep_alive_s = 5.0  # GUIs give up on silent engines
+
+    notation: ClassVar[str] = "fen"  # the word before a position
+    no_move: ClassVar[str] = "(none)"  # what `bestmove` says when there is none
+
+    debug = False
+    _running: PendingGo | None = None  # its search runs
+    _position_set = False
+    _refusal: str | None = None  # why no position is held
+
+    # ------------------------------------------------------------------ input lines
+
+    @cached_property
+    def commands(self) -> dict[str, Callable[[str], None]]:
+        """What to do for each command's first word; gets the rest of the line."""
+        return {
+            self.values.protocol: lambda _: self._greet(),
+            "debug": self._debug,
+            "isready": lambda _: self._ping(),
+            "setoption": self._setoption,
+            "register": lambda _: None,  # there is nothing to register
+            f"{self.values.protocol}newgame": lambda _: self.enqueue(Step(then=self._forget)),
+            "position": self.position,
+            "go": self._go,
+            "stop": lambda _: self.stop(),
+            "ponderhit": lambda _: self.ponderhit(),
+            "quit": lambda _: self.quit(),
+        }
+
+    def command(self, line: str) -> None:
+        """Obey one line; leading unknown words are skipped, as the protocol's text wants."""
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            return
+        skipped = next((i for i, word in enumerate(words) if word in self.commands), None)
+        if skipped is None:
+            self.tell_in_debug(f"unknown command: {one_line(line, 80)}")
+            return
+        if skipped:
+            self.tell_in_debug(f"skipped unknown words before {words[skipped]}")
+        rest = line.split(maxsplit=skipped + 1)[skipped + 1 :]
+        self.commands[words[skipped]](rest[0] if rest else "")
+
+    def overlong(self) -> None:
+        """Say that the line is ignored."""
+        self.tell("a line longer than 1 MiB was thrown away")
+
+    def _greet(self) -> None:
+        self.send(
+            f"id name az-engine {__version__}",
+            "id author the az-engine authors",
+            *self.values.declarations(),
+            f"{self.values.protocol}ok",
+        )
+        self.tell_notes()
+
+    def _debug(self, rest: str) -> None:
+        self.debug = {"on": True, "off": False}.get(rest.strip(), self.debug)
+
+    def _setoption(self, rest: str) -> None:
+        found = read_setoption(rest)
+        if found is None:
+            self.tell("setoption needs a name: setoption name <option> [value <value>]")
+        else:
+            self._set_option(*found)
+
+    def position(self, rest: str) -> None:
+        """Obey ``position``."""
+        words = rest.split()
+        cut = words.index("moves") if "moves" in words else len(words)
+        root, moves = words[:cut], words[cut + 1 :]
+        form = f"startpos or {self.notation} <{self.notation.upper()}>"
+        if root == ["startpos"]:
+            self._set_position(None, moves)
+        elif root[:1] == [self.notation] and len(root) > 1:
+            self._set_position(" ".join(root[1:]), moves)
+        elif words:
+            reason = f"position: expected {form}, then moves <moves> or nothing"
+            self.enqueue(Step(then=partial(self._hold, reason, [reason])))
+        else:
+            self.tell(f"position: expected {form}; ignored")
+
+    def _go(self, rest: str) -> None:
+        go, limits = self.read_go(rest.split())
+        for complaint in go.complaints:
+            self.tell(complaint)
+        perft = go.numbers.get("perft")
+        if perft is None:
+            self._search(limits)
+        elif perft < 1:
+            self.tell("go perft needs a depth of at least 1")
+        else:
+            self._perft(perft)
 
     @staticmethod
     def read_go(words: Sequence[str]) -> tuple[GoWords, Limits]:
@@ -36,10 +170,277 @@ class UciSession(CommandSession):
             limits, mate = replace(limits, nodes=1), None
         return go, replace(limits, mate=mate, movestogo=movestogo if movestogo > 0 else None)
 
+    # ------------------------------------------------------------------ output lines
+
+    def tell(self, text: str) -> None:
+        """Tell the user one sentence."""
+        self.send(self.message(one_line(text)))
+
+    def tell_in_debug(self, text: str) -> None:
+        """Tell the user one sentence, in debug mode only."""
+        if self.debug:
+            self.tell(text)
+
+    def unknown_option(self, reason: str) -> None:
+        """The user set an option that does not exist."""
+        self.tell(reason)
+
+    def message(self, text: str) -> str:
+        """An ``info string`` line."""
+        return f"info string {text}"
+
     @staticmethod
     def mate(moves: int) -> str:
-        """UCI counts full moves."""
+        """The distance to mate as ``score mate`` wants it, from full moves; 0 = the side to move has lost."""
         return str(moves)
+
+    def report(self, info: ThinkingInfo, *, final: bool) -> list[str]:
+        """Statistics of the root moves if wanted, then the principal variations: these are always last."""
+        stats = self.values["verbose_move_stats"] and (final or self.values["log_live_stats"])
+        lines = info_lines(info, show_wdl=bool(self.values["show_wdl"]), mate=self.mate)
+        return (stats_lines(info) if stats else []) + lines
+
+    def answer(self, best: BestMove, limits: Limits) -> list[str]:
+        """The lines that answer a ``go``; without a legal move also the score of the game's end."""
+        if best.move is None:
+            return [game_over_line(best.lines, mate=self.mate), f"bestmove {self.no_move}"]
+        return [f"bestmove {best.move}" + (f" ponder {best.ponder}" if best.ponder else "")]
+
+    # ------------------------------------------------------------------ commands between searches
+
+    def _ping(self) -> None:
+        """Answer when everything asked before is done and the engine is loaded; at once during a search."""
+
+        def work() -> Event:
+            self._loader.prepare()
+            return self._pong
+
+        playing = self.searching and not any(go.game_over for go in self._unanswered())
+        idle = not self.searching and not self.unfinished()
+        if playing or (idle and self._loader.up_to_date):
+            self._pong()
+        else:
+            self.enqueue(PingStep(work, failed=self._pong))
+
+    def _pong(self) -> None:
+        self.tell_notes()
+        self.send("readyok")
+
+    def _set_option(self, name: str, text: str | None) -> None:
+        """Check a value at once, and let it hold from the next step on."""
+        try:
+            option, value = self.values.read(name, text)
+        except UnknownOptionError as error:
+            self.unknown_option(str(error))
+            return
+        except OptionError as error:
+            self.tell(str(error))
+            return
+
+        def then() -> None:
+            if option.key == "clear_hash":
+                self._forget()
+                return
+            self.values.set(option, value)
+            if option.key == "log_file":
+                self._open_log()
+                self.tell_notes()
+
+        self.enqueue(Step(then=then))
+
+    def _forget(self) -> None:
+        if self._loader.engine is not None:
+            self._loader.engine.new_game()
+
+    def _set_position(self, root: str | None, moves: Sequence[str]) -> None:
+        """Set up a position; if it is refused no position is held, and ``go`` says so."""
+
+        def work() -> Event:
+            try:
+                notes = self._loader.configured().set_position(root, moves)
+            except PositionError as error:
+                return partial(self._hold, str(error), [str(error)])
+            return partial(self._hold, None, notes)
+
+        self.enqueue(Step(work))
+
+    def _hold(self, refusal: str | None, notes: Sequence[str]) -> None:
+        self._position_set = True
+        self._refusal = refusal
+        for note in notes:
+            self.tell(note)
+
+    def _engine_with_position(self) -> EngineSeam:
+        engine = self._loader.configured()
+        if not self._position_set:
+            engine.set_position(None, ())
+            self._position_set = True
+        return engine
+
+    def _perft(self, depth: int) -> None:
+        """Count the legal move tree, and send the leaves of each move."""
+
+        def work() -> Event:
+            if self._refusal is not None:
+                return partial(self.tell, f"nothing to count: {self._refusal}")
+            leaves = self._engine_with_position().perft(depth)
+            counts = [f"{move}: {count}" for move, count in leaves.items()]
+            return partial(self.send, *counts, "", f"Nodes searched: {sum(leaves.values())}")
+
+        self.enqueue(Step(work))
+
+    # ------------------------------------------------------------------ searching
+
+    @property
+    def searching(self) -> bool:
+        """Whether a search runs."""
+        return self._running is not None
+
+    def _unanswered(self) -> list[PendingGo]:
+        running = [self._running] if self._running is not None else []
+        return running + [step.go for step in self.unfinished() if isinstance(step, GoStep)]
+
+    def _search(self, limits: Limits) -> None:
+        """Search. An earlier search that nothing else would end is stopped; it gets its own answer first."""
+        earlier = self._unanswered()
+        for go in earlier:
+            if go.endless:
+                self._stop(go)
+        self._enqueue_go(PendingGo(limits, queued=bool(earlier)))
+
+    def _enqueue_go(self, go: PendingGo) -> None:
+        def work() -> Event:
+            if go.queued:
+                go.waited.restart()
+            reason = self._refusal or self._loader.prepare()
+            if reason is None:
+                self._engine_with_position()
+            return partial(self._start, go, reason)
+
+        self.enqueue(GoStep(work, failed=partial(self._answer_none, go), go=go))
+
+    def _answer_none(self, go: PendingGo) -> None:
+        self.send(*self.answer(BestMove(None), go.limits))
+
+    def _start(self, go: PendingGo, reason: str | None) -> None:
+        """Let the engine begin, or answer at once when there is a ``reason`` for no move."""
+        engine = self._loader.engine
+        if reason is not None or engine is None:
+            self.tell(f"no move: {reason}")
+            self._answer_none(go)
+            return
+        self._running = go
+        try:
+            engine.go(go.limits_left(), partial(self._on_info, go), partial(self._on_done, go))
+        except BaseException:
+            self._running = None
+            self._answer_none(go)
+            raise
+        if go.stopped:
+            engine.stop()
+        if any(other.game_over for other in self._unanswered()):
+            return
+        pings = sum(isinstance(step, PingStep) for step in self._backlog)
+        self._backlog = deque(step for step in self._backlog if not isinstance(step, PingStep))
+        for _ in range(pings):
+            self._pong()
+
+    def stop(self) -> None:
+        """End all searches asked for so far, each with its answer."""
+        for go in self._unanswered():
+            self._stop(go)
+
+    def game_over(self) -> None:
+        """End all searches as :meth:`stop` does; their answers come before those to anything asked from now on."""
+        for go in self._unanswered():
+            go.game_over = True
+            self._stop(go)
+
+    def _stop(self, go: PendingGo) -> None:
+        go.stopped = True
+        if go is self._running and self._loader.engine is not None:
+            self._loader.engine.stop()
+
+    def ponderhit(self, clocks: Limits | None = None) -> None:
+        """The clocks of the ``go ponder`` count from now on; ignored when nobody ponders.
+
+        ``clocks`` replace those of a ``go ponder`` that had no limit at all: its search begins anew.
+        """
+        for go in self._unanswered():
+            if go.limits.ponder and not go.ponder_hit:
+                engine = self._loader.engine if go is self._running else None
+                go.ponder_hit = True
+                go.waited.restart()
+                go.next_report = 0.0
+                if clocks is not None and not go.limits.bounded:
+                    go.limits = replace(clocks, searchmoves=go.limits.searchmoves)
+                    go.restart = engine is not None
+                    if engine is not None:
+                        engine.stop()
+                elif engine is not None:
+                    engine.ponderhit()
+
+    def _on_info(self, go: PendingGo, info: ThinkingInfo) -> None:
+        """Called by the search."""
+        if info.message is not None:
+            self.post(partial(self._tell_of, go, info.message))
+        if info.lines:
+            go.latest = info
+            if not go.report_posted and go.waited.seconds >= go.next_report:
+                go.report_posted = True
+                self.post(partial(self._report, go))
+
+    def _on_done(self, go: PendingGo, best: BestMove) -> None:
+        """Called by the search."""
+        self.post(partial(self._done, go, best))
+
+    def _tell_of(self, go: PendingGo, text: str) -> None:
+        if go is self._running:
+            self.tell(text)
+
+    def _report(self, go: PendingGo) -> None:
+        go.report_posted = False
+        if go is self._running and go.latest is not None and go.latest is not go.printed:
+            go.printed = go.latest
+            lines = self.report(go.latest, final=False)
+            self.send(*lines)
+            go.next_report = go.waited.seconds + max(1.0 / REPORTS_PER_S, len(lines) / LINES_PER_S)
+
+    def _done(self, go: PendingGo, best: BestMove) -> None:
+        if go is not self._running:
+            self.write_stderr("the engine ended a search that was not running; ignored")
+            return
+        self._running = None
+        if go.restart and best.error is None:
+            go.restart = False
+            self._start(go, None)
+            return
+        for text in best.messages:
+            self.tell(text)
+        if isinstance(best.error, AzError):
+            self.tell(str(best.error))
+        if best.move is not None:
+            info = go.final_report(best, best.move)
+            if info is not go.printed or self.values["verbose_move_stats"]:
+                self.send(*self.report(info, final=True))
+        self.send(*self.answer(best, go.limits))
+        if best.error is not None and not isinstance(best.error, AzError):
+            raise best.error
+        self.advance()
+
+    # ------------------------------------------------------------------ the end
+
+    def drop_backlog(self) -> None:
+        """Of the backlog only the searches are left, which end with an answer at once."""
+        waiting = [step.go for step in self._backlog if isinstance(step, GoStep)]
+        self._backlog = deque(GoStep(then=partial(self._start, go, "internal error"), go=go) for go in waiting)
+
+    def answer_outstanding(self) -> None:
+        """Answer with the best moves known."""
+        for go in self._unanswered():
+            known = go.latest.lines[0].pv[:1] if go.latest is not None else ()
+            self.send(*self.answer(BestMove(known[0] if known else None), go.limits))
+        self._running = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

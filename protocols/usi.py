@@ -7,18 +7,16 @@ game can be resigned or won by a declaration, ``go mate`` asks for a proof, ``ga
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from ..engine.info import BestMove
 from ..engine.limits import Limits
-from ..engine.params import EngineOptions
 from . import conversation
 from .info_lines import game_over_line
-from .lines import LineWriter
-from .loader import EngineSeam
-from .options import OptionValues
-from .uci_family import CommandSession, GoWords, read_go
+from .pending import GoWords, read_go
+from .uci import UciSession
 
 HELP = """\
 Play shogi in any program that speaks USI: enter this command, or az-engine-usi, as the engine.
@@ -30,22 +28,16 @@ _CLOCKS = ("btime", "wtime", "binc", "winc", "byoyomi")
 _NUMBERS = (*_CLOCKS, "rtime", "depth", "nodes", "mate", "movetime", "perft")
 
 
-class UsiSession(CommandSession):
+class UsiSession(UciSession):
     """One USI conversation."""
 
     notation = "sfen"
     no_move = "resign"
 
-    def __init__(
-        self,
-        make_engine: Callable[[EngineOptions], EngineSeam],
-        values: OptionValues,
-        writer: LineWriter,
-        notes: Iterable[str] = (),
-    ) -> None:
-        """See :class:`Session`."""
-        super().__init__(make_engine, values, writer, notes)
-        self.commands |= {"gameover": lambda _: self.game_over(), "ponderhit": self._ponderhit}
+    @cached_property
+    def commands(self) -> dict[str, Callable[[str], None]]:
+        """UCI's, ``gameover``, and a ``ponderhit`` that may bring the clocks."""
+        return super().commands | {"gameover": lambda _: self.game_over(), "ponderhit": self._ponderhit}
 
     def position(self, rest: str) -> None:
         """Obey ``position``, also when the word ``sfen`` is left out, as YaneuraOu does."""
@@ -75,8 +67,8 @@ class UsiSession(CommandSession):
         return super().message(text.encode("ascii", "backslashreplace").decode("ascii"))
 
     def unknown_option(self, reason: str) -> None:
-        """GUIs send options of other engines: nothing is said of them but in debug mode."""
-        self.hint(reason)
+        """GUIs send options of other engines: tell of them in debug mode only."""
+        self.tell_in_debug(reason)
 
     def answer(self, best: BestMove, limits: Limits) -> list[str]:
         """``bestmove``, or ``checkmate`` after ``go mate``."""

@@ -10,7 +10,7 @@ from ..lines import LineWriter
 ENDLESS = ("analyze", "lz-analyze", "kata-analyze")  # they run until another line comes
 
 
-class Command:
+class GtpCommand:
     """A command on its way from its line to the end of its response."""
 
     def __init__(self, number: str, name: str, rest: str) -> None:
@@ -69,7 +69,7 @@ class Command:
         writer.write(f"{head}{self.number} ".rstrip() + (" " if lines else "") + "\n".join(lines) + "\n")
 
 
-def read_command(line: str) -> Command | None:
+def read_command(line: str) -> GtpCommand | None:
     """The command in a line that :func:`lines.clean` has cleaned; None when there is none."""
     text = line.partition("#")[0].strip()
     head, _, rest = text.replace("\t", " ").partition(" ")
@@ -77,5 +77,5 @@ def read_command(line: str) -> Command | None:
         return None
     if head.isascii() and head.isdigit():
         name, _, rest = rest.strip().partition(" ")
-        return Command(head, name, rest.strip())
-    return Command("", head, rest.strip())
+        return GtpCommand(head, name, rest.strip())
+    return GtpCommand("", head, rest.strip())

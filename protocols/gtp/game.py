@@ -87,11 +87,11 @@ def empty(size: int) -> Start:
 class GtpGame:
     """One game after another. All methods may block while kernels are loaded; call them from one thread."""
 
-    def __init__(self, engine: Callable[[], GoEngine], say: Callable[[str], None]) -> None:
-        """``engine`` makes the engine or brings it up to date; ``say`` tells the user a sentence."""
+    def __init__(self, engine: Callable[[], GoEngine], tell: Callable[[str], None]) -> None:
+        """``engine`` makes the engine or brings it up to date; ``tell`` tells the user a sentence."""
         self.komi, self.rules = DEFAULT_KOMI, DEFAULT
         self.moves: list[Move] = []
-        self._engine, self._say = engine, say
+        self._engine, self._tell = engine, tell
         self._start: Start | None = None  # None: no size has been chosen yet
         self._held = False  # whether the engine holds the position
 
@@ -158,7 +158,7 @@ class GtpGame:
         if size not in SIZES or (played and size not in played):
             if played and size in SIZES:
                 boards = ", ".join(f"{n}x{n}" for n in played)
-                self._say(f"this net plays on {boards}, not on {size}x{size}; choose another with --weights-file")
+                self._tell(f"this net plays on {boards}, not on {size}x{size}; choose another with --weights-file")
             raise GtpError("unacceptable size")
 
     def clear(self) -> None:

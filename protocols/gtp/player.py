@@ -17,29 +17,28 @@ from ..loader import Loader
 from ..options import OptionValues
 from .analysis import Analysis, analysis_line, read_analysis, searched
 from .board import PASS, STONES, Board, GtpError, other, read_colour, read_vertex, territory, vertex
-from .choice import RESIGN, Choice
 from .clock import PlayerClock, TimeSystem, read_kind, read_time_settings, seconds, whole
-from .command import Command
+from .command import GtpCommand
 from .game import SKIP, GoEngine, GtpGame, Move, Start
+from .genmove import RESIGN, MoveChooser, search
 from .rules import describe_rules, read_kgs_rules, read_rules
-from .search import search
 
 _CHOICES = 4  # moves that a search for one reports: the best may be a pass or a suicide that we do not play
 
-Handler = Callable[[Command], str | None]  # the response's text, None when it has been written already
+Handler = Callable[[GtpCommand], str | None]  # the response's text, None when it has been written already
 
 
 class GtpPlayer:
     """The game, the clocks and the engine behind one conversation. Not safe to call from two threads at once."""
 
     def __init__(
-        self, loader: Loader[GoEngine], values: OptionValues, writer: LineWriter, say: Callable[[str], None]
+        self, loader: Loader[GoEngine], values: OptionValues, writer: LineWriter, tell: Callable[[str], None]
     ) -> None:
-        """Load nothing. ``writer``: for responses that come line by line; ``say``: sentences for the user."""
-        self._loader, self._values, self._writer, self._say = loader, values, writer, say
-        self._game = GtpGame(loader.configured, say)
+        """Load nothing. ``writer``: for responses that come line by line; ``tell``: sentences for the user."""
+        self._loader, self._values, self._writer, self._tell = loader, values, writer, tell
+        self._game = GtpGame(loader.configured, tell)
         self._ready_size = 0  # the board that the net was loaded for
-        self._choice = Choice(float(values["resign"]), int(values["resign_moves"]))
+        self._chooser = MoveChooser(float(values["resign"]), int(values["resign_moves"]))
         self._set_time(TimeSystem())
         self.commands: dict[str, Handler] = {
             "protocol_version": lambda _: "2",
@@ -85,7 +84,7 @@ class GtpPlayer:
 
     # ------------------------------------------------------------------ the game
 
-    def _boardsize(self, command: Command) -> str:
+    def _boardsize(self, command: GtpCommand) -> str:
         (word,) = _words(command, 1)
         if not (word.isascii() and word.removeprefix("-").isdigit()):
             raise GtpError("boardsize not an integer")
@@ -93,22 +92,22 @@ class GtpPlayer:
         self._new_game()
         return ""
 
-    def _rectangular_boardsize(self, command: Command) -> str:
+    def _rectangular_boardsize(self, command: GtpCommand) -> str:
         width, height = _words(command, 2)
         if width != height:
             raise GtpError("unacceptable size")
-        return self._boardsize(Command("", command.name, width))
+        return self._boardsize(GtpCommand("", command.name, width))
 
-    def _clear_board(self, _: Command) -> str:
+    def _clear_board(self, _: GtpCommand) -> str:
         self._game.clear()
         self._new_game()
         return ""
 
     def _new_game(self) -> None:
-        self._choice.forget()
+        self._chooser.forget()
         self._set_time(self._system)
 
-    def _komi(self, command: Command) -> str:
+    def _komi(self, command: GtpCommand) -> str:
         (word,) = _words(command, 1)
         try:
             komi = float(word) if word.isascii() and "_" not in word else None
@@ -123,14 +122,14 @@ class GtpPlayer:
         self._game.set_rules(name)
         return ""
 
-    def _play(self, command: Command) -> str:
+    def _play(self, command: GtpCommand) -> str:
         colour, place = _words(command, 2)
         self._game.play(read_colour(colour), read_vertex(place, self._game.size))
         return ""
 
-    def _undo(self, _: Command) -> str:
+    def _undo(self, _: GtpCommand) -> str:
         self._game.undo()
-        self._choice.forget()
+        self._chooser.forget()
         return ""
 
     def _summary(self) -> str:
@@ -140,13 +139,13 @@ class GtpPlayer:
 
     # ------------------------------------------------------------------ handicap
 
-    def _fixed_handicap(self, command: Command) -> str:
+    def _fixed_handicap(self, command: GtpCommand) -> str:
         stones = self._stones(command)
         if stones > territory().most_handicap(self._game.size):
             raise GtpError("invalid number of stones")
         return self._place_fixed(stones)
 
-    def _place_free_handicap(self, command: Command) -> str:
+    def _place_free_handicap(self, command: GtpCommand) -> str:
         """As many of the stones as have a fixed place, which the specification allows."""
         stones = min(self._stones(command), territory().most_handicap(self._game.size))
         if stones < 2:
@@ -157,7 +156,7 @@ class GtpPlayer:
         size = self._game.size
         return self._handicap([vertex(p, size) for p in territory().handicap(size, stones)])
 
-    def _set_free_handicap(self, command: Command) -> str:
+    def _set_free_handicap(self, command: GtpCommand) -> str:
         size = self._game.size
         try:
             stones = [read_vertex(word, size) for word in command.words]
@@ -168,7 +167,7 @@ class GtpPlayer:
         self._handicap(stones)
         return ""
 
-    def _stones(self, command: Command) -> int:
+    def _stones(self, command: GtpCommand) -> int:
         (word,) = _words(command, 1)
         stones = whole(word)
         if stones < 2:
@@ -186,7 +185,7 @@ class GtpPlayer:
         self._clocks = {colour: PlayerClock(system) for colour in STONES}
         return ""
 
-    def _time_left(self, command: Command) -> str:
+    def _time_left(self, command: GtpCommand) -> str:
         colour, left, stones = _words(command, 3)
         self._clocks[read_colour(colour)].correct(seconds(left, negative=True), whole(stones))
         return ""
@@ -209,7 +208,7 @@ class GtpPlayer:
         self._ready_size = self._game.size
 
     def _search(
-        self, engine: GoEngine, command: Command, limits: Limits, asked: Analysis | None, *, lines: int
+        self, engine: GoEngine, command: GtpCommand, limits: Limits, asked: Analysis | None, *, lines: int
     ) -> tuple[BestMove, ThinkingInfo | None]:
         """Search, and print reports if they are asked for. Errors: GtpError when it gives no move."""
         engine.configure(multipv=lines)
@@ -221,14 +220,14 @@ class GtpPlayer:
             if asked is not None and not self._writer.write(analysis_line(info, asked)):
                 command.interrupt()
 
-        best, last = search(engine, limits, command, show, self._say)
+        best, last = search(engine, limits, command, show, self._tell)
         if best.error is not None:
-            self._say(f"internal error, please report it: {type(best.error).__name__}: {best.error}")
+            self._tell(f"internal error, please report it: {type(best.error).__name__}: {best.error}")
         if best.move is None and not command.endless:
             raise GtpError(best.messages[-1] if best.messages else "there is no move")
         return best, last
 
-    def _decide(self, command: Command, colour: str, asked: Analysis | None, *, cleanup: bool = False) -> str:
+    def _decide(self, command: GtpCommand, colour: str, asked: Analysis | None, *, cleanup: bool = False) -> str:
         """The move for a colour; the game is as it was afterwards, but for what is known of the resignation."""
         watch, game = Stopwatch(), self._game
         self._ready()
@@ -243,11 +242,11 @@ class GtpPlayer:
         lines = last.lines if last is not None else ()
         move = best.move or PASS
         if not (cleanup or moves) and (move == PASS or ends):
-            move = self._choice.choose(best, lines, self._lead(colour), last=ends)
+            move = self._chooser.choose(best, lines, self._lead(colour), last=ends)
         move = game.without_suicide(colour, (move, *(line.pv[0] for line in lines)))
         if cleanup or move == PASS or command.name == "reg_genmove":
             return move
-        return RESIGN if self._choice.resigns(colour, best, len(game.moves), game.size) else move
+        return RESIGN if self._chooser.resigns(colour, best, len(game.moves), game.size) else move
 
     def _lead(self, colour: str) -> float:
         """Points by which a colour is sure to be ahead if the game ends now.
@@ -271,7 +270,7 @@ class GtpPlayer:
             captured = all(stones[min(points)] == STONES[colour] for points in dead)
         return () if captured else tuple(move for move in engine.legal_moves() if move != PASS)
 
-    def _make(self, command: Command, colour: str, asked: Analysis | None, *, cleanup: bool = False) -> str:
+    def _make(self, command: GtpCommand, colour: str, asked: Analysis | None, *, cleanup: bool = False) -> str:
         """Decide, play it, and let the clock run meanwhile."""
         watch = Stopwatch()
         move = self._decide(command, colour, asked, cleanup=cleanup)
@@ -280,25 +279,25 @@ class GtpPlayer:
         self._clocks[colour].spend(watch.seconds)
         return move
 
-    def _genmove(self, command: Command) -> str:
+    def _genmove(self, command: GtpCommand) -> str:
         (word,) = _words(command, 1)
         return self._make(command, read_colour(word), None)
 
-    def _reg_genmove(self, command: Command) -> str:
+    def _reg_genmove(self, command: GtpCommand) -> str:
         (word,) = _words(command, 1)
         return self._decide(command, read_colour(word), None)
 
-    def _cleanup(self, command: Command) -> str:
+    def _cleanup(self, command: GtpCommand) -> str:
         (word,) = _words(command, 1)
         return self._make(command, read_colour(word), None, cleanup=True)
 
-    def _genmove_analyze(self, command: Command) -> None:
+    def _genmove_analyze(self, command: GtpCommand) -> None:
         asked = read_analysis(command.words, self._game.size, kata=command.name.startswith("kata"))
         move = self._make(command, asked.colour or self._game.turn, asked)
         self._writer.write(f"play {move}")
         command.succeed(self._writer)
 
-    def _analyze(self, command: Command) -> None:
+    def _analyze(self, command: GtpCommand) -> None:
         asked = read_analysis(command.words, self._game.size, kata=command.name.startswith("kata"))
         colour = asked.colour or self._game.turn
         with self._game.to_move(colour) as engine:
@@ -311,7 +310,7 @@ class GtpPlayer:
                 self._search(engine, command, limits, asked, lines=asked.most)
         command.succeed(self._writer)
 
-    def _clear_cache(self, _: Command) -> str:
+    def _clear_cache(self, _: GtpCommand) -> str:
         self._game.engine().new_game()
         return ""
 
@@ -324,13 +323,13 @@ class GtpPlayer:
         try:
             self._ready()
         except GtpError as error:
-            self._say(str(error))
+            self._tell(str(error))
         dead = self._game.dead()
         if dead is None:
-            self._say("no net tells dead stones here: every stone on the board counts as alive")
+            self._tell("no net tells dead stones here: every stone on the board counts as alive")
         return dead or []
 
-    def _final_status_list(self, command: Command) -> str:
+    def _final_status_list(self, command: GtpCommand) -> str:
         (status,) = _words(command, 1)
         if status not in ("alive", "dead", "seki"):
             raise GtpError("invalid status")
@@ -342,7 +341,7 @@ class GtpPlayer:
 
     # ------------------------------------------------------------------ SGF
 
-    def _loadsgf(self, command: Command) -> str:
+    def _loadsgf(self, command: GtpCommand) -> str:
         *_, last = command.words or [""]
         name, count = command.rest, None
         if len(command.words) > 1 and last.isascii() and last.isdigit():
@@ -355,7 +354,7 @@ class GtpPlayer:
         self._new_game()
         return ""
 
-    def _printsgf(self, command: Command) -> str:
+    def _printsgf(self, command: GtpCommand) -> str:
         if command.words:
             raise GtpError("printsgf writes no file: leave the name out")
         from ...engine.games import get_game
@@ -371,7 +370,7 @@ def _result(margin: float) -> str:
     return "0" if margin == 0 else f"{'B' if margin > 0 else 'W'}+{abs(margin):g}"
 
 
-def _words(command: Command, number: int) -> list[str]:
+def _words(command: GtpCommand, number: int) -> list[str]:
     """The arguments, if there are as many. Errors: GtpError."""
     if len(command.words) != number:
         raise GtpError("syntax error")

@@ -16,11 +16,10 @@ from types import TracebackType
 from typing import Self
 
 from az_engine.engine.params import EngineOptions
-from az_engine.protocols.lines import LineWriter
+from az_engine.protocols.lines import LineReader, LineWriter
 from az_engine.protocols.loader import EngineSeam
 from az_engine.protocols.options import OptionValues, Value
 from az_engine.protocols.uci import UciSession
-from az_engine.protocols.uci_family import CommandSession
 
 from ..fakes.engine import FakeEngine
 
@@ -36,7 +35,7 @@ PATIENCE_S = 10.0  # for any one line; only a failing test waits as long
 class Talk:
     """One session in this process, its ends held by the test; the ``with`` block ends it and checks the end."""
 
-    kind: type[CommandSession] = UciSession
+    kind: type[UciSession] = UciSession
     protocol = "uci"
 
     def __init__(
@@ -62,7 +61,7 @@ class Talk:
 
     def _run(self) -> None:
         try:
-            self._result.append(self.session.run(self._session_in))
+            self._result.append(self.session.run(LineReader(self._session_in)))
         finally:
             os.close(self._session_out)
 

@@ -20,12 +20,11 @@ def read_all(data: bytes, chunk: int | None = None) -> list[str]:
     """What a reader makes of some bytes, written in chunks."""
     inward, outward = os.pipe()
     got: list[str] = []
-    reader = LineReader(inward, got.append, lambda: got.append("OVERLONG"), lambda: got.append("END"))
-    reader.start()
+    reading = LineReader(inward).start(got.append, lambda: got.append("OVERLONG"), lambda: got.append("END"))
     for start in range(0, len(data), chunk or len(data) or 1):
         os.write(outward, data[start : start + (chunk or len(data))])
     os.close(outward)
-    reader.join(20)
+    reading.join(20)
     os.close(inward)
     return got
 
@@ -69,9 +68,8 @@ def test_memory_stays_bounded_without_line_ends() -> None:
     program = """
 import os, resource, sys
 from az_engine.protocols.lines import LineReader
-reader = LineReader(0, lambda line: None, lambda: None, lambda: None)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-reader.start(); reader.join()
+LineReader(0).start(lambda line: None, lambda: None, lambda: None).join()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -86,9 +84,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 def test_an_input_that_cannot_be_read_is_at_its_end() -> None:
     got: list[str] = []
-    reader = LineReader(9999, got.append, lambda: None, lambda: got.append("END"))
-    reader.start()
-    reader.join(5)
+    LineReader(9999).start(got.append, lambda: None, lambda: got.append("END")).join(5)
     assert got == ["END"]
 
 

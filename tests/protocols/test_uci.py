@@ -8,8 +8,7 @@ import time
 
 import pytest
 
-from az_engine.protocols import session as session_module
-from az_engine.protocols.uci_family import read_setoption
+from az_engine.protocols.uci import UciSession, read_setoption
 
 from ..fakes.engine import FakeEngine, faulty
 from .talk import INFO, READY, Talk, play, within
@@ -144,7 +143,7 @@ def test_u8_a_thousand_isready() -> None:
 
 
 def test_blank_lines_keep_gui_waiting_during_a_long_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "KEEP_ALIVE_S", 0.05)
+    monkeypatch.setattr(UciSession, "keep_alive_s", 0.05)
     gate = threading.Event()
     with Talk(faulty(gate=gate, progress=("compiling the rules",))) as talk:
         talk.run("> isready\n< info string compiling the rules")

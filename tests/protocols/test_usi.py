@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from az_engine.protocols import session as session_module
+from az_engine.protocols.usi import UsiSession
 
 from ..fakes.engine import FakeEngine
 from .talk import READY, within
@@ -64,7 +64,7 @@ def test_s1_s11_the_names_that_programs_expect() -> None:
 
 
 def test_s1_blank_lines_keep_the_gui_waiting_during_a_long_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session_module, "KEEP_ALIVE_S", 0.05)
+    monkeypatch.setattr(UsiSession, "keep_alive_s", 0.05)
     gate = threading.Event()
     with UsiTalk(broken(gate=gate, progress=("compiling the rules",))) as talk:
         talk.run("> isready\n< info string compiling the rules")

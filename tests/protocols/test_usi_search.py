@@ -15,7 +15,7 @@ from az_engine.engine.info import BestMove, Checkmate, Line, Wdl
 from az_engine.protocols.info_lines import score
 from az_engine.protocols.lines import clean
 from az_engine.protocols.loader import EngineSeam
-from az_engine.protocols.pending import Go
+from az_engine.protocols.pending import PendingGo
 from az_engine.protocols.usi import UsiSession
 
 from ..fakes.engine import FakeEngine, FakeShogiEngine
@@ -63,13 +63,13 @@ def test_s5_byoyomi_and_both_delays_reach_the_engine() -> None:
 
 
 def test_s5_waiting_beyond_the_clock_is_taken_from_the_byoyomi() -> None:
-    go = Go(UsiSession.read_go("btime 100 wtime 50000 byoyomi 1000".split())[1])
+    go = PendingGo(UsiSession.read_go("btime 100 wtime 50000 byoyomi 1000".split())[1])
     time.sleep(0.2)
     left = go.limits_left()
     assert left.time[0] is not None
     assert left.time[0] <= -100
     assert 700 <= left.byoyomi <= 900
-    go = Go(UsiSession.read_go("btime 5000 wtime 5000 byoyomi 1000".split())[1])
+    go = PendingGo(UsiSession.read_go("btime 5000 wtime 5000 byoyomi 1000".split())[1])
     time.sleep(0.01)
     assert go.limits_left().byoyomi == 1000
 

@@ -14,7 +14,7 @@ from az_engine.engine.info import Estimate
 from az_engine.engine.params import EngineOptions
 from az_engine.protocols.gtp.game import GoEngine
 from az_engine.protocols.gtp.session import GtpSession
-from az_engine.protocols.lines import LineWriter
+from az_engine.protocols.lines import LineReader, LineWriter
 from az_engine.protocols.options import OptionValues, Value
 
 PATIENCE_S = 240.0  # for any one line; only a failing test, or one that has to compile kernels, waits as long
@@ -61,7 +61,7 @@ class GtpTalk:
 
     def _run(self) -> None:
         try:
-            self._result.append(self.session.run(self._session_in))
+            self._result.append(self.session.run(LineReader(self._session_in)))
         finally:
             os.close(self._session_out)
 

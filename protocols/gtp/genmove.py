@@ -1,0 +1,113 @@
+"""A search, and the move that it leads to: its best, unless that is a pass that loses, or the game is lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+
+from ...engine.info import BestMove, Line, ThinkingInfo
+from ...engine.limits import Limits
+from ..loader import EngineSeam
+from .board import PASS
+from .command import GtpCommand
+
+RESIGN = "resign"
+_EARLY = 4  # no resignation before size * size / _EARLY moves
+
+
+class Mailbox:
+    """From the search's thread to the one that obeys the command: messages, the last report, the end."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._latest: ThinkingInfo | None = None
+        self._messages: list[str] = []
+        self._best: BestMove | None = None
+
+    def inform(self, info: ThinkingInfo) -> None:
+        """A report; for the search's thread."""
+        with self._changed:
+            if info.message is not None:
+                self._messages.append(info.message)
+            if info.lines:
+                self._latest = info
+            self._changed.notify()
+
+    def finish(self, best: BestMove) -> None:
+        """The end; for the search's thread."""
+        with self._changed:
+            self._best = best
+            self._changed.notify()
+
+    def news(self, known: ThinkingInfo | None) -> tuple[ThinkingInfo | None, list[str], BestMove | None]:
+        """(the last report, messages not yet handed over, the end if it has come). BLOCKS until there is news."""
+        with self._changed:
+            while self._latest is known and not self._messages and self._best is None:
+                self._changed.wait()
+            messages, self._messages = self._messages, []
+            return self._latest, messages, self._best
+
+
+def search(
+    engine: EngineSeam,
+    limits: Limits,
+    command: GtpCommand,
+    show: Callable[[ThinkingInfo], None],
+    tell: Callable[[str], None],
+) -> tuple[BestMove, ThinkingInfo | None]:
+    """Search until the limits or ``command`` end it; returns the best move and the last report. BLOCKS.
+
+    ``show`` gets the reports, ``tell`` sentences for the user.
+    """
+    mailbox = Mailbox()
+    engine.go(limits, mailbox.inform, mailbox.finish)
+    command.on_interrupt(engine.stop)
+    known: ThinkingInfo | None = None
+    best: BestMove | None = None
+    while best is None:
+        info, messages, best = mailbox.news(known)
+        for text in messages:
+            tell(text)
+        if info is not None and info is not known:
+            show(info)
+            known = info
+    command.on_interrupt(None)
+    for text in best.messages:
+        tell(text)
+    return best, known
+
+
+class MoveChooser:
+    """Chooses move after move, and counts how long the game has looked lost to each player."""
+
+    def __init__(self, percent: float, patience: int) -> None:
+        """Resign when the chance to win stays below ``percent`` for ``patience`` moves running; 0: never."""
+        self._threshold, self._patience = percent / 100.0, patience
+        self._hopeless: dict[str, int] = {}  # by colour, moves running that looked lost
+
+    def forget(self) -> None:
+        """Another game, or moves taken back."""
+        self._hopeless.clear()
+
+    def choose(self, best: BestMove, lines: Sequence[Line], lead: float, *, last: bool) -> str:
+        """The vertex to play, or pass.
+
+        lines: the last report's, which has one more than the best. lead: points ahead if the game ended now. last:
+        whether the opponent has passed, so that a pass ends the game.
+        """
+        move = best.move or PASS
+        if last and lead > 0:
+            return PASS
+        if move != PASS or lead > 0:
+            return move
+        value = best.lines[0].wdl.value if best.lines else 0.0
+        if value <= 0 and (not last or lead == 0):  # nothing is given away
+            return PASS
+        return next((line.pv[0] for line in lines if line.pv[0] != PASS), PASS)
+
+    def resigns(self, colour: str, best: BestMove, moves: int, size: int) -> bool:
+        """Whether a colour should give up now, after ``moves`` moves of the game. Call once a move."""
+        value = best.lines[0].wdl.value if best.lines else 0.0
+        lost = (1.0 + value) / 2.0 < self._threshold
+        self._hopeless[colour] = self._hopeless.get(colour, 0) + 1 if lost else 0
+        return self._hopeless[colour] >= self._patience and _EARLY * moves >= size * size
