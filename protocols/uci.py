@@ -18,10 +18,9 @@ from ..engine.errors import AzError, OptionError, PositionError, UnknownOptionEr
 from ..engine.info import BestMove, ThinkingInfo
 from ..engine.limits import Limits
 from . import conversation
-from .info_lines import game_over_line, info_lines, stats_lines
+from .go_command import GoWords, PendingGo, game_over_line, info_lines, read_go, stats_lines
 from .lines import one_line
 from .loader import EngineSeam
-from .pending import GoWords, PendingGo, read_go
 from .session import Event, Session, Step
 
 HELP = """\

@@ -14,8 +14,7 @@ from functools import cached_property
 from ..engine.info import BestMove
 from ..engine.limits import Limits
 from . import conversation
-from .info_lines import game_over_line
-from .pending import GoWords, read_go
+from .go_command import GoWords, game_over_line, read_go
 from .uci import UciSession
 
 HELP = """\

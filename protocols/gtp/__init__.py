@@ -1,8 +1,8 @@
 """GTP 2 (draft 2 of the specification, and what GNU Go, KataGo, Leela Zero and Sabaki made of it), and its command.
 
-Bottom up: :mod:`board`, :mod:`rules` and :mod:`count` know Go as GTP talks of it; :mod:`game` is the game and
-:mod:`clock` its time; :mod:`command` is a line and its response, :mod:`genmove` a search and the move it leads to,
-:mod:`analysis` the lines printed meanwhile; :mod:`player` has all commands, :mod:`session` is the conversation.
+Bottom up: :mod:`board` and :mod:`rules` know Go as GTP talks of it; :mod:`game` is the game and :mod:`clock` its time;
+:mod:`command` is a line and its response, :mod:`genmove` a search and the move it leads to, :mod:`analysis` the lines
+printed meanwhile; :mod:`player` has all commands, :mod:`session` is the conversation.
 """
 
 from __future__ import annotations

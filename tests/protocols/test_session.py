@@ -28,7 +28,7 @@ MAKERS: dict[str, Callable[[LineWriter], Session]] = {  # type: ignore[type-arg]
 TALKS = {
     "uci": ("uci\nisready\ngo nodes 1\n", "bestmove"),
     "usi": ("usi\nisready\ngo nodes 1\n", "bestmove"),
-    "gtp": ("protocol_version\nboardsize 5\n", "= 2"),
+    "gtp": ("name\nprotocol_version\n", "= 2"),
 }
 
 

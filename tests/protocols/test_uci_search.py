@@ -9,7 +9,7 @@ import pytest
 
 from az_engine.engine.clock import Stopwatch
 from az_engine.engine.info import Line, Wdl
-from az_engine.protocols.info_lines import score
+from az_engine.protocols.go_command import score
 from az_engine.protocols.uci import UciSession
 
 from ..fakes.engine import FakeEngine, faulty

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from az_engine.engine.engine import Engine
 from az_engine.engine.info import BestMove, Checkmate, Line, Wdl
-from az_engine.protocols.info_lines import score
+from az_engine.protocols.go_command import PendingGo, score
 from az_engine.protocols.lines import clean
 from az_engine.protocols.loader import EngineSeam
-from az_engine.protocols.pending import PendingGo
 from az_engine.protocols.usi import UsiSession
 
 from ..fakes.engine import FakeEngine, FakeShogiEngine

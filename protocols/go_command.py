@@ -1,18 +1,19 @@
-"""One ``go`` of UCI or USI: its words, the limits they mean, and what is known of it until its answer."""
+"""One ``go`` of UCI or USI: the words that ask, what is known of it until its answer, and the lines that report it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..engine.clock import Stopwatch
-from ..engine.info import BestMove, Line, ThinkingInfo, Wdl
+from ..engine.info import BestMove, Line, MoveStats, ThinkingInfo, Wdl
 from ..engine.limits import Limits
 from .lines import one_line
 
 _WHOLE = re.compile(r"([+-]?)([0-9]+)")
 _LARGEST = 2**63 - 1
+_SCORE_LIMIT = 32000  # centipawns; far beyond what a value in [-1, 1] maps to
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,3 +134,80 @@ class PendingGo:
         return replace(
             last, lines=best.lines, nodes=max(best.nodes, last.nodes), time_ms=max(best.time_ms, last.time_ms)
         )
+
+
+def info_lines(info: ThinkingInfo, *, show_wdl: bool, mate: Callable[[int], str] = str) -> list[str]:
+    """One line for each principal variation, the best first; ``mate`` writes a distance to mate from full moves."""
+    head = f"info depth {max(info.depth, 1)} seldepth {max(info.seldepth, info.depth, 1)}"
+    middle = f"nodes {info.nodes} nps {info.nps} hashfull {min(max(info.hashfull, 0), 1000)} time {info.time_ms}"
+    return [
+        " ".join((head, f"multipv {rank}", score(line, show_wdl=show_wdl, mate=mate), middle, "pv", *line.pv))
+        for rank, line in enumerate(info.lines, start=1)
+    ]
+
+
+def score(line: Line, *, show_wdl: bool = False, mate: Callable[[int], str] = str) -> str:
+    """``score cp x`` or ``score mate y`` from the side to move's view, with the chances if asked for."""
+    if line.mate is not None:
+        text = f"score mate {mate(line.mate)}"
+    else:
+        text = f"score cp {min(max(line.cp, -_SCORE_LIMIT), _SCORE_LIMIT)}"
+    return text + " wdl {} {} {}".format(*line.wdl.permille()) if show_wdl else text
+
+
+def game_over_line(lines: tuple[Line, ...], *, mate: Callable[[int], str] = str) -> str:
+    """What is said of a position in which nothing is left to search."""
+    return f"info depth 0 {score(lines[0], mate=mate) if lines else 'score cp 0'}"
+
+
+def stats_lines(info: ThinkingInfo) -> list[str]:
+    """Statistics of all root edges as Lc0 prints them with VerboseMoveStats, the best last, then those of the root.
+
+    N visits, P prior, WL win minus loss, D draw, M moves left (which our nets do not estimate), Q value, U exploration,
+    S their sum, V the net's own value; all from the view of the side to move at the root. The number in brackets after
+    the move, Lc0's policy index, is the edge's place by prior here. Read by Nibbler and others, blanks included.
+    """
+    if not info.move_stats:
+        return []
+    by_prior = sorted(info.move_stats, key=lambda s: -s.prior)
+    place = {stats.move: i for i, stats in enumerate(by_prior)}
+    worst_first = sorted(info.move_stats, key=lambda s: (s.visits, s.value + s.exploration))
+    visited = [stats for stats in info.move_stats if stats.visits]
+    return [*(_edge_line(stats, place[stats.move]) for stats in worst_first), _root_line(info, visited)]
+
+
+def _edge_line(stats: MoveStats, place: int) -> str:
+    known = f"(WL: {_fixed(stats.value, 8, 5)}) (D: {_fixed(stats.draw, 5, 3)})"
+    parts = [
+        _head(stats.move, place, stats.visits, stats.prior),
+        known if stats.visits else "(WL:  -.-----) (D: -.---)",
+        "(M:  -.-)",
+        f"(Q: {_fixed(stats.value, 8, 5)})",
+        f"(U: {_fixed(stats.exploration, 6, 5)})",
+        f"(S: {_fixed(stats.value + stats.exploration, 8, 5)})",
+        _net_value(stats.net_value),
+    ]
+    return " ".join([*parts, "(T)"] if stats.terminal else parts)
+
+
+def _root_line(info: ThinkingInfo, visited: list[MoveStats]) -> str:
+    visits = sum(stats.visits for stats in visited)
+    mean = sum(stats.visits * stats.value for stats in visited) / max(visits, 1)
+    draw = sum(stats.visits * stats.draw for stats in visited) / max(visits, 1)
+    known = f"(WL: {_fixed(mean, 8, 5)}) (D: {_fixed(draw, 5, 3)})"
+    prior = min(sum(stats.prior for stats in visited), 1.0)
+    head = _head("node", len(info.move_stats), info.nodes, prior)
+    return f"{head} {known} (M:  -.-) (Q: {_fixed(mean, 8, 5)}) {_net_value(None)}"
+
+
+def _head(name: str, number: int, visits: int, prior: float) -> str:
+    percent = _fixed(100.0 * prior, 5, 1 if prior >= 0.99995 else 2)
+    return f"info string {name:<5} ({number:<4}) N: {visits:>7} (+ 0) (P: {percent}%)"
+
+
+def _net_value(value: float | None) -> str:
+    return "(V:  -.----)" if value is None else f"(V: {_fixed(value, 7, 4)})"
+
+
+def _fixed(number: float, width: int, digits: int) -> str:
+    return f"{round(number, digits) + 0.0:{width}.{digits}f}"  # + 0.0: no minus before a zero
