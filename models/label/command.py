@@ -27,8 +27,8 @@ from ...engine.errors import DataError, EngineProcessError, OptionError
 from ...engine.games import game_names, get_game
 from ..data.formats import labels_of
 from ..data.shards import LabelFormat, Records, ShardStore
-from ..files import RunLock
 from ..net.raw_net import RawNet
+from ..storage import RunLock
 from .lesson import ENGINE_TEMPERATURES, NET_TEMPERATURES, Recipe, open_teacher, play_game
 from .reading import read_played
 from .teacher import NODES, Engine

@@ -31,8 +31,8 @@ from ...bench.ratings.bayes import Rating
 from ...engine.errors import DataError, OptionError
 from ...engine.files import write_atomically
 from ...engine.games import game_names, get_game
+from ..train.config import Kind, NetConfig
 from ..train.log import read_config, read_log
-from ..train.settings import Kind, NetConfig
 from .figures import write_figure
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from ...engine.errors import DataError
 from ...engine.files import write_atomically
-from ..selfplay import curves
+from ..selfplay import charts
 from ..train.log import read_config, read_log
 
 HELP = "draw the curves of a training run"
@@ -43,7 +43,7 @@ def main(args: argparse.Namespace) -> int:
     config = read_config(args.run / "config.json")
     played = args.run / "ladder.jsonl"
     if "run" in config:  # of self-play
-        figure = curves.draw(rows, read_log(played) if played.exists() else [], title(config))
+        figure = charts.draw(rows, read_log(played) if played.exists() else [], title(config))
     else:
         figure = draw(rows, title(config))
     picture = io.BytesIO()

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...engine.errors import DataError
 from ...engine.kernels.jit import kernel
-from ..files import DiskFull
+from ..storage import DiskFull
 
 SYNC = b"\xa7AZ\x1e"
 _HEAD = struct.Struct("<4sII")

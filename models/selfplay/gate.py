@@ -33,7 +33,7 @@ class Verdict:
         return (self.wins + 0.5 * self.draws) / games if games else 0.0
 
 
-def contest(
+def play_match(
     game: Game,
     candidate: Player,
     best: Player,

@@ -24,7 +24,7 @@ from ...engine.games.base import Game
 from ...engine.nets.evaluator import Evaluator, UniformEvaluator
 from ...engine.nets.onnx import OnnxEvaluator
 from ...engine.search.contest import Player, play_pairs, random_openings
-from ..files import Patience
+from ..storage import Patience
 from ..train.log import read_log
 from .runconfig import RunConfig
 from .rundir import RunFolder

@@ -12,7 +12,7 @@ from ...engine.games.base import Game
 from ...engine.nets.onnx import OnnxEvaluator
 from ...engine.search.contest import Player
 from ..data.dataset import Positions
-from ..files import Patience
+from ..storage import Patience
 from ..train.learner import Learner
 from . import gate
 from .ladder import hash_of
@@ -143,7 +143,7 @@ class Promotion:
             )
             for name, net in (("candidate", path), ("best", self.folder.nets / current.net))
         )
-        verdict = gate.contest(
+        verdict = gate.play_match(
             self.game,
             candidate,
             best,

@@ -19,14 +19,14 @@ from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.kernels.jit import cores
 from ..fields import Values, add_flags, assignment, differences, flags_of, merged, nested, read_toml
-from ..files import RunLock
+from ..storage import RunLock
 from ..train.log import read_config
 from .presets import preset
 from .runconfig import NEVER, MachineConfig, RunConfig, sections
 from .supervisor import worker_command
 
 if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does without
-    from .loop import Loop
+    from .run import SelfPlayRun
     from .status import Status
 
 FIXED = ("game", "seed", "init", "net", "learner")  # what may not change while a run goes on
@@ -141,7 +141,7 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
     import torch
 
     from .live import LiveView
-    from .loop import Loop
+    from .run import SelfPlayRun
     from .status import Observer
     from .tensorboard import EventWriter
 
@@ -187,7 +187,7 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
                         events = None
 
             observer = Observer(on_status, view.say, on_row, lambda: bool(stopped), command)
-            loop = Loop(folder, run, observer)
+            loop = SelfPlayRun(folder, run, observer)
             before = {s: signal.signal(s, lambda n, _: stopped.append(n)) for s in (signal.SIGINT, signal.SIGTERM)}
             try:
                 finished = loop.train()
@@ -205,7 +205,7 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
     return 0
 
 
-def finish_unlearned(loop: Loop, console: Console) -> int:
+def finish_unlearned(loop: SelfPlayRun, console: Console) -> int:
     """Say why no step was trained when the time was up. Returns the exit status: 0 when only games were asked for."""
     first, folder = loop.run.loop.first_positions, loop.folder
     games = f"{loop.games:,} games with {loop.positions:,} positions are in {folder.games}"
@@ -222,7 +222,7 @@ def finish_unlearned(loop: Loop, console: Console) -> int:
     return 1
 
 
-def finish(loop: Loop, console: Console) -> None:
+def finish(loop: SelfPlayRun, console: Console) -> None:
     """Say where the last net is, and how strong it is."""
     folder = loop.folder
     console.print(

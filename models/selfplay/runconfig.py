@@ -19,8 +19,8 @@ from ...engine.games.base import Game
 from ...engine.search.selfplay import SelfPlayConfig
 from ...engine.settings import check, setting
 from ..fields import Values, built
+from ..train.config import LearnerConfig, Length, NetConfig
 from ..train.log import read_config
-from ..train.settings import LearnerConfig, Length, NetConfig
 from .window import WindowConfig
 
 NEVER = 1_000_000_000  # positions, more than any run gathers

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...engine.errors import DataError
-from ..files import RETRY_SECONDS
+from ..storage import RETRY_SECONDS
 from .rundir import COMPILING, Beat, RunFolder
 
 CHECK_SECONDS = 1.0

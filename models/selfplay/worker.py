@@ -25,7 +25,7 @@ from ...engine.kernels.jit import on_compile
 from ...engine.nets.evaluator import Evaluator
 from ...engine.nets.onnx import OnnxEvaluator
 from ...engine.search.selfplay import PlayedGame, SelfPlay
-from ..files import Patience
+from ..storage import Patience
 from .replay import WORKER_SHIFT, GameRecord, GameWriter, title
 from .runconfig import RunConfig, load_run
 from .rundir import COMPILING, Beat, Current, RunFolder, WorkerSlot
@@ -76,7 +76,7 @@ class Pulse:
             self._path.touch()
 
 
-class Worker:
+class SelfPlayWorker:
     """Plays with the run's current net and stores what it has played."""
 
     def __init__(
@@ -237,7 +237,7 @@ def main(args: argparse.Namespace) -> int:
             time.sleep(POLL_SECONDS)
         if stopping():
             return 130
-        worker = Worker(folder, run, slot.number, say, pulse=pulse)
+        worker = SelfPlayWorker(folder, run, slot.number, say, pulse=pulse)
         worker.stopping = stopping
         say(f"worker {slot.number} plays {run.game} for {args.run}")
         worker.work()

@@ -25,11 +25,11 @@ from ..data.formats import shards_of
 from ..data.records import read_files
 from ..data.shards import TargetOptions
 from ..fields import flags_of, from_flags
-from ..files import RunLock
 from ..selfplay import reinforce
+from ..storage import RunLock
 from . import flags
+from .config import HISTORY, Intervals, LearnerConfig, Length, NetConfig, paper
 from .log import read_config
-from .settings import HISTORY, Intervals, LearnerConfig, Length, NetConfig, paper
 
 if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does without
     from ..net.card import Release

@@ -11,7 +11,7 @@ from ..data.shards import TargetOptions
 from ..fields import add_flags, remember_given
 from ..selfplay import reinforce
 from ..selfplay.runconfig import LoopConfig, MachineConfig
-from .settings import Intervals, LearnerConfig, Length, NetConfig
+from .config import Intervals, LearnerConfig, Length, NetConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

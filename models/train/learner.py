@@ -26,8 +26,8 @@ from ...engine.nets.netinfo import NetInfo
 from ..data.dataset import Batch, Positions
 from ..net.network import Network, ValueOutput
 from .checkpoint import Checkpoint
+from .config import LearnerConfig, NetConfig
 from .muon import MuonAdamW
-from .settings import LearnerConfig, NetConfig
 
 L2 = 1e-4  # c of Eq. 1
 LICENCE = "GPL-3.0-or-later"  # of the nets

@@ -1,7 +1,7 @@
 """The training loop: batches, steps, the clock, the log, measurements and checkpoints.
 
 :class:`Trainer` takes the steps of runs of both kinds. :func:`run` is a whole supervised run; a self-play run takes its
-steps between its games (see :mod:`~az_engine.models.selfplay.loop`).
+steps between its games (see :mod:`~az_engine.models.selfplay.run`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any, Self
 from ...engine.errors import DataError, OptionError
 from ..data.dataset import Batch, Dataset
 from . import checkpoint
+from .config import Intervals, LearnerConfig, Length
 from .learner import Learner, Measured
 from .log import Log
-from .settings import Intervals, LearnerConfig, Length
 
 AHEAD = 4  # batches
 

@@ -30,7 +30,7 @@ from ...engine.nets.weights import embedded_net
 from ..foreign.importer import own_games
 from ..net.network import ConvBlock, Network
 from .checkpoint import Checkpoint, of_run
-from .settings import NetConfig
+from .config import NetConfig
 
 EMBEDDED = "default"  # stands for the net inside the package
 _POSITIONS = 2048  # that the statistics are taken from

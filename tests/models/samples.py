@@ -13,7 +13,7 @@ from az_engine.models.data.dataset import Positions
 from az_engine.models.data.games import go as labelled_go
 from az_engine.models.data.games.chess import read_folder, read_shard
 from az_engine.models.data.shards import Records, TargetOptions
-from az_engine.models.train.settings import NetConfig
+from az_engine.models.train.config import NetConfig
 
 CHESS = get_game("chess")
 GO = get_game("go")

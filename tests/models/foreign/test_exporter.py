@@ -23,7 +23,7 @@ from az_engine.engine.nets.session import raw_session
 from az_engine.models.foreign.lc0_file import read_lc0
 from az_engine.models.net import export
 from az_engine.models.net.network import Network
-from az_engine.models.train.settings import NetConfig
+from az_engine.models.train.config import NetConfig
 
 LC0, DLSHOGI = get_game("chess").using("lc0"), get_game("shogi").using("dlshogi-119")
 

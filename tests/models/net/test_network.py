@@ -17,7 +17,7 @@ from az_engine.engine.nets.netfile import OPERATORS
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.models.net import export
 from az_engine.models.net.network import Network, ResidualBlock
-from az_engine.models.train.settings import NetConfig, paper
+from az_engine.models.train.config import NetConfig, paper
 
 from ..samples import CHESS, rows, sample_positions, tiny, tiny_go
 

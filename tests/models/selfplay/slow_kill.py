@@ -20,11 +20,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from az_engine.models.selfplay.loop import Loop
+from az_engine.models.selfplay.run import SelfPlayRun
 from az_engine.models.selfplay.status import Observer
 from az_engine.models.train.log import read_log
 
-from .test_loop import alive, begin, command, config, environment, games_of, stored, tensors, train
+from .test_run import alive, begin, command, config, environment, games_of, stored, tensors, train
 
 STEPS = 800  # of the run alone
 ALONE = 0.25  # share of the kills
@@ -117,7 +117,7 @@ def together(folder: Path, kills: int, rng: random.Random) -> None:
                 process.kill()
                 process.wait()
     rows = read_log(folder / "log.jsonl")
-    again = Loop(folder, config(machine={"workers": 2}), Observer())
+    again = SelfPlayRun(folder, config(machine={"workers": 2}), Observer())
     read = [record.id for part in again.replay.read() for record in part]
     if sorted(read) != sorted({*read, *journal}):
         raise SystemExit("the learner does not read every game")

@@ -14,9 +14,9 @@ from az_engine.engine.games import get_game
 from az_engine.engine.nets.netinfo import PREFIX
 from az_engine.models.net import export, quantise
 from az_engine.models.selfplay.publish import publish, random_planes
+from az_engine.models.train.config import LearnerConfig
 from az_engine.models.train.learner import Learner
 from az_engine.models.train.origin import network_at, origin
-from az_engine.models.train.settings import LearnerConfig
 
 GO = get_game("go")
 DEFAULT = Path("default")

@@ -134,7 +134,7 @@ def test_a_worker_says_that_it_compiles(tmp_path: Path, monkeypatch: pytest.Monk
                 beat = Beat.read(self.folder.workers / "0003.json")
                 states.append((beat.state, beat.count) if beat is not None else None)
 
-    monkeypatch.setattr(worker, "Worker", Compiling)
+    monkeypatch.setattr(worker, "SelfPlayWorker", Compiling)
     monkeypatch.setattr(worker, "load_run", lambda folder: RunConfig("chess"))
     monkeypatch.setattr(jit._state, "on_compile", None)
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -22,14 +22,14 @@ from torch import nn
 from az_engine.engine import files
 from az_engine.engine.errors import DataError, OptionError
 from az_engine.models.data.dataset import Mixture, batch_indices
-from az_engine.models.files import RunLock
+from az_engine.models.storage import RunLock
 from az_engine.models.train import checkpoint
 from az_engine.models.train.checkpoint import Checkpoint
+from az_engine.models.train.config import Intervals, LearnerConfig, Length, NetConfig
 from az_engine.models.train.learner import Learner, TorchBatch, learning_rate, policy_loss, value_loss
 from az_engine.models.train.log import Log, read_log
 from az_engine.models.train.loop import Callbacks, run
 from az_engine.models.train.muon import MuonAdamW
-from az_engine.models.train.settings import Intervals, LearnerConfig, Length, NetConfig
 
 from ..samples import CHESS, GO, go_positions, rows, sample_positions, tiny, tiny_go
 
@@ -299,9 +299,9 @@ DRIVER = """
 import sys
 from pathlib import Path
 from tests.models.train.test_learner import CONFIG, RARE, learner_of, sample_positions
-from az_engine.models.files import RunLock
+from az_engine.models.storage import RunLock
 from az_engine.models.train.loop import Callbacks, run
-from az_engine.models.train.settings import Length
+from az_engine.models.train.config import Length
 from dataclasses import replace
 train, heldout = sample_positions()
 with RunLock(Path(sys.argv[1])):

@@ -19,9 +19,9 @@ from az_engine.models.net import export, quantise
 from az_engine.models.net.network import ConvBlock, Network
 from az_engine.models.train import checkpoint
 from az_engine.models.train import command as train
+from az_engine.models.train.config import NetConfig
 from az_engine.models.train.log import read_config
 from az_engine.models.train.origin import network_at, origin, unfold
-from az_engine.models.train.settings import NetConfig
 
 from ..net.test_network import FAMILY, GO_INFO, INFO, lively
 from ..samples import CHESS, GO, SAMPLE, rows, sample_positions, tiny, tiny_go

@@ -24,9 +24,9 @@ from az_engine.models.net.network import ResidualBlock
 from az_engine.models.report import plot
 from az_engine.models.train import checkpoint
 from az_engine.models.train import command as train
+from az_engine.models.train.config import LearnerConfig
 from az_engine.models.train.learner import Learner
 from az_engine.models.train.log import read_config, read_log
-from az_engine.models.train.settings import LearnerConfig
 
 from ..samples import CHESS, GO, GO9_SAMPLE, GO19, GO19_SAMPLE, SAMPLE, go_positions, rows, sample_positions, tiny
 

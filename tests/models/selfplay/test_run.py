@@ -33,23 +33,23 @@ from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import paper_params
 from az_engine.engine.search.contest import Player
-from az_engine.models import files
+from az_engine.models import storage
 from az_engine.models.fields import Values, merged
-from az_engine.models.files import RunLock
 from az_engine.models.report import plot
 from az_engine.models.selfplay import gate, reinforce
 from az_engine.models.selfplay.examples import write_examples
 from az_engine.models.selfplay.frames import FrameReader
 from az_engine.models.selfplay.ladder import Ladder
 from az_engine.models.selfplay.live import LiveView
-from az_engine.models.selfplay.loop import Loop
 from az_engine.models.selfplay.presets import preset
 from az_engine.models.selfplay.promotion import COURSE, course
 from az_engine.models.selfplay.reinforce import described
 from az_engine.models.selfplay.replay import GameRecord
+from az_engine.models.selfplay.run import SelfPlayRun
 from az_engine.models.selfplay.runconfig import RunConfig
 from az_engine.models.selfplay.rundir import Current, RunFolder
 from az_engine.models.selfplay.status import Observer
+from az_engine.models.storage import RunLock
 from az_engine.models.train import checkpoint, flags
 from az_engine.models.train.log import read_log
 
@@ -82,9 +82,9 @@ def begin(folder: Path, run: RunConfig) -> Path:
     return folder
 
 
-def train(folder: Path, run: RunConfig, observer: Observer | None = None) -> Loop:
+def train(folder: Path, run: RunConfig, observer: Observer | None = None) -> SelfPlayRun:
     begin(folder, run)
-    trained = Loop(folder, run, observer or Observer())
+    trained = SelfPlayRun(folder, run, observer or Observer())
     assert trained.train()
     return trained
 
@@ -269,12 +269,12 @@ def test_after_any_interruption_the_run_goes_on_bit_by_bit_as_if_nothing_had_bee
     interruptions = 0
     for after in (1, 2, 40, 3, 90, 7, 150, 33, 400):
         try:
-            if Loop(folder, config(), Observer(on_status=killing(after))).train():
+            if SelfPlayRun(folder, config(), Observer(on_status=killing(after))).train():
                 break
         except Killed:
             interruptions += 1
     else:
-        assert Loop(folder, config(), Observer()).train()
+        assert SelfPlayRun(folder, config(), Observer()).train()
     assert interruptions >= 6
     assert tensors(folder, 60) == tensors(whole, 60)
     assert games_of(folder) == games_of(whole)
@@ -295,11 +295,11 @@ def test_killed_anywhere_between_a_checkpoint_and_its_net_it_comes_to_the_same_b
         if status.step == step:
             left.append(shutil.copytree(folder, tmp_path / f"{len(left)} {status.doing}"))
 
-    assert Loop(folder, config(), Observer(on_status=keep)).train()
+    assert SelfPlayRun(folder, config(), Observer(on_status=keep)).train()
     doings = [place.name.split()[1] for place in left]
     assert {"learning", "saving", "publishing"} <= set(doings)
     for place in [folder, *left[: 2 + doings.index("publishing")], left[-1]]:
-        assert Loop(place, config(), Observer()).train()
+        assert SelfPlayRun(place, config(), Observer()).train()
         assert tensors(place, step) == tensors(folder, step)
         assert tensors(place, 60) == tensors(whole, 60)
         assert games_of(place) == games_of(whole)
@@ -417,7 +417,7 @@ def test_workers_and_learner_killed_every_finished_game_is_there_once(tmp_path: 
             if process is not None and process.poll() is None:
                 process.kill()
                 process.wait()
-    replayed = Loop(folder, config(machine={"workers": 1}), Observer())
+    replayed = SelfPlayRun(folder, config(machine={"workers": 1}), Observer())
     assert sorted(r.id for part in replayed.replay.read() for r in part) == sorted(journal)
     assert replayed.replay.damaged == replayed.replay.repeated == 0
     assert {number >> 32 for number in journal} == {1, 2, 3}
@@ -439,7 +439,7 @@ def test_a_diverged_net_is_never_used(tmp_path: Path) -> None:
     wild = config(learner={"rate": 1e6, "warmup": 0, "clip": 0.0, "optimiser": "sgd", "schedule": "constant"})
     said: list[str] = []
     with pytest.raises(DataError, match=r"diverged|unfit|rate"):
-        Loop(begin(tmp_path, wild), wild, Observer(on_event=said.append)).train()
+        SelfPlayRun(begin(tmp_path, wild), wild, Observer(on_event=said.append)).train()
     current = RunFolder(tmp_path).current
     assert current is not None
     assert current.step == 0
@@ -455,7 +455,7 @@ def test_a_full_disk_pauses_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         return real(folder, saved)
 
     monkeypatch.setattr(checkpoint, "save", full)
-    monkeypatch.setattr(files, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(storage, "RETRY_SECONDS", 0.01)
     train(tmp_path, config(loop={"steps": 20}), Observer(on_event=said.append))
     assert failures == [0]
     assert [text for text in said if "make room" in text] == [f"{tmp_path} is full; make room and the run goes on"]
@@ -479,7 +479,7 @@ def test_a_run_begins_with_the_weights_of_another(whole: Path, tmp_path: Path) -
     begun: list[dict[str, torch.Tensor]] = []
     before = checkpoint.of_run(whole)
 
-    class Watched(Loop):
+    class Watched(SelfPlayRun):
         def _turn(self) -> None:
             begun.append({n: t.clone() for n, t in self.learner.network.state_dict().items()} if not begun else {})
             super()._turn()
@@ -493,11 +493,11 @@ def test_a_run_begins_with_the_weights_of_another(whole: Path, tmp_path: Path) -
 
 def test_a_stopped_run_is_saved_and_goes_on(tmp_path: Path) -> None:
     begin(tmp_path, config())
-    first = Loop(tmp_path, config(), Observer())
+    first = SelfPlayRun(tmp_path, config(), Observer())
     first.observer.stop = lambda: first.learner.step >= 27
     assert not first.train()
     assert first.learner.step == 27
-    second = Loop(tmp_path, config(), Observer())
+    second = SelfPlayRun(tmp_path, config(), Observer())
     assert second.train()
     ids = [r.id for r in stored(tmp_path)]
     assert len(set(ids)) == len(ids)
@@ -511,7 +511,7 @@ def test_the_gate_lets_only_winners_generate(tmp_path: Path, monkeypatch: pytest
         promoted = next(verdicts)
         return gate.Verdict(5 * promoted, 0, 5 * (not promoted), promoted)
 
-    monkeypatch.setattr(gate, "contest", contest)
+    monkeypatch.setattr(gate, "play_match", contest)
     train(tmp_path, gated)
     current = RunFolder(tmp_path).current
     assert current is not None
@@ -525,11 +525,11 @@ def test_the_gate_counts_and_stops_when_the_verdict_is_certain(whole: Path) -> N
     nets = [OnnxEvaluator(whole / f"nets/net_{s:08d}.onnx", GAME, provider="cpu", batch_size=8) for s in (60, 0)]
     good, bad = (Player(str(i), net, 0, paper_params("az")) for i, net in enumerate(nets))
     settings = replace(config().gate, games=200, visits=0, opening_plies=2)
-    verdict = gate.contest(GAME, good, bad, settings, seed=1, max_moves=9)
+    verdict = gate.play_match(GAME, good, bad, settings, seed=1, max_moves=9)
     assert verdict is not None
     assert verdict.wins + verdict.draws + verdict.losses <= 200
     assert verdict.promoted == (verdict.score > 0.55) or verdict.wins + verdict.draws + verdict.losses < 200
-    equal = gate.contest(GAME, good, good, settings, seed=1, max_moves=9)
+    equal = gate.play_match(GAME, good, good, settings, seed=1, max_moves=9)
     assert equal is not None
     assert equal.wins == equal.losses  # each opening with both colours
     assert not equal.promoted

@@ -20,7 +20,7 @@ import torch
 
 from ...engine.errors import DataError, NetError
 from ..data.dataset import Positions
-from ..files import Patience
+from ..storage import Patience
 from ..train import checkpoint
 from ..train.checkpoint import Checkpoint
 from ..train.learner import Learner
@@ -37,7 +37,7 @@ from .rundir import Beat, RunFolder
 from .status import Observer, Status
 from .supervisor import Supervisor
 from .window import HELD_OUT_GAMES, Window, window_games
-from .worker import Worker
+from .worker import SelfPlayWorker
 
 BURST = 50  # training steps between looks at the games
 WAIT_SECONDS = 0.2  # when there is nothing to do
@@ -46,7 +46,7 @@ FEWEST_CANARIES = 64  # held-out positions; the window while there are fewer
 MEASURED = 2048  # held-out positions judged at each checkpoint
 
 
-class Loop:
+class SelfPlayRun:
     """One start of a run. The caller holds the folder's RunLock."""
 
     def __init__(self, folder: Path, run: RunConfig, observer: Observer) -> None:
@@ -71,7 +71,7 @@ class Loop:
         self.status = Status()
         self.games = self.positions = 0  # taken in, over all starts; positions that may be trained on
         self.own_games = 0  # of them, those played in the learner's process
-        self.worker: Worker | None = None
+        self.worker: SelfPlayWorker | None = None
         self.supervisor: Supervisor | None = None
         self.trainer: Trainer  # of this start, once it has resumed
         self._saved = -1  # the step of the newest checkpoint
@@ -323,7 +323,7 @@ class Loop:
             )
             self.supervisor.start()
             return
-        self.worker = Worker(self.folder, self.run, 0, self.observer.on_event, first_id=0)
+        self.worker = SelfPlayWorker(self.folder, self.run, 0, self.observer.on_event, first_id=0)
         self.worker.stopping = self._stopping
         state = None if saved is None else saved.tensors.get("selfplay.state")
         if state is not None:
