@@ -10,9 +10,9 @@ of those that ended early because their best move could no longer change.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import monotonic
 
 from .limits import Limits
 
@@ -48,10 +48,10 @@ class Stopwatch:
 
     __slots__ = ("_clock", "_start")
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start. ``clock`` returns seconds and never goes back."""
-        self._clock = clock
-        self._start = clock()
+    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+        """Start. ``clock`` returns seconds and never goes back; None: the system's monotonic clock."""
+        self._clock = clock or monotonic
+        self._start = self._clock()
 
     def restart(self) -> None:
         """Start again from zero (a ponder hit: the clocks count from there)."""

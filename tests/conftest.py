@@ -8,6 +8,10 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from az_engine.engine import clock as engine_clock
+
+from .fakes.clock import FakeClock
+
 settings.register_profile("az-engine", deadline=None, derandomize="CI" in os.environ, print_blob=True)
 settings.load_profile("az-engine")
 
@@ -20,3 +24,11 @@ def no_settings_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterato
         for name in ("AZ_ENGINE_EXTRA", "AZ_ENGINE_PYTHON", "COLUMNS", "FORCE_COLOR"):
             patch.delenv(name, raising=False)
         yield
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> FakeClock:
+    """What every Stopwatch made during the test reads; it stands still until it is told otherwise."""
+    fake = FakeClock()
+    monkeypatch.setattr(engine_clock, "monotonic", fake)
+    return fake

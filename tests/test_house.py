@@ -12,6 +12,7 @@ import tarfile
 import tomllib
 import zipfile
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,81 @@ def test_the_pinned_versions_are_in_the_packages_ranges() -> None:
     assert pins["torch"] == "2.13.0"
     for name, version in pins.items():
         assert ranges[name].contains(version), f"{name} {version} is outside {ranges[name]}"
+
+
+@pytest.mark.parametrize("room", ["engine", "models"])
+def test_the_top_of_a_room_shows_what_it_consists_of(room: str) -> None:
+    loose = sorted(path.name for path in (ROOT / room).glob("*.py") if path.name != "__init__.py")
+    assert len(loose) <= 12, loose
+
+
+MANY = {  # files whose kernels still pass more than eight parameters, and how many at most: the list may only shrink
+    "engine/games/chess/rules.py": 10,
+    "engine/games/go/katago.py": 11,
+    "engine/games/shogi/checks.py": 9,
+    "engine/games/shogi/miniosl.py": 9,
+    "engine/games/shogi/onemove.py": 12,
+    "engine/games/shogi/rules.py": 10,
+}
+
+
+def parameters_of_kernels(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """(name, parameters) of each function that numba compiles."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            decorators = [each.func if isinstance(each, ast.Call) else each for each in node.decorator_list]
+            if {ast.unparse(each).rpartition(".")[2] for each in decorators} & {"kernel", "device"}:
+                yield node.name, len(node.args.posonlyargs) + len(node.args.args) + len(node.args.kwonlyargs)
+
+
+def test_kernels_take_records_and_not_a_dozen_arrays() -> None:
+    offenders, seen = [], 0
+    for path in PACKAGED:
+        name = str(path.relative_to(ROOT))
+        for kernel, count in parameters_of_kernels(ast.parse(path.read_text())):
+            seen += 1
+            if count > MANY.get(name, 8):
+                offenders.append(f"{name}: {kernel} has {count} parameters")
+    assert seen > 100
+    assert offenders == []
+
+
+CIRCLES = {"az_engine.engine.games.base az_engine.engine.games.record"}  # still there: the set may only shrink
+
+
+def imports_by_module() -> dict[str, set[str]]:
+    """What each module of the package imports from the package, inside functions and for type checks too."""
+    modules = {}
+    for path in PACKAGED + [path for path in SOURCES if path.is_relative_to(SRC)]:
+        parts = path.relative_to(SRC if path.is_relative_to(SRC) else ROOT).with_suffix("").parts
+        modules[".".join(("az_engine", *parts)).removesuffix(".__init__")] = path
+    graph = {}
+    for module, path in modules.items():
+        folder = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+        names = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                start = folder[: len(folder) - node.level + 1] if node.level else []
+                source = ".".join([*start, *filter(None, [node.module])])
+                names |= {inner if (inner := f"{source}.{alias.name}") in modules else source for alias in node.names}
+        graph[module] = (names & modules.keys()) - {module}
+    return graph
+
+
+def test_no_import_runs_in_a_circle() -> None:
+    graph, found = imports_by_module(), set()
+    assert "az_engine.engine.errors" in graph["az_engine.cli"]
+    while True:
+        try:
+            tuple(TopologicalSorter(graph).static_order())
+            break
+        except CycleError as error:
+            circle = error.args[1]  # each imports the one before it
+            found.add(" ".join(sorted(set(circle))))
+            graph[circle[1]].discard(circle[0])
+    assert found <= CIRCLES
 
 
 def faults_in(tree: ast.AST) -> Iterator[tuple[int, str]]:

@@ -103,12 +103,10 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_a_second_start_installs_nothing_and_is_quick(checkout: Path) -> None:
-    began = time.perf_counter()
+def test_a_second_start_installs_nothing(checkout: Path) -> None:
     again = start(checkout / "az-engine", "x y", "z")
     assert (again.returncode, again.stderr) == (0, "")
     assert again.stdout.startswith("['x y', 'z']|")
-    assert time.perf_counter() - began < 1
 
 
 def test_it_works_through_a_link_from_another_directory(checkout: Path, tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from az_engine.engine.info import BestMove, ThinkingInfo
 from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
 
+from ..fakes.clock import FakeClock
+
 SHUFFLE = "g1f3 g8f6 f3g1 f6g8".split()
 MATE_IN_TWO = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"
 
@@ -62,7 +64,7 @@ def think(engine: Engine, root: str | None = None, moves: Sequence[str] = (), **
     """Set a position and search it to the end."""
     engine.set_position(root, moves)
     recorder = go(engine, **limits)
-    assert recorder.done.wait(60)
+    assert recorder.done.wait(300)
     assert engine.wait(5)
     return recorder
 
@@ -131,18 +133,18 @@ def test_infinite_waits_for_stop_even_when_all_is_known(engine: Engine) -> None:
         assert len(recorder.answers) == 1
 
 
-def test_ponder_waits_for_the_hit(engine: Engine) -> None:
+def test_ponder_waits_for_the_hit(engine: Engine, clock: FakeClock) -> None:
     engine.set_position(None, ["e2e4", "e7e5"])
     recorder = go(engine, ponder=True, time=(600, 600))
-    assert not recorder.done.wait(1.0)
-    hit = time.monotonic()
+    clock.advance(500.0)
+    assert not recorder.done.wait(0.2)
     engine.ponderhit()
-    assert recorder.done.wait(2)
-    assert time.monotonic() - hit < 0.6
+    clock.advance(5.0)
+    assert recorder.done.wait(30)
     recorder = go(engine, ponder=True, nodes=20)
-    assert not recorder.done.wait(0.5)
+    assert not recorder.done.wait(0.2)
     engine.stop()
-    assert recorder.done.wait(2)
+    assert recorder.done.wait(30)
     engine.ponderhit()
     assert len(recorder.answers) == 1
 
@@ -206,21 +208,20 @@ def test_an_answer_may_start_the_next_search_and_close(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_movetime(engine: Engine, threads: int) -> None:
+def test_movetime(engine: Engine, threads: int, clock: FakeClock) -> None:
     engine.configure(threads=threads, move_overhead_ms=20)
     think(engine, nodes=1)
+    clock.tick = 0.001
     for ms in (0, 1, 50, 300):
-        start = time.monotonic()
-        think(engine, movetime=ms)
-        assert time.monotonic() - start < ms / 1000 + 0.25
+        assert ms - 20 <= think(engine, movetime=ms).answer.time_ms < ms + 20
 
 
-def test_no_time_at_all(engine: Engine) -> None:
-    think(engine, nodes=1)
-    for clock in ((0, 0), (-100, 5), (1, 1)):
-        start = time.monotonic()
-        assert think(engine, time=clock).answer.move is not None
-        assert time.monotonic() - start < 0.25
+def test_no_time_at_all(engine: Engine, clock: FakeClock) -> None:
+    clock.tick = 0.001
+    for left in ((0, 0), (-100, 5), (1, 1)):
+        answer = think(engine, time=left).answer
+        assert answer.move is not None
+        assert answer.time_ms < 20
 
 
 def test_depth_and_mate(engine: Engine) -> None:
@@ -418,13 +419,8 @@ def test_chess960_notation(engine: Engine) -> None:
 
 
 def test_long_games(engine: Engine) -> None:
-    start = time.monotonic()
-    engine.set_position(None, SHUFFLE * 150)
-    assert time.monotonic() - start < 2
     assert think(engine, None, SHUFFLE * 150, nodes=100).answer.move is not None
-    start = time.monotonic()
-    engine.set_position(None, SHUFFLE * 1500)
-    assert time.monotonic() - start < 10
+    assert engine.set_position(None, SHUFFLE * 1500) == []
 
 
 def test_bad_options(engine: Engine) -> None:

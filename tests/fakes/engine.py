@@ -1,7 +1,7 @@
 """A small engine with the real one's interface, for transcripts that must not depend on nets and kernels.
 
-It "searches" by counting up, always prefers the alphabetically first legal move, and can be told to be slow, to hang or
-to fail in any method. Chess by python-chess; shogi by our own rules.
+It "searches" by counting up, 10 nodes a millisecond of its own time, always prefers the alphabetically first legal
+move, and can be told to be slow, to hang or to fail in any method. Chess by python-chess; shogi by our own rules.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import chess
 
-from az_engine.engine.clock import Stopwatch, budget
+from az_engine.engine.clock import budget
 from az_engine.engine.errors import IllegalMoveError, NetError, PositionError
 from az_engine.engine.games import get_game
 from az_engine.engine.info import BestMove, Checkmate, Line, MoveStats, ThinkingInfo, Wdl
@@ -33,6 +33,7 @@ class FakeEngine:
         self.description = ""
         self.notes: list[str] = []
         self.calls: list[str] = []
+        self.spent_ms = 0  # of its time, by the last search, from the ponder hit on
         self._board: Any = None
         self._stop = threading.Event()
         self._hit = threading.Event()
@@ -169,8 +170,7 @@ class FakeEngine:
         on_info: Callable[[ThinkingInfo], None],
         on_done: Callable[[BestMove], None],
     ) -> None:
-        watch, own = Stopwatch(), Stopwatch()
-        nodes, waiting = 0, limits.ponder
+        nodes, waiting, self.spent_ms = 0, limits.ponder, 0
         legal = self.legal(board) if board is not None else []
         wanted = sorted(move for move in limits.searchmoves if move in legal)
         if limits.searchmoves and not wanted:
@@ -181,13 +181,14 @@ class FakeEngine:
         over = False
         while not (over or error):
             if waiting and self._hit.is_set():
-                waiting = False
-                own.restart()
+                waiting, self.spent_ms = False, 0
             nodes += 10
+            self.spent_ms += 1
             if moves and nodes % 50 == 0 and not self.silent:
-                on_info(self._info(nodes, watch, moves))
-            self._stop.wait(0.001)
-            spent = share is not None and share.should_stop(own.seconds)
+                on_info(self._info(nodes, moves))
+            if share is None or waiting:  # a clock is its own time: no need to wait
+                self._stop.wait(0.001)
+            spent = share is not None and share.should_stop(self.spent_ms / 1000.0)
             deep = any(bound is not None and nodes >= bound for bound in (limits.nodes, limits.depth, limits.mate))
             over = self._stop.is_set() or (not (waiting or limits.infinite) and (spent or deep or not legal))
             if self.deaf:
@@ -202,16 +203,16 @@ class FakeEngine:
                 None, lines=(Line(0, 0 if mated else None, Wdl(0, 0, 1) if mated else Wdl(0, 1, 0), 0, 0, ()),)
             )
         else:
-            lines = self._info(nodes, watch, moves).lines
+            lines = self._info(nodes, moves).lines
             reply = min(self.legal(self.after(board, moves[0])), default=None)
             best = BestMove(
-                moves[0], reply, lines=lines, nodes=nodes, time_ms=watch.milliseconds, error=error, resign=self.resigns
+                moves[0], reply, lines=lines, nodes=nodes, time_ms=nodes // 10, error=error, resign=self.resigns
             )
         on_done(best)
         if self.twice:
             on_done(best)
 
-    def _info(self, nodes: int, watch: Stopwatch, moves: list[str]) -> ThinkingInfo:
+    def _info(self, nodes: int, moves: list[str]) -> ThinkingInfo:
         lines = tuple(
             Line(30 - rank, 3 if rank == 0 and nodes > 10**6 else None, Wdl(0.3, 0.5, 0.2), nodes // 2, 0.1, (move,))
             for rank, move in enumerate(moves[: self.options.multipv])
@@ -219,9 +220,8 @@ class FakeEngine:
         stats = tuple(
             MoveStats(move, nodes if i == 0 else 0, 0.5, 0.25, 0.5, 0.01, None) for i, move in enumerate(moves)
         )
-        ms = max(watch.milliseconds, 1)
         shown = stats if self.options.move_stats else ()
-        return ThinkingInfo(2, 5, nodes, 1000 * nodes // ms, ms, 12, lines, shown)
+        return ThinkingInfo(2, 5, nodes, 10_000, nodes // 10, 12, lines, shown)
 
 
 class FakeShogiEngine(FakeEngine):

@@ -7,7 +7,6 @@ import queue
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from typing import Self
 
@@ -20,7 +19,6 @@ class EngineProcess:
     protocol = "uci"
 
     def __init__(self, *flags: str, env: dict[str, str] | None = None) -> None:
-        self.started = time.monotonic()
         self.process = subprocess.Popen(
             [*COMMAND, self.protocol, *flags],
             stdin=subprocess.PIPE,
@@ -93,15 +91,13 @@ class EngineProcess:
         self.send(*lines)
         return self.until(last_word, timeout)
 
-    def end(self, patience: float) -> tuple[int, list[str], float]:
-        """Exit status, the rest of the output and how long the end took, from now."""
-        start = time.monotonic()
+    def end(self, patience: float = 30.0) -> tuple[int, list[str]]:
+        """Exit status and the rest of the output."""
         code = self.process.wait(patience)
-        took = time.monotonic() - start
         rest = []
         while (line := self.line()) is not None:
             rest.append(line)
-        return code, rest, took
+        return code, rest
 
 
 class UsiProcess(EngineProcess):

@@ -10,9 +10,7 @@ import os
 import queue
 import re
 import threading
-import time
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Self
 
 from az_engine.engine.params import EngineOptions
@@ -29,11 +27,99 @@ READY = """
 < info string playing with the embedded net
 < readyok
 """
-PATIENCE_S = 10.0  # for any one line; only a failing test waits as long
 
 
-class Talk:
-    """One session in this process, its ends held by the test; the ``with`` block ends it and checks the end."""
+class Conversation:
+    """One session in this process, its ends held by the test. The ``with`` block ends it; nothing may be left over.
+
+    Subclasses make the session, which writes to ``session_out``, and then call :meth:`start`.
+    """
+
+    patience_s = 10.0  # for any one line; only a failing test waits as long
+
+    def __init__(self, status: int) -> None:
+        self._status = status
+        self._session_in, self._ours_out = os.pipe()
+        self._ours_in, self.session_out = os.pipe()
+        self._result: list[int] = []
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+
+    def start(self, run: Callable[[LineReader], int]) -> None:
+        """Begin: ``run`` reads the lines and returns the exit status."""
+
+        def run_and_close() -> None:
+            try:
+                self._result.append(run(LineReader(self._session_in)))
+            finally:
+                os.close(self.session_out)
+
+        self._runner = threading.Thread(target=run_and_close, daemon=True)
+        self._runner.start()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        with os.fdopen(self._ours_in, encoding="utf-8") as stream:
+            for line in stream:
+                self._lines.put(line.rstrip("\n"))
+        self._lines.put(None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.close_input()
+        if kind is None:
+            rest = self.rest()
+            assert rest == [], f"left over: {rest}"
+            assert self.status() == self._status
+
+    def raw(self, data: bytes) -> None:
+        """Send bytes."""
+        os.write(self._ours_out, data)
+
+    def send(self, *lines: str) -> None:
+        """Send lines."""
+        self.raw("".join(line + "\n" for line in lines).encode("utf-8", "surrogateescape"))
+
+    def close_input(self) -> None:
+        """End of input, once."""
+        if self._ours_out >= 0:
+            os.close(self._ours_out)
+            self._ours_out = -1
+
+    def line(self) -> str | None:
+        """The next output line; None at the end. Fails when none comes."""
+        try:
+            line = self._lines.get(timeout=self.patience_s)
+        except queue.Empty:
+            raise AssertionError(f"no line within {self.patience_s} s") from None
+        if line is None:
+            self._lines.put(None)  # for the next one who asks
+        return line
+
+    def silence(self, seconds: float) -> None:
+        """Nothing comes for a while."""
+        try:
+            line = self._lines.get(timeout=seconds)
+        except queue.Empty:
+            return
+        raise AssertionError(f"expected silence, got {line}")
+
+    def rest(self) -> list[str]:
+        """Everything up to the end of the output."""
+        lines = []
+        while (line := self.line()) is not None:
+            lines.append(line)
+        return lines
+
+    def status(self) -> int:
+        """The session's exit status."""
+        self._runner.join(self.patience_s)
+        return self._result[0]
+
+
+class Talk(Conversation):
+    """Transcripts in UCI."""
 
     kind: type[UciSession] = UciSession
     protocol = "uci"
@@ -46,68 +132,15 @@ class Talk:
         status: int = 0,
         notes: tuple[str, ...] = (),
     ) -> None:
-        self._status = status
-        self._session_in, self._ours_out = os.pipe()
-        self._ours_in, self._session_out = os.pipe()
+        super().__init__(status)
         values = OptionValues(self.protocol, start)
-        self.session = self.kind(make_engine, values, LineWriter(self._session_out), notes)
-        self._result: list[int] = []
-        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self.session = self.kind(make_engine, values, LineWriter(self.session_out), notes)
         self._back: list[str | None] = []
-        self._runner = threading.Thread(target=self._run, daemon=True)
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._runner.start()
-        self._listener.start()
+        self.start(self.session.run)
 
-    def _run(self) -> None:
-        try:
-            self._result.append(self.session.run(LineReader(self._session_in)))
-        finally:
-            os.close(self._session_out)
-
-    def _listen(self) -> None:
-        with os.fdopen(self._ours_in, encoding="utf-8") as stream:
-            for line in stream:
-                self._lines.put(line.rstrip("\n"))
-        self._lines.put(None)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.close_input()
-            rest = self.rest()
-            assert rest == [], f"left over: {rest}"
-            assert self.status() == self._status
-
-    def raw(self, data: bytes) -> None:
-        """Send bytes."""
-        os.write(self._ours_out, data)
-
-    def send(self, *lines: str) -> None:
-        """Send lines."""
-        self.raw("".join(line + "\n" for line in lines).encode())
-
-    def close_input(self) -> None:
-        """End of input, once."""
-        if self._ours_out >= 0:
-            os.close(self._ours_out)
-            self._ours_out = -1
-
-    def line(self, timeout: float = PATIENCE_S) -> str | None:
-        """The next output line; None at the end. Fails when none comes."""
-        if self._back:
-            return self._back.pop()
-        try:
-            line = self._lines.get(timeout=timeout)
-        except queue.Empty:
-            raise AssertionError(f"no line within {timeout} s") from None
-        if line is None:
-            self._lines.put(None)  # for the next one who asks
-        return line
+    def line(self) -> str | None:
+        """The next output line, or the one that was put back."""
+        return self._back.pop() if self._back else super().line()
 
     def expect(self, pattern: str) -> str:
         """The next line, which must match."""
@@ -133,27 +166,6 @@ class Talk:
                 return lines
         raise AssertionError(f"the output ended without {pattern}: {lines}")
 
-    def silence(self, seconds: float) -> None:
-        """Nothing comes for a while."""
-        assert not self._back
-        try:
-            line = self._lines.get(timeout=seconds)
-        except queue.Empty:
-            return
-        raise AssertionError(f"expected silence, got {line}")
-
-    def rest(self) -> list[str]:
-        """Everything up to the end of the output."""
-        lines = []
-        while (line := self.line()) is not None:
-            lines.append(line)
-        return lines
-
-    def status(self) -> int:
-        """The session's exit status."""
-        self._runner.join(PATIENCE_S)
-        return self._result[0]
-
     def run(self, transcript: str) -> None:
         """Play a transcript."""
         for number, row in enumerate(transcript.strip("\n").split("\n"), start=1):
@@ -171,14 +183,6 @@ class Talk:
                     assert kind in ("", "#"), f"not a transcript row: {row}"
             except AssertionError as error:
                 raise AssertionError(f"row {number}, {row.strip()}:\n{error}") from None
-
-
-def within(seconds: float, action: Callable[[], object]) -> None:
-    """``action`` takes no longer than that."""
-    start = time.monotonic()
-    action()
-    took = time.monotonic() - start
-    assert took <= seconds, f"took {took:.3f} s"
 
 
 def play(transcript: str, make: Callable[..., FakeEngine] = FakeEngine, *, ready: bool = True, status: int = 0) -> None:

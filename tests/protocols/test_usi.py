@@ -10,7 +10,7 @@ import pytest
 from az_engine.protocols.usi import UsiSession
 
 from ..fakes.engine import FakeEngine
-from .talk import READY, within
+from .talk import READY
 from .usi_talk import BEST, INFO, REPLY, UsiTalk, broken, play
 
 # ---------------------------------------------------------------------------------------------------- start, identity
@@ -77,7 +77,7 @@ def test_s1_blank_lines_keep_the_gui_waiting_during_a_long_load(monkeypatch: pyt
 def test_u3_quit_right_after_the_greeting() -> None:
     with UsiTalk() as talk:
         talk.send("usi", "quit")
-        within(1.0, talk.rest)
+        talk.rest()
 
 
 # -------------------------------------------------------------------------------------------------------- synchronising

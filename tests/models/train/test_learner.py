@@ -13,6 +13,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from az_engine.engine import files
 from az_engine.engine.errors import DataError, OptionError
 from az_engine.models.data.dataset import Mixture, batch_indices
 from az_engine.models.storage import RunLock
-from az_engine.models.train import checkpoint
+from az_engine.models.train import checkpoint, loop
 from az_engine.models.train.checkpoint import Checkpoint
 from az_engine.models.train.config import Intervals, LearnerConfig, Length, NetConfig
 from az_engine.models.train.learner import Learner, TorchBatch, learning_rate, policy_loss, value_loss
@@ -31,6 +32,7 @@ from az_engine.models.train.log import Log, read_log
 from az_engine.models.train.loop import Callbacks, run
 from az_engine.models.train.muon import MuonAdamW
 
+from ...fakes.clock import FakeClock
 from ..samples import CHESS, GO, go_positions, rows, sample_positions, tiny, tiny_go
 
 CONFIG = LearnerConfig(batch=16, warmup=4, precision="fp32", rate=0.005, seed=3)
@@ -389,7 +391,9 @@ def test_a_run_belongs_to_one_process(tmp_path: Path) -> None:
         pass
 
 
-def test_minutes_end_a_run_with_its_schedule(tmp_path: Path) -> None:
+def test_minutes_end_a_run_with_its_schedule(tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock.tick = 0.01
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=clock))
     train, heldout = sample_positions()
     progress: list[float] = []
     rates: list[float] = []
@@ -409,9 +413,9 @@ def test_minutes_end_a_run_with_its_schedule(tmp_path: Path) -> None:
         Callbacks(on_step=watch, stop=lambda: half.progress > 0.4),
     )
     rest = learner_of(replace(CONFIG, warmup=0))
-    begun = time.monotonic()
+    begun = clock.now
     assert run(rest, train, heldout, tmp_path, Length(minutes=0.03), RARE, Callbacks(on_step=watch))
-    assert time.monotonic() - begun < 0.6 * 1.8 + 3
+    assert clock.now - begun < 0.6 * 1.8 + 0.1
     assert progress == sorted(progress)
     assert progress[-1] == 1.0
     assert rates == sorted(rates, reverse=True)

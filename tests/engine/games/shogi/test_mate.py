@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-import time
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +37,7 @@ PROBLEMS = [
 ]
 MATES = [p for p in PROBLEMS if p["plies"]]
 SAFE = [p for p in PROBLEMS if not p["plies"]]
+ENOUGH = 200_000  # nodes
 
 
 def test_there_are_enough_of_each() -> None:
@@ -47,10 +47,7 @@ def test_there_are_enough_of_each() -> None:
 
 @pytest.mark.parametrize("problem", MATES, ids=lambda p: f"{p['plies']} {p['sfen']}")
 def test_mates(problem: dict[str, Any]) -> None:
-    solve(MATES[0]["sfen"])  # the kernel is loaded
-    begin = time.process_time()
-    verdict, moves = solve(problem["sfen"])
-    assert time.process_time() - begin < 1.0
+    verdict, moves = solve(problem["sfen"], ENOUGH)
     assert verdict == "mate"
     assert len(moves) >= problem["plies"]
     assert len(moves) % 2 == 1
@@ -64,9 +61,7 @@ def test_mates(problem: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("problem", SAFE, ids=lambda p: p["sfen"])
 def test_no_mates(problem: dict[str, Any]) -> None:
-    begin = time.process_time()
-    assert solve(problem["sfen"]) == ("nomate", [])
-    assert time.process_time() - begin < 1.0
+    assert solve(problem["sfen"], ENOUGH) == ("nomate", [])
     assert assert_safe(problem["sfen"], defend)[1] == problem["loops"]
 
 
