@@ -14,7 +14,7 @@ import pytest
 
 from az_engine.engine.errors import EngineProcessError, OptionError
 from az_engine.engine.limits import Limits
-from az_engine.protocols.clients import base, client_of, uci_client_of
+from az_engine.protocols.clients import base, client_of, pipes, uci_client_of
 from az_engine.protocols.clients.base import PvInfo
 from az_engine.protocols.clients.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EnginePipes, EngineStalled
 from az_engine.protocols.clients.uci import LONG_MATE, UciClient, parse_info
@@ -55,6 +55,7 @@ def bad(fault: str, protocol: str = "uci", **settings: float) -> UciClient:
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "GRACE_S", 0.7)
+    monkeypatch.setattr(pipes, "FLOOD", 200)  # lines: a busy machine writes and reads few in that time
     monkeypatch.setattr(base, "QUIT_S", 0.3)
 
 
