@@ -1,4 +1,4 @@
-"""The folder of a run: it belongs to one process, and its disk may be full."""
+"""Storage of a run: its folder is locked to one process; writers wait while the disk is full."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ Result = TypeVar("Result")
 
 
 class DiskFull(DataError):
-    """There is no room on the disk; nothing was kept. The caller may wait and try again."""
+    """The disk is full; nothing was stored. The caller may wait and try again."""
 
 
 class RunLock:
-    """Holds a run directory for one process: an flock, so it vanishes with the process however that ends."""
+    """Locks a run's folder for this process with an flock, which ends with the process."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -37,7 +37,7 @@ class RunLock:
                 f"{folder} is in use by another process (pid {holder or 'unknown'}); wait for it or give another --out"
             ) from error
         os.ftruncate(self._file, 0)
-        with contextlib.suppress(OSError):  # a full disk; the lock holds without the number
+        with contextlib.suppress(OSError):  # a full disk: the lock holds without the process id
             os.write(self._file, f"{os.getpid()}\n".encode())
 
     def __enter__(self) -> Self:
@@ -48,7 +48,7 @@ class RunLock:
 
 
 class Patience:
-    """Does what writes into a run's folder: says once that the disk is full, waits and tries again."""
+    """Retries writes into a run's folder while the disk is full."""
 
     def __init__(
         self,
@@ -58,15 +58,15 @@ class Patience:
         stopping: Callable[[], bool],
         waiting: Callable[[], None] = lambda: None,
     ) -> None:
-        """``say`` hears once of a full disk; ``waiting`` is called before every pause."""
+        """``say`` is called once for each write that meets a full disk, ``waiting`` before every pause."""
         self.folder, self.say, self.stopping, self.waiting = folder, say, stopping, waiting
 
     def __call__(self, action: Callable[[], Result], what: str) -> Result:
-        """The result of ``action``, tried again and again while there is no room; ``what`` it stores, for people.
+        """Call ``action`` until it succeeds and return its result; ``what`` names what it stores, for messages.
 
         Errors: DataError when ``stopping`` became true, or the folder cannot be written for another reason.
         """
-        told = False
+        reported = False
         while True:
             try:
                 return action()
@@ -76,9 +76,9 @@ class Patience:
                 if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                     raise DataError(f"{self.folder} cannot be written ({error.strerror})") from error
                 reason = f"{self.folder} is full; make room and the run goes on"
-            if not told:
+            if not reported:
                 self.say(reason)
-                told = True
+                reported = True
             if self.stopping():
                 raise DataError(f"stopped while the disk was full: {what} was not stored")
             self.waiting()

@@ -27,7 +27,7 @@ Rows = list[dict[str, Any]]
 
 
 def draw(rows: Rows, ladder: Rows, heading: str) -> Figure:
-    """Seven charts over training steps. Errors: DataError when nothing was logged yet."""
+    """Draw seven charts over training steps. Errors: DataError when nothing is logged yet."""
     steps = [r for r in rows if "loss" in r]
     if not steps:
         raise DataError("the run has logged nothing yet; wait for its first training steps")
@@ -62,9 +62,9 @@ def draw(rows: Rows, ladder: Rows, heading: str) -> Figure:
 
 
 def learning_curves(ladder: Rows) -> dict[str, list[tuple[int, Rating]]]:
-    """Ratings of the nets by the way they play: name of the way -> (step, rating), oldest first; and the fixed players.
+    """Ratings by way of playing ("raw", "@64"): (step, rating) pairs, oldest first.
 
-    "raw" and "@64" are ways; a fixed player has one entry of step FIXED under its own name.
+    A fixed player has one entry of step FIXED under its own name.
     """
     found: dict[str, list[tuple[int, Rating]]] = {}
     for name, rating in ratings_of(scores_of([r for r in ladder if "a" in r])).items():
@@ -99,7 +99,7 @@ def elo(chart: Axes, ladder: Rows, gate: Rows) -> None:
 
 
 def results(chart: Axes, played: Rows) -> None:
-    """How recent games ended."""
+    """Draw the shares of recent games by result."""
     line(chart, played, "first_wins", BLUE, "first player wins")
     if any(r["draws"] for r in played):
         line(chart, played, "draws", GREEN, "draws")
@@ -109,7 +109,7 @@ def results(chart: Axes, played: Rows) -> None:
 
 
 def resignation(chart: Axes, played: Rows) -> None:
-    """Games given up, and how many of those that would have been were not lost."""
+    """Draw the share of resigned games and of wrong resignations (games that were not lost)."""
     line(chart, played, "resigned", BLUE, "games given up")
     line(chart, played, "resign_wrong", ORANGE, "would not have been lost")
     chart.axhline(0.05, color=GREY, linestyle="--", linewidth=1, label="5 %: no more may be wrong")
@@ -118,7 +118,7 @@ def resignation(chart: Axes, played: Rows) -> None:
 
 
 def line(chart: Axes, rows: Rows, key: str, colour: str, name: str) -> None:
-    """One figure over steps; many rows are shown faintly with their moving average."""
+    """Draw a column over steps; many rows are drawn faintly with their moving average."""
     points = [(r["step"], np.nan if r.get(key) is None else r[key]) for r in rows]
     if not points:
         return

@@ -1,4 +1,4 @@
-"""Games to look at: the newest of a self-play run, as people keep games in files (PGN, CSA, SGF)."""
+"""The newest games of a self-play run as PGN, CSA or SGF files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _REASONS: dict[str, Reason] = {"rules": "", "resigned": "resignation", "max move
 
 
 def record_for_people(game: Game, played: GameRecord) -> Record:
-    """A stored game with the search's value of each position, the mover's view, as a comment."""
+    """A stored game with the search's value of each position, in the mover's view, as comments."""
     start = game.initial()[0]
-    names = tuple(f"net {step}" for step in played.nets)  # a net that came in between belongs to neither
+    names = tuple(f"net {step}" for step in played.nets)  # nets between the first and the last are not named
     values = [f"{value:+.2f}" for value in played.values.tolist()]
     return Record(
         moves=game.format_moves(start, played.moves.tolist()),
@@ -31,7 +31,7 @@ def record_for_people(game: Game, played: GameRecord) -> Record:
 
 
 def write_examples(game: Game, played: Sequence[GameRecord], folder: Path, step: int) -> Path | None:
-    """Write the newest games of ``played`` to a file of their own; None where a game has no form for people."""
+    """Write the newest games of ``played`` to a file; None where the game has no record format."""
     if not game.record_formats or not played:
         return None
     form = game.record_formats[0]

@@ -1,8 +1,8 @@
-"""Append-only files of checksummed records, which survive whatever happens to the writer and to the disk.
+"""Append-only files of checksummed records that survive crashes of the writer and damage on disk.
 
 A frame is SYNC (4 bytes), the payload's length u4, the CRC-32C of length and payload u4, the payload; little-endian. A
-torn tail is cut off when the file's writer opens it again; a damaged frame in the middle is skipped and counted, and
-reading goes on at the next SYNC that begins a whole frame.
+writer cuts off a torn tail when it opens the file; a reader skips and counts a damaged frame, and goes on at the next
+SYNC that begins a whole frame.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..storage import DiskFull
 SYNC = b"\xa7AZ\x1e"
 _HEAD = struct.Struct("<4sII")
 MAX_PAYLOAD = 1 << 24  # bytes; a greater length is damage
-SYNC_SECONDS = 1.0  # longest time that a finished record may stay out of a power loss's reach
+SYNC_SECONDS = 1.0  # longest time between a record and the fdatasync that makes it survive a power loss
 
 
 def _crc_table() -> NDArray[np.uint32]:
@@ -54,7 +54,7 @@ def crc32c(data: bytes, crc: int = 0) -> int:
 
 
 def frame(payload: bytes) -> bytes:
-    """A payload with its frame."""
+    """The bytes of a frame around ``payload``."""
     length = struct.pack("<I", len(payload))
     return SYNC + length + struct.pack("<I", crc32c(payload, crc32c(length))) + payload
 
@@ -89,7 +89,7 @@ class FrameReader:
         self.damaged = 0  # stretches skipped so far
 
     def read(self) -> Iterator[bytes]:
-        """The payloads since the last call. What is behind the last whole frame waits. Errors: DataError."""
+        """The payloads since the last call; an incomplete frame at the end waits. Errors: DataError."""
         try:
             with self.path.open("rb") as file:
                 file.seek(self.offset)
@@ -112,10 +112,10 @@ class FrameReader:
 
 
 class FrameWriter:
-    """Appends frames to a file that belongs to one process at a time; a frame is in the file whole or not at all."""
+    """Appends frames, each whole or not at all, to a file locked to this process."""
 
     def __init__(self, path: Path) -> None:
-        """Open or make the file; a torn tail is cut off. Errors: DataError when another process writes to it."""
+        """Open or create the file and cut off a torn tail. Errors: DataError when another process writes to it."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
@@ -150,7 +150,7 @@ class FrameWriter:
             self.sync()
 
     def sync(self) -> None:
-        """Make everything written so far survive a power loss."""
+        """Flush to disk, so that all records survive a power loss."""
         os.fdatasync(self._file) if hasattr(os, "fdatasync") else os.fsync(self._file)
         self._synced = time.monotonic()
 

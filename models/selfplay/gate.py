@@ -14,12 +14,12 @@ from ...engine.games.base import Game
 from ...engine.search.contest import Player, play_pairs, random_openings
 from .runconfig import GateConfig
 
-CHUNK = 40  # games between looks at whether the verdict is already certain
+CHUNK = 40  # games between checks whether the verdict is decided
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a candidate did against the best player, from the candidate's view."""
+    """A candidate's result against the best player, in the candidate's view."""
 
     wins: int
     draws: int
@@ -43,7 +43,7 @@ def play_match(
     max_moves: int,
     stopping: Callable[[], bool] = lambda: False,
 ) -> Verdict | None:
-    """Play the games, no more than decide the verdict. Blocks; None when ``stopping`` became true."""
+    """Play until the verdict is decided, at most config.games. Blocks; None when ``stopping`` became true."""
     total = config.games + config.games % 2
     openings = random_openings(game, total // 2, config.opening_plies, seed)
     results: list[int] = []

@@ -1,9 +1,8 @@
 """Rating while training: each rated checkpoint plays fixed opponents and earlier checkpoints.
 
-Two players are made of each net: the raw network, which plays its most probable move, and the net with a search of a
-few visits. The fixed ones: a player of uniformly random moves, and a search without a net, which is the anchor (0 Elo):
-random moves are soon too weak to measure anything by. Opponents whose result is known beforehand are left out, so that
-the games go where they tell something.
+Each net makes two players: the raw network, which plays its most probable move, and the net with a search of a few
+visits. The fixed opponents are uniformly random moves and a search without a net. The latter is the anchor (0 Elo), as
+random moves are soon too weak to measure by. Opponents that a net is known to beat every time are skipped.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ from .runconfig import RunConfig
 from .rundir import RunFolder
 
 RANDOM = "random"
-KNOWN = 0.97  # a share of the points that leaves nothing to learn from more games
-RESERVE = 0.25  # share of the rating's time that is kept for the last net
-ENOUGH = 2  # matches of a net after which the next one may be rated instead: many points make a curve
+KNOWN = 0.97  # share of the points from which an opponent counts as beaten and is skipped
+RESERVE = 0.25  # share of the rating's time reserved for the last net
+ENOUGH = 2  # matches after which the next net may be rated instead: a curve needs many points
 _KEPT_NETS = 4  # loaded at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Colour-swapped pairs that are to be played."""
+    """Colour-swapped pairs of games to play."""
 
     a: str
     b: str
@@ -61,7 +60,7 @@ def plain(visits: int) -> str:
 
 
 class Ladder:
-    """The matches of a run: what has been played, what is to be played, and the ratings."""
+    """The rating matches of a run, played and waiting, and the ratings."""
 
     def __init__(self, folder: RunFolder, run: RunConfig, game: Game, patiently: Patience) -> None:
         self.folder, self.run, self.game, self.patiently = folder, run, game, patiently
@@ -72,7 +71,7 @@ class Ladder:
         self._evaluators: OrderedDict[str, Evaluator] = OrderedDict()
 
     def forget_after(self, step: int) -> None:
-        """Drop what was played by nets of later steps: they will be made again."""
+        """Drop results of nets of later steps, which will be trained again."""
         kept = [r for r in self.rows if int(r["step"]) <= step]
         if len(kept) < len(self.rows):
             self.rows = kept
@@ -92,10 +91,10 @@ class Ladder:
         return sorted({int(r["step"]) for r in self.rows})
 
     def enqueue(self, step: int, *, last: bool = False) -> bool:
-        """Plan the matches of a net that has not played enough yet; whether there are any.
+        """Plan the matches of a net that has not played enough; returns whether there are any.
 
-        Not while another net waits for its first matches, but for the last net; what else that one had to play is left
-        out then.
+        Waits until the net before has played ENOUGH matches, unless this is the ``last`` net; further matches of the
+        net before are then dropped.
         """
         if self.config.share <= 0 or self._enough(step) or any(m.step == step for m in self.waiting):
             return False
@@ -121,7 +120,7 @@ class Ladder:
         return bool(self.waiting)
 
     def enqueue_left_out(self) -> bool:
-        """Plan the matches of the net that is farthest from all that have played enough; whether there is one."""
+        """Plan the matches of the unrated net farthest in steps from all rated ones; returns whether there is one."""
         steps = self.folder.net_steps
         rated = [s for s in steps if self._enough(s)]
         left_out = [s for s in steps if s not in rated]
@@ -129,11 +128,11 @@ class Ladder:
         return not self.waiting and any(self.enqueue(s) for s in left_out)
 
     def _enough(self, step: int) -> bool:
-        """Whether a net has played so much that the next one may be rated."""
+        """Whether a net has played enough for the next one to be rated."""
         return [int(r["step"]) for r in self.rows].count(step) >= ENOUGH
 
     def _known(self, a: str, b: str) -> bool:
-        """Whether the fixed player ``b`` has already lost (almost) every game to an earlier net that plays as ``a``."""
+        """Whether an earlier net that plays like ``a`` has beaten the fixed player ``b`` (almost) every time."""
         way = a.rpartition(" ")[2]
         before = next((s for s in reversed(self.scores()) if s.b == b and s.a.endswith(f" {way}")), None)
         return before is not None and (before.wins + 0.5 * before.draws) / before.games >= KNOWN
@@ -143,9 +142,9 @@ class Ladder:
     def play_waiting(
         self, compute_seconds: float, *, last: bool = False, stopping: Callable[[], bool] = lambda: False
     ) -> int:
-        """Play waiting matches while they stay inside the share of ``compute_seconds``; returns how many were played.
+        """Play waiting matches within ``ladder.share`` of ``compute_seconds``; returns how many were played.
 
-        compute_seconds: of the run so far, over all its processes and starts; stopping: whether to play no further one.
+        compute_seconds: of the run so far, over all its processes and starts; stopping: True ends the rating.
         """
         played = 0
         while self.waiting and not stopping():
@@ -232,7 +231,7 @@ class Ladder:
     # ---- results
 
     def scores(self) -> list[PairScore]:
-        """All that has been played."""
+        """The scores of all matches played."""
         return scores_of(self.rows)
 
     def ratings(self) -> dict[str, Rating]:
@@ -264,7 +263,7 @@ def ratings_of(scores: Sequence[PairScore]) -> dict[str, Rating]:
 
 
 def described(name: str) -> str:
-    """A fixed player in words."""
+    """A fixed player's description."""
     return "random moves" if name == RANDOM else f"search without a net, {int(name.partition('@')[2]):,} visits"
 
 

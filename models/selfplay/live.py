@@ -1,6 +1,6 @@
-"""The live view of a self-play run on the terminal: one table that keeps changing, and sentences above it.
+"""The live view of a self-play run on the terminal: a table that is updated in place, messages above it.
 
-Without a terminal (a log file, a service) it prints one line a minute instead, and one at the end.
+Without a terminal (a log file, a service) it prints one line a minute and one at the end.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ REFRESH_SECONDS = 0.5
 
 
 def span(seconds: float) -> str:
-    """A time as people read it."""
+    """A duration as text: "45 s", "12 min", "3.5 h"."""
     minutes = int(seconds // 60)
     return f"{int(seconds)} s" if seconds < 60 else f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
 
 
 class Speeds:
-    """What the workers do a second, from what they say."""
+    """The workers' speeds, from their beats."""
 
     def __init__(self) -> None:
         self._last: dict[tuple[int, int], tuple[float, int, int, int]] = {}
         self.simulations = self.evaluations = self.positions = 0.0  # a second, all workers together
 
     def update(self, status: Status, now: float) -> None:
-        """Take in the workers' newest messages."""
+        """Update the speeds from the workers' newest beats; ``now`` in seconds."""
         simulations = evaluations = positions = 0.0
         for beat in status.beats:
             key = (beat.worker, beat.pid)
@@ -61,7 +61,7 @@ class LiveView:
         self._live = Live(console=console, auto_refresh=False, transient=False) if console.is_terminal else None
         self._shown = self._printed = 0.0
         self._begun: tuple[float, float] | None = None
-        self._status: Status | None = None  # the one shown last, which goes on changing
+        self._status: Status | None = None  # the one shown last; the run updates it in place
         self._speeds = Speeds()
 
     def __enter__(self) -> Self:
@@ -79,15 +79,15 @@ class LiveView:
             self._live.stop()
 
     def due(self) -> bool:
-        """Whether it is time to look at the workers and show again."""
+        """Whether the view is older than REFRESH_SECONDS."""
         return time.monotonic() - self._shown >= REFRESH_SECONDS
 
     def say(self, text: str) -> None:
-        """A sentence that stays."""
+        """Print a line above the table."""
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def show(self, status: Status) -> None:
-        """Show where the run stands."""
+        """Show a status."""
         now = time.monotonic()
         self._shown, self._status = now, status
         self._begun = self._begun or (now, status.progress)
@@ -99,14 +99,14 @@ class LiveView:
             self.say(self.line(status, now))
 
     def left(self, status: Status, now: float) -> str:
-        """The time left, as far as it can be told."""
+        """The estimated time left; "-" at the beginning."""
         assert self._begun is not None
         begun, progress = self._begun
         done = status.progress - progress
         return span((now - begun) * (1 - status.progress) / done) if done > 0.002 else "-"
 
     def facts(self, status: Status, now: float) -> list[tuple[str, str]]:
-        """(what, figure) of everything that is shown."""
+        """(name, value) of every row of the table."""
         speeds, losses = self._speeds, status.losses
         rows = sum(b.rows for b in status.beats)
         fill = sum(b.evaluations for b in status.beats) / rows if rows else 0.0
@@ -137,7 +137,7 @@ class LiveView:
         return facts
 
     def picture(self, status: Status, now: float) -> Group:
-        """The table."""
+        """The heading, the progress bar and the table."""
         table = Table(box=None, show_header=False, pad_edge=False)
         table.add_column(style="bold")
         table.add_column()
@@ -148,7 +148,7 @@ class LiveView:
         )
 
     def line(self, status: Status, now: float) -> str:
-        """One line for logs."""
+        """The status as one line, for logs."""
         losses = status.losses
         loss = f", policy {losses['policy']:.3f}, value {losses['value']:.3f}" if losses else ""
         elo = "".join(f", {name} {elo:+.0f} [{low:+.0f}, {high:+.0f}]" for name, (elo, low, high) in status.elo.items())

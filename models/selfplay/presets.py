@@ -1,8 +1,8 @@
-"""The papers' settings by name, and smaller ones for machines that people have.
+"""The papers' settings by name, and smaller ones for common machines.
 
 ``az`` (AlphaZero) and ``agz`` (AlphaGo Zero) hold every number that the papers give (AlphaZero 2018, Methods,
 'Training' and Table S3; AlphaGo Zero, Methods, 'Self-play training pipeline'). ``small`` and ``gpu`` are laid over one
-of them: ``az,small`` keeps AlphaZero's algorithm and makes everything as small as two cores need.
+of them: ``az,small`` is AlphaZero's algorithm at a size for two cores.
 """
 
 from __future__ import annotations

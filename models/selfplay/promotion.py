@@ -1,4 +1,4 @@
-"""Which net generates the games: checkpoints are exported, checked, judged by the gate if there is one, promoted."""
+"""Promotion: export and check checkpoints, let the gate judge them if there is one, choose the net that plays."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .runconfig import RunConfig
 from .rundir import Current, RunFolder
 from .status import Observer
 
-REFUSALS = 3  # nets in a row that may not be published before the run gives up
-KEPT_NETS = 4  # newest nets that stay; rated ones stay, too
-COURSE = 16  # nets, spread over the run, that stay, too: its curve can be measured afterwards
+REFUSALS = 3  # nets in a row that fail the checks before the run gives up
+KEPT_NETS = 4  # newest nets to keep, besides the rated ones
+COURSE = 16  # nets to keep, spread over the run, so that its curve can be measured afterwards
 
 
 class Promotion:
-    """The nets of one start of a run."""
+    """Publishes the nets of one start of a run."""
 
     def __init__(
         self,
@@ -41,19 +41,19 @@ class Promotion:
         say: Callable[[str], None],
         log: Callable[[dict[str, Any]], None],
     ) -> None:
-        """``say``: what the run does now; ``log``: a row of metrics."""
+        """``say`` shows what the run is doing; ``log`` writes a row of metrics."""
         self.folder, self.run, self.game, self.learner = folder, run, game, learner
         self.observer, self.patiently, self.say, self.log = observer, patiently, say, log
         self._refused = 0
 
     def first(self, threshold: float | None) -> bool:
-        """Publish the net that begins, so that there is one to play with; whether that was needed.
+        """Publish the initial net unless the run has one; returns whether it was published.
 
         Errors: NetError, DataError.
         """
         current = self.folder.current
         if current is not None and self.folder.nets.joinpath(current.net).exists():
-            if current.considered > self.learner.step:  # of checkpoints that were lost
+            if current.considered > self.learner.step:  # after lost checkpoints
                 self._set(Current(current.net, current.step, self.learner.step, current.resign))
             return False
         self._publish(threshold, None, 0)
@@ -68,8 +68,8 @@ class Promotion:
     def consider(self, threshold: float | None, canaries: Positions | None, games: int) -> bool:
         """Publish the newest checkpoint: at once, or through the gate. A net that fails the checks is not used.
 
-        threshold: of resignation from now on; canaries, games: see :meth:`export`. Returns whether the net was found
-        fit to play. Errors: DataError after several unfit ones in a row.
+        threshold: of resignation from now on; canaries, games: see :meth:`export`. Returns whether the net passed the
+        checks. Errors: DataError after REFUSALS failures in a row.
         """
         step, current = self.learner.step, self.folder.current
         assert current is not None
@@ -92,10 +92,10 @@ class Promotion:
         return True
 
     def export(self, canaries: Positions | None, games: int) -> Path:
-        """The net of the weights as they are.
+        """Export the current averaged weights and return the net's file.
 
-        canaries: positions of the run, None before there are any; games: how many were played so far. Errors: NetError,
-        DataError when it is not fit to play.
+        canaries: positions of the run, None before there are any; games: number played so far. Errors: NetError,
+        DataError when the net fails the checks.
         """
         self.say("publishing")
         return self.patiently(
@@ -112,7 +112,7 @@ class Promotion:
         )
 
     def prune(self, rated: set[int]) -> None:
-        """Remove nets that neither play nor are ``rated`` nor are among the newest nor mark the run's course."""
+        """Remove all nets but the current, the ``rated``, the newest and those of :func:`course`."""
         current, steps = self.folder.current, self.folder.net_steps
         kept = {0, *steps[-KEPT_NETS:], *rated, *course(steps, self.run.loop.checkpoint_steps)}
         if current is not None:
@@ -164,7 +164,7 @@ class Promotion:
 
 
 def course(steps: Sequence[int], every: int) -> set[int]:
-    """At most COURSE of the ``steps`` of nets, evenly spread; later in the run, some of those that were chosen before.
+    """At most COURSE of the nets' ``steps``, evenly spread: multiples of ``every`` times a power of two.
 
     every: steps between checkpoints.
     """

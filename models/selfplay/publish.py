@@ -1,7 +1,7 @@
-"""From the learner's weights to a net that plays: exported, and refused when anything about it is wrong.
+"""From the learner's weights to a net that plays: export it, and refuse it when a check fails.
 
-A net is published only when its weights are finite, the exported file says what the network says, it is not far worse
-than knowing nothing on positions of the run (the canaries), and the engine accepts it as it would a stranger's.
+A net is published only when its weights are finite, the exported file agrees with the network, its losses on positions
+of the run (the canaries) are not far above a uniform net's, and the engine loads it like any other net.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from ..train.learner import Learner, TorchBatch, policy_loss, value_loss
 
 CANARIES = 256  # positions
 CALIBRATION = 512  # positions that int8 is calibrated on
-WORSE = 1.0  # nats, or squared error, above knowing nothing that are too many
-INT8_KL = 0.05  # nats between the int8 and the fp32 policy that are too many
+WORSE = 1.0  # greatest excess over a uniform net's loss, nats or squared error
+INT8_KL = 0.05  # greatest KL divergence of the int8 policy from the fp32 one, nats
 
 
 def random_planes(game: Game, count: int, seed: int) -> NDArray[np.uint8]:
@@ -49,7 +49,7 @@ def random_planes(game: Game, count: int, seed: int) -> NDArray[np.uint8]:
 
 
 def ignorance(batch: Batch, value_width: int) -> tuple[float, float]:
-    """(policy, value) loss of a net that finds every legal move and every outcome as likely."""
+    """(policy, value) loss of a net that gives every legal move and every outcome the same probability."""
     assert batch.legal is not None
     policy = float(np.log((batch.legal >= 0).sum(axis=1)).mean())
     z = batch.wdl[:, 0] - batch.wdl[:, 2]
@@ -58,7 +58,7 @@ def ignorance(batch: Batch, value_width: int) -> tuple[float, float]:
 
 @torch.no_grad()
 def judge(learner: Learner, batch: Batch) -> None:
-    """Compare the averaged network with knowing nothing. Errors: NetError when it is far worse."""
+    """Compare the averaged network with a uniform one. Errors: NetError when it is far worse."""
     tensors = TorchBatch.of(batch, learner.device)
     logits, output = learner.averaged(tensors.planes)
     policy, value = float(policy_loss(logits, tensors)), float(value_loss(output, tensors.wdl))
@@ -82,8 +82,8 @@ def publish(
 ) -> Path:
     """Check and write the net of the averaged weights to ``path``. Returns ``path``.
 
-    ``canaries``: positions of the run; None before there are any. ``say`` hears why int8 was not to be had. Errors:
-    NetError or DataError when the net must not be used; nothing is written then.
+    ``canaries``: positions of the run; None before there are any. ``say`` reports why int8 failed. Errors: NetError or
+    DataError when a check fails; nothing is written then.
     """
     bad = next((n for n, t in learner.averaged.state_dict().items() if not bool(torch.isfinite(t).all())), None)
     if bad is not None:
@@ -118,9 +118,9 @@ def publish(
 
 
 def smaller(model: onnx.ModelProto, positions: Positions | None, game: Game, info: NetInfo) -> onnx.ModelProto:
-    """The int8 net, calibrated on the run's positions, or at its beginning on games that the net plays with itself.
+    """The int8 net, calibrated on the run's positions, or at its beginning on games of the net against itself.
 
-    Errors: NetError when it cannot be made or says something else.
+    Errors: NetError when it cannot be made or differs from fp32 by more than INT8_KL.
     """
     if positions is None or len(positions) < CALIBRATION:
         own = own_games(game, export.session(model), info, CALIBRATION + CANARIES, 0)

@@ -25,11 +25,11 @@ from .presets import preset
 from .runconfig import NEVER, MachineConfig, RunConfig, sections
 from .supervisor import worker_command
 
-if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does without
+if TYPE_CHECKING:  # imported where it is used, so that --help needs no torch
     from .run import SelfPlayRun
     from .status import Status
 
-FIXED = ("game", "seed", "init", "net", "learner")  # what may not change while a run goes on
+FIXED = ("game", "seed", "init", "net", "learner")  # settings that a resumed run keeps
 # attributes of the flags that set something of the run, and the settings' names
 FLAGS = {dest: section + f.name for section, part in sections().items() for _, dest, f, _, _ in flags_of(part)} | {
     "seed": "seed"
@@ -38,7 +38,7 @@ OWN = ("game", "size", "out", "preset", "config", "set", "tensorboard", "given")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what only self-play runs have."""
+    """Declare the arguments of self-play runs."""
     group = parser.add_argument_group("self-play (without --supervised)")
     add = group.add_argument
     add(
@@ -53,14 +53,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="any setting, as in --set selfplay.visits=100; the run's config.json shows all of them; may be repeated",
+        help="set anything, as in --set selfplay.visits=100; the run's config.json lists all settings; may be repeated",
     )
     add_flags(group, MachineConfig, "workers", workers=cores())
     add("--tensorboard", action="store_true", help="write TensorBoard event files into RUN/tensorboard, too")
 
 
 def overrides(args: argparse.Namespace) -> Values:
-    """What the file and the flags set. Errors: OptionError."""
+    """The settings of --config, flags and --set, in this order. Errors: OptionError."""
     values: Values = read_toml(args.config) if args.config else {}
     for name in sorted(args.given):
         if name in FLAGS:
@@ -88,8 +88,8 @@ def default_out(game: str) -> Path:
 
 
 def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[str]]:
-    """The run's settings, and what has changed since its last start. Errors: OptionError, DataError."""
-    wanted = overrides(args)
+    """The run's settings, and the changes since its last start. Errors: OptionError, DataError."""
+    over = overrides(args)
     path = folder / "config.json"
     if not path.exists():
         name = game_name(args)
@@ -97,7 +97,7 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
         values = merged({"machine": {"workers": cores()}}, preset(names, get_game(name)))
         if args.init is not None:
             values = merged(values, {"net": first_net(args.init, get_game(name))})
-        values = merged(values, wanted)
+        values = merged(values, over)
         return RunConfig.from_values({**values, "game": name, "preset": names}), []
     earlier: Values = read_config(path).get("run", {})
     if not earlier:
@@ -105,8 +105,8 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
     for flag, there in (("preset", args.preset), ("game", game_name(args))):
         if flag in args.given and earlier.get(flag) != there:
             raise OptionError(f"{folder} was started with {flag} {earlier.get(flag)}, not {there}; give another --out")
-    now = RunConfig.from_values(merged(earlier, wanted)).to_json()
-    was = RunConfig.from_values(earlier).to_json()  # a setting that did not exist then had its usual value
+    now = RunConfig.from_values(merged(earlier, over)).to_json()
+    was = RunConfig.from_values(earlier).to_json()  # a setting newer than the run has its default
     changed = differences(was, now)
     for text in changed:
         if text.split(".")[0].split(" ")[0] in FIXED:
@@ -115,7 +115,7 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
 
 
 def first_net(path: Path, game: Game) -> Values:
-    """The network of what this run begins from, less what games against itself cannot teach.
+    """The network of ``path`` without the outputs that self-play cannot train (ownership, score).
 
     Errors: DataError, NetError.
     """
@@ -126,7 +126,7 @@ def first_net(path: Path, game: Game) -> Values:
 
 
 def described(run: RunConfig, game: Game, command: str) -> Values:
-    """What ``config.json`` holds."""
+    """The content of ``config.json``."""
     return {
         "game": game.name,
         "net": run.net_config(game).to_json(),
@@ -150,7 +150,7 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
     with RunLock(folder):
         run, changed = settings(args, folder)
         game = run.get_game()
-        run.net_config(game), run.learner_config()  # say what is wrong before anything is written
+        run.net_config(game), run.learner_config()  # errors come before anything is written
         if run.machine.device != "cpu" and not torch.cuda.is_available():
             raise OptionError(
                 f"--device {run.machine.device} needs a GPU and a torch built for it; leave --device out for the CPU"
@@ -206,7 +206,7 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
 
 
 def finish_unlearned(loop: SelfPlayRun, console: Console) -> int:
-    """Say why no step was trained when the time was up. Returns the exit status: 0 when only games were asked for."""
+    """Print why no step was trained. Returns the exit status: 0 when the run was to play only (NEVER)."""
     first, folder = loop.run.loop.first_positions, loop.folder
     games = f"{loop.games:,} games with {loop.positions:,} positions are in {folder.games}"
     if loop.games and first >= NEVER:
@@ -223,7 +223,7 @@ def finish_unlearned(loop: SelfPlayRun, console: Console) -> int:
 
 
 def finish(loop: SelfPlayRun, console: Console) -> None:
-    """Say where the last net is, and how strong it is."""
+    """Print the last net's file and rating."""
     folder = loop.folder
     console.print(
         f"the last net: {folder.net(folder.net_steps[-1])} (WeightsFile of any engine command)", soft_wrap=True

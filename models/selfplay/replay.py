@@ -1,8 +1,8 @@
 """Self-play games on disk: one record a game, written when the game ends, exactly once, by its id.
 
 A worker appends to its own shards, ``games/<worker>-<number>.games`` (see :mod:`frames`); the first record of a shard
-says what it holds. A position takes 7 bytes and 4 for each move of its policy target. Ids are the worker's number
-times 2^32 plus the worker's own count, so that any number of workers on any number of machines never meet.
+is its title. A position takes 7 bytes and 4 for each move of its policy target. A game's id is the worker's number
+times 2^32 plus the worker's count, so that ids of different workers never collide.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _SHARE, _VALUE = 65535.0, 32767.0  # what a probability of 1 and a value of 1 ar
 class GameRecord:
     """One finished game of n moves from the start position.
 
-    moves u2[n]; values f4[n], the root's value, and outlooks f4[n], the best that the mover may hope for (it resigns
-    when that is below the threshold), both in the mover's view; counts u2[n], how many entries of the flat arrays
-    ``target_moves`` u2 and ``target_shares`` f4 belong to each position (0: it is no target).
+    moves u2[n]; values f4[n], the root's value, and outlooks f4[n], the better of it and the most visited child's
+    (the mover resigns when that is below the threshold), both in the mover's view; counts u2[n], how many entries of
+    the flat arrays ``target_moves`` u2 and ``target_shares`` f4 belong to each position (0: it is no target).
     """
 
     id: int
@@ -56,7 +56,7 @@ class GameRecord:
     result: int  # +1 the first player won, 0, -1
     reason: str  # of REASONS
     simulations: int = 0
-    played_on: bool = False  # nobody could resign: no threshold yet, or one of the games kept for measuring it
+    played_on: bool = False  # resignation was off: no threshold yet, or a control game
 
     @property
     def targets(self) -> int:
@@ -64,7 +64,7 @@ class GameRecord:
         return int(np.count_nonzero(self.counts))
 
     def to_bytes(self) -> bytes:
-        """As a payload. Errors: DataError for a game that cannot be stored."""
+        """The game as a payload. Errors: DataError when it is too long or its reason unknown."""
         if len(self.moves) >= 1 << 16 or self.reason not in REASONS:
             raise DataError(f"a game of {len(self.moves)} moves that ended by {self.reason!r} cannot be stored")
         if self.counts.max(initial=0) > MAX_TARGET:
@@ -113,7 +113,7 @@ class GameRecord:
 
 
 def title(game: Game, run: str) -> dict[str, Any]:
-    """What the first record of a shard says: which moves these are, and of which run."""
+    """The first record of a shard: game, board, version of the moves, and the run's seed."""
     return {"game": game.name, "board": list(game.planes[1:]), "moves_version": game.moves_version, "run": run}
 
 
@@ -123,7 +123,7 @@ def shard_path(folder: Path, worker: int, number: int) -> Path:
 
 
 class GameWriter:
-    """Stores one worker's games. What a killed predecessor of the same number wrote is known and not written again."""
+    """Stores one worker's games, each id once, also across restarts of the worker."""
 
     def __init__(
         self, folder: Path, worker: int, shard_title: dict[str, Any], *, shard_bytes: int = SHARD_BYTES
@@ -152,7 +152,7 @@ class GameWriter:
         return max(self.ids, default=(self.worker << WORKER_SHIFT) - 1) + 1
 
     def write(self, record: GameRecord) -> bool:
-        """Store a game unless it is stored already; whether it was new. Errors: DiskFull, DataError."""
+        """Store a game unless its id is stored; returns whether it was new. Errors: DiskFull, DataError."""
         if record.id in self.ids:
             return False
         if self._file.size > self._shard_bytes:
@@ -169,7 +169,7 @@ class GameWriter:
 
 
 class GameReader:
-    """Reads one shard, also while it grows."""
+    """Reads one shard, which may still grow."""
 
     def __init__(self, path: Path, expected: dict[str, Any]) -> None:
         self._frames = FrameReader(path)
@@ -178,7 +178,7 @@ class GameReader:
 
     @property
     def damaged(self) -> int:
-        """Stretches that were skipped."""
+        """Number of damaged stretches skipped."""
         return self._frames.damaged
 
     def read(self) -> list[GameRecord]:
@@ -200,7 +200,7 @@ class GameReader:
 
 
 class ReplayFolder:
-    """All shards of a run, each game handed out once however often it is stored."""
+    """Reads all shards of a run and gives each game once."""
 
     def __init__(self, folder: Path, shard_title: dict[str, Any]) -> None:
         self.folder = folder
@@ -215,13 +215,13 @@ class ReplayFolder:
         return sum(r.damaged for r in self._readers.values())
 
     def __len__(self) -> int:
-        """Games handed out so far."""
+        """Number of games read so far."""
         return len(self._seen)
 
     def read(self) -> Iterator[list[GameRecord]]:
-        """The games that are new since the last call, in parts: no more at a time than a shard of each worker holds.
+        """The games since the last call, in parts of at most one shard of each worker.
 
-        Older shards come first, and in a part the games of older nets. Errors: DataError.
+        Older shards come first; within a part, games of older nets. Errors: DataError.
         """
         paths = sorted(self.folder.glob(f"????-?????{STORED}"), key=lambda path: (path.stem[5:], path.stem))
         for _, together in groupby(paths, key=lambda path: path.stem[5:]):

@@ -1,9 +1,9 @@
-"""The resignation threshold: as high as the games played to their end allow.
+"""The resignation threshold: the highest that the games played to their end allow.
 
 AlphaGo Zero disables resignation in 10 % of the games and keeps the share of false positives, games that would have
-been given up and were not lost, below 5 % (Methods, 'Self-play'). In a short run the net changes faster than games
-gather, and what the first net's games allow says nothing of the second's: so a threshold needs evidence, and must hold
-among the newest games, too.
+been resigned and were not lost, below 5 % (Methods, 'Self-play'). In a short run the net changes faster than games
+gather, and one net's games say little about the next one's: so a threshold needs enough games, and must also hold for
+the newest ones.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 from .replay import GameRecord
 from .runconfig import ResignConfig
 
-_GRID = np.round(np.arange(-0.99, 0.0, 0.01), 2)  # thresholds that come into question
+_GRID = np.round(np.arange(-0.99, 0.0, 0.01), 2)  # candidate thresholds
 
 
 class ResignControl:
-    """Watches the games that were played to their end and chooses the threshold from them."""
+    """Chooses the threshold from the games that were played to their end."""
 
     def __init__(self, config: ResignConfig) -> None:
         self.config = config
@@ -28,15 +28,15 @@ class ResignControl:
         self.resigned: deque[bool] = deque(maxlen=config.games)
 
     def add(self, record: GameRecord) -> None:
-        """Take in a finished game."""
+        """Record a finished game."""
         self.resigned.append(record.reason == "resigned")
         if record.played_on and len(record.outlooks):
             self._games.append((record.outlooks, record.result))
 
     def counts(self, threshold: float, newest: int = 0) -> tuple[int, int]:
-        """(games that would have been given up at ``threshold``, those of them that were not lost).
+        """(games that ``threshold`` would have ended, those of them that were not lost).
 
-        ``newest``: look at so many of the games, 0 = at all.
+        ``newest``: count only so many of the newest games, 0 = all.
         """
         given_up = wrong = 0
         start = max(0, len(self._games) - newest) if newest else 0
@@ -48,17 +48,17 @@ class ResignControl:
         return given_up, wrong
 
     def false_positives(self, threshold: float | None) -> float | None:
-        """Share of wrong resignations at ``threshold``; None when there would be none at all."""
+        """Share of wrong resignations at ``threshold``; None without resignations."""
         if threshold is None:
             return None
         given_up, wrong = self.counts(threshold)
         return wrong / given_up if given_up else None
 
     def threshold(self) -> float | None:
-        """The highest threshold whose share of wrong resignations is low enough; None when nobody should resign.
+        """The highest threshold whose share of wrong resignations is low enough; None = no resignation.
 
-        It must have ended so many games that one wrong one would be no more than the share that is allowed. Among the
-        newest games one more than the share is taken for chance.
+        It must have ended so many games that one wrong one is within the allowed share. Among the newest games, one
+        more than the share counts as chance.
         """
         config = self.config
         if not config.enabled or len(self._games) < config.least:

@@ -1,8 +1,7 @@
-"""The training loop of a self-play run: new games in, steps of the learner, nets out, and again.
+"""A self-play run: read new games, train, publish nets, rate them, and repeat.
 
-Games come from worker processes by way of the run's folder, however many there are and whoever started them; or, with
-``machine.workers = 0``, from this process in turns with the learner: then everything depends on the seed alone, and a
-run that was killed goes on bit for bit as if it had not been.
+Worker processes write games into the run's folder. With ``machine.workers = 0`` this process plays, in turns with the
+learner: the run then depends on the seed alone, and a killed run resumes bit for bit.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ from .supervisor import Supervisor
 from .window import HELD_OUT_GAMES, Window, window_games
 from .worker import SelfPlayWorker
 
-BURST = 50  # training steps between looks at the games
+BURST = 50  # training steps between reads of new games
 WAIT_SECONDS = 0.2  # when there is nothing to do
-RECENT = 500  # games that the figures of a run are taken from
-FEWEST_CANARIES = 64  # held-out positions; the window while there are fewer
+RECENT = 500  # newest games that the run's statistics cover
+FEWEST_CANARIES = 64  # held-out positions; with fewer, the window's serve
 MEASURED = 2048  # held-out positions judged at each checkpoint
 
 
@@ -69,8 +68,8 @@ class SelfPlayRun:
         )
         self.recent: deque[GameRecord] = deque(maxlen=RECENT)
         self.status = Status()
-        self.games = self.positions = 0  # taken in, over all starts; positions that may be trained on
-        self.own_games = 0  # of them, those played in the learner's process
+        self.games = self.positions = 0  # read, over all starts; positions are those for training
+        self.own_games = 0  # games of this process, number 0
         self.worker: SelfPlayWorker | None = None
         self.supervisor: Supervisor | None = None
         self.trainer: Trainer  # of this start, once it has resumed
@@ -81,7 +80,7 @@ class SelfPlayRun:
     # ---- the whole run
 
     def train(self) -> bool:
-        """Go on to the run's end; False when it was stopped, and saved. Errors: AzError."""
+        """Train to the run's end; False when it was stopped and saved. Errors: AzError."""
         self.folder.paused = self.folder.finished = False
         state = self._resume()
         self._log = self._patiently(lambda: Log(self.folder.log, self.learner.step), "the log")
@@ -98,8 +97,10 @@ class SelfPlayRun:
                     self._save()
                     return False
                 self._turn()
-            if self._saved != self.learner.step or (self.run.loop.minutes and not over):  # that the time is up, too
-                self._save()  # by steps each checkpoint is written once: the same bytes however often killed
+            if self._saved != self.learner.step or (
+                self.run.loop.minutes and not over
+            ):  # by minutes: the used time, too
+                self._save()  # by steps: each checkpoint once, the same bytes however often killed
             try:
                 if not self.folder.net(self.learner.step).exists():
                     self.promotion.export(self._canaries(), self.games)
@@ -119,7 +120,7 @@ class SelfPlayRun:
             self._log.close()
 
     def _turn(self) -> None:
-        """Learn when there are games enough, else get games. In this order: a resumed run does the same."""
+        """Learn if there are enough games, else gather games; a resumed run follows the same order."""
         if self._allowed() > self.learner.step:
             self._learn()
             if self.worker is None:
@@ -140,7 +141,7 @@ class SelfPlayRun:
     # ---- games
 
     def _gather(self) -> None:
-        """Take in new games: those that workers have written, or one batch of play in this process."""
+        """Read the workers' new games, or play one batch in this process."""
         if self.worker is not None:
             self._say("playing")
             self._take(self.worker.advance())
@@ -174,14 +175,14 @@ class SelfPlayRun:
             )
 
     def _allowed(self) -> int:
-        """Training steps that the games so far allow."""
+        """The step up to which ``loop.reuse`` allows training on the games so far."""
         loop = self.run.loop
         if self.positions < max(loop.first_positions, 1) or not len(self.window):
             return 0
         return int(loop.reuse * self.positions / self.learner.config.batch)
 
     def _pace(self) -> None:
-        """Let the workers wait when the learner is too far behind them."""
+        """Pause the workers while the learner is too far behind them."""
         least = self.run.loop.least_reuse
         trained = self.learner.step * self.learner.config.batch
         behind = bool(least) and self.positions > self.run.loop.first_positions + self.learner.config.batch * BURST
@@ -207,7 +208,7 @@ class SelfPlayRun:
         self._rate()
 
     def _log_losses(self) -> None:
-        """Log the means since the last time."""
+        """Log the mean losses since the last row."""
         losses, self._losses = means(self._losses), []
         speed = self.learner.config.batch / max(1e-9, losses.pop("seconds"))
         self.status.losses = losses
@@ -226,7 +227,7 @@ class SelfPlayRun:
         )
 
     def _figures(self) -> dict[str, Any]:
-        """What the newest games say."""
+        """Statistics of the newest games and of the workers."""
         games = list(self.recent)
         results = [g.result for g in games]
         given_up = [g for g in games if g.reason == "resigned"]
@@ -269,7 +270,7 @@ class SelfPlayRun:
         self._saved = saved.step
 
     def _resume(self) -> Checkpoint | None:
-        """Take over the newest checkpoint and the games up to it. Errors: DataError."""
+        """Restore the newest checkpoint and read the games up to it. Errors: DataError."""
         saved = checkpoint.load_newest(self.folder.checkpoints, self.observer.on_event)
         own_games = 0
         if saved is not None:
@@ -285,7 +286,7 @@ class SelfPlayRun:
         self.ladder.forget_after(self.learner.step)
         self.trainer = Trainer(self.learner, self.run.loop.length, self._stopping)
         for records in self.replay.read():
-            if self.run.machine.workers == 0:  # this process plays its games after the checkpoint again, and the same
+            if self.run.machine.workers == 0:  # it plays its games after the checkpoint again, identically
                 own = [r for r in records if r.id >> WORKER_SHIFT == 0]
                 records = [*(r for r in records if r.id >> WORKER_SHIFT), *own[: own_games - self.own_games]]  # noqa: PLW2901
             self._take(records)
@@ -294,7 +295,7 @@ class SelfPlayRun:
         return saved
 
     def _consider(self) -> None:
-        """Let the newest checkpoint generate games if it may."""
+        """Publish the newest checkpoint, plan its rating and remove old nets."""
         fit = self.promotion.consider(self.resign.threshold(), self._canaries(), self.games)
         if not fit:
             return
@@ -306,7 +307,7 @@ class SelfPlayRun:
             self.worker.follow()
 
     def _canaries(self) -> Positions | None:
-        """Positions that a net is judged on before it is published."""
+        """Positions that a net is tested on before it is published; None before the first game."""
         canaries = self.held_out if len(self.held_out) >= FEWEST_CANARIES else self.window
         return canaries if len(canaries) else None
 
@@ -330,7 +331,7 @@ class SelfPlayRun:
             self.worker.restore(state.numpy().tobytes())
 
     def _rate(self, *, last: bool = False) -> None:
-        """Play what the rating may cost by now."""
+        """Play rating matches within their share of the time so far."""
         if self.run.ladder.share <= 0:
             return
         processes = min(1 + self.run.machine.workers, os.cpu_count() or 1)
@@ -347,7 +348,7 @@ class SelfPlayRun:
             self._log_row({"ratings": {n: [round(x, 1) for x in v] for n, v in self.status.elo.items()}})
 
     def _rate_the_rest(self) -> None:
-        """When playing is over: rate the last net, then those that were left out, as far as the rating's share goes."""
+        """At the run's end: rate the last net, then skipped ones, within the rating's share of the time."""
         self.ladder.enqueue(self.folder.net_steps[-1], last=True)
         self._rate(last=True)
         while self.ladder.enqueue_left_out():
@@ -376,7 +377,7 @@ class SelfPlayRun:
         self.observer.on_status(status)
 
     def show_workers(self) -> None:
-        """Bring what is known of the workers into the status; costs a few small files."""
+        """Update the workers' part of the status; reads a few small files."""
         self.status.beats = [self.worker.beat] if self.worker is not None else self._beats()
         current = self.folder.current
         if current is not None:

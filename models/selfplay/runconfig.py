@@ -1,7 +1,7 @@
-"""All settings of a self-play run, one dataclass a section, and how they are put together.
+"""All settings of a self-play run, one dataclass a section.
 
-They come from the presets, then a TOML file, then flags, each overriding the one before; the run keeps what came out
-in its ``config.json``. Nothing here needs torch: workers read it, too.
+Presets, a TOML file and flags set them, each overriding the one before; the run keeps the result in ``config.json``.
+Nothing here needs torch, as workers read it, too.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..train.config import LearnerConfig, Length, NetConfig
 from ..train.log import read_config
 from .window import WindowConfig
 
-NEVER = 1_000_000_000  # positions, more than any run gathers
+NEVER = 1_000_000_000  # first_positions of a run that only plays
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class LadderConfig:
 
 @dataclass(frozen=True, slots=True)
 class MachineConfig:
-    """What the run may use; may change at every start."""
+    """Resources of the run; may change at every start."""
 
     workers: int = setting(
         1,

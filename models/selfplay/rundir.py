@@ -1,15 +1,15 @@
-"""The folder of a self-play run: what lies where, and which net plays.
+"""The folder of a self-play run.
 
 config.json              the run's settings
 lock                     held by the one learner
 checkpoints/             tensors, optimiser, random state (see checkpoint)
 nets/net_00001000.onnx   published nets; current.json says which one generates the games
 games/0001-00000.games   the games of worker 1 (see replay)
-examples/                some of the newest games at each checkpoint, for people
-workers/0001.json        what worker 1 is doing; 0001.lock is held by it, 0001.log is what it said
+examples/                some of the newest games at each checkpoint, as PGN, CSA or SGF
+workers/0001.json        the newest beat of worker 1; 0001.lock is its lock, 0001.log its output
 log.jsonl, ladder.jsonl  metrics; games of the rating
-pause                    while it is young: workers wait for the learner
-finished                 the run is over: workers end
+pause                    workers wait for the learner while this file is younger than PAUSE_SECONDS
+finished                 workers end when this file exists
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ...engine.errors import DataError
 from ...engine.files import write_atomically
 
 COMPILING = "compiling"  # state of a worker: it writes no beat until the kernel is compiled
-PAUSE_SECONDS = 60.0  # a pause that nobody renews is over
+PAUSE_SECONDS = 60.0  # a pause ends unless the learner renews it
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ class RunFolder:
 
     @property
     def net_steps(self) -> list[int]:
-        """Training steps of the nets that are there, oldest first."""
+        """Training steps of the published nets, oldest first."""
         return sorted(int(p.stem[4:]) for p in self.nets.glob("net_????????.onnx"))
 
     @property
     def current(self) -> Current | None:
-        """Which net plays; None before the first. Errors: DataError."""
+        """The net that plays; None before the first. Errors: DataError."""
         try:
             return Current(**json.loads(self._current.read_text()))
         except FileNotFoundError:
@@ -88,15 +88,15 @@ class RunFolder:
 
     @property
     def paused(self) -> bool:
-        """Whether the learner, which is behind, asks the workers to wait."""
+        """Whether the workers should wait for the learner."""
         try:
             return time.time() - self._pause.stat().st_mtime < PAUSE_SECONDS
         except FileNotFoundError:
             return False
 
     @paused.setter
-    def paused(self, wanted: bool) -> None:
-        if wanted:
+    def paused(self, pause: bool) -> None:
+        if pause:
             self._pause.touch()
         else:
             self._pause.unlink(missing_ok=True)
@@ -116,31 +116,31 @@ class RunFolder:
 
 @dataclass(slots=True)
 class Beat:
-    """What a worker says of itself every few seconds; counts are since its start."""
+    """A worker's state, written every few seconds; counts are since its start."""
 
     worker: int
     pid: int
     host: str
-    count: int = 0  # of these messages: one that stays the same for long is a worker that hangs
+    count: int = 0  # of beats; a worker whose count stays the same hangs
     state: str = "starting"  # or COMPILING, "playing", "waiting", "disk full", "ended"
     games: int = 0
     positions: int = 0
     simulations: int = 0
     evaluations: int = 0
     batches: int = 0
-    rows: int = 0  # evaluated positions that the batches had room for
+    rows: int = 0  # capacity of the batches, in positions
     seconds: float = 0.0  # of playing
     net: int = -1  # training step of the net that it plays with
 
     def write(self, path: Path) -> None:
-        """Store it; it need not survive a power loss."""
+        """Replace the file; need not survive a power loss."""
         draft = path.with_suffix(".new")
         draft.write_text(json.dumps(asdict(self)))
         draft.replace(path)
 
     @classmethod
     def read(cls, path: Path) -> Beat | None:
-        """A worker's newest message; None when there is none that can be read."""
+        """A worker's newest beat; None when the file is missing or torn."""
         try:
             values: dict[str, Any] = json.loads(path.read_text())
             return cls(**values)
@@ -149,7 +149,7 @@ class Beat:
 
 
 class WorkerSlot:
-    """One of the run's worker numbers, held by an flock, so that it is free again however the process ends."""
+    """One of the run's worker numbers, held by an flock, which ends with the process."""
 
     def __init__(self, folder: RunFolder, number: int | None = None) -> None:
         """Take ``number``, or the lowest free one from 1 on. Errors: DataError when it is taken."""

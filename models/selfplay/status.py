@@ -1,4 +1,4 @@
-"""What a self-play run tells: where it stands, what happens, what is logged."""
+"""The status of a self-play run, and the observer that it reports to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .supervisor import worker_command
 
 @dataclass(slots=True)
 class Status:
-    """Where a run stands, for people."""
+    """A snapshot of a run for display."""
 
     step: int = 0
     progress: float = 0.0  # 0..1
@@ -30,14 +30,14 @@ class Status:
     length: float = 0.0  # mean plies of recent games
     resign: float | None = None
     elo: dict[str, tuple[float, float, float]] = field(default_factory=dict)  # newest rated net: (elo, low, high)
-    anchor: str = ""  # whose Elo is 0
+    anchor: str = ""  # the player of 0 Elo
     doing: str = ""
     rating_share: float = 0.0  # of the time
 
 
 @dataclass(slots=True)
 class Observer:
-    """Whom a run tells, and who may stop it."""
+    """What a run calls to report, and to ask whether to stop."""
 
     on_status: Callable[[Status], None] = lambda status: None  # several times a second
     on_event: Callable[[str], None] = lambda text: None  # a sentence

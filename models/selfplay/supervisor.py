@@ -1,4 +1,4 @@
-"""Keeps the run's own self-play processes going: starts them, restarts the dead, kills those that hang."""
+"""Starts the run's self-play processes, restarts the dead, and kills and restarts those that hang."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .rundir import COMPILING, Beat, RunFolder
 
 CHECK_SECONDS = 1.0
 COMPILE_SECONDS = 900.0  # for one kernel, which takes seconds on an idle machine; a worker that compiles longer hangs
-STOP_SECONDS = 20.0  # given to workers to end by themselves
-QUICK_SECONDS = 60.0  # a worker that lives shorter has failed
+STOP_SECONDS = 20.0  # until a worker that was asked to end is killed
+QUICK_SECONDS = 60.0  # a worker that ends sooner has failed
 MAX_FAILURES = 5  # in a row
 
 
@@ -28,16 +28,16 @@ class _Child:
     number: int
     process: subprocess.Popen[bytes] | None = None
     started: float = 0.0
-    beat: tuple[int, int] = (-1, 0)  # count of its newest message, and when the file was touched
-    seen: float = 0.0  # when that came
-    compiling: bool = False  # whether that said so
+    beat: tuple[int, int] = (-1, 0)  # count and file time of its newest beat
+    seen: float = 0.0  # time of that beat
+    compiling: bool = False  # whether its state was COMPILING
     failures: int = 0
     wait_until: float = 0.0
     pids: list[int] = field(default_factory=list)
 
 
 def worker_command(folder: Path, number: int) -> list[str]:
-    """The command that starts a worker of this process."""
+    """Command line that starts a self-play worker."""
     return [
         *(sys.executable, "-P", "-m", "az_engine", "selfplay", str(folder)),
         *("--number", str(number), "--parent", str(os.getpid())),
@@ -45,7 +45,7 @@ def worker_command(folder: Path, number: int) -> list[str]:
 
 
 class Supervisor:
-    """Runs ``count`` workers, numbered from 1, and looks after them in a thread of its own."""
+    """Runs ``count`` workers, numbered from 1, watched by a thread."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Supervisor:
     ) -> None:
         self.folder, self.hang_seconds, self.say, self.command = folder, hang_seconds, say, command
         self.restarts = 0
-        self.failed = ""  # why the workers cannot go on
+        self.failed = ""  # why the supervisor gave up
         self._children = [_Child(number) for number in range(1, count + 1)]
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
@@ -75,17 +75,17 @@ class Supervisor:
         return [c.process.pid for c in self._children if c.process is not None and c.process.poll() is None]
 
     def beats(self) -> list[Beat]:
-        """The newest message of every worker of the run, also of those that were started elsewhere."""
+        """The newest beat of every worker of the run, including those started elsewhere."""
         found = (Beat.read(path) for path in sorted(self.folder.workers.glob("????.json")))
         return [beat for beat in found if beat is not None]
 
     def check(self) -> None:
-        """Raises DataError when the workers die again and again."""
+        """Errors: DataError once a worker has failed MAX_FAILURES times in a row."""
         if self.failed:
             raise DataError(self.failed)
 
     def stop(self) -> None:
-        """End all workers; those that do not end by themselves are killed."""
+        """End all workers; kill those that still run after STOP_SECONDS."""
         self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()

@@ -1,6 +1,6 @@
-"""The window of self-play games that the learner samples from: the newest games, as flat arrays of states.
+"""The window of the newest self-play games that the learner samples from, as flat arrays of states.
 
-Old games fall out at one end as new ones come in at the other. Memory is bounded in games and in bytes.
+New games replace the oldest. Its size is bounded in games and in bytes.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ...engine.settings import check, setting
 from ..data.dataset import Batch, Positions, one_hot_result
 from .replay import GameRecord
 
-HELD_OUT_GAMES = 200  # of which the learner's judgement is taken
+HELD_OUT_GAMES = 200  # newest held-out games that the learner is measured on
 
 
 @dataclass(frozen=True, slots=True)
 class WindowConfig:
-    """How many of the newest games are sampled from."""
+    """The size of the window."""
 
     games: int = setting(1_000_000, "games, at most (AlphaZero; AlphaGo Zero: 500,000)", low=1)
     start: int = setting(0, "the window grows from so many games; 0 = it has its full size at once", low=0)
@@ -40,7 +40,7 @@ def window_games(config: WindowConfig, total: int) -> int:
     """Games in the window when ``total`` have been played.
 
     With ``start`` c and ``growth`` a: c (1 + 0.4 ((total / c)^a - 1) / a), KataGo's sublinear growth (Wu 2019,
-    'Accelerating Self-Play Learning in Go', Appendix C), so that the games of the first nets are soon forgotten.
+    'Accelerating Self-Play Learning in Go', Appendix C), so that the first nets' games are soon dropped.
     """
     if not config.start or total <= config.start:
         return min(config.games, max(total, 1))
@@ -82,7 +82,7 @@ class Window(Positions):
         return len(self._lengths)
 
     def add(self, records: list[GameRecord]) -> None:
-        """Take in games, drop the oldest beyond ``limit``. Errors: DataError for a game that cannot be replayed."""
+        """Add games, drop the oldest beyond ``limit``. Errors: DataError for a game that cannot be replayed."""
         for record in records[-self.limit :]:
             if len(record.moves):
                 self._append(record)
@@ -117,7 +117,7 @@ class Window(Positions):
         self._lengths.append(n)
 
     def _make_room(self, rows: int, entries: int) -> None:
-        """Room for a game: the rows in use move to the front, into arrays of twice their size if need be."""
+        """Make room for a game: move the rows in use to the front, in arrays of twice the needed size."""
         if self._end + rows <= len(self.states) and self._entry_end + entries <= len(self._entry_moves):
             return
         start, end = self._start, self._end

@@ -1,4 +1,4 @@
-"""``az-engine selfplay``: one process that plays games against itself for a run.
+"""``az-engine selfplay``: a process that plays games against itself for a run.
 
 It follows the run's newest net, writes each game when it ends, writes a beat every few seconds and before each kernel
 that it compiles, waits while the disk is full or the learner asks for it, and may be killed at any instant.
@@ -30,13 +30,13 @@ from .replay import WORKER_SHIFT, GameRecord, GameWriter, title
 from .runconfig import RunConfig, load_run
 from .rundir import COMPILING, Beat, Current, RunFolder, WorkerSlot
 
-HELP = "play games for a training run, beside the processes that train starts"
+HELP = "play games for a training run, in addition to the processes that train starts"
 BEAT_SECONDS = 2.0
-POLL_SECONDS = 1.0  # between looks for a newer net
+POLL_SECONDS = 1.0  # between checks for a newer net
 
 
 def record_of(played: PlayedGame, *, played_on: bool) -> GameRecord:
-    """A finished game as it is stored; targets keep the moves that have a share of at least 1 / 65535."""
+    """The record of a finished game; targets keep moves with a share of more than 0.5 / 65535."""
     used = played.target > 0.5 / 65535
     return GameRecord(
         id=played.id,
@@ -77,7 +77,7 @@ class Pulse:
 
 
 class SelfPlayWorker:
-    """Plays with the run's current net and stores what it has played."""
+    """Plays with the run's current net and stores the games."""
 
     def __init__(
         self,
@@ -89,9 +89,9 @@ class SelfPlayWorker:
         first_id: int | None = None,
         pulse: Pulse | None = None,
     ) -> None:
-        """Blocks while the net loads; there must be one. ``first_id`` None = behind the games stored already.
+        """Loads the run's current net. ``first_id``: of its games, None = after the stored ones.
 
-        Errors: DataError, NetError.
+        Errors: DataError when there is no net yet, NetError.
         """
         self.pulse = pulse or Pulse(folder, number)
         self.folder, self.run, self.number, self.say = folder, run, number, say
@@ -120,7 +120,7 @@ class SelfPlayWorker:
         return OnnxEvaluator(path, self.game, provider=self.run.machine.provider, batch_size=self.run.selfplay.games)
 
     def follow(self) -> None:
-        """Take the run's current net if it is another one. Errors: NetError, DataError."""
+        """Load the run's current net if it has changed. Errors: NetError, DataError."""
         stamp = self.folder.current_stamp()
         if stamp == self._stamp:
             return
@@ -132,27 +132,30 @@ class SelfPlayWorker:
         self.current, self._stamp = current, stamp
 
     def state(self) -> bytes:
-        """The games in progress; whoever restores them goes on exactly as this worker does."""
+        """The games in progress as bytes; a worker that restores them plays on identically."""
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **self.play.state())
         return buffer.getvalue()
 
     def restore(self, state: bytes) -> None:
-        """Go on from a :meth:`state`, with the run's current net."""
+        """Restore a :meth:`state`, with the run's current net."""
         with np.load(io.BytesIO(state), allow_pickle=False) as kept:
             self.play.restore({name: kept[name] for name in kept.files})
         self.play.use(self._evaluator(self.current), self.current.step)
         self.play.resign = self.current.resign
 
     def advance(self) -> list[GameRecord]:
-        """One batch of all games; those that ended, stored. Waits while the disk is full. Errors: AzError."""
+        """Advance all games by one batch; store and return the finished ones. Waits while the disk is full.
+
+        Errors: AzError.
+        """
         begun = time.monotonic()
         finished = self.play.step()
         beat = self.beat
         beat.seconds += time.monotonic() - begun
-        nobody_resigns = self.play.resign is None
-        payloads = [record_of(g, played_on=g.played_on or nobody_resigns).to_bytes() for g in finished]
-        records = [GameRecord.from_bytes(payload) for payload in payloads]  # rounded as whoever reads it again has it
+        never_resigned = self.play.resign is None
+        payloads = [record_of(g, played_on=g.played_on or never_resigned).to_bytes() for g in finished]
+        records = [GameRecord.from_bytes(payload) for payload in payloads]  # rounded as on disk
         for record in records:
             self._store(record)
         beat.games += len(records)
@@ -199,9 +202,9 @@ class SelfPlayWorker:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
-        "Play games for a run of az-engine train, which starts such processes itself (--workers). Start more of them "
-        "by hand, on any machine that sees the run's folder, before or while the learner runs; Ctrl-C ends one. Each "
-        "has a number, and games of its own."
+        "Play games for a run of az-engine train, which starts such processes itself (--workers). Start more by hand "
+        "on any machine that shares the run's folder, before or while the learner runs; Ctrl-C ends one. Each has its "
+        "own number and games."
     )
     parser.formatter_class = argparse.ArgumentDefaultsHelpFormatter
     parser.add_argument("run", metavar="RUN", type=Path, help="folder of the run (--out of az-engine train)")
@@ -229,11 +232,11 @@ def main(args: argparse.Namespace) -> int:
     with WorkerSlot(folder, args.number or None) as slot:
         pulse = Pulse(folder, slot.number)
         on_compile(lambda kernel: pulse.write(COMPILING))
-        told = False
+        announced = False
         while folder.current is None and not stopping():
-            if not told:
+            if not announced:
                 say(f"waiting for the first net of {args.run}")
-                told = True
+                announced = True
             time.sleep(POLL_SECONDS)
         if stopping():
             return 130

@@ -1,7 +1,7 @@
 """Checkpoints of a training run: tensors as safetensors, everything else as JSON, never pickle.
 
 A checkpoint is two files, ``step-00001000.safetensors`` and ``step-00001000.json``. Both are written atomically, the
-JSON last: it holds the tensors' SHA-256 and its own, so that a checkpoint is either whole or known to be broken.
+JSON last: it holds the tensors' SHA-256 and its own, so that a damaged checkpoint is recognised.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from torch import Tensor
 from ...engine.errors import DataError
 from ...engine.files import write_atomically
 
-KEPT = 3  # newest checkpoints that stay on disk
+KEPT = 3  # newest checkpoints on disk
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """One saved moment: the step, all tensors by name, and the rest as plain JSON values."""
+    """A step's tensors by name, and the rest of the state as JSON values."""
 
     step: int
     tensors: dict[str, Tensor]
@@ -47,7 +47,7 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
 
 
 def load_newest(folder: Path, on_problem: Callable[[str], None]) -> Checkpoint | None:
-    """The newest checkpoint that is whole, None when there is none; ``on_problem`` hears of each broken one."""
+    """The newest undamaged checkpoint, None without one; calls ``on_problem`` for each damaged one."""
     for stem in _stems(folder):
         try:
             return load(stem.with_suffix(".json"))
@@ -57,7 +57,7 @@ def load_newest(folder: Path, on_problem: Callable[[str], None]) -> Checkpoint |
 
 
 def of_run(path: Path) -> Checkpoint:
-    """The newest whole checkpoint of a run's folder, or the one of a checkpoint's own file. Errors: DataError."""
+    """The newest undamaged checkpoint of a run's folder, or that of a checkpoint file. Errors: DataError."""
     if path.suffix in (".json", ".safetensors"):
         return load(path.with_suffix(".json"))
     problems: list[str] = []
@@ -69,7 +69,7 @@ def of_run(path: Path) -> Checkpoint:
 
 
 def load(path: Path) -> Checkpoint:
-    """The checkpoint of a JSON file. Errors: DataError when it or its tensors are missing, torn or changed."""
+    """The checkpoint of a JSON file. Errors: DataError when a file is missing or fails its checksum."""
     try:
         body = json.loads(path.read_text())
         expected = body.pop("checksum")

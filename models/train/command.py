@@ -31,7 +31,7 @@ from . import flags
 from .config import HISTORY, Intervals, LearnerConfig, Length, NetConfig, paper
 from .log import read_config
 
-if TYPE_CHECKING:  # what needs torch is imported when it is used: --help does without
+if TYPE_CHECKING:  # imported where it is used, so that --help needs no torch
     from ..net.card import Release
     from .learner import Learner, Measured
 
@@ -112,9 +112,9 @@ def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
 
 
 def commands_before(origin: Path) -> list[str]:
-    """The commands of the runs that led to the one that a run begins from, that one's last."""
+    """The commands of the runs behind ``origin``, oldest first, its own last; empty for a net or a lone checkpoint."""
     path = (origin.parent.parent if origin.suffix in (".json", ".safetensors") else origin) / "config.json"
-    if not path.exists():  # a lone checkpoint, or a net
+    if not path.exists():
         return []
     earlier = read_config(path)
     return [*earlier.get("before", []), str(earlier.get("command", ""))]
@@ -166,7 +166,7 @@ def read_data(
 
 
 def _check_targets(options: TargetOptions, unused: tuple[str, ...], reason: str) -> None:
-    """Refuse what would be ignored. Errors: OptionError."""
+    """Errors: OptionError for a target option that the data ignore."""
     for flag, _, f, _, _ in flags_of(TargetOptions):
         if f.name in unused and getattr(options, f.name) != f.default:
             raise OptionError(f"{flag} means nothing here: {reason}; leave it out")
@@ -188,7 +188,7 @@ class Work:
         self.learner, self.console, self.targets = learner, console, from_flags(TargetOptions, args)
         self.latest: dict[str, Measured] = {}  # by size of board
         self.stopping = False
-        self.started: tuple[float, int] | None = None  # when this start's first step was done, and which that was
+        self.started: tuple[float, int] | None = None  # time and number of this start's first step
         self.progress = Progress(
             TextColumn("step {task.fields[step]}"),
             BarColumn(),
@@ -232,7 +232,7 @@ class Work:
             write_atomically(path, json.dumps(described, indent=1).encode())
 
     def command(self) -> str:
-        """The command as anyone can repeat it: data, the run's folder and --init's are DATA, RUN and EARLIER or NET."""
+        """The command with placeholders for paths: DATA, RUN, and EARLIER or NET for --init."""
         from .origin import EMBEDDED
 
         words = list(sys.argv[1:])
@@ -243,7 +243,7 @@ class Work:
         return shlex.join(["az-engine", *(names.get(word, word) for word in words)])
 
     def train(self) -> bool:
-        """Run to the end; False when it was stopped by a signal."""
+        """Train to the end; False when a signal stopped it."""
         from .loop import Callbacks, run
 
         callbacks = Callbacks(self.stepped, self.measured, self.problem, self.candidate, lambda: self.stopping)
@@ -261,7 +261,7 @@ class Work:
         self.stopping = True
 
     def stepped(self, learner: Learner, losses: dict[str, float]) -> None:
-        """Show one step."""
+        """Update the progress bar after a step."""
         self.average = losses["loss"] if self.average is None else 0.98 * self.average + 0.02 * losses["loss"]
         if self.started is None:
             self.started = (time.monotonic(), learner.step)
@@ -282,7 +282,7 @@ class Work:
             )
 
     def measured(self, learner: Learner, measured: Measured) -> None:
-        """Show one measurement."""
+        """Print a measurement."""
         self.latest[measured.board] = measured
         board = f" {measured.board}" if len(self.heldout.parts) > 1 else ""
         self.console.print(
@@ -292,14 +292,14 @@ class Work:
         )
 
     def problem(self, text: str) -> None:
-        """Say what went wrong and was got over."""
+        """Print an error that the run recovered from."""
         self.console.print(text)
 
     def candidate(self, learner: Learner) -> None:
-        """Export the run so far."""
+        """Export a candidate of the weights so far."""
         try:
             released = self.release(f"candidate_{learner.seconds / 60:03.0f}")
-        except NetError as error:  # a young net may be unfit; the run goes on
+        except NetError as error:  # a young net may fail the checks; the run goes on
             self.console.print(f"no candidate: {error}")
         else:
             self.console.print(f"candidate at {learner.seconds / 60:.0f} min: {summary(released)}")
@@ -309,14 +309,14 @@ class Work:
         return self.args.name or f"{self.game.name} {self.learner.net_config.architecture}"
 
     def boards(self) -> tuple[int, ...]:
-        """Sizes of board that the net's metadata names; none for a net of one fixed size."""
+        """Board sizes in the net's metadata; empty for a net of one fixed size."""
         if not self.learner.net_config.any_size:
             return ()
         learned = {part.game.planes[1] for part in self.train_data.parts}
         return tuple(sorted(learned.union(self.args.also_plays)))
 
     def release(self, stem: str) -> Release:
-        """Export to files of that stem in the run's folder."""
+        """Export to ``<stem>_fp32.onnx`` and ``<stem>_int8.onnx`` in the run's folder."""
         from ..net.card import release
 
         info = {
@@ -348,7 +348,7 @@ class Work:
 
 
 def summary(released: Release) -> str:
-    """One line for people."""
+    """A line about the export's speed and agreement for each size of board."""
     return "; ".join(
         f"{j.board}: int8 {j.speed_int8:,.0f} against fp32 {j.speed_fp32:,.0f} evaluations/s, "
         f"same best move {j.agreement.top1:.1%}, KL {j.agreement.kl:.4f}"

@@ -1,4 +1,4 @@
-"""What a run is set to: the network's shape, the learner's settings, how long it lasts. Nothing here needs torch."""
+"""Settings of a run: the network's shape, the learner, the length. Nothing here needs torch."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ class NetConfig:
 
     @property
     def any_size(self) -> bool:
-        """Whether the network takes boards of every size, whatever ``planes`` says."""
+        """Whether the network takes boards of every size, not only that of ``planes``."""
         return self.policy_head == "pooled"
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        """Names of what the network gives, in order."""
+        """Names of the network's outputs, in order."""
         extra = (name for name in ("ownership", "score") if getattr(self, name))
         return ("policy", self.value_head, *extra)
 
@@ -116,7 +116,7 @@ def paper(game: Game, blocks: Literal[19, 39] = 19, *, head: PolicyHead | None =
 
 @dataclass(frozen=True, slots=True)
 class LearnerConfig:
-    """Settings of a run that stay the same from its start to its end."""
+    """Settings of the learner; a resumed run keeps them."""
 
     batch: int = setting(512, "positions a step", low=2, flag=True)
     optimiser: Literal["adamw", "muon", "sgd"] = setting(

@@ -18,8 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.description = (
         "Train a network from games against itself, as in the papers (az-engine train --game go --size 9), or on "
-        "labelled positions or game records with --supervised (then it is exported as fp32 and int8 ONNX, with a card, "
-        "when the run ends). A run that was killed goes on where it was when the same command is given again."
+        "labelled positions or game records with --supervised (then the run ends with an fp32 and an int8 ONNX file "
+        "and a card). The same command resumes a run that was stopped or killed."
     )
     parser.formatter_class = argparse.ArgumentDefaultsHelpFormatter
     remember_given(parser)
@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--planes",
         default=OWN_ENCODER,
         metavar="NAME",
-        help="whose planes and actions the net knows: lc0 (chess), dlshogi or dlshogi-119 (shogi), so that az-engine "
-        "export can hand it to those programs; with --supervised",
+        help="planes and actions of another program: lc0 (chess), dlshogi or dlshogi-119 (shogi), so that az-engine "
+        "export can convert the net for it; with --supervised",
     )
     add(
         "--size",
@@ -53,15 +53,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_sizes,
         default=(),
         metavar="N[,N]",
-        help="sizes of board that the net may play without having learned from them (--policy-head pooled): measure "
-        "first whether it should",
+        help="further board sizes that the net may play although it has not learned from them (--policy-head pooled); "
+        "measure its strength there first",
     )
     add(
         "--shares",
         type=_shares,
         default=(),
         metavar="X,X",
-        help="of the steps that each of several sizes gets (default: as many positions as there are)",
+        help="shares of the steps for each of several sizes (default: in proportion to their positions)",
     )
     add(
         "--out",
@@ -73,13 +73,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--init",
         metavar="RUN",
         type=Path,
-        help="begin with the averaged weights of another run of either kind (its folder, or a file of its checkpoints) "
-        "in place of random ones, or with those of a net (an ONNX file of az-engine train; 'default': the one inside "
-        "the package); the network is the same unless flags say otherwise",
+        help="initial weights: the averaged weights of another run of either kind (its folder or a checkpoint file), "
+        "or of a net (an ONNX file of az-engine train; 'default': the package's own); flags may change its network",
     )
     add("--name", default="", help="the net's name in its metadata and card; empty = game and architecture")
-    add("--about-data", default="", help="where DATA comes from and how to make it again: a sentence for the card")
-    add("--finish", action="store_true", help="train no further: export the newest checkpoint and write its card")
+    add("--about-data", default="", help="origin of DATA and how to reproduce it: a sentence for the card")
+    add("--finish", action="store_true", help="stop training: export the newest checkpoint and write its card")
     reinforce.add_arguments(parser)
 
     add_flags(parser.add_argument_group("length (give one)"), Length)

@@ -1,10 +1,9 @@
 """The learner: batches in, a better network out, one step at a time.
 
 Loss (Eq. 1 of AlphaGo Zero): value loss * weight - pi . log p + c ||theta||^2. The value loss is (z - v)^2 or, with the
-win/draw/loss head, cross-entropy; the L2 term is the optimiser's weight decay. Where the network says whose each point
-will be and who leads, the losses of these are added. The policy's softmax runs over the legal moves where the data
-knows them: that is how the search uses the logits, and no capacity goes into learning legality (as in Lc0; AlphaZero
-masks the same way when it plays).
+win/draw/loss head, cross-entropy; the L2 term is the optimiser's weight decay. The losses of ownership and score are
+added where the network has these outputs. The policy's softmax runs over the legal moves where the data give them: the
+search uses the logits the same way, and no capacity goes into learning legality (as in Lc0).
 """
 
 from __future__ import annotations
@@ -150,7 +149,7 @@ class TorchBatch:
 
 
 class Learner:
-    """A network, its averaged weights, its optimiser and where the run stands."""
+    """A network, its averaged weights, its optimiser, and the run's step, progress and seconds."""
 
     def __init__(self, game: Game, net: NetConfig, config: LearnerConfig, *, device: str = "cpu") -> None:
         torch.manual_seed(config.seed)
@@ -181,7 +180,7 @@ class Learner:
     # ---- one step
 
     def autocast(self) -> contextlib.AbstractContextManager[Any]:
-        """bf16 arithmetic where it is asked for; weights and statistics stay float32."""
+        """bf16 arithmetic if configured; weights and statistics stay float32."""
         return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.config.precision == "bf16")
 
     def train_step(self, batch: Batch) -> dict[str, float]:
@@ -215,10 +214,10 @@ class Learner:
 
     @torch.no_grad()
     def freeze(self) -> None:
-        """Normalise as in play from now on: by the averaged statistics, which change no more.
+        """Normalise by the averaged statistics from now on, as in play, and keep them fixed.
 
-        Boards of several sizes have statistics of their own (a small board is nearly all edge), each batch is of one
-        size, and the exported net has but one set: so the last part of a run learns to live with that.
+        Each board size has its own statistics (a small board is nearly all edge) and each batch one size, but the
+        exported net has one set: the last part of a run adapts the weights to it.
         """
         for mine, averaged in zip(self.network.modules(), self.averaged.modules(), strict=True):
             if isinstance(mine, nn.BatchNorm2d):
@@ -301,7 +300,7 @@ class Learner:
         )
 
     def to_checkpoint(self) -> Checkpoint:
-        """Everything that a bit-equal continuation needs. Errors: DataError when a weight is not finite."""
+        """All state that a bit-equal continuation needs. Errors: DataError when a weight is not finite."""
         tensors = {f"network.{k}": v for k, v in self.network.state_dict().items()}
         tensors |= {f"averaged.{k}": v for k, v in self.averaged.state_dict().items()}
         for index, state in self.optimiser.state_dict()["state"].items():
@@ -339,7 +338,7 @@ class Learner:
 
     def restore(self, saved: Checkpoint) -> None:
         """Take over a checkpoint. Errors: DataError when it is of another network or other settings."""
-        # what a checkpoint does not say yet is as it was before there was a setting
+        # a checkpoint older than a setting has the setting's former value
         defaults = {"net": {"ownership": False, "score": False}, "learner": asdict(LearnerConfig())}
         for name, own in (("net", json.loads(json.dumps(self.net_config.to_json()))), ("learner", asdict(self.config))):
             theirs = {**defaults[name], **saved.state.get(name, {})}

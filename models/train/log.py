@@ -1,4 +1,4 @@
-"""What a training run writes down for people and plots: its settings and its metrics."""
+"""A run's metrics (``log.jsonl``) and settings (``config.json``)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...engine.files import write_atomically
 
 
 class Log:
-    """The run's metrics as JSON lines, appended and flushed; lines after the resumed step are dropped."""
+    """Appends metrics as JSON lines and flushes each; drops lines after the resumed step."""
 
     def __init__(self, path: Path, step: int) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +38,7 @@ class Log:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """The rows of a log; a torn last line is left out. Errors: DataError when it cannot be read."""
+    """The rows of a log without a torn last line. Errors: DataError when it cannot be read."""
 
     def rows() -> Iterator[dict[str, Any]]:
         for line in path.read_text(errors="replace").splitlines():

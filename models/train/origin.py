@@ -1,9 +1,9 @@
-"""What a run begins from: a run's folder, a checkpoint's file, or an exported net, whose weights are read back.
+"""Initial weights of a run: from a run's folder, a checkpoint file, or an exported net.
 
-Reading back is :mod:`export` and :mod:`quantise` undone. An exported net has its batch normalisation folded into the
-convolutions, and an int8 one has rounded weights; the network made of it says what the file says. Batch
-normalisation is unfolded on positions of games that the net plays with itself, so that training goes on from there:
-with the statistics of no data, its first steps would be another network's.
+Reading a net reverses :mod:`export` and :mod:`quantise`: an exported net has its batch normalisation folded into the
+convolutions, an int8 net also has rounded weights; the network read gives the same outputs as the file. Batch
+normalisation is unfolded with the statistics of games that the net plays against itself, so that the first training
+steps see the network's true activations.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from ..net.network import ConvBlock, Network
 from .checkpoint import Checkpoint, of_run
 from .config import NetConfig
 
-EMBEDDED = "default"  # stands for the net inside the package
+EMBEDDED = "default"  # the net inside the package
 _POSITIONS = 2048  # that the statistics are taken from
 _BATCH = 64  # positions judged at a time
 
 
 def is_net(path: Path) -> bool:
-    """Whether that names an exported net, no run and no checkpoint."""
+    """Whether the path names an exported net, not a run or a checkpoint."""
     return path.suffix == ".onnx" or str(path) == EMBEDDED
 
 
@@ -81,7 +81,7 @@ def _read(path: Path, game: Game) -> tuple[bytes, Stored, NetInfo]:
 
 
 class Stored:
-    """The constants of an exported net by name, int8 ones as the float32 that they stand for."""
+    """The constants of an exported net by name, int8 ones dequantised to float32."""
 
     def __init__(self, path: Path, model: onnx.ModelProto) -> None:
         self._path = path
@@ -108,7 +108,7 @@ class Stored:
 
 
 def config_of(stored: Stored, info: NetInfo) -> NetConfig:
-    """The network that an exported net is of. Errors: DataError when it is of no network of ours."""
+    """The network of an exported net. Errors: DataError for a network that az-engine train does not make."""
     tower = "res" if "tower.1.first.weight" in stored else "conv"
     block = "tower.{}.first.weight" if tower == "res" else "tower.{}.weight"
     heads = {"policy.pool.bias.weight": "pooled", "policy.weight": "flat", "policy.planes.weight": "conv"}
@@ -137,7 +137,7 @@ def config_of(stored: Stored, info: NetInfo) -> NetConfig:
 
 
 def weights_of(stored: Stored, network: Network) -> dict[str, Tensor]:
-    """The state of ``network`` that says what the exported net says; every normalisation is the identity and a bias."""
+    """The state of ``network`` with the exported net's outputs; every normalisation is the identity plus a bias."""
     head = network.config.policy_head
     renamed = {
         "policy.out": "policy" if head == "flat" else "policy.planes",
@@ -170,10 +170,10 @@ def weights_of(stored: Stored, network: Network) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def unfold(network: Network, planes: NDArray[np.uint8]) -> None:
-    """Give every normalisation the statistics of planes u8 [N, C, H, W], and every filter the size of a fresh one.
+    """Give every normalisation the statistics of planes u8 [N, C, H, W], and every filter the norm of a fresh one.
 
-    What the network says stays the same: normalisation takes the filter's size out again, so only the optimiser, whose
-    steps have a size of their own, sees the difference.
+    The outputs stay the same: normalisation divides the filter's norm out again. Only the optimiser, whose step size is
+    absolute, sees the difference.
     """
     sums: dict[ConvBlock, Tensor] = {}
     blocks = [module for module in network.modules() if isinstance(module, ConvBlock)]
