@@ -1,4 +1,4 @@
-"""What a search says while it thinks and when it is done. Moves are text in the game's own notation."""
+"""Reports and result of a search. Moves are text in the game's own notation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def centipawns(value: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """How a game of territory is expected to end, from the view of the side to move."""
+    """The net's estimate of how a game of territory ends, from the view of the side to move."""
 
     score: float | None = None  # points ahead, komi included; None when the net has no such output
     ownership: tuple[float, ...] | None = None  # N * N from the top left: 1 surely ours, -1 surely theirs; or None
@@ -105,7 +105,7 @@ Verdict = Literal["mate", "nomate", "timeout", "notimplemented"]
 class Checkmate:
     """The end of a search for a forced mate (``Limits.solve``) of the king that is not to move.
 
-    mate: ``moves`` is a forced mate. nomate: there is none. timeout: not known when time, memory or patience ended.
+    mate: ``moves`` is a forced mate. nomate: there is none. timeout: unknown; time or memory ran out, or stop() came.
     notimplemented: the game has no such search.
     """
 
@@ -115,11 +115,11 @@ class Checkmate:
 
 @dataclass(frozen=True, slots=True)
 class BestMove:
-    """The end of a search. ``move`` is ``None`` when there is no legal move or no position is held."""
+    """The result of a search. ``move`` is ``None`` when there is no legal move or no position is held."""
 
     move: str | None
     ponder: str | None = None
-    resign: bool = False  # the engine gives the game up; ``move`` is what it would have played
+    resign: bool = False  # the engine resigns; ``move`` is what it would have played
     win: bool = False  # the side to move wins by declaring (entering king) instead of moving; ``move`` is None
     checkmate: Checkmate | None = None  # the answer to ``Limits.solve``; ``move`` is None
     lines: tuple[Line, ...] = ()  # the last report's lines

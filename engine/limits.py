@@ -1,4 +1,4 @@
-"""When a search has to stop: what a protocol's ``go`` says, in one record."""
+"""When a search stops: the limits of a protocol's ``go``, in one record."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Limits:
     """Bounds of one search; ``None`` means not given. Times are in milliseconds and may be zero or negative.
 
-    With nothing given at all the search is unbounded, as with ``infinite``.
+    Without any limit the search is unbounded, as with ``infinite``.
     """
 
     nodes: int | None = None  # visits of the root, those kept from the previous search not counted
@@ -28,7 +28,7 @@ class Limits:
 
     @property
     def clocked(self) -> bool:
-        """Whether it is played on a clock."""
+        """Whether a clock runs."""
         return any(t is not None for t in self.time) or self.byoyomi > 0
 
     @property

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..engine.engine import Engine
 
 USUAL_GAMES = {"uci": "chess", "usi": "shogi", "gtp": "go"}  # what a protocol's command plays without --game
-SIGNAL_PATIENCE_S = 3.0  # after SIGINT or SIGTERM: a program that has stopped reading must not keep the process alive
+SIGNAL_PATIENCE_S = 3.0  # after SIGINT or SIGTERM, even when the other program has stopped reading
 
 
 class MakeSession(Protocol):
@@ -70,8 +70,8 @@ def converse(make_session: MakeSession, protocol: str, args: argparse.Namespace)
     status = session.run(LineReader(0))
     if sys.stderr is not None:
         sys.stderr.flush()
-    # Not by way of the interpreter's end: tidying up after numba takes 0.3 s, which a GUI waits for, and a compile or a
-    # net being loaded cannot be called back.
+    # Skip the interpreter's own end: cleaning up after numba takes 0.3 s, for which a GUI waits, and a compile or the
+    # loading of a net cannot be interrupted.
     os._exit(status)
 
 

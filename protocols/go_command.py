@@ -18,7 +18,7 @@ _SCORE_LIMIT = 32000  # centipawns; far beyond what a value in [-1, 1] maps to
 
 @dataclass(frozen=True, slots=True)
 class GoWords:
-    """The words after ``go``: keywords that were there, numbers by keyword, and what could not be read."""
+    """The words after ``go``: the keywords seen, numbers by keyword, and complaints about unreadable words."""
 
     seen: frozenset[str]
     numbers: dict[str, int]
@@ -49,7 +49,7 @@ class GoWords:
 
 
 def read_go(words: Sequence[str], numbers: Collection[str], optional: Collection[str] = ()) -> GoWords:
-    """Read the words after ``go``, in any order; unknown ones are skipped, unreadable numbers left out.
+    """Read the words after ``go``, in any order; skip unknown words, leave out unreadable numbers.
 
     ``numbers``: keywords that a whole number follows; ``optional`` ones may stand without it.
     """
@@ -81,7 +81,7 @@ def read_go(words: Sequence[str], numbers: Collection[str], optional: Collection
 
 
 def _whole(text: str) -> int | None:
-    """A whole number, held within 64 bits."""
+    """A whole number, clamped to 64 bits."""
     found = _WHOLE.fullmatch(text)
     if found is None:
         return None
@@ -107,17 +107,17 @@ class PendingGo:
 
     @property
     def endless(self) -> bool:
-        """Whether nothing but ``stop`` will end it."""
+        """Whether only ``stop`` (or ``ponderhit``) will end the search."""
         return not self.limits.bounded or (self.limits.ponder and not self.ponder_hit)
 
     def limits_left(self) -> Limits:
-        """The limits less what the clock has lost while the ``go`` waited (for a net to load, for another search)."""
+        """The limits less the time that the ``go`` has waited, for a net to load or for another search."""
         limits = replace(self.limits, ponder=self.limits.ponder and not self.ponder_hit)
         waited = self.waited.milliseconds
         if limits.ponder or waited < 2:
             return limits
         first, second = (t if t is None else t - waited for t in limits.time)
-        # What the clock could not pay is gone from the byoyomi.
+        # Time that the clock did not have comes off the byoyomi.
         beyond = max((min(-t, waited) for t in (first, second) if t is not None and t < 0), default=0)
         movetime = limits.movetime if limits.movetime is None else limits.movetime - waited
         return replace(limits, time=(first, second), byoyomi=max(limits.byoyomi - beyond, 0), movetime=movetime)
@@ -126,7 +126,7 @@ class PendingGo:
         """The report before the answer: the last one, brought up to what the search ended with."""
         last = self.latest
         if last is None:
-            # Clients insist on a score before every move; a search that evaluated nothing has said why in its messages.
+            # Clients insist on a score before every move; a search that evaluated nothing explains it in its messages.
             lines = best.lines or (Line(0, None, Wdl(0.0, 1.0, 0.0), 0, 0.0, (move,)),)
             return ThinkingInfo(1, 1, best.nodes, 1000 * best.nodes // max(best.time_ms, 1), best.time_ms, 0, lines)
         if not best.lines or best.lines == last.lines[: len(best.lines)]:
@@ -156,7 +156,7 @@ def score(line: Line, *, show_wdl: bool = False, mate: Callable[[int], str] = st
 
 
 def game_over_line(lines: tuple[Line, ...], *, mate: Callable[[int], str] = str) -> str:
-    """What is said of a position in which nothing is left to search."""
+    """The ``info`` line for a game that is over."""
     return f"info depth 0 {score(lines[0], mate=mate) if lines else 'score cp 0'}"
 
 
@@ -165,7 +165,7 @@ def stats_lines(info: ThinkingInfo) -> list[str]:
 
     N visits, P prior, WL win minus loss, D draw, M moves left (which our nets do not estimate), Q value, U exploration,
     S their sum, V the net's own value; all from the view of the side to move at the root. The number in brackets after
-    the move, Lc0's policy index, is the edge's place by prior here. Read by Nibbler and others, blanks included.
+    the move, Lc0's policy index, is the edge's rank by prior here. Nibbler and others parse these lines by column.
     """
     if not info.move_stats:
         return []

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ..engine.errors import OptionError
 
-MAX_LINE = 1 << 20  # bytes; longer lines are thrown away unread
+MAX_LINE = 1 << 20  # bytes; longer lines are skipped
 _CHUNK = 1 << 16  # bytes read at once
 _LOGGED = 4096  # characters of a line that the log keeps
 
@@ -26,7 +26,7 @@ _CONTROLS = {c: None for c in (*range(0x20), 0x7F) if c != 0x09} | {0x0D: " ", 0
 
 
 def clean(raw: bytes) -> str:
-    """Text of one input line without line end, byte order mark and control characters.
+    """Decode one input line; drop its line end, byte order mark and control characters.
 
     Bytes that are not UTF-8 become surrogates: as a path, ``os.fsencode`` turns them into the same bytes again.
     """
@@ -34,20 +34,19 @@ def clean(raw: bytes) -> str:
 
 
 def one_line(text: str, limit: int = 400) -> str:
-    """A message as part of one line: blanks and line ends joined, everything printable, cut off at ``limit``."""
+    """Make a text part of one line: join blanks and line ends, escape what is not printable, cut at ``limit``."""
     joined = " ".join(text.split())
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in joined[: limit + 1])
     return shown if len(shown) <= limit else shown[: limit - 3] + "..."
 
 
 class TrafficLog:
-    """Every line in and out with its time of day, appended to a file of the user's choice (option LogFile)."""
+    """Appends every line in and out, with its time of day, to a file that the user names (option LogFile)."""
 
     def __init__(self, path: str) -> None:
         """Open or create the file.
 
-        Errors: OptionError when it is not an ordinary file or cannot be written. What it already holds is kept, and
-        never read.
+        Errors: OptionError when it is not an ordinary file or cannot be written. Earlier content is kept and not read.
         """
         try:
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NONBLOCK", 0)
@@ -63,7 +62,7 @@ class TrafficLog:
         self.fault: str | None = None  # why logging ended, when it did
 
     def record(self, mark: str, lines: str) -> None:
-        """Append lines, each after the time and a mark: ``<`` came in, ``>`` went out, ``!`` is a fault of ours."""
+        """Append lines, each after the time and a mark: ``<`` for input, ``>`` for output, ``!`` for our own faults."""
         now = time.time()
         stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now)) + f".{int(now % 1 * 1000):03}"
         with self._lock:
@@ -89,7 +88,7 @@ class TrafficLog:
 
 
 class LineWriter:
-    """Writes whole replies to one descriptor, from any thread; goes quiet for ever when nobody reads them any more."""
+    """Writes whole replies to one descriptor, from any thread; stops for good when the other side has closed."""
 
     def __init__(self, descriptor: int | None) -> None:
         """``descriptor`` stays the caller's; ``None`` writes nowhere."""
@@ -99,13 +98,13 @@ class LineWriter:
 
     @property
     def closed(self) -> bool:
-        """Whether the other side has gone."""
+        """Whether the other side has closed."""
         return self._descriptor is None
 
     def write(self, reply: str) -> bool:
-        """Write a reply of one or more lines, all of it before any other thread's. BLOCKS while the pipe is full.
+        """Write a reply of one or more lines, not interleaved with other threads'. BLOCKS while the pipe is full.
 
-        Returns whether somebody may have read it.
+        Returns False when the other side has closed.
         """
         data = memoryview((reply + "\n").encode("utf-8", "backslashreplace"))
         with self._lock:
@@ -172,10 +171,10 @@ class LineReader:
 
 
 def claim_stdout() -> LineWriter:
-    """The writer to the process's standard output, which nobody else can reach from now on.
+    """The writer to the process's standard output; from now on nothing else in the process can write there.
 
     Descriptor 1 is stderr afterwards. Missing standard descriptors (some GUIs close stderr) are opened on the null
-    device first, so that no file of ours ever gets their numbers.
+    device first, so that no file of ours gets their numbers.
     """
     for number in (0, 1, 2):
         try:

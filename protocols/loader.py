@@ -1,4 +1,4 @@
-"""An engine kept as the options want it, or as near to that as can be had."""
+"""Keeps an engine in the state that the options ask for, or falls back to the last one that worked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NET_KEYS = ("weights_file", "provider")
 
 
 class EngineSeam(Protocol):
-    """What a protocol needs of an engine; :class:`az_engine.engine.engine.Engine` says what each method does."""
+    """What a protocol needs of an engine; see :class:`az_engine.engine.engine.Engine` for each method."""
 
     @property
     def description(self) -> str:
@@ -24,7 +24,7 @@ class EngineSeam(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """What the user should know of the last ready()."""
+        """Sentences for the user about the last ready()."""
 
     def configure(self, **changes: object) -> None:
         """Change fields of EngineOptions."""
@@ -48,20 +48,20 @@ class EngineSeam(Protocol):
         """End the search soon."""
 
     def ponderhit(self) -> None:
-        """The expected move was played."""
+        """The opponent has played the expected move."""
 
     def close(self) -> None:
-        """Let go of threads and memory."""
+        """End the search and its threads."""
 
 
 AnyEngine = TypeVar("AnyEngine", bound=EngineSeam)
 
 
 class Loader(Generic[AnyEngine]):
-    """Makes the engine, hands it changed options and loads what they ask for.
+    """Makes the engine, passes changed options on to it and loads what they ask for.
 
-    What cannot be loaded is told, and the options go back to those that worked last, or to the net inside the package:
-    never silently to another net. Methods may block; not safe to call from two threads at once.
+    After a failure it tells the user why and restores the options that worked last, or those of the net inside the
+    package; it never changes the net silently. Methods may block; not safe to call from two threads at once.
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class Loader(Generic[AnyEngine]):
         self._make_engine = make_engine
         self._values = values
         self._tell = tell
-        self._applied = EngineOptions()  # what the engine was told
-        self._good: EngineOptions | None = None  # what it was ready with
-        self._hopeless: tuple[EngineOptions, str] | None = None  # options that no net can be used with, and why
-        self._told: set[str] = set()  # needs no repetition
+        self._applied = EngineOptions()  # the options that the engine has
+        self._good: EngineOptions | None = None  # the last options that it was ready with
+        self._hopeless: tuple[EngineOptions, str] | None = None  # options with which no net works, and why
+        self._told: set[str] = set()  # sentences that are told once
 
     @property
     def up_to_date(self) -> bool:
@@ -86,7 +86,7 @@ class Loader(Generic[AnyEngine]):
         return self._good == self._values.engine_options()
 
     def configured(self) -> AnyEngine:
-        """The engine, told the present options, not necessarily ready."""
+        """The engine with the present options, not necessarily ready."""
         wanted = self._values.engine_options()
         if self.engine is None:
             self.engine = self._make_engine(wanted)
@@ -99,11 +99,11 @@ class Loader(Generic[AnyEngine]):
         return self.engine
 
     def again(self) -> None:
-        """Let the next prepare() load anew: what the engine needs has changed by more than the options."""
+        """Make the next prepare() load again: more than the options has changed, such as the size of the board."""
         self._good = self._hopeless = None
 
     def prepare(self) -> str | None:
-        """Load what the present options ask for, or fall back; returns why no net can be used, if so. BLOCKS."""
+        """Load what the present options ask for, or fall back; returns the reason when no net works. BLOCKS."""
         wanted = self._values.engine_options()
         if self._good == wanted:
             return None
@@ -117,7 +117,7 @@ class Loader(Generic[AnyEngine]):
         return None
 
     def _load(self, words: str = "") -> None:
-        """Make the engine ready, and say with ``words``, or if it is news, what it plays with."""
+        """Make the engine ready; tell what it plays with, after ``words`` or when the net is another one."""
         engine, before = self.configured(), self._good
         engine.ready(self._tell_once)
         self._good = now = self._applied
@@ -127,7 +127,7 @@ class Loader(Generic[AnyEngine]):
             self._tell(f"{words or 'playing with'} {engine.description}")
 
     def _fall_back(self, wanted: EngineOptions, error: Exception) -> str | None:
-        """First only the options that are likely to blame go back, then all."""
+        """Restore first the options that are likely at fault, then all."""
         reason = self._tell_why(error)
         good = self._good or OptionValues(self._values.protocol, hidden=self._values.hidden).engine_options()
         everything = [option.key for option in OPTIONS if option.owner is not SessionOptions]

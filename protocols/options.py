@@ -77,12 +77,12 @@ class Option:
 
     @property
     def names(self) -> dict[str, str]:
-        """Its names by protocol."""
+        """Names by protocol."""
         return {protocol: name for protocol, name in (("uci", self.uci), ("usi", self.usi)) if name}
 
     @property
     def field(self) -> str:
-        """The name of the field it sets ..."""
+        """The name of the dataclass field ..."""
         return self.sets or self.key
 
     @property
@@ -92,7 +92,7 @@ class Option:
 
     @property
     def setting(self) -> Setting:
-        """Meaning and range of the field it sets."""
+        """Meaning and range of the field."""
         found: Setting = _FIELDS[self.field][1].metadata["setting"]
         return found
 
@@ -103,12 +103,12 @@ class Option:
         return self.value(default)
 
     def default_in(self, protocol: str) -> Value:
-        """Its default in a protocol."""
+        """The default in a protocol."""
         return self.usi_default if protocol == "usi" and self.usi_default is not None else self.default
 
     @property
     def kind(self) -> Kind:
-        """What it takes: UCI's types, and "number" for a fraction."""
+        """UCI's type of the option, or "number" for a fraction."""
         if self.button:
             return "button"
         default = self.default
@@ -132,11 +132,11 @@ class Option:
         return {"check": "true, false", "string": "text"}.get(kind, "")
 
     def offered(self, protocol: str) -> bool:
-        """Whether it exists in a protocol."""
+        """Whether a protocol has the option."""
         return bool(getattr(self, protocol)) or not (self.uci or self.usi or self.gtp)
 
     def read(self, options: EngineOptions) -> Value:
-        """Its value in ``options``, for an option of the engine."""
+        """The value in ``options``; only for options of the engine."""
         return self.value(getattr(options.search if self.owner is SearchParams else options, self.field))
 
     def value(self, setting: Value | None) -> Value:
@@ -302,7 +302,7 @@ class OptionValues:
             raise OptionError(f"{option.names[self.protocol]} {error}; it stays at {stays}") from error
 
     def set(self, option: Option, value: Value) -> None:
-        """Take a value from :meth:`read`."""
+        """Set a value that :meth:`read` returned."""
         self._values[option.key] = value
 
     def restore(self, good: EngineOptions, keys: Iterable[str]) -> None:
@@ -311,7 +311,7 @@ class OptionValues:
             self._values[option.key] = option.read(good)
 
     def engine_options(self) -> EngineOptions:
-        """The engine's settings that the current values amount to."""
+        """The engine's settings for the current values."""
         changes: dict[type, dict[str, Any]] = {owner: {} for owner in (EngineOptions, SearchParams, SessionOptions)}
         for option in OPTIONS:
             changes[option.owner][option.field] = option.setting_of(self._values[option.key])
@@ -363,10 +363,10 @@ def _metavar(option: Option) -> str:
 
 
 def start_values(args: argparse.Namespace) -> tuple[dict[str, Value], list[str]]:
-    """Values by key from the command line and the configuration file, and sentences on what was ignored in the latter.
+    """Values by key from the command line and the configuration file, and sentences on what the latter has wrong.
 
     Errors: OptionError when a file named with ``--config`` is missing or wrong. The default file must not keep the
-    engine from playing: what is wrong there is said and left out.
+    engine from playing: wrong entries there are reported and ignored.
     """
     given: Path | None = args.config
     path = given or default_config()
@@ -384,7 +384,7 @@ def start_values(args: argparse.Namespace) -> tuple[dict[str, Value], list[str]]
 
 
 def default_config() -> Path:
-    """Where the configuration file is looked for."""
+    """The configuration file that is read without ``--config``."""
     base = os.environ.get("XDG_CONFIG_HOME") or Path("~/.config").expanduser()
     return Path(base) / "az-engine" / "config.toml"
 
@@ -396,8 +396,8 @@ def _display(path: Path) -> str:
 
 
 def read_config(path: Path) -> tuple[dict[str, Value], list[str]]:
-    """Values by key of a TOML file, and one sentence for everything in it that cannot be used. Quotes no content."""
-    import tomllib  # 6 ms that only a user with such a file pays for
+    """Values by key of a TOML file, and one sentence for each entry that cannot be used; quotes no content."""
+    import tomllib  # takes 6 ms, and few users have such a file
 
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -39,7 +39,7 @@ class UsiSession(UciSession):
         return super().commands | {"gameover": lambda _: self.game_over(), "ponderhit": self._ponderhit}
 
     def position(self, rest: str) -> None:
-        """Obey ``position``, also when the word ``sfen`` is left out, as YaneuraOu does."""
+        """Obey ``position``, also without the word ``sfen``, as YaneuraOu does."""
         first = rest.split(maxsplit=1)[:1]
         super().position(f"sfen {rest}" if first and "/" in first[0] else rest)
 
@@ -58,11 +58,11 @@ class UsiSession(UciSession):
 
     @staticmethod
     def mate(moves: int) -> str:
-        """USI counts plies; -0 is YaneuraOu's word for a lost game, which clients take for what it is."""
+        """USI counts plies; -0 is YaneuraOu's word for a lost game, and clients understand it."""
         return "-0" if moves == 0 else str(2 * moves - 1 if moves > 0 else 2 * moves)
 
     def message(self, text: str) -> str:
-        """An ``info string`` line in ASCII: some clients take our output for Shift-JIS, and die of what is not."""
+        """An ``info string`` line in ASCII: some clients decode our output as Shift-JIS and crash on other bytes."""
         return super().message(text.encode("ascii", "backslashreplace").decode("ascii"))
 
     def unknown_option(self, reason: str) -> None:
@@ -84,7 +84,7 @@ class UsiSession(UciSession):
 
 
 def _limits(go: GoWords) -> Limits:
-    """The limits of a ``go``: USI adds a move's increment before the move, and tells the clocks without it."""
+    """The limits of a ``go``: USI adds a move's increment before the move, and sends the clocks without it."""
     limits = go.limits("b", "w")
     black, white = (
         None if time is None else time + increment

@@ -43,14 +43,14 @@ class PvInfo:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an engine answered to one ``go``. ``move`` is ``None`` when it says there is none, gives up or declares."""
+    """The answer to one ``go``. ``move`` is ``None`` when there is none, the engine resigns or declares a win."""
 
     move: str | None
     ponder: str | None
     lines: tuple[PvInfo, ...]  # by multipv, the best first; empty when it sent no score
-    seconds: float  # from the question to the answer, as a match clock counts them
-    resign: bool = False  # USI, GTP: it gives the game up
-    win: bool = False  # USI: it declares its king entered
+    seconds: float  # from `go` to the answer, as a match clock counts them
+    resign: bool = False  # USI, GTP
+    win: bool = False  # USI: the engine declares that its king has entered
     ownership: tuple[float, ...] = ()  # GTP: N * N points from the top left, 1 = surely the side to move's; or ()
 
 
@@ -75,7 +75,7 @@ class EngineClient(ABC):
     ) -> None:
         """Start it and set ``options``. BLOCKS up to ``start_s`` + ``ready_s`` seconds.
 
-        endless_s: how long an answer may take when the limits name no time. directory: where it is started.
+        endless_s: how long an answer may take when the limits name no time. directory: the working directory.
         Errors: EngineProcessError when it cannot be started, lacks an option or does not answer.
         """
         self.author = ""
@@ -93,13 +93,12 @@ class EngineClient(ABC):
             raise
 
     def __enter__(self) -> Self:
-        """Nothing more to do."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close; kill at once when something went wrong."""
+        """Close; kill at once after an error."""
         if kind is None:
             self.close()
         else:
@@ -107,7 +106,7 @@ class EngineClient(ABC):
 
     @property
     def name(self) -> str:
-        """What it calls itself."""
+        """The engine's name in its own words."""
         return self._pipes.name
 
     @property
@@ -117,16 +116,16 @@ class EngineClient(ABC):
 
     @property
     def pid(self) -> int:
-        """The process."""
+        """Number of the process."""
         return self._pipes.pid
 
     @abstractmethod
     def new_game(self) -> None:
-        """Tell it that another game begins, and wait until it is ready. BLOCKS."""
+        """Announce another game, and wait until the engine is ready. BLOCKS."""
 
     @abstractmethod
     def ready(self) -> None:
-        """BLOCKS until it has answered that it is ready. Not between :meth:`go` and :meth:`wait`."""
+        """Wait until the engine is ready. BLOCKS. Not between :meth:`go` and :meth:`wait`."""
 
     @abstractmethod
     def set_option(self, name: str, value: object) -> None:
@@ -151,54 +150,54 @@ class EngineClient(ABC):
         limits: Limits,
         legal: Callable[[str], bool] | None = None,
     ) -> None:
-        """Let it think about the position after ``moves`` from the position ``root`` (None: the start).
+        """Start a search of the position after ``moves`` from the position ``root`` (None: the start position).
 
-        BLOCKS only until it has read the position, which its clock does not pay for. ``legal`` judges its move; without
-        it only the form of the move is checked. :meth:`wait` gives the answer.
+        BLOCKS until the engine has read the position; this time is not on its clock. ``legal`` checks the move of the
+        answer; without it only the move's form is checked. :meth:`wait` returns the answer.
         """
 
     @abstractmethod
     def wait(self) -> Answer:
-        """Its answer to the last :meth:`go`. BLOCKS until the limits' time and a grace have passed at most.
+        """The answer to the last :meth:`go`. BLOCKS, at most for the limits' time and ``GRACE_S``.
 
         Errors: EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved.
         """
 
     def judge(self, root: str | None, moves: Sequence[str], limits: Limits, lines: int) -> Answer:
-        """What it thinks of a position, its ``lines`` best moves if it is told how many here. BLOCKS.
+        """Analyse a position; ``lines``: the number of moves to report, in protocols without an option for it. BLOCKS.
 
         Errors: as :meth:`wait`.
         """
         return self.play(root, moves, limits)
 
     def game_over(self, result: str) -> None:  # noqa: B027 - most protocols have none
-        """Tell it how the game ended for it, "win", "lose" or "draw", where the protocol has it. Returns at once."""
+        """Announce the engine's result, "win", "lose" or "draw", where the protocol has a command. Returns at once."""
 
     def final_score(self) -> float | None:
-        """Its count of a game that has ended, the first player's points less the second's; None if it has none. BLOCKS.
+        """The engine's count of a finished game, first player's points less second's; None when it has none. BLOCKS.
 
-        Only of games that end by agreement. Errors: as :meth:`wait`.
+        For games that end by agreement. Errors: as :meth:`wait`.
         """
         return None
 
     def close(self) -> None:
-        """Ask it to quit, and kill it if it does not. BLOCKS up to two seconds."""
+        """Ask the engine to quit; kill it if it does not. BLOCKS up to ``QUIT_S`` seconds."""
         self._pipes.close(QUIT_S)
 
     def kill(self) -> None:
-        """End it and the processes it started, at once."""
+        """Kill the engine and the processes it started, at once."""
         self._pipes.kill()
 
     @abstractmethod
     def _greet(self, start_s: float, options: Mapping[str, object]) -> None:
-        """The first words, and the options."""
+        """Exchange greetings and set the options."""
 
     def _check_idle(self) -> None:
         if self._asked is not None:
             raise EngineProcessError(f"{self.name} is still thinking: wait() for its answer first")
 
     def _allowed(self, limits: Limits, mover: int) -> float:
-        """Seconds after which no answer of player 0 or 1 means that it hangs."""
+        """Seconds that the answer of player 0 or 1 may take before the engine counts as hanging."""
         if limits.infinite:
             return self._endless_s
         if limits.movetime is not None:

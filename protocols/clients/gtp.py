@@ -30,26 +30,26 @@ _NOT_REACHED = 10**9  # visits: no bound
 _ANALYSES = ("kata-analyze", "lz-analyze")  # what to ask for, the best first ...
 _MOVES = ("kata-genmove_analyze", "lz-genmove_analyze")  # ... and for a move with what was thought of it
 _OFTEN, _SELDOM = 5, 50  # centiseconds between reports
-_PER_WINRATE = {"kata": 1.0, "lz": 10_000.0}  # by the family's prefix: what stands for certainty
+_PER_WINRATE = {"kata": 1.0, "lz": 10_000.0}  # the winrate that stands for certainty, by the commands' prefix
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """One line of an analysis: all moves that it tells of, best first, and who owns what."""
+class AnalysisReport:
+    """One line of an analysis: its moves, best first, and the ownership."""
 
     lines: tuple[PvInfo, ...]
     ownership: tuple[float, ...] = ()  # N * N from the top left, 1 = surely the side to move's
 
     @property
     def visits(self) -> int:
-        """Of all its moves."""
+        """Sum over all moves."""
         return sum(line.nodes or 0 for line in self.lines)
 
 
-def parse_report(line: str, per_winrate: float) -> Report | None:
-    """A line of ``lz-analyze`` or ``kata-analyze``; None for another, also for one that is malformed.
+def parse_analysis(line: str, per_winrate: float) -> AnalysisReport | None:
+    """Read a line of ``lz-analyze`` or ``kata-analyze``; None for any other line, and for a malformed one.
 
-    ``per_winrate``: the winrate that is certainty.
+    ``per_winrate``: the winrate that stands for certainty.
     """
     text, _, owners = line.partition(" ownership ")
     groups = re.split(r"(?:^|\s)info\s", text.partition(" rootInfo ")[0])
@@ -74,7 +74,7 @@ def parse_report(line: str, per_winrate: float) -> Report | None:
         ownership = tuple(map(float, owners.split(" ownershipStdev ")[0].split()))
     except (ValueError, KeyError):
         return None
-    return Report(tuple(sorted(found, key=lambda info: info.multipv)), ownership)
+    return AnalysisReport(tuple(sorted(found, key=lambda info: info.multipv)), ownership)
 
 
 class GtpClient(EngineClient):
@@ -86,23 +86,22 @@ class GtpClient(EngineClient):
     lines_by_option = False
 
     _number = 0  # of the last command
-    _held: tuple[str, list[str]] | None = None  # the position and the moves that its board shows
-    _visits: int | None = None  # it was last told
-    _colour = "b"  # of the move that it was last asked for
-    _warm = False  # it has thought once
+    _held: tuple[str, list[str]] | None = None  # the position and the moves on the engine's board
+    _visits: int | None = None  # the last bound sent
+    _colour = "b"  # of the move last asked for
+    _warm = False  # the engine has searched once
 
     def new_game(self) -> None:
-        """See EngineClient. The board is cleared when the next position is known."""
+        """The board is cleared later, when the next position is known. BLOCKS."""
         self._held = None
         self.ready()
 
     def ready(self) -> None:
-        """See EngineClient."""
         self._check_idle()
         self._command("protocol_version", self._ready_s)
 
     def set_option(self, name: str, value: object) -> None:
-        """See EngineClient. BLOCKS until it has answered; EngineProcessError also when it refuses the value."""
+        """BLOCKS until the engine has answered. Errors: EngineProcessError, also when it refuses the value."""
         if name not in self.offered:
             raise EngineProcessError(f"{self.name} has no command {name!r}; it has {', '.join(sorted(self.offered))}")
         self._command(f"{name} {'' if value is None else value}".strip(), self._ready_s)
@@ -114,7 +113,7 @@ class GtpClient(EngineClient):
         limits: Limits,
         legal: Callable[[str], bool] | None = None,
     ) -> None:
-        """See EngineClient. A depth cannot be told, nor can nodes be told to an engine that has no command for them."""
+        """As EngineClient says. Errors: EngineProcessError for a depth, and for nodes without a command for them."""
         self._check_idle()
         root = root or EMPTY_BOARD
         mover = (root.split()[1] == "w") ^ (len(moves) % 2)
@@ -124,21 +123,20 @@ class GtpClient(EngineClient):
             self._warm_up()
         self._tell_visits(limits)
         self._tell_left(limits, mover)
-        thoughtful = next((command for command in _MOVES if command in self.offered), None)
+        analysing = next((command for command in _MOVES if command in self.offered), None)
         self._asked = self._pipes.seconds
         self._deadline = self._asked + self._allowed(limits, mover)
-        self._send(f"{thoughtful} {self._colour} {_SELDOM}" if thoughtful else f"genmove {self._colour}")
+        self._send(f"{analysing} {self._colour} {_SELDOM}" if analysing else f"genmove {self._colour}")
 
     def wait(self) -> Answer:
-        """See EngineClient."""
         if self._asked is None or self._held is None:
             raise EngineProcessError(f"{self.name} was not asked for a move")
         success, text, came = self._response(self._deadline, "genmove")
         seconds = max(came - self._asked, 0.0)
         self._asked = None
-        *thoughts, said = text.split("\n")
-        report = self._last_report(thoughts)
-        word = said.removeprefix("play ").strip() if thoughts else said
+        *analysis, last = text.split("\n")
+        report = self._last_report(analysis)
+        word = last.removeprefix("play ").strip() if analysis else last
         if success and word.lower() == "resign":
             self._held = None
             return Answer(None, None, report.lines, seconds, resign=True, ownership=report.ownership)
@@ -151,15 +149,15 @@ class GtpClient(EngineClient):
         self._held[1].append(move)
         return Answer(move, None, report.lines, seconds, ownership=report.ownership)
 
-    def _last_report(self, lines: Sequence[str]) -> Report:
+    def _last_report(self, lines: Sequence[str]) -> AnalysisReport:
         """The last report among the lines of an analysis."""
         family = next((command for command in (*_MOVES, *_ANALYSES) if command in self.offered), "kata-")
         per_winrate = _PER_WINRATE[family.partition("-")[0]]
-        reports = (parse_report(line, per_winrate) for line in reversed(lines))
-        return next((report for report in reports if report is not None), Report(()))
+        reports = (parse_analysis(line, per_winrate) for line in reversed(lines))
+        return next((report for report in reports if report is not None), AnalysisReport(()))
 
     def final_score(self) -> float | None:
-        """See EngineClient; black's points less white's."""
+        """Black's points less white's. BLOCKS."""
         success, text = self._try("final_score", COUNT_S)
         found = _SCORE.fullmatch(text.split()[0]) if success and text else None
         if found is None:
@@ -169,7 +167,7 @@ class GtpClient(EngineClient):
     # ------------------------------------------------------------------ its board
 
     def _show(self, root: str, moves: Sequence[str]) -> bool:
-        """Have its board show a game; whether it had to begin a new one. BLOCKS."""
+        """Bring the engine's board up to a game; returns whether that took a new game. BLOCKS."""
         begun = self._held is None or self._held[0] != root or self._held[1] != [*moves[: len(self._held[1])]]
         if begun:
             self._set_up(root)
@@ -210,7 +208,7 @@ class GtpClient(EngineClient):
     # ------------------------------------------------------------------ analysis
 
     def judge(self, root: str | None, moves: Sequence[str], limits: Limits, lines: int) -> Answer:
-        """See EngineClient; it analyses until the moves it shows have that many visits, so the last report has more."""
+        """Analyse until the moves shown have ``limits.nodes`` visits together, or a few more. BLOCKS."""
         self._check_idle()
         root = root or EMPTY_BOARD
         mover = (root.split()[1] == "w") ^ (len(moves) % 2)
@@ -223,9 +221,9 @@ class GtpClient(EngineClient):
         return Answer(best, None, report.lines, self._pipes.seconds - began, ownership=report.ownership)
 
     def _analyse(self, visits: int, words: str, seconds: float) -> list[str]:
-        """The lines of an analysis of its board that goes on to so many visits. BLOCKS.
+        """The lines of an analysis of the engine's board, up to that many visits. BLOCKS.
 
-        Errors: EngineProcessError for an engine that does not analyse.
+        Errors: EngineProcessError for an engine without a command for it.
         """
         command = next((command for command in _ANALYSES if command in self.offered), None)
         if command is None:
@@ -236,7 +234,7 @@ class GtpClient(EngineClient):
         while self._last_report(lines[-1:]).visits < visits:
             line, _ = self._pipes.line(deadline, command)
             if lines and not line:
-                return lines  # it has ended by itself
+                return lines  # the analysis has ended by itself
             if line:
                 lines.append(line)
                 del lines[1:-1]  # the head and the last
@@ -249,7 +247,7 @@ class GtpClient(EngineClient):
         return lines
 
     def _warm_up(self) -> None:
-        """Have it think once before a clock runs: some load their net when it is first needed."""
+        """Search once before a clock runs: some engines load their net when they first need it."""
         if not self._warm and any(command in self.offered for command in _ANALYSES):
             self._analyse(1, str(_OFTEN), self._ready_s)
             if "clear_cache" in self.offered:
@@ -259,7 +257,7 @@ class GtpClient(EngineClient):
     # ------------------------------------------------------------------ its limits
 
     def _tell_time(self, limits: Limits, mover: int) -> None:
-        """What the game's clock is; the first thinking of a game says it."""
+        """Send the time system; once a game, before its first search."""
         main, increment = limits.time[mover], limits.increment[mover]
         if limits.movetime is not None:
             line = f"time_settings 0 {_seconds(limits.movetime)} 1"
@@ -277,7 +275,7 @@ class GtpClient(EngineClient):
             raise
 
     def _tell_left(self, limits: Limits, mover: int) -> None:
-        """What is left to the player to move; in whole seconds unless the engine is known to read fractions."""
+        """Send the time left to the player to move; in whole seconds unless the engine is known to read fractions."""
         main = limits.time[mover]
         if limits.movetime is not None:
             left, stones = limits.movetime, 1
@@ -286,7 +284,7 @@ class GtpClient(EngineClient):
         else:
             left, stones = (max(main or 0, 0), 0) if (main or 0) > 0 or not limits.byoyomi else (limits.byoyomi, 1)
         shown = _seconds(left) if "kata-time_settings" in self.offered else str(left // 1000)
-        self._try(f"time_left {'bw'[mover]} {shown} {stones}", self._ready_s)  # one without a clock of its own refuses
+        self._try(f"time_left {'bw'[mover]} {shown} {stones}", self._ready_s)  # an engine without a clock refuses
 
     def _tell_visits(self, limits: Limits) -> None:
         if limits.depth is not None:
@@ -317,14 +315,14 @@ class GtpClient(EngineClient):
         self._pipes.send(f"{self._number} {line}")
 
     def _command(self, line: str, seconds: float) -> str:
-        """What it answers. BLOCKS. Errors: EngineProcessError when it says that it cannot."""
+        """The response's text. BLOCKS. Errors: EngineProcessError when the command fails."""
         success, text = self._try(line, seconds)
         if not success:
             raise EngineProcessError(f"{self.name} refuses {line!r}: {one_line(text, 80)}")
         return text
 
     def _try(self, line: str, seconds: float) -> tuple[bool, str]:
-        """(whether it did what it was told, its words). BLOCKS."""
+        """(success, the response's text). BLOCKS."""
         self._send(line)
         success, text, _ = self._response(self._pipes.seconds + seconds, line.partition(" ")[0])
         return success, text
@@ -332,7 +330,7 @@ class GtpClient(EngineClient):
     def _response(self, deadline: float, wanted: str) -> tuple[bool, str, float]:
         """(success, text, when it came) of the response to the last command. BLOCKS."""
         found = None
-        while found is None:  # what some engines say besides is passed over
+        while found is None:  # skip what some engines print besides
             line, came = self._pipes.line(deadline, wanted)
             found = _HEAD.fullmatch(line.strip())
         if found[2] != str(self._number):

@@ -23,9 +23,9 @@ from ...engine.clock import Stopwatch
 from ...engine.errors import EngineProcessError
 from ..lines import clean, one_line
 
-BACKLOG = 5000  # unread lines kept; of more, the info lines are dropped
+BACKLOG = 5000  # unread lines kept; beyond, info lines are dropped
 FLOOD = 20_000  # unread lines, or lines instead of an answer, that are a flood
-LONGEST = 1 << 16  # bytes of a line; what is beyond is taken as another line
+LONGEST = 1 << 16  # bytes of a line; the rest counts as another line
 QUIT_S = 2.0  # from `quit` to the end of the process
 
 
@@ -102,12 +102,12 @@ class EnginePipes:
 
     @property
     def pid(self) -> int:
-        """The process."""
+        """Number of the process."""
         return self._process.pid
 
     @property
     def seconds(self) -> float:
-        """Since the start: the time that arrivals and deadlines are in."""
+        """Seconds since the start; arrivals and deadlines are on this clock."""
         return self._epoch.seconds
 
     def send(self, line: str) -> None:
@@ -177,7 +177,7 @@ class EnginePipes:
         return lines
 
     def misbehaved(self, text: str) -> EngineMisbehaved:
-        """Kill it; the fault to raise: its name and ``text``."""
+        """Kill the engine; returns the error to raise, its name followed by ``text``."""
         self.kill()
         return EngineMisbehaved(f"{self.name} {text}")
 
@@ -193,7 +193,7 @@ class EnginePipes:
         self._release()
 
     def kill(self) -> None:
-        """End it and the processes it started, at once."""
+        """Kill the engine and the processes it started, at once."""
         if self.alive:
             try:
                 os.killpg(self._process.pid, signal.SIGKILL)

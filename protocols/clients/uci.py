@@ -1,4 +1,4 @@
-"""External engines over UCI; what USI has in common with it is here, too."""
+"""External engines over UCI; :mod:`usi` says what USI does differently."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from . import base
 from .base import Answer, EngineClient, PvInfo
 from .pipes import BACKLOG
 
-LONG_MATE = 999  # moves to a mate of which the engine says only that it is there (USI: `score mate +`)
+LONG_MATE = 999  # moves to a mate of unknown length (USI: `score mate +`)
 
 _NO_MOVE = ("(none)", "0000", "NULL")
 _NUMBERS = {"depth", "seldepth", "multipv", "nodes", "nps", "time"}
 
 
 def parse_info(line: str) -> PvInfo | None:
-    """One ``info`` line that has a score; ``None`` for any other, also for one that is malformed."""
+    """Read an ``info`` line that has a score; ``None`` for any other line, and for a malformed one."""
     words = line.split()
     if words[:1] != ["info"] or "score" not in words or "string" in words[:2]:
         return None
@@ -56,33 +56,31 @@ class UciClient(EngineClient):
     greeting = ("uci", "uciok")
     another_game = "ucinewgame"
     notation = "fen"  # the keyword before a position
-    second = "b"  # the second player in the position's second field
+    second = "b"  # the second player's letter in a position's second field
     move = re.compile(r"[a-h][1-8][a-h][1-8][nbrqk]?")
     always: tuple[str, ...] = ()  # options that may be sent without being offered
 
-    _patience = 0.0  # seconds its answer may take, pondering not counted
+    _patience = 0.0  # seconds that the answer may take, pondering not counted
     _scores: dict[int, PvInfo]  # by multipv
 
     def new_game(self) -> None:
-        """See EngineClient."""
         self._pipes.send(self.another_game)
         self.ready()
 
     def ready(self) -> None:
-        """See EngineClient."""
         self._check_idle()
         self._pipes.send("isready")
         self._wait_for("readyok", self._ready_s)
 
     def set_option(self, name: str, value: object) -> None:
-        """See EngineClient. Returns at once."""
+        """Returns at once."""
         known = {offered.lower(): offered for offered in (*self.always, *self.offered)}
         if name.lower() not in known:
             raise EngineProcessError(f"{self.name} has no option {name!r}; it offers {', '.join(sorted(self.offered))}")
         text = str(value).lower() if isinstance(value, bool) else str(value)
-        wanted = _wanted(self.offered.get(known[name.lower()], ""), text)
-        if wanted:
-            raise EngineProcessError(f"{self.name} takes as {name} {wanted}, not {text!r}")
+        allowed = _allowed_unless(self.offered.get(known[name.lower()], ""), text)
+        if allowed:
+            raise EngineProcessError(f"{self.name} takes as {name} {allowed}, not {text!r}")
         self._pipes.send(f"setoption name {known[name.lower()]}" + ("" if value is None else f" value {text}"))
 
     def go(
@@ -92,7 +90,7 @@ class UciClient(EngineClient):
         limits: Limits,
         legal: Callable[[str], bool] | None = None,
     ) -> None:
-        """See EngineClient; use :meth:`stop` and :meth:`ponderhit` meanwhile."""
+        """As EngineClient says; use :meth:`stop` and :meth:`ponderhit` meanwhile."""
         self._check_idle()
         second_began = root is not None and root.split()[1:2] == [self.second]
         self._patience = self._allowed(replace(limits, ponder=False), (len(moves) + second_began) % 2)
@@ -106,20 +104,19 @@ class UciClient(EngineClient):
         self._pipes.send(self.go_line(limits))
 
     def stop(self) -> None:
-        """Ask it to answer. Returns at once; harmless when idle."""
+        """Ask for the answer. Returns at once; harmless when idle."""
         if self._asked is not None:
             self._deadline = self._pipes.seconds + base.GRACE_S
             self._pipes.send("stop")
 
     def ponderhit(self) -> None:
-        """Tell it that the expected move was played; its time counts from now. Returns at once; harmless when idle."""
+        """Say that the expected move was played: the clock runs from now. Returns at once; harmless when idle."""
         if self._asked is not None:
             self._asked = self._pipes.seconds
             self._deadline = self._asked + self._patience
             self._pipes.send("ponderhit")
 
     def wait(self) -> Answer:
-        """See EngineClient."""
         if self._asked is None:
             raise EngineProcessError(f"{self.name} was not asked for a move")
         while True:
@@ -159,7 +156,7 @@ class UciClient(EngineClient):
 
     @staticmethod
     def _numbers(limits: Limits) -> Sequence[tuple[str, int | None]]:
-        """What ``go`` says in numbers; None is left out."""
+        """Keywords of ``go`` and their numbers; None is left out."""
         return (
             ("wtime", limits.time[0]),
             ("btime", limits.time[1]),
@@ -173,11 +170,11 @@ class UciClient(EngineClient):
         )
 
     def _settle(self) -> None:
-        """Before `go`: let it read the position."""
+        """Before `go`: wait until the position is read."""
         self.ready()
 
     def _without_move(self, word: str, lines: tuple[PvInfo, ...], seconds: float) -> Answer | None:
-        """The answer that such a word after ``bestmove`` is; None when it is to be a move."""
+        """The answer for a word after ``bestmove`` that is no move; None for a move."""
         return Answer(None, None, lines, seconds) if word in _NO_MOVE else None
 
     def _greet(self, start_s: float, options: Mapping[str, object]) -> None:
@@ -197,7 +194,7 @@ class UciClient(EngineClient):
         self.ready()
 
     def _wait_for(self, word: str, seconds: float) -> list[str]:
-        """The lines before the one that is ``word``. Nothing was asked, so that a move among them is one too many."""
+        """The lines before the line ``word``. No search runs, so a ``bestmove`` among them is an error."""
         lines: list[str] = []
         deadline = self._pipes.seconds + seconds
         while True:
@@ -213,10 +210,10 @@ class UciClient(EngineClient):
             raise self._pipes.misbehaved(f"sent a move that nobody asked for: {one_line(line, 80)}")
 
 
-def _wanted(declared: str, value: str) -> str:
-    """What an option takes that was declared so ("spin default 1 min 0 max 9"), where it does not take ``value``.
+def _allowed_unless(declared: str, value: str) -> str:
+    """What an option with this declaration ("spin default 1 min 0 max 9") takes; empty when it takes ``value``.
 
-    Engines pass over such a value without a word, and go on with another one.
+    Engines ignore a wrong value silently, so it must be refused here.
     """
     numbers = dict(re.findall(r"\b(min|max) (-?\d+)", declared))
     choices = re.findall(r"\bvar (.+?)(?= var |$)", declared)

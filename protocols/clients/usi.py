@@ -23,12 +23,10 @@ class UsiClient(UciClient):
     increment_first = True
 
     def new_game(self) -> None:
-        """See EngineClient."""
         self.ready()
         self._pipes.send(self.another_game)
 
     def game_over(self, result: str) -> None:
-        """See EngineClient."""
         self._pipes.send(f"gameover {result}")
 
     @staticmethod

@@ -14,11 +14,11 @@ from ...engine.info import Estimate, Line, ThinkingInfo
 from .board import COLOURS, GtpError, read_colour, read_vertex
 from .clock import whole
 
-_LEAST_CS = 5  # centiseconds between lines, however few are asked for
+_LEAST_CS = 5  # least centiseconds between lines
 _DEFAULT_CS = 50
 _MOST_CS = 100_000
 _MOVES = 40  # moves shown unless told otherwise
-_FLAGS = (  # KataGo's; those without a field below ask for what no net of ours says, and nothing is printed for them
+_FLAGS = (  # KataGo's; those without a field below are accepted, but no net of ours has such an output
     *("ownership", "rootInfo", "movesOwnership", "ownershipStdev", "movesOwnershipStdev", "pvVisits", "pvEdgeVisits"),
     *("noResultValue", "includeNoResultValue"),
 )
@@ -41,77 +41,77 @@ class Analysis:
 
 def read_analysis(words: Sequence[str], size: int, *, kata: bool) -> Analysis:
     """The arguments ``[colour] [interval] [key value]...``. Errors: GtpError."""
-    asked, rest = Analysis(kata=kata), [*words]
+    request, rest = Analysis(kata=kata), [*words]
     if rest and rest[0].lower() in COLOURS:
-        asked = replace(asked, colour=read_colour(rest.pop(0)))
+        request = replace(request, colour=read_colour(rest.pop(0)))
     if rest and rest[0].isdigit():
-        asked = replace(asked, interval_ms=_interval(rest.pop(0)))
+        request = replace(request, interval_ms=_interval(rest.pop(0)))
     while rest:
         key, values = rest[0], rest[1:]
         if key in ("avoid", "allow"):
-            asked, used = _restrict(asked, key, values, size), 4
+            request, used = _restrict(request, key, values, size), 4
         elif not values:
             raise GtpError("syntax error")
         elif key == "interval":
-            asked, used = replace(asked, interval_ms=_interval(values[0])), 2
+            request, used = replace(request, interval_ms=_interval(values[0])), 2
         elif key == "minmoves":
-            asked, used = replace(asked, least=whole(values[0])), 2
+            request, used = replace(request, least=whole(values[0])), 2
         elif key == "maxmoves":
-            asked, used = replace(asked, most=whole(values[0])), 2
+            request, used = replace(request, most=whole(values[0])), 2
         elif key in _FLAGS and values[0].lower() in ("true", "false"):
             wanted = values[0].lower() == "true"
-            asked, used = _flag(asked, key, wanted=wanted), 2
+            request, used = _flag(request, key, wanted=wanted), 2
         else:
             raise GtpError("syntax error")
         rest = rest[used:]
-    return replace(asked, most=max(asked.most, asked.least, 1))
+    return replace(request, most=max(request.most, request.least, 1))
 
 
 def _interval(word: str) -> int:
     return 10 * min(max(whole(word), _LEAST_CS), _MOST_CS)
 
 
-def _flag(asked: Analysis, key: str, *, wanted: bool) -> Analysis:
+def _flag(request: Analysis, key: str, *, wanted: bool) -> Analysis:
     if key == "ownership":
-        return replace(asked, ownership=wanted)
-    return replace(asked, root=wanted) if key == "rootInfo" else asked
+        return replace(request, ownership=wanted)
+    return replace(request, root=wanted) if key == "rootInfo" else request
 
 
-def _restrict(asked: Analysis, key: str, values: Sequence[str], size: int) -> Analysis:
-    """``avoid|allow COLOUR VERTEX,VERTEX,... UNTILDEPTH``; we hold to it at the first move, whatever the depth."""
+def _restrict(request: Analysis, key: str, values: Sequence[str], size: int) -> Analysis:
+    """``avoid|allow COLOUR VERTEX,VERTEX,... UNTILDEPTH``; applied to the first move, whatever the depth."""
     if len(values) < 3:
         raise GtpError("syntax error")
     read_colour(values[0])
     moves = tuple(read_vertex(word, size) for word in values[1].split(","))
     whole(values[2])
-    return replace(asked, avoid=asked.avoid + moves) if key == "avoid" else replace(asked, allow=moves)
+    return replace(request, avoid=request.avoid + moves) if key == "avoid" else replace(request, allow=moves)
 
 
-def searched(asked: Analysis, legal: Sequence[str]) -> tuple[str, ...]:
+def searched(request: Analysis, legal: Sequence[str]) -> tuple[str, ...]:
     """The moves to search, empty for all. Errors: GtpError when nothing is left."""
-    if asked.allow is None and not asked.avoid:
+    if request.allow is None and not request.avoid:
         return ()
-    moves = tuple(m for m in legal if m not in asked.avoid and (asked.allow is None or m in asked.allow))
+    moves = tuple(m for m in legal if m not in request.avoid and (request.allow is None or m in request.allow))
     if not moves:
         raise GtpError("no legal move is left to analyze")
     return moves
 
 
-def analysis_line(info: ThinkingInfo, asked: Analysis) -> str:
+def analysis_line(info: ThinkingInfo, request: Analysis) -> str:
     """All moves of one report as one line."""
-    shown = [line for i, line in enumerate(info.lines[: asked.most]) if line.visits or i < max(asked.least, 1)]
-    parts = [_move(line, order, asked) for order, line in enumerate(shown)]
-    if asked.root:
-        parts.append(_root(info, asked))
+    shown = [line for i, line in enumerate(info.lines[: request.most]) if line.visits or i < max(request.least, 1)]
+    parts = [_move(line, order, request) for order, line in enumerate(shown)]
+    if request.root:
+        parts.append(_root(info, request))
     estimate = info.estimate
-    if asked.ownership and estimate is not None and estimate.ownership is not None:
+    if request.ownership and estimate is not None and estimate.ownership is not None:
         parts.append("ownership " + " ".join(f"{x:.3f}" for x in estimate.ownership))
     return " ".join(parts)
 
 
-def _move(line: Line, order: int, asked: Analysis) -> str:
-    prior = _number(line.prior, asked)
-    chance = _number((1.0 + line.wdl.value) / 2.0, asked)
+def _move(line: Line, order: int, request: Analysis) -> str:
+    prior = _number(line.prior, request)
+    chance = _number((1.0 + line.wdl.value) / 2.0, request)
     score, pv = _score(line.estimate), " ".join(line.pv)
     return f"info move {line.pv[0]} visits {line.visits} winrate {chance}{score} prior {prior} order {order} pv {pv}"
 
@@ -124,13 +124,13 @@ def _score(estimate: Estimate | None) -> str:
     return f" scoreMean {estimate.score:.2f}{stdev} scoreLead {estimate.score:.2f}"
 
 
-def _root(info: ThinkingInfo, asked: Analysis) -> str:
+def _root(info: ThinkingInfo, request: Analysis) -> str:
     """The position as a whole: the mean over the moves reported, weighted by visits."""
     visits = max(sum(line.visits for line in info.lines), 1)
     value = sum(line.visits * line.wdl.value for line in info.lines) / visits
-    return f"rootInfo visits {info.nodes} winrate {_number((1.0 + value) / 2.0, asked)}{_score(info.estimate)}"
+    return f"rootInfo visits {info.nodes} winrate {_number((1.0 + value) / 2.0, request)}{_score(info.estimate)}"
 
 
-def _number(chance: float, asked: Analysis) -> str:
+def _number(chance: float, request: Analysis) -> str:
     chance = min(max(chance, 0.0), 1.0)
-    return f"{chance:.6f}" if asked.kata else str(round(10000 * chance))
+    return f"{chance:.6f}" if request.kata else str(round(10000 * chance))

@@ -24,7 +24,7 @@ _VERTEX = re.compile(r"([A-HJ-Z])([1-9][0-9]?)")
 
 
 class GtpError(AzError):
-    """A command that fails; the text is what follows the question mark."""
+    """A command that fails; its text follows the question mark of the response."""
 
 
 def territory() -> Territory:

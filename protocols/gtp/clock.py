@@ -1,6 +1,6 @@
-"""Time in GTP: what ``time_settings`` and its relatives agree on, and what each player has left of it.
+"""Time in GTP: the time system that ``time_settings`` and its relatives set, and each player's clock.
 
-A player's clock counts by itself; ``time_left`` corrects it. All times here are seconds.
+A clock runs by itself; ``time_left`` corrects it. All times here are seconds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOST = 10**6  # stones or periods
 
 @dataclass(frozen=True, slots=True)
 class TimeSystem:
-    """How a game is timed. ``main`` None: not at all.
+    """How a game is timed. ``main`` None: no clock.
 
     Overtime, after the main time: ``stones`` moves within every ``period`` (Canadian; 0 stones: there is none), or,
     with ``periods``, one move within each period, of which that many may be used up (Japanese byo-yomi).
@@ -77,7 +77,7 @@ def whole(word: str) -> int:
 
 
 class PlayerClock:
-    """What one player has left."""
+    """One player's remaining time."""
 
     def __init__(self, system: TimeSystem) -> None:
         """The game begins."""
@@ -93,7 +93,7 @@ class PlayerClock:
         self._moves = 1 if self._system.periods else stones
 
     def spend(self, spent: float) -> None:
-        """A move was made in that many seconds."""
+        """Take the seconds of a move off the clock."""
         if self._left is None:
             return
         self._left -= spent
@@ -110,9 +110,9 @@ class PlayerClock:
                 self._left, self._moves = self._system.period, self._system.stones
 
     def limits(self, side: int, gone: float = 0.0) -> Limits | None:
-        """Bounds of the player's next move; None when nothing is timed.
+        """Bounds of the player's next move; None without a clock.
 
-        side: 0 black, 1 white. gone: what the move has taken already.
+        side: 0 black, 1 white. gone: seconds that the move has taken already.
         """
         if self._left is None:
             return None

@@ -1,4 +1,4 @@
-"""One line of GTP: reading it, and answering it exactly once."""
+"""One command of GTP: reads its line, and writes its response exactly once."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class GtpCommand:
         self.number, self.name, self.rest = number, name, rest
         self.words = rest.split()
         self.endless = name in ENDLESS
-        self.fault = ""  # why it cannot be obeyed, if that is known beforehand
-        self.begun = False  # the head of its response is out
+        self.fault = ""  # why the command fails, if that is known when it is read
+        self.begun = False  # the head of the response is written
         self._answered = False
         self._interrupted = False
         self._stop: Callable[[], None] | None = None
@@ -27,18 +27,18 @@ class GtpCommand:
 
     @property
     def interrupted(self) -> bool:
-        """Whether it is to end soon."""
+        """Whether :meth:`interrupt` was called."""
         return self._interrupted
 
     def interrupt(self) -> None:
-        """Let it end soon. From any thread; returns at once."""
+        """Make the command end soon. From any thread; returns at once."""
         with self._lock:
             self._interrupted = True
             if self._stop is not None:
                 self._stop()
 
     def on_interrupt(self, stop: Callable[[], None] | None) -> None:
-        """``stop`` is called when it is interrupted, or now if it has been. It must return at once."""
+        """Call ``stop``, which must return at once, on an interrupt, or now if there was one."""
         with self._lock:
             self._stop = stop
             if stop is not None and self._interrupted:
@@ -54,13 +54,13 @@ class GtpCommand:
         self._respond(writer, "=", text)
 
     def fail(self, writer: LineWriter, text: str) -> None:
-        """Say that it failed; a response already begun is ended."""
+        """Write that the command failed; a response already begun is ended."""
         self._respond(writer, "?", text)
 
     def _respond(self, writer: LineWriter, head: str, text: str) -> None:
         with self._lock:
             answered, self._answered = self._answered, True
-        if answered:  # another thread was quicker
+        if answered:  # another thread was faster
             return
         if self.begun:
             writer.write("")

@@ -1,6 +1,6 @@
-"""The game that GTP's commands are about, kept in step with the position that the engine holds.
+"""The game that GTP's commands change, kept in step with the position that the engine holds.
 
-Every method either does the whole of what it says or raises and changes nothing.
+A method that raises an error has changed nothing.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _MOST_KOMI = 1000
 
 
 class GoEngine(EngineSeam, Protocol):
-    """What GTP needs of an engine beyond what the other protocols do."""
+    """What GTP needs of an engine beyond :class:`EngineSeam`."""
 
     @property
     def position(self) -> str | None:
-        """The position held."""
+        """The position held, in the game's notation."""
 
     def sizes(self) -> tuple[int, ...]:
         """Sizes of board that the net plays, empty for any."""
@@ -62,7 +62,7 @@ class Move:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """As the engine takes it."""
+        """The move as the engine reads it."""
         return (SKIP, self.vertex) if self.skip else (self.vertex,)
 
 
@@ -75,7 +75,7 @@ class Start:
     handicap: int = 0
 
     def text(self, komi: float, rules: str) -> str:
-        """As the engine reads it."""
+        """The position as the engine reads it."""
         return f"{self.board.text} {self.turn} - {komi:g} {rules} {self.handicap} 0 0"
 
 
@@ -95,11 +95,11 @@ class GtpGame:
         self._start: Start | None = None  # None: no size has been chosen yet
         self._held = False  # whether the engine holds the position
 
-    # ------------------------------------------------------------------ what it looks like
+    # ------------------------------------------------------------------ state
 
     @property
     def start(self) -> Start:
-        """Where it began."""
+        """The position that the game began from."""
         if self._start is None:
             sizes = [n for n in self._sizes() if n <= DEFAULT_SIZE]
             self._start = empty(DEFAULT_SIZE if not self._sizes() else max(sizes or self._sizes()))
@@ -107,7 +107,7 @@ class GtpGame:
 
     @property
     def size(self) -> int:
-        """Of the board."""
+        """Lines of the board, N."""
         return self.start.board.size
 
     @property
@@ -117,12 +117,12 @@ class GtpGame:
 
     @property
     def board(self) -> Board:
-        """The stones now."""
+        """The current stones."""
         return Board.read(self.engine().position or "")
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The moves as the engine takes them."""
+        """The moves as the engine reads them."""
         return tuple(word for move in self.moves for word in move.words)
 
     @property
@@ -143,7 +143,7 @@ class GtpGame:
         try:
             return self._engine().sizes()
         except NetError:
-            return ()  # a board can be set up without a net; who asks for a move is told what is wrong
+            return ()  # a board can be set up without a net; the next search reports what is wrong
 
     # ------------------------------------------------------------------ setting it up
 
@@ -166,7 +166,7 @@ class GtpGame:
         self._begin(empty(self.size))
 
     def _begin(self, start: Start) -> None:
-        """Begin from a position that is known to be sound."""
+        """Begin from a legal position."""
         self._start, self.moves, self._held = start, [], False
 
     def set_komi(self, komi: float) -> None:
@@ -194,7 +194,7 @@ class GtpGame:
         self.load(Start(board, "w", len(stones)), (), komi=self.komi, rules=self.rules)
 
     def load(self, start: Start, moves: Sequence[Move], *, komi: float, rules: str) -> None:
-        """Another game, up to its last position. Errors: GtpError when it is not sound."""
+        """Replace the game, up to its last position. Errors: GtpError when a move or the position is illegal."""
         before = self._start, self.moves, self.komi, self.rules
         self._start, self.moves, self.komi, self.rules, self._held = start, [*moves], komi, rules, False
         try:
@@ -225,7 +225,7 @@ class GtpGame:
 
     @contextmanager
     def _turned(self, engine: GoEngine, colour: str) -> Iterator[None]:
-        """``colour`` is to move inside; taken back at the end unless a move was made."""
+        """Let ``colour`` be to move inside; undone at the end unless a move was made."""
         skip, made = colour != self.turn, len(self.moves)
         if skip:
             engine.play(SKIP)
@@ -238,7 +238,7 @@ class GtpGame:
     def without_suicide(self, colour: str, moves: Sequence[str]) -> str:
         """The first of a colour's moves that leaves its stone on the board; pass when there is none.
 
-        Some rule sets allow suicide, but most controllers and referees do not know it, and it is hardly ever any good.
+        Some rule sets allow suicide, but most controllers and referees reject it, and it is rarely a good move.
         """
         with self.to_move(colour) as engine:
             for move in moves:
@@ -267,7 +267,7 @@ class GtpGame:
         return bool(self.moves) and self.moves[-1].vertex == PASS
 
     def dead(self) -> list[frozenset[int]] | None:
-        """Chains that the net thinks dead; None when no net says anything of that. BLOCKS for an evaluation."""
+        """Chains that the net thinks dead; None when the net has no ownership output. BLOCKS for an evaluation."""
         engine = self.engine()
         try:
             estimate = engine.estimate()
@@ -282,7 +282,7 @@ class GtpGame:
         return territory().chains(self._state)
 
     def margin(self, dead: Sequence[frozenset[int]] = ()) -> float:
-        """Black's lead on the board as it stands, without the dead."""
+        """Black's lead in points on the present board, with the ``dead`` chains removed."""
         return territory().score(self._state, dead)[0]
 
     @property

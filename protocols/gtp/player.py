@@ -23,7 +23,7 @@ from .game import SKIP, GoEngine, GtpGame, Move, Start
 from .genmove import RESIGN, MoveChooser, search
 from .rules import describe_rules, read_kgs_rules, read_rules
 
-_CHOICES = 4  # moves that a search for one reports: the best may be a pass or a suicide that we do not play
+_CHOICES = 4  # lines that a search for a move reports: the best may be a pass or a suicide that we do not play
 
 Handler = Callable[[GtpCommand], str | None]  # the response's text, None when it has been written already
 
@@ -198,7 +198,7 @@ class GtpPlayer:
     # ------------------------------------------------------------------ thinking
 
     def _ready(self) -> None:
-        """Load the net for the board. Errors: GtpError, why there is none."""
+        """Load the net for the board. Errors: GtpError with the reason when there is none."""
         self._game.engine()
         if self._ready_size != self._game.size:
             self._loader.again()
@@ -208,16 +208,16 @@ class GtpPlayer:
         self._ready_size = self._game.size
 
     def _search(
-        self, engine: GoEngine, command: GtpCommand, limits: Limits, asked: Analysis | None, *, lines: int
+        self, engine: GoEngine, command: GtpCommand, limits: Limits, request: Analysis | None, *, lines: int
     ) -> tuple[BestMove, ThinkingInfo | None]:
-        """Search, and print reports if they are asked for. Errors: GtpError when it gives no move."""
+        """Search, and print reports if requested. Errors: GtpError when there is no move."""
         engine.configure(multipv=lines)
-        if asked is not None:
-            limits = replace(limits, report_ms=asked.interval_ms)
+        if request is not None:
+            limits = replace(limits, report_ms=request.interval_ms)
             command.begin(self._writer)
 
         def show(info: ThinkingInfo) -> None:
-            if asked is not None and not self._writer.write(analysis_line(info, asked)):
+            if request is not None and not self._writer.write(analysis_line(info, request)):
                 command.interrupt()
 
         best, last = search(engine, limits, command, show, self._tell)
@@ -227,17 +227,17 @@ class GtpPlayer:
             raise GtpError(best.messages[-1] if best.messages else "there is no move")
         return best, last
 
-    def _decide(self, command: GtpCommand, colour: str, asked: Analysis | None, *, cleanup: bool = False) -> str:
-        """The move for a colour; the game is as it was afterwards, but for what is known of the resignation."""
+    def _decide(self, command: GtpCommand, colour: str, request: Analysis | None, *, cleanup: bool = False) -> str:
+        """Choose a move for a colour. Leaves the game as it was, but counts moves towards a resignation."""
         watch, game = Stopwatch(), self._game
         self._ready()
         limits = self._limits(colour, watch.seconds)
         with game.to_move(colour) as engine:
             moves = self._kept_from_passing(engine, colour) if cleanup else ()
-            if asked is not None:
-                moves = searched(asked, moves or engine.legal_moves())
+            if request is not None:
+                moves = searched(request, moves or engine.legal_moves())
             limits = replace(limits, searchmoves=moves)
-            best, last = self._search(engine, command, limits, asked, lines=asked.most if asked else _CHOICES)
+            best, last = self._search(engine, command, limits, request, lines=request.most if request else _CHOICES)
         ends = game.passed and game.moves[-1].colour == other(colour)
         lines = last.lines if last is not None else ()
         move = best.move or PASS
@@ -270,10 +270,10 @@ class GtpPlayer:
             captured = all(stones[min(points)] == STONES[colour] for points in dead)
         return () if captured else tuple(move for move in engine.legal_moves() if move != PASS)
 
-    def _make(self, command: GtpCommand, colour: str, asked: Analysis | None, *, cleanup: bool = False) -> str:
-        """Decide, play it, and let the clock run meanwhile."""
+    def _make(self, command: GtpCommand, colour: str, request: Analysis | None, *, cleanup: bool = False) -> str:
+        """Choose a move, play it, and take the time off the clock."""
         watch = Stopwatch()
-        move = self._decide(command, colour, asked, cleanup=cleanup)
+        move = self._decide(command, colour, request, cleanup=cleanup)
         if move != RESIGN:
             self._game.play(colour, move)
         self._clocks[colour].spend(watch.seconds)
@@ -292,22 +292,22 @@ class GtpPlayer:
         return self._make(command, read_colour(word), None, cleanup=True)
 
     def _genmove_analyze(self, command: GtpCommand) -> None:
-        asked = read_analysis(command.words, self._game.size, kata=command.name.startswith("kata"))
-        move = self._make(command, asked.colour or self._game.turn, asked)
+        request = read_analysis(command.words, self._game.size, kata=command.name.startswith("kata"))
+        move = self._make(command, request.colour or self._game.turn, request)
         self._writer.write(f"play {move}")
         command.succeed(self._writer)
 
     def _analyze(self, command: GtpCommand) -> None:
-        asked = read_analysis(command.words, self._game.size, kata=command.name.startswith("kata"))
-        colour = asked.colour or self._game.turn
+        request = read_analysis(command.words, self._game.size, kata=command.name.startswith("kata"))
+        colour = request.colour or self._game.turn
         with self._game.to_move(colour) as engine:
-            moves = searched(asked, engine.legal_moves())
+            moves = searched(request, engine.legal_moves())
             if command.interrupted:  # the next line is here already
                 command.begin(self._writer)
             else:
                 self._ready()
                 limits = Limits(infinite=True, searchmoves=moves)
-                self._search(engine, command, limits, asked, lines=asked.most)
+                self._search(engine, command, limits, request, lines=request.most)
         command.succeed(self._writer)
 
     def _clear_cache(self, _: GtpCommand) -> str:
@@ -317,7 +317,7 @@ class GtpPlayer:
     # ------------------------------------------------------------------ the end of the game
 
     def _dead(self) -> list[frozenset[int]]:
-        """Dead chains; none, with a word of it, when there is no net that could tell."""
+        """Dead chains; none, with a note to the user, when the net has no ownership output."""
         if self._game.board.empty:
             return []
         try:
@@ -334,7 +334,7 @@ class GtpPlayer:
         if status not in ("alive", "dead", "seki"):
             raise GtpError("invalid status")
         if status == "seki":
-            return ""  # seki is not told apart from life
+            return ""  # seki is reported as alive
         dead, size = self._dead(), self._game.size
         chosen = [points for points in self._game.chains() if (points in dead) == (status == "dead")]
         return "\n".join(" ".join(vertex(p, size) for p in sorted(points)) for points in chosen)
@@ -378,7 +378,7 @@ def _words(command: GtpCommand, number: int) -> list[str]:
 
 
 def _read_sgf(path: Path) -> tuple[Start, float, str, list[Move]]:
-    """Start, komi, rules and moves of a file's first game. Errors: GtpError, which tells nothing of what is in it."""
+    """Start, komi, rules and moves of a file's first game. Errors: GtpError, which quotes no content."""
     from ...engine.games import get_game
     from ...engine.games.record import format_named
 

@@ -20,7 +20,7 @@ RULES = {
 _ALIASES = {"chinese-kgs": "chinese-ogs", "bga": "aga", "new_zealand": "new-zealand", "nz": "new-zealand"}
 _KGS = {"chinese": "chinese-ogs"}  # which KGS plays with positional superko
 _TERRITORY = ("japanese", "korean")
-_FRIENDLY = "friendlyPassOk"  # KataGo's newer versions say and want it
+_FRIENDLY = "friendlyPassOk"  # newer versions of KataGo send and expect it
 _AREA: dict[str, Any] = {"scoring": "AREA", "tax": "NONE", "hasButton": False}
 
 
@@ -39,7 +39,7 @@ def read_rules(text: str) -> str:
 
 
 def read_kgs_rules(text: str) -> str:
-    """The rule set that KGS means by a name. Errors: GtpError."""
+    """The rule set of a KGS name. Errors: GtpError."""
     return _KGS.get(text.lower()) or read_rules(text)
 
 

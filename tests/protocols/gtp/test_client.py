@@ -12,7 +12,7 @@ from az_engine.engine.errors import EngineProcessError
 from az_engine.engine.limits import Limits
 from az_engine.protocols.clients import base as driver
 from az_engine.protocols.clients import pipes
-from az_engine.protocols.clients.gtp import GtpClient, parse_report
+from az_engine.protocols.clients.gtp import GtpClient, parse_analysis
 from az_engine.protocols.clients.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
 
 from ...fakes.program import COMMAND
@@ -146,15 +146,15 @@ def test_what_katago_and_leela_zero_understand(tmp_path: Path) -> None:
 
 
 def test_reports() -> None:
-    report = parse_report(KATA + OWNERS, 1.0)
+    report = parse_analysis(KATA + OWNERS, 1.0)
     assert report is not None
     assert (report.visits, len(report.lines), len(report.ownership)) == (100, 2, 81)
     assert report.ownership[:41:40] == (0.5, -0.25)
-    report = parse_report(f"{LZ} rootInfo visits 9 winrate 1", 10_000.0)
+    report = parse_analysis(f"{LZ} rootInfo visits 9 winrate 1", 10_000.0)
     assert report is not None
     assert [line.chance for line in report.lines] == [0.625, 0.5]
     for line in ("", "=4", "play E5", "info", "info move E5", "info move E5 visits x winrate 1", "infomove E5"):
-        assert parse_report(line, 1.0) is None
+        assert parse_analysis(line, 1.0) is None
 
 
 def test_what_cannot_be_said(tmp_path: Path) -> None:
