@@ -100,12 +100,12 @@ class Engine:
 
     def _load_kernels(self, game: Game, on_progress: Callable[[str], None] | None) -> None:
         """Those of the game with its encoder; a problem of the cache is told once."""
-        if (game.name, game.encoder) in self._warm:
+        if (game.name, game.encoder.name) in self._warm:
             return
         with helped(game):
             _warm_up(game)
         problem = jit.cache_problem() if not self._warm else None
-        self._warm.add((game.name, game.encoder))
+        self._warm.add((game.name, game.encoder.name))
         if problem is not None:
             self.notes.append(problem)
             if on_progress is not None:
@@ -199,7 +199,8 @@ class Engine:
 
     def _apply_rules(self, line: State) -> None:
         options = self.options
-        self._game.set_rules(line, declaration=options.declaration, max_plies=options.max_plies)
+        if self._game.declaration is not None:
+            self._game.declaration.set_rules(line, rule=options.declaration, max_plies=options.max_plies)
 
     def play(self, move: str) -> None:
         """Hold the position after one move more. Not during a search.
@@ -300,7 +301,7 @@ class Engine:
         legal = game.legal_moves(line)
         if not len(legal):
             return Task(None, None, self.options, (), None, verdict=(final_line(game.outcome(line)),))
-        if game.can_declare(line):
+        if game.declaration is not None and game.declaration.possible(line):
             return Task(None, None, self.options, (), None, verdict=(final_line(WIN),), win=True)
         messages: list[str] = []
         try:

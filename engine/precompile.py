@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -53,7 +54,7 @@ def helped(game: Game) -> Iterator[None]:
 def compile_tree(game: Game) -> None:
     """Compile the kernels of tree, search and report that a search of ``game`` calls, and none of its own."""
     made_up = copy.copy(game)
-    vars(made_up).update(describe=_describe, mates=None)
+    vars(made_up).update(encoder=replace(game.encoder, describe=_describe), mates=None)
     line, tree = np.zeros(1, game.state_dtype), Tree(1 << 20)
     search = Search(
         made_up,

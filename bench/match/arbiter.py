@@ -53,7 +53,7 @@ class Arbiter:
     @property
     def max_plies(self) -> int:
         """Plies after which a game is usually stopped: drawn, or counted."""
-        longest = self._game.longest_game
+        longest = self._game.training.longest_game
         return longest if self._game.territory is None else max(2 * longest, 60)
 
     @property
@@ -85,7 +85,8 @@ class Arbiter:
 
     def can_declare(self) -> bool:
         """Whether the side to move may win by a declaration, in games that know one."""
-        return self._game.can_declare(self._line)
+        declaration = self._game.declaration
+        return declaration is not None and declaration.possible(self._line)
 
     def at_limit(self, plies: int) -> Ending:
         """The ending of a game that is stopped after ``plies`` plies."""

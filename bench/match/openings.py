@@ -79,7 +79,11 @@ def _read(text: str, game: str, start: str | None) -> list[Opening]:
     path, most = (Path(name), int(plies)) if colon and plies.isdecimal() else (Path(text), None)
     if not path.is_file():
         raise OptionError(f"there is no file of openings {str(path)!r}; {_KINDS}")
-    found = _of_records(path, game, most) if is_record(get_game(game), path) else _of_lines(path, game, start)
+    found = (
+        _of_records(path, game, most)
+        if is_record(get_game(game).record_formats, path)
+        else _of_lines(path, game, start)
+    )
     openings = []
     for place, opening in found:
         try:
@@ -98,7 +102,7 @@ def _read(text: str, game: str, start: str | None) -> list[Opening]:
 
 def _of_records(path: Path, game: str, most: int | None) -> Iterator[tuple[str, Opening]]:
     """The beginnings of recorded games, and where they stand. Errors: DataError for a record that is damaged there."""
-    for number, record in enumerate(read_games(get_game(game), path), 1):
+    for number, record in enumerate(read_games(get_game(game).record_formats, path), 1):
         place = f"{path.name} game {number}"
         if record.fault and (most is None or len(record.moves) < most):
             raise DataError(f"{place}: {record.fault}")

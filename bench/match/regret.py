@@ -206,7 +206,7 @@ def positions_of(game: Game, files: Sequence[Path], from_ply: int) -> Iterator[P
 
     Errors: DataError, OptionError.
     """
-    games = [record for path in files for record in read_games(game, path)]
+    games = [record for path in files for record in read_games(game.record_formats, path)]
     places = [(i, ply) for i, record in enumerate(games) for ply in range(from_ply, len(record.moves))]
     random.Random(0).shuffle(places)
     met: set[str] = set()

@@ -95,8 +95,8 @@ def results_of(path: Path) -> Iterable[tuple[str, str, int]]:
         return [(*game.record.names, game.ending.result) for game in parse_journal(whole, str(path))]
     for name in game_names():
         game = get_game(name)
-        if is_record(game, path):
-            records = read_games(game, path)
+        if is_record(game.record_formats, path):
+            records = read_games(game.record_formats, path)
             return [(*r.names, r.result) for r in records if r.result is not None and all(r.names)]
     raise OptionError(f"{path} is no file of results: give games.jsonl, or records such as .pgn, .csa, .kif or .sgf")
 

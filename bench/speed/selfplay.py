@@ -47,7 +47,11 @@ class _Playing:
 
     def __init__(self, game: Game, evaluator: OnnxEvaluator, args: argparse.Namespace, cache_mb: int) -> None:
         config = SelfPlayConfig(
-            games=args.games, visits=args.visits, gumbel=args.gumbel, max_moves=game.longest_game, cache_mb=cache_mb
+            games=args.games,
+            visits=args.visits,
+            gumbel=args.gumbel,
+            max_moves=game.training.longest_game,
+            cache_mb=cache_mb,
         )
         self._selfplay = SelfPlay(game, evaluator, config, seed=1)
         self.play(0.5)  # loads the kernels

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,30 @@ from numpy.typing import NDArray
 from ..info import Verdict
 
 State = NDArray[np.void]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingDefaults:
+    """How the game is usually trained."""
+
+    noise_alpha: float = 0.3  # Dirichlet alpha of self-play, about 10 / typical number of legal moves
+    longest_game: int = 512  # plies after which the papers cut a game of self-play off, see Game.adjudicate
+    schedule: str = "az"  # name of AlphaZero's learning rates for the game
+
+
+class Declaration(ABC):
+    """Winning by a declaration instead of a move, and the rules that no position's text states."""
+
+    @abstractmethod
+    def possible(self, line: State) -> bool:
+        """Whether the side to move may win by declaring at the end of a line; ``outcome`` leaves that choice to it."""
+
+    @abstractmethod
+    def set_rules(self, line: State, *, rule: str = "27", max_plies: int = 0) -> None:
+        """Set the rules for every position of a line, in place.
+
+        rule: of the entering king, "27", "24" or "none"; max_plies: the ply at which the game is drawn, 0 = never.
+        """
 
 
 class MateSearch(ABC):

@@ -6,15 +6,12 @@ moves; what they cannot use ends the game with a sentence in ``Record.fault``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal
+from typing import BinaryIO, Literal
 
 from ..errors import DataError, OptionError
-
-if TYPE_CHECKING:
-    from .base import Game
 
 MAX_BYTES = 16 << 20  # of a file that is read whole
 MAX_LINE = 1 << 20  # bytes of a line, in a file that is read line by line
@@ -88,27 +85,27 @@ class RecordFormat:
     encode: Callable[[str, str], bytes] = lambda text, name: text.encode()  # a file's text and name as its bytes
 
 
-def format_named(game: Game, name: str) -> RecordFormat:
-    """A format by its name, such as "csa", or by the end of a file's name. Errors: OptionError."""
-    wanted = name.lower()
-    for found in game.record_formats:
-        if wanted == found.name.lower() or any(wanted.endswith(suffix) for suffix in found.suffixes):
-            return found
-    known = ", ".join(f"{f.name} ({' '.join(f.suffixes)})" for f in game.record_formats) or "none"
-    raise OptionError(f"{name!r} is no format for games of {game.name}; known are {known}")
+def format_named(formats: Sequence[RecordFormat], name: str) -> RecordFormat:
+    """The format of that name, such as "csa", or of a file so called. Errors: OptionError."""
+    lower = name.lower()
+    for form in formats:
+        if lower == form.name.lower() or any(lower.endswith(suffix) for suffix in form.suffixes):
+            return form
+    known = ", ".join(f"{f.name} ({' '.join(f.suffixes)})" for f in formats) or "none"
+    raise OptionError(f"{name!r} is no format for games of this kind; known are {known}")
 
 
-def is_record(game: Game, path: Path) -> bool:
-    """Whether a file's name is that of a record of the game."""
-    return any(path.name.lower().endswith(suffix) for form in game.record_formats for suffix in form.suffixes)
+def is_record(formats: Sequence[RecordFormat], path: Path) -> bool:
+    """Whether a file's name is that of a record in one of the formats."""
+    return any(path.name.lower().endswith(suffix) for form in formats for suffix in form.suffixes)
 
 
-def read_games(game: Game, path: Path) -> Iterator[Record]:
-    """The games of a file, whose format is told by its name.
+def read_games(formats: Sequence[RecordFormat], path: Path) -> Iterator[Record]:
+    """The games of a file, whose name tells the format.
 
     Errors: OptionError for an unknown format, DataError when the file cannot be read at all.
     """
-    reader = format_named(game, path.name)
+    reader = format_named(formats, path.name)
     try:
         with path.open("rb") as file:
             for number, record in enumerate(reader.read(file)):

@@ -12,7 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..games.base import OWN_ENCODER, Game
+from ..games.base import Game
+from ..games.encoder import OWN_ENCODER
 from .netinfo import NetInfo
 
 Planes = NDArray[np.uint8]
@@ -42,7 +43,7 @@ class UniformEvaluator:
         self.info: NetInfo | None = None
         self.batch_size = batch_size
         self.history = 1
-        self.encoder = game.encoder
+        self.encoder = game.encoder.name
         self.description = "uniform (no net)"
         self._logits = np.zeros((1024, game.num_actions), np.float32)
         self._values = np.zeros((1024, 1), np.float32)

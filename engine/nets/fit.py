@@ -38,7 +38,7 @@ def check_net(outline: Outline, game: Game) -> NetInfo:
             f"this net takes {info.planes} planes and gives {info.actions} actions; "
             f"{game.name} has {game.planes} and {game.num_actions}"
         )
-    if (info.planes_version, info.moves_version) != (game.planes_version, game.moves_version):
+    if (info.planes_version, info.moves_version) != (game.encoder.planes_version, game.encoder.moves_version):
         raise NetError("this net was made for another version of the input planes or actions; train or export it again")
     if info.value_head not in ("wdl", "value"):
         raise NetError(f"this net's value head is {info.value_head[:20]!r}; it must be 'wdl' or 'value'")

@@ -108,6 +108,6 @@ def _mate_after(game: Game, line: State, move: int, plies: int) -> tuple[int, in
 def _look(game: Game, line: State, moves: tuple[int, ...], plies: int) -> tuple[int, int]:
     """(plies, first move) that the kernel gives for the leaf after ``moves``; without moves, for the root, -1 plies."""
     assert game.mates is not None
-    states, leaves = game.leaf_after(game.window(line), moves)
+    states, leaves = game.encoder.leaf_after(game.window(line), moves)
     game.mates(states, leaves, 1, plies)
     return int(leaves.rows[0]["end"]), int(leaves.rows[0]["begin"])

@@ -42,7 +42,7 @@ class Minibatch:
         salts u8[G]: evaluate each position under a symmetry that its key and its tree's salt decide, None = as it is;
         mate_plies: longest mates to look for at the leaves, 0 = none; only u2[K]: the roots' moves, None = all.
         """
-        self.leaves = game.make_leaves(size, MAX_DEPTH)
+        self.leaves = game.encoder.make_leaves(size, MAX_DEPTH)
         self.count = 0  # leaves in it
         self.missing = 0  # of these, how many the net is asked for
         self.failed = 0  # of these, how many the net gave no finite answer for
@@ -60,7 +60,7 @@ class Minibatch:
         """
         leaves, rows = self.leaves, self.leaves.rows[:count]
         self.count, self.failed = count, 0
-        self._game.describe(self._states, leaves, count, history)
+        self._game.encoder.describe(self._states, leaves, count, history)
         if self._mates is not None:
             self._mates(self._states, leaves, count, self._mate_plies)
         if self._salts is not None:

@@ -133,7 +133,7 @@ class SelfPlay:
         )
         self._keeps = keeps
         roots = self._lockstep.roots
-        roots["noise_alpha"] = config.noise_alpha or game.noise_alpha
+        roots["noise_alpha"] = config.noise_alpha or game.training.noise_alpha
         roots["gumbel"] = config.gumbel
         roots["gumbel_visit"], roots["gumbel_scale"] = config.gumbel_visit, config.gumbel_scale
         self._seats: list[_Seat | None] = [self._sit(slot) for slot in range(config.games)]

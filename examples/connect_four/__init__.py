@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from az_engine.engine.errors import IllegalMoveError, PositionError
-from az_engine.engine.games.base import Game, line_of
+from az_engine.engine.errors import PositionError
+from az_engine.engine.games.base import Game
+from az_engine.engine.games.capabilities import TrainingDefaults
 from az_engine.engine.games.position_lines import position_lines
 from az_engine.engine.games.record import RecordFormat
 
@@ -23,22 +24,12 @@ class ConnectFour(Game):
 
     name = "connect_four"
     protocol = "uci"
-    planes = (2, ROWS, COLUMNS)
-    num_actions = max_moves = COLUMNS
-    history = 1
     state_dtype = STATE
-    planes_version = 1
-    moves_version = 1
+    play_functions = rules.PLAY
+    encoder = rules.ENCODER
     branching = 6.0
-    noise_alpha = 0.9
     typical_moves = 18.0
-    longest_game = ROWS * COLUMNS
-    plane_scale = np.ones(2, np.float32)
-
-    describe = staticmethod(rules.describe)
-    encode_kernel = staticmethod(rules.encode)
-    actions_kernel = staticmethod(rules.actions)
-    legal_actions_kernel = staticmethod(rules.legal_actions)
+    training = TrainingDefaults(noise_alpha=0.9, longest_game=ROWS * COLUMNS)
 
     def initial(self) -> State:
         return np.zeros(1, STATE)
@@ -82,45 +73,8 @@ class ConnectFour(Game):
             rows.append(text)
         return f"{'/'.join(rows)} {'xo'[int(state['turn'])]}"
 
-    def parse_move(self, line: State, text: str) -> int:
-        if len(text) != 1 or text not in LETTERS or LETTERS.index(text) not in self.legal_moves(line):
-            raise IllegalMoveError(f"{text[:20]!r} is no move here; columns are a to g")
-        return LETTERS.index(text)
-
     def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
         return LETTERS[move]
-
-    def play(self, line: State, move: int) -> State:
-        longer = np.concatenate([line, line[-1:]])
-        self.play_at(longer, len(line) - 1, move)
-        return longer
-
-    def play_at(self, line: State, i: int, move: int) -> None:
-        rules.play_in_line(line, i, move)
-
-    def legal_moves(self, line: State) -> NDArray[np.uint16]:
-        out, counts = np.empty((1, COLUMNS), np.int32), np.empty(1, np.int32)
-        rules.legal_actions(line_of(line)[-1:], np.zeros(1, np.int64), out, counts)
-        return out[0, : counts[0]].astype(np.uint16)
-
-    def outcome(self, line: State) -> int:
-        return int(rules.outcome_of(line, len(line) - 1))
-
-    def window(self, line: State) -> State:
-        return line[-1:]
-
-    def perft(self, state: State, depth: int) -> dict[str, int]:
-        line, counts = line_of(state), {}
-        for move in self.legal_moves(line).tolist():
-            below = self.play(line, move)[-1]
-            counts[LETTERS[move]] = 1 if depth == 1 else sum(self.perft(below, depth - 1).values())
-        return counts
-
-    def normalise(self, states: State) -> None:
-        """Nothing to do: no field depends on another."""
-
-    def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
-        """Nothing to do: no position comes again."""
 
     @property
     def record_formats(self) -> tuple[RecordFormat, ...]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from az_engine.engine.games.factory import make_encoder, plain_play
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING
-from az_engine.engine.kernels.jit import borrow, device, kernel
+from az_engine.engine.kernels.jit import device
 from az_engine.engine.kernels.zobrist import chain
 
 COLUMNS, ROWS = 7, 6
@@ -38,7 +39,7 @@ def height(s, column):
 
 
 @device
-def judge(s):
+def judge(s, legal, at_root):
     """Outcome code for the side to move, who cannot have four."""
     if four(s.men[1 - s.turn]):
         return LOSS
@@ -49,7 +50,7 @@ def judge(s):
 def generate(s, moves, row):
     """Write the legal moves to moves[row]; how many."""
     n = 0
-    if judge(s) == RUNNING:
+    if judge(s, 0, False) == RUNNING:
         for column in range(COLUMNS):
             if height(s, column) < ROWS:
                 moves[row, n] = column
@@ -68,63 +69,37 @@ def make(s, d, move):
 
 
 @device
-def encode_row(s, planes, row):
-    """The planes of ``s`` to planes[row]: the mover's men, the opponent's; the top row first."""
+def encode_row(work, states, newest, oldest, history, out, row):
+    """Write the planes of states[newest] to out[row]: the mover's men, the opponent's; the top row first."""
+    s = states[newest]
     for r in range(ROWS):
         for column in range(COLUMNS):
             at, shift = r * COLUMNS + column, np.uint64(7 * column + ROWS - 1 - r)
-            planes[row, at] = (s.men[s.turn] >> shift) & _1
-            planes[row, ROWS * COLUMNS + at] = (s.men[1 - s.turn] >> shift) & _1
+            out[row, at] = (s.men[s.turn] >> shift) & _1
+            out[row, ROWS * COLUMNS + at] = (s.men[1 - s.turn] >> shift) & _1
 
 
-@kernel
-def describe(states, leaves, count, history):
-    """Replay the paths of ``count`` leaves in games State[G, T] and describe them; see games/leaves.py."""
-    states, leaves = borrow(states), borrow(leaves)
-    for b in range(count):
-        leaf, line = leaves.rows[b], states[leaves.rows[b].slot]
-        at = np.int64(leaf.root)
-        for k in range(leaf.length):
-            make(line[at], line[at + 1], np.int64(leaves.paths[b, k]))
-            at += 1
-        leaf.outcome = judge(line[at])
-        leaf.count = generate(line[at], leaves.moves, b)
-        leaf.key = chain(line[at].men[0], line[at].men[1])
-        for k in range(leaf.count):
-            leaves.actions[b, k] = leaves.moves[b, k]
-        if leaf.outcome == RUNNING:
-            encode_row(line[at], leaves.planes, b)
+@device
+def action_of(s, move):
+    """A move's policy index is the move."""
+    return move
 
 
-@kernel
-def play_in_line(line, i, move):
-    """line[i + 1] becomes the position after ``move`` in line[i]."""
-    make(line[i], line[i + 1], np.int64(move))
+@device
+def key(work, states, at, history, out, row):
+    """A number (u64) for what the planes show."""
+    return chain(states[at].men[0], states[at].men[1])
 
 
-@kernel
-def outcome_of(line, i):
-    """Outcome code of line[i]."""
-    return judge(line[i])
-
-
-@kernel
-def encode(states, index, first, history, out):
-    """out u1[B, 84] = the planes of states[index[b]]."""
-    for b in range(index.shape[0]):
-        encode_row(states[index[b]], out, b)
-
-
-@kernel
-def actions(states, index, moves, out):
-    """out i4[B, K] = the actions of moves u2[B, K]: the same numbers."""
-    for b in range(index.shape[0]):
-        for k in range(moves.shape[1]):
-            out[b, k] = moves[b, k]
-
-
-@kernel
-def legal_actions(states, index, out, counts):
-    """out i4[B, 7] and counts i4[B] = the legal actions of states[index[b]]."""
-    for b in range(index.shape[0]):
-        counts[b] = generate(states[index[b]], out, b)
+PLAY = plain_play(make, generate, judge)
+ENCODER = make_encoder(
+    PLAY,
+    encode_row,
+    action_of,
+    key,
+    planes=(2, ROWS, COLUMNS),
+    num_actions=COLUMNS,
+    max_moves=COLUMNS,
+    planes_per_position=2,
+    plane_scale=np.ones(2, np.float32),
+)

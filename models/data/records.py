@@ -36,7 +36,7 @@ def read_finished(
     ``on_problem`` is told in one sentence what was left out; games without a result are left out silently. Errors:
     DataError when the file cannot be read.
     """
-    for number, record in enumerate(read_games(game, path), 1):
+    for number, record in enumerate(read_games(game.record_formats, path), 1):
         if record.fault:
             rest = "the game is left out" if record.result is None else "the moves before it are used"
             on_problem(f"{path.name}, game {number}: {record.fault}; {rest}")

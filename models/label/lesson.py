@@ -223,7 +223,8 @@ class Lesson:
         code = self.game.outcome(self.line)
         if code != RUNNING:
             return code
-        if self.game.can_declare(self.line):
+        declaration = self.game.declaration
+        if declaration is not None and declaration.possible(self.line):
             return 1
         return 0 if len(self.moves) >= self.recipe.max_plies else None
 

@@ -27,7 +27,7 @@ def az(game: Game) -> Values:
         "learner": {
             "batch": 4096,
             "optimiser": "sgd",  # momentum 0.9, L2 1e-4
-            "schedule": game.az_schedule,
+            "schedule": game.training.schedule,
             "warmup": 0,
             "clip": 0.0,
             "ema": 0.0,
@@ -39,7 +39,7 @@ def az(game: Game) -> Values:
             "temperature_moves": 30,
             "noise_share": 0.25,
             "play_on_share": 0.1,
-            "max_moves": game.longest_game,
+            "max_moves": game.training.longest_game,
             "search": {"puct": "az", "c_puct": 1.25, "c_base": 19652.0, **PAPER_SEARCH},
         },
         "window": {"games": 1_000_000},

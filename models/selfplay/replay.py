@@ -114,7 +114,8 @@ class GameRecord:
 
 def title(game: Game, run: str) -> dict[str, Any]:
     """The first record of a shard: game, board, version of the moves, and the run's seed."""
-    return {"game": game.name, "board": list(game.planes[1:]), "moves_version": game.moves_version, "run": run}
+    version = game.encoder.moves_version
+    return {"game": game.name, "board": list(game.planes[1:]), "moves_version": version, "run": run}
 
 
 def shard_path(folder: Path, worker: int, number: int) -> Path:

@@ -159,7 +159,7 @@ class RunConfig:
     def net_config(self, game: Game) -> NetConfig:
         """The network's shape. Errors: OptionError."""
         shape = {"planes": list(game.planes), "actions": game.num_actions}
-        net = built(NetConfig, {"history": game.history, **self.net, **shape}, "net.")
+        net = built(NetConfig, {"history": game.history, **self.net, **shape}, "net.").seeing(game.encoder)
         if net.ownership or net.score:
             raise OptionError("games against itself say neither ownership nor score; leave --ownership and --score out")
         return net

@@ -18,7 +18,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from ...engine.errors import DataError, NetError, OptionError
 from ...engine.files import write_atomically
 from ...engine.games import get_game
-from ...engine.games.base import OWN_ENCODER, Game
+from ...engine.games.base import Game
+from ...engine.games.encoder import OWN_ENCODER
 from ...engine.games.record import is_record
 from ..data.dataset import Dataset, Mixture, Positions
 from ..data.formats import shards_of
@@ -98,8 +99,8 @@ def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
         return paper(game, args.paper - 1)
     if args.also_plays and args.policy_head != "pooled":
         raise OptionError("--also-plays is for nets that fit every board (--policy-head pooled)")
-    if game.encoder != OWN_ENCODER and args.history != HISTORY:
-        raise OptionError(f"the planes of {game.encoder} are taken whole; leave --history out")
+    if game.encoder.name != OWN_ENCODER and args.history != HISTORY:
+        raise OptionError(f"the planes of {game.encoder.name} are taken whole; leave --history out")
     values = {f.name: getattr(args, f.name) for _, _, f, _, _ in flags_of(NetConfig)}
     if args.init is not None:
         from .checkpoint import load_newest
@@ -108,7 +109,7 @@ def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
         saved = load_newest(args.out / "checkpoints", lambda _: None)
         there = network_at(args.init, game) if saved is None else NetConfig.from_json(saved.state["net"])
         values |= {name: getattr(there, name) for name in values.keys() - args.given}
-    return NetConfig(game.planes, game.num_actions, **values)
+    return NetConfig(game.planes, game.num_actions, **values).seeing(game.encoder)
 
 
 def commands_before(origin: Path) -> list[str]:
@@ -150,7 +151,7 @@ def read_data(
             raise DataError(f"{source} does not exist; give a folder of .npz shards or of game records")
         paths += sorted(source.iterdir()) if source.is_dir() else [source]
     shards = [p for p in paths if p.suffix == ".npz"]
-    games = [p for p in paths if is_record(game, p)]
+    games = [p for p in paths if is_record(game.record_formats, p)]
     options = from_flags(TargetOptions, args)
     name = ", ".join(map(str, sources))
     with console.status(f"reading {name}"):

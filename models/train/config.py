@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from ...engine.errors import OptionError
 from ...engine.games.base import Game
+from ...engine.games.encoder import Encoder
 from ...engine.settings import check, setting
 
 Kind = Literal["dual-res", "sep-res", "dual-conv", "sep-conv"]
@@ -28,6 +29,7 @@ class NetConfig:
 
     planes: tuple[int, int, int]  # C, H, W of the input
     actions: int  # A
+    used: tuple[int, ...] = ()  # indices of the planes that it looks at, () = all: see ``seeing``
     kind: Kind = setting("dual-res", "one tower for both heads or two, residual or plain", flag=True)
     blocks: int = setting(6, "residual blocks, or plain convolutional blocks", low=1, flag=True)
     filters: int = setting(64, "filters of every convolution of the tower", low=1, flag=True)
@@ -63,15 +65,15 @@ class NetConfig:
         if self.policy_head == "pooled" and self.actions != height * width + 1:
             raise OptionError("policy_head pooled is for actions that are the points of the board and a pass")
 
+    def seeing(self, encoder: Encoder) -> NetConfig:
+        """The same network, looking only at the planes that its ``history`` leaves of an encoder's."""
+        used = encoder.used_planes(self.history)
+        return replace(self, used=used if len(used) < self.planes[0] else ())
+
     @property
     def used_planes(self) -> tuple[int, ...]:
-        """Indices of the input planes that the network looks at: the newest positions and the constant planes.
-
-        C = 8 M + L (Table S1), and L < 8 in every game: 7 in chess, 2 in shogi, 1 in Go.
-        """
-        channels = self.planes[0]
-        steps = channels // HISTORY * HISTORY
-        return (*range(steps // HISTORY * self.history), *range(steps, channels))
+        """Indices of the input planes that the network looks at."""
+        return self.used or tuple(range(self.planes[0]))
 
     @property
     def any_size(self) -> bool:
@@ -97,7 +99,11 @@ class NetConfig:
     def from_json(cls, values: dict[str, Any]) -> NetConfig:
         """The inverse of :meth:`to_json`. Errors: OptionError."""
         try:
-            return cls(**{**values, "planes": tuple(values["planes"])})
+            planes, used = tuple(values["planes"]), values.get("used")
+            if used is None:  # a run from before encoders said it: of 8 positions, then fewer than 8 planes of none
+                each = planes[0] // HISTORY
+                used = (*range(each * values["history"]), *range(each * HISTORY, planes[0]))
+            return cls(**{**values, "planes": planes, "used": tuple(used) if len(used) < planes[0] else ()})
         except (KeyError, TypeError) as error:
             raise OptionError(f"the network's configuration is broken ({error}); start a new run") from error
 

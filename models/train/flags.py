@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ...engine.games import game_names
-from ...engine.games.base import OWN_ENCODER
+from ...engine.games.encoder import OWN_ENCODER
 from ..data.shards import TargetOptions
 from ..fields import add_flags, remember_given
 from ..selfplay import reinforce

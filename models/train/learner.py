@@ -156,8 +156,8 @@ class Learner:
         self.net_config = net
         self.config = config
         self.device = torch.device(device)
-        self.network = Network(net, game.plane_scale).to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.averaged = Network(net, game.plane_scale).to(self.device)
+        self.network = Network(net, game.encoder.plane_scale).to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.averaged = Network(net, game.encoder.plane_scale).to(self.device)
         self.averaged.load_state_dict(self.network.state_dict())
         self.averaged.eval()
         decayed = [p for p in self.network.parameters() if p.ndim > 1]
@@ -286,11 +286,11 @@ class Learner:
         net = self.net_config
         return NetInfo(
             game=game.name,
-            encoder=game.encoder,
+            encoder=game.encoder.name,
             planes=game.planes,
             actions=game.num_actions,
-            planes_version=game.planes_version,
-            moves_version=game.moves_version,
+            planes_version=game.encoder.planes_version,
+            moves_version=game.encoder.moves_version,
             value_head=net.value_head,
             architecture=net.architecture,
             history=min(net.history, game.history),

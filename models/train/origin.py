@@ -21,6 +21,7 @@ from onnx import numpy_helper
 from torch import Tensor
 
 from ...engine.errors import DataError
+from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.nets.fit import check_net
 from ...engine.nets.netfile import read_outline
@@ -52,7 +53,7 @@ def origin(path: Path, game: Game) -> Checkpoint:
         return of_run(path)
     content, stored, info = _read(path, game)
     config = config_of(stored, info)
-    network = Network(config, game.plane_scale)
+    network = Network(config, game.encoder.plane_scale)
     network.load_state_dict(weights_of(stored, network))
     own = own_games(game.using(info.encoder), raw_session(content), info, _POSITIONS, 0)
     unfold(network, own.planes)
@@ -120,7 +121,7 @@ def config_of(stored: Stored, info: NetInfo) -> NetConfig:
         "policy_head": head,
         "value_head": info.value_head,
     }
-    return NetConfig(
+    config = NetConfig(
         info.planes,
         info.actions,
         blocks=next(i for i in count(1) if block.format(i) not in stored) - (tower == "res"),
@@ -134,6 +135,7 @@ def config_of(stored: Stored, info: NetInfo) -> NetConfig:
         score="value.score.weight" in stored,
         **names,
     )
+    return config.seeing(get_game(info.game).using(info.encoder).encoder)
 
 
 def weights_of(stored: Stored, network: Network) -> dict[str, Tensor]:

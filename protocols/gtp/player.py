@@ -360,7 +360,7 @@ class GtpPlayer:
         from ...engine.games import get_game
         from ...engine.games.record import Record, format_named
 
-        write = format_named(get_game("go"), "sgf").write
+        write = format_named(get_game("go").record_formats, "sgf").write
         assert write is not None
         return write(Record(self._game.words, self._game.text))
 
@@ -386,7 +386,7 @@ def _read_sgf(path: Path) -> tuple[Start, float, str, list[Move]]:
         if not path.is_file():
             raise GtpError("cannot load file: there is no such file")
         with path.open("rb") as stream:
-            record = next(format_named(get_game("go"), "sgf").read(stream))
+            record = next(format_named(get_game("go").record_formats, "sgf").read(stream))
     except (OSError, ValueError, StopIteration):
         raise GtpError("cannot load file: it cannot be read") from None
     except DataError as error:

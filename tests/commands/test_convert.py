@@ -28,7 +28,7 @@ def run(*words: object) -> int:
 @pytest.fixture
 def csa(tmp_path: Path) -> Path:
     path = tmp_path / "two.csa"
-    path.write_text(format_games(GAMES, format_named(SHOGI, "csa")), encoding="utf-8")
+    path.write_text(format_games(GAMES, format_named(SHOGI.record_formats, "csa")), encoding="utf-8")
     return path
 
 
@@ -42,10 +42,10 @@ def test_there_and_back(csa: Path, tmp_path: Path) -> None:
     names = sorted(path.name for path in (tmp_path / "kif").iterdir())
     assert names == ["two_0001.kifu", "two_0002.kifu"]
     assert run(tmp_path / "kif", tmp_path / "again.csa") == 0
-    assert list(read_games(SHOGI, tmp_path / "again.csa")) == GAMES
+    assert list(read_games(SHOGI.record_formats, tmp_path / "again.csa")) == GAMES
     assert run(tmp_path / "kif" / "two_0001.kifu", tmp_path / "one.kif") == 0
     assert b"Shift_JIS" in (tmp_path / "one.kif").read_bytes()
-    assert list(read_games(SHOGI, tmp_path / "one.kif")) == GAMES[:1]
+    assert list(read_games(SHOGI.record_formats, tmp_path / "one.kif")) == GAMES[:1]
 
 
 def test_a_format_may_be_printed(csa: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,7 +77,7 @@ def test_what_cannot_be_done_is_refused(csa: Path, tmp_path: Path) -> None:
         ((tmp_path / "empty", "--game", "shogi"), DataError, "holds no records of shogi"),
         ((csa, tmp_path / "x.kifu"), OptionError, "one game, not 2"),
         ((csa, tmp_path / "folder"), OptionError, "say --to"),
-        ((csa, tmp_path / "x.pgn"), OptionError, "no format for games of shogi"),
+        ((csa, tmp_path / "x.pgn"), OptionError, "no format for games"),
         ((csa, csa), OptionError, "there already"),
         ((tmp_path / "x.ki2", tmp_path / "y.ki2"), OptionError, "only read"),
         ((tmp_path / "there.kif",), DataError, "there is no KIF"),

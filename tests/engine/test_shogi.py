@@ -11,6 +11,7 @@ import pytest
 
 from az_engine.engine.engine import Engine
 from az_engine.engine.games import get_game
+from az_engine.engine.games.shogi import EnteringKing
 from az_engine.engine.info import BestMove, Checkmate, ThinkingInfo
 from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
@@ -75,7 +76,7 @@ def think(engine: Engine, root: str | None, moves: Sequence[str] = (), **limits:
     ],
 )
 def test_an_entered_king_is_declared(engine: Engine, hand: str, rule: str, wins: bool) -> None:
-    engine.configure(declaration=rule)
+    engine.configure(rule=rule)
     answer = think(engine, CAMP.format(hand=hand), nodes=20)
     assert answer.win == wins
     assert (answer.move is None) == wins
@@ -87,9 +88,9 @@ def test_an_entered_king_is_declared(engine: Engine, hand: str, rule: str, wins:
 
 def test_a_rule_set_later_holds_from_the_next_go(engine: Engine) -> None:
     engine.set_position(CAMP.format(hand="RB8P"), [])
-    engine.configure(declaration="none")
+    engine.configure(rule="none")
     assert not go(engine, nodes=20).answer.win
-    engine.configure(declaration="27")
+    engine.configure(rule="27")
     assert go(engine, nodes=20).answer.win
 
 
@@ -215,7 +216,7 @@ def test_every_game_takes_rules_and_knows_its_length() -> None:
         game = get_game(name)
         line = game.initial()
         before = line.copy()
-        game.set_rules(line, declaration="27", max_plies=0)
+        EnteringKing().set_rules(line, rule="27", max_plies=0)
         assert np.array_equal(line, before)
-        assert not game.can_declare(line)
+        assert not EnteringKing().possible(line)
         assert 10 < game.typical_moves < 200

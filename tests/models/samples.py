@@ -44,7 +44,7 @@ def rows(count: int, data: Positions) -> Any:
 def tiny(**changes: Any) -> NetConfig:
     """A net of one block and eight filters."""
     settings: dict[str, Any] = {"blocks": 1, "filters": 8, "value_hidden": 16, **changes}
-    return NetConfig(CHESS.planes, CHESS.num_actions, **settings)
+    return NetConfig(CHESS.planes, CHESS.num_actions, **settings).seeing(CHESS.encoder)
 
 
 def tiny_go(**changes: Any) -> NetConfig:
@@ -61,7 +61,7 @@ def tiny_go(**changes: Any) -> NetConfig:
         "score": True,
         **changes,
     }
-    return NetConfig(GO.planes, GO.num_actions, **settings)
+    return NetConfig(GO.planes, GO.num_actions, **settings).seeing(GO.encoder)
 
 
 @cache

@@ -17,14 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.bits import lowest_bit
-from ...kernels.jit import borrow, device, kernel
+from ...kernels.jit import device
 from ...kernels.zobrist import chain
-from ..base import Encoder
-from ..outcome import RUNNING
+from ..factory import make_encoder
 from .attacks import ALL, NONE, bit
-from .leaves import judge, replay
 from .planes import fill_plane, set_squares
-from .rules import generate
+from .rules import MAX_MOVES, PLAY
 from .state import WHITE
 
 HISTORY = 8
@@ -122,7 +120,7 @@ def _fill_before(s, missing_from, history, flip, out, row):
 
 
 @device
-def encode_row(states, newest, oldest, history, out, row):
+def encode_row(work, states, newest, oldest, history, out, row):
     """Write the planes of states[newest], whose game begins at states[oldest], to out[row] (u1[C * H * W])."""
     for i in range(NUM_PLANES * 64):
         out[row, i] = 0
@@ -160,71 +158,25 @@ def action_of(s, move):
 
 
 @device
-def _cache_key(states, newest, history):
-    """Everything the planes show, in 64 bits."""
+def _key(work, states, newest, history, out, row):
     key = np.uint64(states[newest].rule50) | (np.uint64(states[0].ep_claim) << np.uint64(16))
     for t in range(min(history, newest + 1)):
         key = chain(key, states[newest - t].key + np.uint64(_repeated(states, newest - t, 0)))
     return chain(key, np.uint64(0))
 
 
-@kernel
-def describe(states, leaves, count, history):
-    """See the game's own :func:`leaves.describe`."""
-    states, leaves = borrow(states), borrow(leaves)
-    for b in range(count):
-        leaf, line = leaves.rows[b], states[leaves.rows[b].slot]
-        at = replay(line, leaves, b)
-        n = generate(line[at], leaves.moves, b)
-        leaf.outcome = judge(line[at], n, at == leaf.root)
-        leaf.count = n
-        leaf.key = _cache_key(line, at, history)
-        if leaf.outcome == RUNNING:
-            for k in range(n):
-                leaves.actions[b, k] = action_of(line[at], leaves.moves[b, k])
-            encode_row(line, at, 0, history, leaves.planes, b)
-
-
-@kernel
-def encode(states, index, first_index, history, out):
-    """out u1[B, C * H * W] = the planes of states[index[b]].
-
-    states: State[N], games whole and in order; index i8[B]; first_index i8[B], where the game of states[index[b]]
-    begins; history: positions shown, 1..8.
-    """
-    states, out = borrow(states), borrow(out)
-    for b in range(index.shape[0]):
-        encode_row(states, index[b], first_index[b], history, out, b)
-
-
-@kernel
-def actions(states, index, moves, out):
-    """out i4[B, K] = the actions of moves u2[B, K] in states[index[b]]; State[N], index i8[B]."""
-    for b in range(index.shape[0]):
-        for k in range(moves.shape[1]):
-            out[b, k] = action_of(states[index[b]], moves[b, k])
-
-
-@kernel
-def legal_actions(states, index, out, counts):
-    """out i4[B, MAX_MOVES] and counts i4[B] = the legal actions of states[index[b]]; State[N], index i8[B]."""
-    moves = np.empty((1, out.shape[1]), np.uint16)
-    for b in range(index.shape[0]):
-        n = generate(states[index[b]], moves, 0)
-        counts[b] = n
-        for k in range(n):
-            out[b, k] = action_of(states[index[b]], moves[0, k])
-
-
 ENCODERS = {
-    "lc0": Encoder(
+    "lc0": make_encoder(
+        PLAY,
+        encode_row,
+        action_of,
+        _key,
+        name="lc0",
         planes=(NUM_PLANES, 8, 8),
         num_actions=NUM_ACTIONS,
+        max_moves=MAX_MOVES,
         history=HISTORY,
-        describe=describe,
-        encode_kernel=encode,
-        actions_kernel=actions,
-        legal_actions_kernel=legal_actions,
+        planes_per_position=STEP_PLANES,
         plane_scale=plane_scale(),
     )
 }

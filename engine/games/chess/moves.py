@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.jit import device, kernel
+from ...kernels.jit import device
 from .attacks import bit
-from .rules import generate
 from .state import WHITE
 
 NUM_ACTIONS = 73 * 64
@@ -42,22 +41,3 @@ def action_of(s, move):
         distance = max(abs(files), abs(ranks))
         plane = 7 * _DIRECTION[np.sign(ranks) + 1, np.sign(files) + 1] + distance - 1
     return plane * 64 + source
-
-
-@kernel
-def actions(states, index, moves, out):
-    """out i4[B, K] = the actions of moves u2[B, K] in states[index[b]]; State[N], index i8[B]."""
-    for b in range(index.shape[0]):
-        for k in range(moves.shape[1]):
-            out[b, k] = action_of(states[index[b]], moves[b, k])
-
-
-@kernel
-def legal_actions(states, index, out, counts):
-    """out i4[B, MAX_MOVES] and counts i4[B] = the legal actions of states[index[b]]; State[N], index i8[B]."""
-    moves = np.empty((1, out.shape[1]), np.uint16)
-    for b in range(index.shape[0]):
-        n = generate(states[index[b]], moves, 0)
-        counts[b] = n
-        for k in range(n):
-            out[b, k] = action_of(states[index[b]], moves[0, k])

@@ -11,7 +11,6 @@ import re
 import numpy as np
 
 from ...errors import IllegalMoveError, PositionError
-from .leaves import look
 from .rules import settle_all
 from .state import BLACK, KING, NO_SQUARE, PAWN, PIECES, STATE, WHITE, State, square_name
 
@@ -19,12 +18,6 @@ START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 _LETTERS = "PNBRQKpnbrqk"
 _USUAL = (8, 2, 2, 2, 1, 1)
 _SIDES = ("white", "black")
-
-
-def list_moves(state: State) -> tuple[list[int], bool, bool, bool]:
-    """(legal moves, in check, enemy in check, insufficient material) of one State[]."""
-    check, enemy_check, dead = settle_all(state.reshape(1).copy())
-    return look(state)[0].tolist(), bool(check), bool(enemy_check), bool(dead)
 
 
 def parse_fen(text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
@@ -218,15 +211,14 @@ def format_uci(state: State, move: int, *, chess960: bool = False) -> str:
     return square_name(source) + square_name(target) + ("", "n", "b", "r", "q")[promotion]
 
 
-def parse_uci(state: State, text: str) -> int:
-    """The legal move that UCI notation names, castling in either form. Errors: IllegalMoveError."""
-    moves = look(state)[0].tolist()
+def parse_uci(state: State, text: str, moves: list[int]) -> int:
+    """The one of the legal moves that UCI notation names, castling in either form. Errors: IllegalMoveError."""
     for castling_form in (True, False):  # king takes rook first: in Chess960 it cannot mean anything else
         for move in moves:
             if format_uci(state, move, chess960=castling_form) == text and (
                 castling_form or not is_castling(state, move) or abs((move & 7) - "abcdefgh".index(text[2])) == 2
             ):
-                return int(move)
+                return move
     if not re.fullmatch("[a-h][1-8][a-h][1-8][nbrq]?", text):
         raise IllegalMoveError(f"{_quote(text)} is not a move in UCI notation such as e2e4 or e7e8q")
     promotes = any(m >> 12 and format_uci(state, m)[:4] == text for m in moves)

@@ -12,8 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.bits import byte_swap, lowest_bit
-from ...kernels.jit import device, kernel
+from ...kernels.jit import device
+from ...kernels.zobrist import chain
+from ..factory import make_encoder
 from .attacks import ALL, NONE, bit, first
+from .moves import NUM_ACTIONS, action_of
+from .rules import MAX_MOVES, PLAY
 from .state import WHITE
 
 HISTORY = 8
@@ -48,7 +52,7 @@ def fill_plane(out, row, plane, value):
 
 
 @device
-def encode_row(states, newest, oldest, history, out, row):
+def encode_row(work, states, newest, oldest, history, out, row):
     """Write the planes of states[newest], whose game begins at states[oldest], to out[row] (u1[C * H * W])."""
     for i in range(NUM_PLANES * 64):
         out[row, i] = 0
@@ -86,12 +90,24 @@ def encode_row(states, newest, oldest, history, out, row):
     fill_plane(out, row, NO_PROGRESS_PLANE, min(np.int64(now.rule50), 255))
 
 
-@kernel
-def encode(states, index, first_index, history, out):
-    """out u1[B, C * H * W] = the planes of states[index[b]].
+@device
+def _key(work, states, newest, history, out, row):
+    now = states[newest]
+    key = np.uint64(now.rule50) | (np.uint64(now.ply) << np.uint64(16))
+    for t in range(min(history, newest + 1)):
+        key = chain(key, states[newest - t].key + np.uint64(states[newest - t].repetitions))
+    return chain(key, np.uint64(0))
 
-    states: State[N], games whole and in order; index i8[B]; first_index i8[B], where the game of states[index[b]]
-    begins; history: positions shown, 1..8.
-    """
-    for b in range(index.shape[0]):
-        encode_row(states, index[b], first_index[b], history, out, b)
+
+ENCODER = make_encoder(
+    PLAY,
+    encode_row,
+    action_of,
+    _key,
+    planes=(NUM_PLANES, 8, 8),
+    num_actions=NUM_ACTIONS,
+    max_moves=MAX_MOVES,
+    history=HISTORY,
+    planes_per_position=STEP_PLANES,
+    plane_scale=plane_scale(),
+)

@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.bits import lowest_bit, popcount
-from ...kernels.jit import borrow, device, kernel
+from ...kernels.jit import device, kernel
+from ..factory import plain_play
+from ..outcome import DRAW, LOSS, RUNNING
 from .attacks import (
     ALL,
     KING_ATTACKS,
@@ -27,7 +29,7 @@ from .attacks import (
     rook_attacks,
     slider_attacks,
 )
-from .state import CASTLING_KEYS, EP_KEYS, NO_SQUARE, PIECE_KEYS, STATE, TURN_KEY, WHITE, State
+from .state import CASTLING_KEYS, EP_KEYS, NO_SQUARE, PIECE_KEYS, TURN_KEY, WHITE
 
 MAX_MOVES = 256  # a legal position has at most 218; parse refuses positions that could have more
 
@@ -434,13 +436,6 @@ def settle_all(states):
 
 
 @kernel
-def play_in_line(line, i, move):
-    """line[i + 1] of State[n] becomes the position after ``move`` in line[i], its repetitions counted."""
-    make(line[i], line[i + 1], np.uint16(move))  # of the type that the search's kernels give it, or it compiles twice
-    count_earlier(line, i + 1, 0)
-
-
-@kernel
 def count_repetitions(states, first_index):
     """Set ``repetitions`` of every state of whole games laid end to end, in place.
 
@@ -466,39 +461,25 @@ def count_earlier(states, i, oldest):
     s.repetitions = count if count < 255 else 255
 
 
-@kernel
-def perft_kernel(states, moves, depth):
-    """Leaves of the legal move tree below states[depth]; the last ply is counted, not made (bulk counting).
-
-    states: State[depth + 1] and moves: u2[depth + 1, MAX_MOVES] are working space.
-    """
-    states, moves = borrow(states), borrow(moves)
-    if depth == 0:
-        return np.int64(1)
-    if depth == 1:
-        return generate(states[1], None, 0)
-    counts, done = np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64)
-    total, level, fresh = np.int64(0), np.int64(depth), True
-    while level <= depth:  # not recursive: such a kernel crashes when it comes from the cache
-        if fresh:
-            counts[level], done[level], fresh = generate(states[level], moves, level), 0, False
-        if level == 2:
-            for i in range(counts[2]):
-                make(states[2], states[1], moves[2, i])
-                total += generate(states[1], None, 0)
-            level += 1
-        elif done[level] == counts[level]:
-            level += 1
-        else:
-            make(states[level], states[level - 1], moves[level, done[level]])
-            done[level] += 1
-            level, fresh = level - 1, True
-    return total
+@device
+def judge(s, legal, at_root):
+    """Outcome code of a position with ``legal`` moves, for the side to move. At the root no draw is called."""
+    if legal == 0:
+        return LOSS if in_check(s) else DRAW
+    if not at_root and (s.repetitions >= 2 or s.rule50 >= 100 or insufficient_material(s)):
+        return DRAW
+    return RUNNING
 
 
-def perft(state: State, depth: int) -> int:
-    """Number of leaves of the legal move tree of ``depth`` plies below one State[]."""
-    states = np.zeros(depth + 1, STATE)
-    states[depth] = state
-    moves = np.empty((depth + 1, MAX_MOVES), np.uint16)
-    return int(perft_kernel(states, moves, depth))
+@device
+def _repeat(states, at):
+    if states[at].rule50 >= 4:
+        count_earlier(states, at, 0)
+
+
+@device
+def _count(s):
+    return generate(s, None, 0)
+
+
+PLAY = plain_play(make, generate, judge, _repeat, _count)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...kernels.bits import lowest_bit
 from ...kernels.jit import borrow, device, kernel
+from ..factory import replay
 from ..outcome import LOSS, RUNNING, WIN
 from .attacks import (
     KNIGHT_ATTACKS,
@@ -21,10 +22,10 @@ from .attacks import (
     pawn_attacks,
     rook_attacks,
 )
-from .leaves import replay
-from .rules import MAX_MOVES, generate, in_check, make, sides
+from .rules import MAX_MOVES, PLAY, generate, in_check, make, sides
 from .state import STATE
 
+_replay = replay(PLAY)
 NO_MOVE = 0  # from a1 to a1: no game has it
 LONGEST = 7  # plies of a mate that is looked for at most
 _MOST = 400  # positions that are made for one leaf at most
@@ -97,7 +98,7 @@ def _forced(line, moves, size, at, plies, left):
             if left[0] == 0:
                 return False
             left[0] -= 1
-            make(line[depth], line[depth + 1], moves[depth, at[depth]])
+            make(line[depth], line[depth + 1], np.int64(moves[depth, at[depth]]))
             at[depth] += 1
             if attacking and not in_check(line[depth + 1]):
                 entering = False
@@ -140,7 +141,7 @@ def mates(states, leaves, count, plies):
         leaf.end, leaf.begin = -1, NO_MOVE
         if leaf.outcome != RUNNING:
             continue
-        newest = replay(line, leaves, b)
+        newest = _replay(None, line, leaves, b)
         mate[0] = line[newest]
         left[0] = _MOST
         checked, longest = in_check(mate[0]), min(plies, LONGEST)

@@ -1,27 +1,29 @@
 """Go over GTP, on any board from 2x2 to 25x25.
 
 Read :mod:`state` and :mod:`board` first, then :mod:`rules` with :mod:`rulesets`, :mod:`planes` and :mod:`symmetries`
-(what a net sees and says), :mod:`notation`, and :mod:`leaves`, the kernel the search calls; :mod:`katago`, with
-:mod:`ladders` and :mod:`passalive`, is how that family of nets sees the game. The kernels read the
-board's size from the states, so that one compilation serves every size; a :class:`Go` has one size because a net's
-input has. Komi and rule set are part of each state.
+(what a net sees and says), :mod:`notation`, :mod:`score` and :mod:`handicap`; :mod:`katago`, with :mod:`ladders` and
+:mod:`passalive`, is how that family of nets sees the game. The kernels read the board's size from the states, so that
+one compilation serves every size; a :class:`Go` has one size because a net's input has. Komi and rule set are part of
+each state.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import OptionError
-from ..base import Encoder, Game, line_of
+from ..base import Game, line_of
+from ..capabilities import TrainingDefaults
+from ..encoder import Encoder
 from ..outcome import DRAW, LOSS, RUNNING, WIN
 from ..record import RecordFormat
 from . import katago, notation, rules, symmetries
-from .leaves import describe, look
-from .planes import HISTORY, NUM_PLANES, actions, encode, legal_actions
+from .planes import encoder
 from .rulesets import rule_set
 from .score import GoTerritory
 from .state import BLACK, MAX_SIZE, MIN_SIZE, STATE, State
@@ -35,28 +37,18 @@ class Go(Game):
     name = "go"
     protocol = "gtp"
     sides = ("Black", "White")
-    history = HISTORY
     state_dtype = STATE
-    planes_version = 1
-    moves_version = 1
-    noise_alpha = 0.03
-    az_schedule = "az-go"
-    plane_scale = np.ones(NUM_PLANES, np.float32)
+    play_functions = rules.PLAY
+    training = TrainingDefaults(noise_alpha=0.03, schedule="az-go")
     territory = GoTerritory()
-
-    describe = staticmethod(describe)
-    encode_kernel = staticmethod(encode)
-    actions_kernel = staticmethod(actions)
-    legal_actions_kernel = staticmethod(legal_actions)
 
     def __init__(self, size: int = DEFAULT_SIZE) -> None:
         """Errors: OptionError for a size there is no board of."""
         if not MIN_SIZE <= size <= MAX_SIZE:
             raise OptionError(f"Go is played on boards of {MIN_SIZE} to {MAX_SIZE} lines, not {size}")
         self.size = size
-        self.planes = (NUM_PLANES, size, size)
-        self.num_actions = self.max_moves = size * size + 1
-        self.longest_game = 2 * size * size
+        self.encoder = encoder(size)
+        self.training = replace(self.training, longest_game=2 * size * size)
         self.typical_moves = max(0.3 * size * size, 1.0)  # 9x9: 24, 19x19: 108
         self.branching = max(4.0, 0.6 * size * size)
 
@@ -80,25 +72,14 @@ class Go(Game):
         return notation.format_position(state)
 
     def parse_move(self, line: State, text: str) -> int:
-        return notation.parse_move(line_of(line), text)
+        line = line_of(line)
+        return notation.parse_move(line[-1], text, self.legal_moves(line))
 
     def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
         return notation.format_move(state, move)
 
     def format_moves(self, state: State, moves: Sequence[int], *, chess960: bool = False) -> tuple[str, ...]:
         return tuple(notation.format_move(state, move) for move in moves)
-
-    def play(self, line: State, move: int) -> State:
-        longer = np.empty(len(line) + 1, STATE)
-        longer[:-1] = line
-        self.play_at(longer, len(line) - 1, move)
-        return longer
-
-    def play_at(self, line: State, i: int, move: int) -> None:
-        rules.play_in_line(line, i, move)
-
-    def legal_moves(self, line: State) -> NDArray[np.uint16]:
-        return look(line_of(line))
 
     def outcome(self, line: State) -> int:
         return self.adjudicate(line) if line[-1]["passes"] >= 2 else RUNNING
@@ -109,19 +90,6 @@ class Go(Game):
         points = self.territory.score(state)[0] * (1 if state["turn"] == BLACK else -1)
         return DRAW if points == 0 else WIN if points > 0 else LOSS
 
-    def window(self, line: State) -> State:
-        return line  # superko looks back to the beginning
-
-    def perft(self, state: State, depth: int) -> dict[str, int]:
-        states = np.zeros(depth + 1, STATE)
-        moves = np.empty((depth + 1, self.max_moves), np.uint16)
-        counts = {}
-        for move in self.legal_moves(state):
-            states[depth - 1] = self.play(state.reshape(1), int(move))[-1]
-            below = rules.perft_kernel(states[:depth], moves, depth - 1, state.reshape(1))
-            counts[self.format_move(state, int(move))] = int(below)
-        return counts
-
     @property
     def record_formats(self) -> tuple[RecordFormat, ...]:
         from . import sgf  # wanted by few
@@ -130,9 +98,6 @@ class Go(Game):
 
     def normalise(self, states: State) -> None:
         rules.settle_all(states)
-
-    def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
-        """Nothing to do: no field counts them; superko compares the keys of the line."""
 
     @property
     def action_images(self) -> NDArray[np.int32]:

@@ -37,26 +37,27 @@ the past.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
-from ...kernels.jit import borrow, device, kernel
+from ...kernels.jit import device
 from ...kernels.zobrist import chain
-from ..base import Encoder
-from ..outcome import RUNNING
+from ..encoder import Encoder
+from ..factory import make_encoder
 from . import ladders
-from .board import BOARD, after, clear, set_up, untouched
-from .leaves import begin, list_moves, reach
+from .board import after, untouched
 from .passalive import AREA, mark_area, tax_seki
-from .planes import actions, legal_actions
-from .rules import FILTER_WORDS, compensation, situation
+from .planes import action_of
+from .rules import PLAY, compensation, situation
 from .rulesets import ALL_TAX, BUTTON, FRIENDLY, KO_MASK, POSITIONAL, SEKI_TAX, SIMPLE, SUICIDE, TERRITORY
 from .state import BLACK, EMPTY, MAX_POINTS, STONE_KEYS, WHITE
 
 ENCODER, ENCODER_SUICIDE = "katago-v7", "katago-v7-suicide"  # the second sees areas as if suicide were legal
 HISTORY = 5  # moves shown
 SPATIAL, NUM_PLANES = 22, 42
+_workspace_go, _begin_go = PLAY.workspace, PLAY.begin
 MAX_LINES = 19  # the nets know no greater board
 _OWN, _LIBERTIES, _KO, _MOVES, _CAUGHT, _OPENINGS, _AREA = 1, 3, 6, 9, 14, 17, 18
 _PASSES, _KOMI, _RULES = SPATIAL, SPATIAL + 5, SPATIAL + 7  # planes of bytes: numbers 0-4, 5 (two bytes), 6-18
@@ -232,74 +233,60 @@ def encode_row(states, newest, oldest, history, suicidal, ko, b, ladder, area, o
 
 
 @device
-def _cache_key(states, at, shown, forbidden, planes, row, points):
-    """Everything the planes show and the legal moves, in 64 bits."""
-    key = forbidden + np.uint64(states[at].turn)
+def _workspace(states):
+    """Go's own, ladders, areas, and how many moves of the past the planes show."""
+    space, past = _workspace_go(states)
+    return space, past, np.empty(1, ladders.LADDER), np.empty(1, AREA), np.empty(1, np.int64)
+
+
+@device
+def _begin(work, states, root):
+    _begin_go(work, states, root)
+    ladders.prepare(work[2][0], np.int64(states[root].size))
+
+
+@device
+def _key(work, states, newest, history, out, row):
+    w, points, shown = work[0][0], work[0][0].board.points, work[4][0]
+    key = w.forbidden + np.uint64(states[newest].turn)
     for t in range(min(shown, 2) + 1):
-        key = chain(key, states[at - t].key ^ np.uint64(states[at - t].ko + 1))
+        key = chain(key, states[newest - t].key ^ np.uint64(states[newest - t].ko + 1))
     for t in range(shown):
-        key = chain(key, np.uint64(states[at - t].last))
+        key = chain(key, np.uint64(states[newest - t].last))
     for plane in range(_KOMI, NUM_PLANES):
-        key = chain(key, np.uint64(planes[row, plane * points]))
+        key = chain(key, np.uint64(out[row, plane * points]))
     return chain(key, np.uint64(0))
 
 
-@device
-def _describe(suicidal, states, leaves, count, history):
-    """See ``leaves.describe``."""
-    boards = np.empty(2, BOARD)
-    ladder_space, area_space = np.empty(1, ladders.LADDER), np.empty(1, AREA)
-    past, known = np.empty(states.shape[1], np.uint64), -1
-    seen_before, seen_here = np.empty(FILTER_WORDS, np.uint64), np.empty(FILTER_WORDS, np.uint64)
-    base, b, ladder, area = boards[0], boards[1], ladder_space[0], area_space[0]
-    for row in range(count):
-        leaf, line = leaves.rows[row], states[leaves.rows[row].slot]
-        if leaf.slot != known:
-            known = leaf.slot
-            begin(line, leaf.root, base, b, past, seen_before)
-            ladders.prepare(ladder, np.int64(line[leaf.root].size))
-        at = reach(line, leaves, row, base, b, past, seen_before, seen_here)
-        forbidden = list_moves(line, at, b, past, seen_here, leaves, row)
-        leaf.key = 0
-        if leaf.outcome == RUNNING:
-            shown = encode_row(line, at, 0, history, suicidal, forbidden != 0, b, ladder, area, leaves.planes, row)
-            leaf.key = _cache_key(line, at, shown, forbidden, leaves.planes, row, b.points)
+def _make_encoder(name: str, suicidal: bool) -> Encoder:
+    """For boards of the greatest size; suicidal: areas are judged as if suicide were legal."""
+
+    @device
+    def write_row(work, states, newest, oldest, history, out, row):
+        w = work[0][0]
+        ko = w.forbidden != 0  # or not known
+        work[4][0] = encode_row(
+            states, newest, oldest, history, suicidal, ko, w.board, work[2][0], work[3][0], out, row
+        )
+
+    scale = np.ones(NUM_PLANES, np.float32)
+    scale[_KOMI + 1] = 1 / 255
+    return make_encoder(
+        PLAY._replace(workspace=_workspace, begin=_begin),
+        write_row,
+        action_of,
+        _key,
+        reads_work=True,
+        name=name,
+        planes=(NUM_PLANES, MAX_LINES, MAX_LINES),
+        num_actions=MAX_LINES * MAX_LINES + 1,
+        max_moves=MAX_LINES * MAX_LINES + 1,
+        history=HISTORY,
+        plane_scale=scale,
+    )
 
 
-@kernel
-def describe(states, leaves, count, history):
-    """The same as ``leaves.describe`` with KataGo's planes; ``history``: moves shown, at most 5."""
-    _describe(False, borrow(states), borrow(leaves), count, history)
-
-
-@kernel
-def describe_suicidal(states, leaves, count, history):
-    """The same as :func:`describe` for nets that see areas as if suicide were legal."""
-    _describe(True, borrow(states), borrow(leaves), count, history)
-
-
-@device
-def _encode(suicidal, states, index, first_index, history, out):
-    boards, ladder_space, area_space = np.empty(1, BOARD), np.empty(1, ladders.LADDER), np.empty(1, AREA)
-    b, ladder, area = boards[0], ladder_space[0], area_space[0]
-    for i in range(index.shape[0]):
-        s = states[index[i]]
-        clear(b, np.int64(s.size))
-        set_up(b, s)
-        ladders.prepare(ladder, np.int64(s.size))
-        encode_row(states, index[i], first_index[i], history, suicidal, True, b, ladder, area, out, i)
-
-
-@kernel
-def encode(states, index, first_index, history, out):
-    """The same as ``planes.encode`` with KataGo's planes."""
-    _encode(False, states, index, first_index, history, out)
-
-
-@kernel
-def encode_suicidal(states, index, first_index, history, out):
-    """The same as :func:`encode` for nets that see areas as if suicide were legal."""
-    _encode(True, states, index, first_index, history, out)
+_ENCODERS = (_make_encoder(ENCODER, False), _make_encoder(ENCODER_SUICIDE, True))
 
 
 @cache
@@ -307,19 +294,5 @@ def encoders(size: int) -> Mapping[str, Encoder]:
     """KataGo's views of a board of N x N points, by name."""
     if size > MAX_LINES:
         return {}
-    scale = np.ones(NUM_PLANES, np.float32)
-    scale[_KOMI + 1] = 1 / 255
-    kinds = {ENCODER: (describe, encode), ENCODER_SUICIDE: (describe_suicidal, encode_suicidal)}
-    return {
-        name: Encoder(
-            planes=(NUM_PLANES, size, size),
-            num_actions=size * size + 1,
-            history=HISTORY,
-            describe=describe_kernel,
-            encode_kernel=encode_kernel,
-            actions_kernel=actions,
-            legal_actions_kernel=legal_actions,
-            plane_scale=scale,
-        )
-        for name, (describe_kernel, encode_kernel) in kinds.items()
-    }
+    planes, moves = (NUM_PLANES, size, size), size * size + 1
+    return {each.name: replace(each, planes=planes, num_actions=moves, max_moves=moves) for each in _ENCODERS}

@@ -11,9 +11,9 @@ from __future__ import annotations
 import re
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import IllegalMoveError, PositionError
-from .leaves import look
 from .rules import settle_all
 from .rulesets import rule_set, rules_of
 from .state import BLACK, EMPTY, MAX_SIZE, MIN_SIZE, STATE, WHITE, State, stones_from_array, stones_to_array
@@ -133,17 +133,17 @@ def _parse_board(text: str) -> np.ndarray:
     return board.ravel()
 
 
-def parse_move(line: State, text: str) -> int:
-    """The legal move a vertex names in the last position of a line. Errors: IllegalMoveError, one sentence."""
-    size = int(line[-1]["size"])
+def parse_move(state: State, text: str, legal: NDArray[np.uint16]) -> int:
+    """The one of the legal moves of one State[] that a vertex names. Errors: IllegalMoveError, one sentence."""
+    size = int(state["size"])
     if text == SKIP:
         return size * size + 1
     try:
         move = point_of(text, size)
     except ValueError:
         raise IllegalMoveError(f"{_quote(text)} is neither a point of the {size}x{size} board nor pass") from None
-    if move not in look(line):
-        occupied = move < size * size and stones_to_array(line[-1])[move] != EMPTY
+    if move not in legal:
+        occupied = move < size * size and stones_to_array(state)[move] != EMPTY
         reason = "there is a stone" if occupied else "ko, superko or suicide"
         raise IllegalMoveError(f"{vertex(move, size)} is not legal: {reason}")
     return move

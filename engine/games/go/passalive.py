@@ -167,12 +167,11 @@ def mark_area(b, w, suicide):
 def area_kernel(states, i, owner):
     """``mark_area`` of states[i], as its rules have it; owner u1[N * N] out: BLACK, WHITE or EMPTY."""
     boards, space = np.empty(1, BOARD), np.empty(1, AREA)
-    b, w = boards[0], space[0]
-    clear(b, np.int64(states[i].size))
-    set_up(b, states[i])
-    mark_area(b, w, states[i].rules & SUICIDE != 0)
-    for p in range(b.points):
-        owner[p] = w.owner[p]
+    clear(boards[0], np.int64(states[i].size))
+    set_up(boards[0], states[i])
+    mark_area(boards[0], space[0], states[i].rules & SUICIDE != 0)
+    for p in range(boards[0].points):
+        owner[p] = space[0].owner[p]
 
 
 def area_of(state: State) -> NDArray[np.uint8]:

@@ -6,14 +6,19 @@ when black is to move. Row 0 is the top edge. A move's action is the move itself
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
+
 import numpy as np
 
 from ...kernels.bits import lowest_bit
-from ...kernels.jit import device, kernel
-from .board import BOARD, clear, set_up
-from .rules import FILTER_WORDS, generate, remember, situation
-from .rulesets import KO_MASK
-from .state import BLACK, WORDS
+from ...kernels.jit import device
+from ...kernels.zobrist import chain
+from ..encoder import Encoder
+from ..factory import make_encoder
+from .rules import PLAY
+from .rulesets import SUICIDE
+from .state import BLACK, MAX_POINTS, MAX_SIZE, TURN_KEY, WORDS
 
 HISTORY = 8
 NUM_PLANES = 2 * HISTORY + 1
@@ -21,7 +26,7 @@ _1 = np.uint64(1)
 
 
 @device
-def encode_row(states, newest, oldest, history, out, row):
+def encode_row(work, states, newest, oldest, history, out, row):
     """Write the planes of states[newest], whose game begins at states[oldest], to out[row] (u1[C * H * W])."""
     points = np.int64(states[newest].size) * np.int64(states[newest].size)
     for i in range(NUM_PLANES * points):
@@ -43,40 +48,38 @@ def encode_row(states, newest, oldest, history, out, row):
             out[row, i] = 1
 
 
-@kernel
-def encode(states, index, first_index, history, out):
-    """out u1[B, C * H * W] = the planes of states[index[b]].
-
-    states: State[N], games whole and in order; index i8[B]; first_index i8[B], where the game of states[index[b]]
-    begins; history: positions shown, 1..8.
-    """
-    for b in range(index.shape[0]):
-        encode_row(states, index[b], first_index[b], history, out, b)
+@device
+def action_of(s, move):
+    """The policy index (i64) of a move: the same number."""
+    return move
 
 
-@kernel
-def actions(states, index, moves, out):
-    """out i4[B, K] = the actions of moves u2[B, K]: the same numbers."""
-    for b in range(index.shape[0]):
-        for k in range(moves.shape[1]):
-            out[b, k] = moves[b, k]
+@device
+def _key(work, states, newest, history, out, row):
+    now = states[newest]
+    key = work[0][0].forbidden ^ (TURN_KEY if now.turn else np.uint64(0))
+    key += np.uint64(now.rules & SUICIDE)
+    for t in range(min(history, newest + 1)):
+        key = chain(key, states[newest - t].key)
+    return chain(key, np.uint64(0))
 
 
-@kernel
-def legal_actions(states, index, out, counts):
-    """out i4[B, N * N + 1] and counts i4[B] = the legal actions of states[index[b]]; State[N], index i8[B].
+_ENCODER = make_encoder(
+    PLAY,
+    encode_row,
+    action_of,
+    _key,
+    planes=(NUM_PLANES, MAX_SIZE, MAX_SIZE),
+    num_actions=MAX_POINTS + 1,
+    max_moves=MAX_POINTS + 1,
+    history=HISTORY,
+    planes_per_position=2,
+    plane_scale=np.ones(NUM_PLANES, np.float32),
+)
 
-    What the record alone forbids is left out (stones, suicide, the ko just taken); longer superko cycles are not.
-    """
-    boards = np.empty(1, BOARD)
-    moves = np.empty((1, out.shape[1]), np.uint16)
-    past, seen = np.empty(1, np.uint64), np.zeros(FILTER_WORDS, np.uint64)
-    for b in range(index.shape[0]):
-        s = states[index[b]]
-        clear(boards[0], np.int64(s.size))
-        set_up(boards[0], s)
-        remember(past, seen, 0, situation(s.key, s.turn, s.rules & KO_MASK))
-        n, _ = generate(boards[0], s, moves, 0, past, seen, 1)
-        counts[b] = n
-        for k in range(n):
-            out[b, k] = moves[0, k]
+
+@cache
+def encoder(size: int) -> Encoder:
+    """The planes of a board of N x N points; one compilation of the kernels serves every size."""
+    moves = size * size + 1
+    return replace(_ENCODER, planes=(NUM_PLANES, size, size), num_actions=moves, max_moves=moves)

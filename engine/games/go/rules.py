@@ -12,12 +12,25 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.jit import device, kernel
+from ..factory import Play
 from ..outcome import DRAW, LOSS, RUNNING, WIN
-from .board import BOARD, after, area, clear, play, set_up, untouched
+from .board import BOARD, after, area, clear, copy, play, set_up, untouched
 from .rulesets import BONUS_MASK, BONUS_N, BONUS_N_MINUS_1, BONUS_SHIFT, KO_MASK, SIMPLE, SITUATIONAL, SUICIDE
 from .state import BLACK, EMPTY, MAX_POINTS, STONE_KEYS, TURN_KEY, WORDS
 
 FILTER_WORDS = 256
+WORK = np.dtype(
+    [
+        ("base", BOARD),  # the root
+        ("board", BOARD),  # the position that was reached
+        ("seen_before", "u8", (FILTER_WORDS,)),  # filter of the situations up to the root
+        ("seen", "u8", (FILTER_WORDS,)),  # up to the position that was reached
+        ("forbidden", "u8"),  # xor of the keys of the points that ko forbids there, once its moves are listed
+        ("root", "i8"),
+    ],
+    align=True,
+)
+_UNKNOWN = np.uint64(0xFFFFFFFFFFFFFFFF)
 _BITS = np.uint64(FILTER_WORDS * 64 - 1)
 _1 = np.uint64(1)
 
@@ -126,26 +139,78 @@ def judge(b, s, at_root):
     return WIN if (points > 0) == (s.turn == BLACK) else LOSS
 
 
-@kernel
-def play_in_line(line, i, move):
-    """line[i + 1] of State[n] becomes the position after ``move`` in line[i]."""
-    boards = np.empty(1, BOARD)
-    b = boards[0]
-    clear(b, np.int64(line[i].size))
-    set_up(b, line[i])
-    make(b, line[i], line[i + 1], move)
+@device
+def _workspace(states):
+    """(WORK[1], u8[N]: the situations of the line)."""
+    return np.empty(1, WORK), np.empty(states.shape[0], np.uint64)
+
+
+@device
+def _begin(work, states, root):
+    w, size = work[0][0], np.int64(states[root].size)
+    clear(w.base, size)
+    clear(w.board, size)
+    set_up(w.base, states[root])
+    w.root, w.forbidden = root, _UNKNOWN
+    for i in range(FILTER_WORDS):
+        w.seen_before[i] = 0
+    for i in range(root + 1):
+        remember(work[1], w.seen_before, i, situation(states[i].key, states[i].turn, states[root].rules & KO_MASK))
+
+
+@device
+def _rewind(work, states, at):
+    w = work[0][0]
+    if at == w.root:
+        copy(w.base, w.board)
+        for i in range(FILTER_WORDS):
+            w.seen[i] = w.seen_before[i]
+    else:  # what the filter has seen since the root does no harm
+        clear(w.board, np.int64(states[at].size))
+        set_up(w.board, states[at])
+
+
+@device
+def _follow(work, states, at, move):
+    w = work[0][0]
+    make(w.board, states[at], states[at + 1], move)
+    d = states[at + 1]
+    remember(work[1], w.seen, at + 1, situation(d.key, d.turn, d.rules & KO_MASK))
+
+
+@device
+def _look(work, states, at, at_root, moves, row):
+    w, s = work[0][0], states[at]
+    outcome, legal, forbidden = np.int64(judge(w.board, s, at_root)), np.int64(0), np.uint64(0)
+    if outcome == RUNNING:
+        legal, forbidden = generate(w.board, s, moves, row, work[1], w.seen, at + 1)
+    w.forbidden = forbidden
+    return legal, outcome
+
+
+@device
+def _count(work, states, at, moves, row):
+    return _look(work, states, at, False, moves, row)[0]
+
+
+PLAY = Play(_workspace, _begin, _rewind, _follow, _follow, _look, _count)
+
+
+@device
+def _board_of(boards, s):
+    """boards BOARD[1], set up as a state has it. The array is passed on: a record alone does not keep it in memory."""
+    clear(boards[0], np.int64(s.size))
+    set_up(boards[0], s)
 
 
 @kernel
 def count_score(states, i, owner):
     """Score of states[i], black's minus white's in half points; owner u1[N * N] out: BLACK, WHITE or EMPTY."""
     boards = np.empty(1, BOARD)
-    b = boards[0]
-    clear(b, np.int64(states[i].size))
-    set_up(b, states[i])
-    points = score(b, states[i])
-    for p in range(b.points):
-        owner[p] = b.owner[p]
+    _board_of(boards, states[i])
+    points = score(boards[0], states[i])
+    for p in range(boards[0].points):
+        owner[p] = boards[0].owner[p]
     return points
 
 
@@ -156,53 +221,14 @@ def settle_all(states):
     Returns (index of the state, a point of the chain), (-1, -1) when every chain has a liberty.
     """
     boards = np.empty(1, BOARD)
-    b = boards[0]
     for i in range(states.shape[0]):
-        clear(b, np.int64(states[i].size))
-        set_up(b, states[i])
+        _board_of(boards, states[i])
+        b = boards[0]
         states[i].key = b.key
         for p in range(b.points):
             if b.colour[p] != EMPTY and b.liberties[b.head[p]] == 0:
                 return i, np.int64(p)
     return -1, np.int64(-1)
-
-
-@kernel
-def perft_kernel(states, moves, depth, before):
-    """Leaves of the legal move tree ``depth`` plies below states[depth]; finished games have no moves.
-
-    states: State[depth + 1] and moves: u2[depth + 1, M] are working space; before: State[1], the position before.
-    """
-    if depth == 0:
-        return np.int64(1)
-    boards = np.empty(1, BOARD)
-    past, seen = np.empty(depth + 2, np.uint64), np.zeros(FILTER_WORDS, np.uint64)
-    counts, done = np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64)
-    ko = before[0].rules & KO_MASK
-    remember(past, seen, 0, situation(before[0].key, before[0].turn, ko))
-    total, level, fresh = np.int64(0), depth, True
-    while level <= depth:  # not recursive: as such it crashed when numba loaded it from its cache
-        s = states[level]
-        if fresh:
-            clear(boards[0], np.int64(s.size))
-            set_up(boards[0], s)
-            played = 1 + depth - level
-            remember(past, seen, played, situation(s.key, s.turn, ko))
-            counts[level], done[level] = 0, 0
-            if s.passes < 2:
-                counts[level], _ = generate(boards[0], s, moves, level, past, seen, played + 1)
-        if level == 1:
-            total += counts[1]
-            level, fresh = level + 1, False
-        elif done[level] == counts[level]:
-            level, fresh = level + 1, False
-        else:
-            clear(boards[0], np.int64(s.size))
-            set_up(boards[0], s)
-            make(boards[0], s, states[level - 1], moves[level, done[level]])
-            done[level] += 1
-            level, fresh = level - 1, True
-    return total
 
 
 @kernel
@@ -213,13 +239,13 @@ def random_games(size, rules, limit, count, seed):
     after two passes or ``limit`` moves, and is scored. For benches: nothing is allocated but at the start.
     """
     boards = np.empty(1, BOARD)
-    b = boards[0]
     past, seen = np.empty(limit + 1, np.uint64), np.empty(FILTER_WORDS, np.uint64)
     candidates = np.empty(size * size, np.int64)
     suicide, ko = rules & SUICIDE != 0, rules & KO_MASK
     rng = np.uint64(seed) * np.uint64(2) + _1
     played, wins = np.int64(0), np.int64(0)
     for _ in range(count):
+        b = boards[0]
         clear(b, size)
         for i in range(FILTER_WORDS):
             seen[i] = 0

@@ -14,12 +14,15 @@ import numpy as np
 from sgfmill import sgf, sgf_grammar
 
 from ...errors import DataError, IllegalMoveError, PositionError
+from ..factory import line_kernel
 from ..record import MAX_PLIES, Reason, Record, RecordFormat
 from . import notation, rules
 from .notation import SKIP
+from .planes import encoder
 from .rulesets import RULE_SETS, rules_of
 from .state import BLACK, EMPTY, STATE, WHITE, State, stones_from_array, stones_to_array
 
+_play_in_line = line_kernel(rules.PLAY)
 Place = tuple[int, int]  # row from below and column, as sgfmill counts
 
 MAX_BYTES = 16 << 20  # of a file
@@ -155,7 +158,7 @@ class _Reader:
         for word in (*words, notation.vertex(point, self._size)):
             line = self._line[: self._count]
             try:
-                move = notation.parse_move(line, word)
+                move = notation.parse_move(line[-1], word, encoder(self._size).look(line)[0])
             except IllegalMoveError as error:
                 del self._moves[len(self._moves) - len(words) :]
                 raise IllegalMoveError(f"move {len(self._moves) + 1 - self._moves.count(SKIP)} is illegal") from error
@@ -165,7 +168,7 @@ class _Reader:
     def _extend(self, move: int) -> None:
         if self._count == len(self._line):
             self._line = np.concatenate([self._line, np.zeros(max(64, self._count), STATE)])
-        rules.play_in_line(self._line, self._count - 1, move)
+        _play_in_line(self._line, self._count - 1, move)
         self._count += 1
 
 

@@ -243,7 +243,7 @@ def write(record: Record) -> str:
     lines += _position(replay)
     lines += _remarks(record, 0)
     for i, move in enumerate(record.moves):
-        sign, code = "+-"[replay.turn], notation.parse_usi(replay.state, move)
+        sign, code = "+-"[replay.turn], notation.parse_usi(replay.state, move, replay.legal_moves())
         replay.play(code)
         to, source = code & 127, code >> 7 & 127
         origin = "00" if source >= DROPS else _name(source)

@@ -11,15 +11,15 @@ and order follow dlshogi's own (https://github.com/TadaoYamaoka/DeepLearningShog
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from ...kernels.bits import popcount
-from ...kernels.jit import borrow, device, kernel
-from ..base import Encoder
-from ..outcome import RUNNING
+from ...kernels.jit import device
+from ..factory import make_encoder
 from .attacks import DIRECTIONS, ZONES, bit, first, lookup, reach
-from .leaves import judge, remember, replay
-from .rules import DROPS, PROMOTES, generate, set_of
+from .rules import DROPS, MAX_MOVES, PLAY, PROMOTES, set_of
 from .state import BISHOP, BISHOPS, BLACK_MEN, HELD, KINDS, ROOK, ROOKS, SQUARES
 
 DIRECTIONS_OF_MOVES = 27
@@ -128,66 +128,28 @@ def action_of(s, move):
     return direction * SQUARES + to
 
 
-@kernel
-def describe(states, leaves, count, history):
-    """See the game's own :func:`leaves.describe`; planes u1[B, 119 * 81] or u1[B, 181 * 81]."""
-    states, leaves = borrow(states), borrow(leaves)
-    past, known = np.empty(states.shape[1], np.uint64), -1
-    for b in range(count):
-        leaf, line = leaves.rows[b], states[leaves.rows[b].slot]
-        if leaf.slot != known:
-            known = leaf.slot
-            remember(line, leaf.root, past)
-        at = replay(line, past, leaves, b)
-        n = generate(line[at], leaves.moves, b)
-        leaf.outcome = judge(line[at], n, at == leaf.root)
-        leaf.count = n
-        leaf.key = line[at].key
-        if leaf.outcome == RUNNING:
-            for k in range(n):
-                leaves.actions[b, k] = action_of(line[at], leaves.moves[b, k])
-            encode_row(line[at], leaves.planes, b)
+@device
+def _encode_row(keys, states, newest, oldest, history, out, row):
+    encode_row(states[newest], out, row)
 
 
-@kernel
-def encode(states, index, first_index, history, out):
-    """out u1[B, 119 * 81] or u1[B, 181 * 81] = the planes of states[index[b]]; State[N], index i8[B]."""
-    states, out = borrow(states), borrow(out)
-    for b in range(index.shape[0]):
-        encode_row(states[index[b]], out, b)
+@device
+def _key(keys, states, newest, history, out, row):
+    return states[newest].key
 
 
-@kernel
-def actions(states, index, moves, out):
-    """out i4[B, K] = the actions of moves u2[B, K] in states[index[b]]; State[N], index i8[B]."""
-    states, moves = borrow(states), borrow(moves)
-    for b in range(index.shape[0]):
-        for k in range(moves.shape[1]):
-            out[b, k] = action_of(states[index[b]], moves[b, k])
-
-
-@kernel
-def legal_actions(states, index, out, counts):
-    """out i4[B, MAX_MOVES] and counts i4[B] = the legal actions of states[index[b]]; State[N], index i8[B]."""
-    states, moves = borrow(states), np.empty((1, out.shape[1]), np.uint16)
-    for b in range(index.shape[0]):
-        n = generate(states[index[b]], moves, 0)
-        counts[b] = n
-        for k in range(n):
-            out[b, k] = action_of(states[index[b]], moves[0, k])
-
-
-def _encoder(planes: int) -> Encoder:
-    return Encoder(
-        planes=(planes, 9, 9),
-        num_actions=NUM_ACTIONS,
-        history=1,
-        describe=describe,
-        encode_kernel=encode,
-        actions_kernel=actions,
-        legal_actions_kernel=legal_actions,
-        plane_scale=np.ones(planes, np.float32),
-    )
-
-
-ENCODERS = {"dlshogi": _encoder(PLANES), "dlshogi-119": _encoder(PLANES_ENTERING)}
+_ENCODER = make_encoder(
+    PLAY,
+    _encode_row,
+    action_of,
+    _key,
+    name="dlshogi",
+    planes=(PLANES, 9, 9),
+    num_actions=NUM_ACTIONS,
+    max_moves=MAX_MOVES,
+    plane_scale=np.ones(PLANES, np.float32),
+)
+_ENTERING_ENCODER = replace(
+    _ENCODER, name="dlshogi-119", planes=(PLANES_ENTERING, 9, 9), plane_scale=np.ones(PLANES_ENTERING, np.float32)
+)
+ENCODERS = {encoder.name: encoder for encoder in (_ENCODER, _ENTERING_ENCODER)}

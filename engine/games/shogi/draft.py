@@ -15,10 +15,11 @@ from typing import BinaryIO
 import numpy as np
 
 from ...errors import DataError, IllegalMoveError
+from ..factory import line_kernel
 from ..outcome import DRAW, RUNNING
 from ..record import MAX_BYTES, MAX_PLIES, Reason, Record
 from . import notation, rules
-from .leaves import look
+from .planes import ENCODER
 from .rules import DROPS, PROMOTES
 from .state import BLACK, PROMOTED, STATE, State
 
@@ -64,6 +65,9 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
+_play_in_line = line_kernel(rules.PLAY)
+
+
 class Replay:
     """A game played move by move."""
 
@@ -86,22 +90,23 @@ class Replay:
 
     def legal_moves(self) -> list[int]:
         """In the form of the engine."""
-        legal: list[int] = look(self.state)[0].tolist()
+        end = len(self.moves)
+        legal: list[int] = ENCODER.look(self._line[end : end + 1])[0].tolist()
         return legal
 
     def play(self, move: int) -> None:
         """Play a legal move. Errors: IllegalMoveError."""
-        if move not in look(self.state)[0]:
+        if move not in self.legal_moves():
             raise IllegalMoveError(f"{notation.format_usi(move)} is not legal in {notation.format_sfen(self.state)}")
         if len(self.moves) + 1 == len(self._line):
             self._line = np.concatenate([self._line, np.empty(len(self._line), STATE)])
-        rules.play_in_line(self._line, len(self.moves), move)
+        _play_in_line(self._line, len(self.moves), move)
         self.moves.append(move)
 
     def outcome(self) -> int:
         """Outcome code for the side to move, repetitions counted."""
         end = len(self.moves)
-        return int(rules.verdict_kernel(self._line[end : end + 1], len(look(self.state)[0])))
+        return int(rules.verdict_kernel(self._line[end : end + 1], len(self.legal_moves())))
 
 
 def last_target(replay: Replay) -> int | None:

@@ -367,7 +367,7 @@ def write(record: Record) -> str:
     lines += _remarks(record, 0)
     spent = [0.0, 0.0]
     for i, move in enumerate(record.moves):
-        code = notation.parse_usi(replay.state, move)
+        code = notation.parse_usi(replay.state, move, replay.legal_moves())
         seconds = record.times[i] if i < len(record.times) else None
         spent[replay.turn] += seconds or 0.0
         text = _format_move(replay, code)

@@ -23,9 +23,10 @@ import numpy as np
 from ...info import Verdict
 from ...kernels.jit import borrow, device, kernel
 from ..capabilities import MateSearch
+from ..factory import line_kernel
 from ..outcome import RUNNING
 from .checks import checks
-from .rules import DROPS, MAX_MOVES, generate, make, play_in_line, verdict_kernel
+from .rules import DROPS, MAX_MOVES, PLAY, generate, make, verdict_kernel
 from .state import STATE, State
 
 MAX_PLIES = 600  # of a line; a longer mate is not found
@@ -342,7 +343,7 @@ class ShogiMate(MateSearch):
         """
         longer = np.empty(len(self._line) + 1, STATE)
         longer[:-1] = self._line
-        play_in_line(longer, len(self._line) - 1, move)
+        line_kernel(PLAY)(longer, len(self._line) - 1, move)
         passed = longer["key"][self._root - 1 : -1]
         if longer[-1]["key"] in passed:
             self._table[:] = 0

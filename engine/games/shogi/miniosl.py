@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.bits import lowest_bit
-from ...kernels.jit import borrow, device, kernel
+from ...kernels.jit import device
 from ...kernels.zobrist import chain
-from ..base import Encoder
-from ..outcome import RUNNING
+from ..factory import make_encoder
 from .attacks import (
     BISHOP_LINES,
     DIRECTIONS,
@@ -44,10 +43,9 @@ from .attacks import (
     reach,
     rook_attacks,
 )
-from .leaves import judge, remember, replay
 from .notation import START
 from .onemove import ORDER, foremost, mate_in_one
-from .rules import DROPS, PROMOTES, attackers, generate, in_check, make, set_of
+from .rules import DROPS, MAX_MOVES, PLAY, PROMOTES, attackers, in_check, make, set_of
 from .state import (
     BISHOP,
     BISHOPS,
@@ -397,74 +395,31 @@ def action_of(s, move):
 
 
 @device
-def _cache_key(states, newest, oldest, history):
+def _key(work, states, newest, history, out, row):
     """All that the planes show, in 64 bits, but for which of several men of a kind is looked at first."""
     key = np.uint64(0)
-    for t in range(min(history, newest - oldest + 1)):
+    for t in range(min(history, newest + 1)):
         key = chain(key, states[newest - t].key)
     return chain(key, np.uint64(0))
 
 
-@kernel
-def describe(states, leaves, count, history):
-    """See the game's own :func:`leaves.describe`; planes u1[B, 176 * 81]."""
-    states, leaves = borrow(states), borrow(leaves)
+@device
+def _encode_row(keys, states, newest, oldest, history, out, row):
     numbers, held, scratch = np.empty(SQUARES, np.uint8), np.empty((2, HELD), np.uint64), np.empty(1, STATE)
-    past, known = np.empty(states.shape[1], np.uint64), -1
-    for b in range(count):
-        leaf, line = leaves.rows[b], states[leaves.rows[b].slot]
-        if leaf.slot != known:
-            known = leaf.slot
-            remember(line, leaf.root, past)
-        at = replay(line, past, leaves, b)
-        n = generate(line[at], leaves.moves, b)
-        leaf.outcome = judge(line[at], n, at == leaf.root)
-        leaf.count = n
-        leaf.key = _cache_key(line, at, 0, history)
-        if leaf.outcome == RUNNING:
-            for k in range(n):
-                leaves.actions[b, k] = action_of(line[at], leaves.moves[b, k])
-            encode_row(line, at, 0, history, numbers, held, scratch, leaves.planes, b)
-
-
-@kernel
-def encode(states, index, first_index, history, out):
-    """out u1[B, 176 * 81] = the planes of states[index[b]]; State[N], index i8[B]; first_index i8[B]: game's begin."""
-    states, out = borrow(states), borrow(out)
-    numbers, held, scratch = np.empty(SQUARES, np.uint8), np.empty((2, HELD), np.uint64), np.empty(1, STATE)
-    for b in range(index.shape[0]):
-        encode_row(states, index[b], first_index[b], history, numbers, held, scratch, out, b)
-
-
-@kernel
-def actions(states, index, moves, out):
-    """out i4[B, K] = the actions of moves u2[B, K] in states[index[b]]; State[N], index i8[B]."""
-    states, moves = borrow(states), borrow(moves)
-    for b in range(index.shape[0]):
-        for k in range(moves.shape[1]):
-            out[b, k] = action_of(states[index[b]], moves[b, k])
-
-
-@kernel
-def legal_actions(states, index, out, counts):
-    """out i4[B, MAX_MOVES] and counts i4[B] = the legal actions of states[index[b]]; State[N], index i8[B]."""
-    states, moves = borrow(states), np.empty((1, out.shape[1]), np.uint16)
-    for b in range(index.shape[0]):
-        n = generate(states[index[b]], moves, 0)
-        counts[b] = n
-        for k in range(n):
-            out[b, k] = action_of(states[index[b]], moves[0, k])
+    encode_row(states, newest, oldest, history, numbers, held, scratch, out, row)
 
 
 ENCODERS = {
-    "miniosl": Encoder(
+    "miniosl": make_encoder(
+        PLAY,
+        _encode_row,
+        action_of,
+        _key,
+        name="miniosl",
         planes=(NUM_PLANES, 9, 9),
         num_actions=NUM_ACTIONS,
+        max_moves=MAX_MOVES,
         history=HISTORY,
-        describe=describe,
-        encode_kernel=encode,
-        actions_kernel=actions,
-        legal_actions_kernel=legal_actions,
         plane_scale=np.full(NUM_PLANES, 1 / ONE, np.float32),
     )
 }

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.jit import borrow, device, kernel
+from ...kernels.jit import device
 from .attacks import DIRECTIONS
-from .rules import DROPS, PROMOTES, generate
+from .rules import DROPS, PROMOTES
 from .state import SQUARES
 
 NUM_ACTIONS = 139 * SQUARES
@@ -38,23 +38,3 @@ def action_of(s, move):
     if move & PROMOTES:
         plane += _PROMOTION_PLANES
     return plane * SQUARES + source
-
-
-@kernel
-def actions(states, index, moves, out):
-    """out i4[B, K] = the actions of moves u2[B, K] in states[index[b]]; State[N], index i8[B]."""
-    states, moves = borrow(states), borrow(moves)
-    for b in range(index.shape[0]):
-        for k in range(moves.shape[1]):
-            out[b, k] = action_of(states[index[b]], moves[b, k])
-
-
-@kernel
-def legal_actions(states, index, out, counts):
-    """out i4[B, MAX_MOVES] and counts i4[B] = the legal actions of states[index[b]]; State[N], index i8[B]."""
-    states, moves = borrow(states), np.empty((1, out.shape[1]), np.uint16)
-    for b in range(index.shape[0]):
-        n = generate(states[index[b]], moves, 0)
-        counts[b] = n
-        for k in range(n):
-            out[b, k] = action_of(states[index[b]], moves[0, k])

@@ -11,7 +11,6 @@ import re
 import numpy as np
 
 from ...errors import IllegalMoveError, PositionError
-from .leaves import look
 from .rules import DROPS, PROMOTES, settle_all
 from .state import (
     BLACK,
@@ -177,13 +176,12 @@ def format_usi(move: int) -> str:
     return square_name(source) + square_name(to) + ("+" if move & PROMOTES else "")
 
 
-def parse_usi(state: State, text: str) -> int:
-    """The legal move that USI notation names. Errors: IllegalMoveError."""
+def parse_usi(state: State, text: str, legal: list[int]) -> int:
+    """The one of the legal moves that USI notation names. Errors: IllegalMoveError."""
     if not re.fullmatch("[1-9][a-i][1-9][a-i][+]?|[PLNSBRG][*][1-9][a-i]", text, re.ASCII):
         raise IllegalMoveError(f"{_quote(text)} is not a move in USI notation such as 7g7f, 7g7f+ or P*5e")
     source = DROPS + LETTERS.index(text[0]) if text[1] == "*" else _square(text[:2])
     move = _square(text[2:4]) + (source << 7) + PROMOTES * text.endswith("+")
-    legal = look(state)[0]
     if move not in legal:
         hint = "; the man must promote there" if move + PROMOTES in legal else ""
         raise IllegalMoveError(f"{text} is not legal in {format_sfen(state)}{hint}")

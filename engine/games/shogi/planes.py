@@ -16,9 +16,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.jit import borrow, device, kernel
+from ...kernels.jit import device
+from ...kernels.zobrist import chain
+from ..factory import make_encoder
 from .attacks import first
-from .rules import set_of
+from .moves import NUM_ACTIONS, action_of
+from .rules import MAX_MOVES, PLAY, set_of
 from .state import BLACK_MEN, HELD, KINDS, SQUARES
 
 HISTORY = 8
@@ -48,7 +51,7 @@ def _fill_plane(out, row, plane, value):
 
 
 @device
-def encode_row(states, newest, oldest, history, out, row):
+def encode_row(keys, states, newest, oldest, history, out, row):
     """Write the planes of states[newest], whose game begins at states[oldest], to out[row] (u1[C * H * W])."""
     for i in range(NUM_PLANES * SQUARES):
         out[row, i] = 0
@@ -74,13 +77,23 @@ def encode_row(states, newest, oldest, history, out, row):
     _fill_plane(out, row, PLY_PLANE, np.int64(min(now.ply, 255)))
 
 
-@kernel
-def encode(states, index, first_index, history, out):
-    """out u1[B, C * H * W] = the planes of states[index[b]].
+@device
+def _key(keys, states, newest, history, out, row):
+    key = np.uint64(states[newest].ply)
+    for t in range(min(history, newest + 1)):
+        key = chain(key, states[newest - t].key + np.uint64(states[newest - t].repetitions))
+    return chain(key, np.uint64(0))
 
-    states: State[N], games whole and in order; index i8[B]; first_index i8[B], where the game of states[index[b]]
-    begins; history: positions shown, 1..8.
-    """
-    states, out = borrow(states), borrow(out)
-    for b in range(index.shape[0]):
-        encode_row(states, index[b], first_index[b], history, out, b)
+
+ENCODER = make_encoder(
+    PLAY,
+    encode_row,
+    action_of,
+    _key,
+    planes=(NUM_PLANES, 9, 9),
+    num_actions=NUM_ACTIONS,
+    max_moves=MAX_MOVES,
+    history=HISTORY,
+    planes_per_position=STEP_PLANES,
+    plane_scale=plane_scale(),
+)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...kernels.bits import popcount, u128
 from ...kernels.jit import assign, borrow, device, kernel
+from ..factory import Play
 from ..outcome import DRAW, LOSS, RUNNING, WIN
 from .attacks import (
     BISHOP_LINES,
@@ -61,10 +62,8 @@ from .state import (
     SET_OF,
     SILVERS,
     SQUARES,
-    STATE,
     STEPPERS,
     TURN_KEY,
-    State,
 )
 
 MAX_MOVES = 600  # a legal position has at most 593
@@ -449,16 +448,6 @@ def count_earlier(states, keys, i, oldest):
 
 
 @kernel
-def play_in_line(line, i, move):
-    """line[i + 1] of State[n] becomes the position after ``move`` in line[i], checks and repetitions counted."""
-    line = borrow(line)
-    keys = np.empty(i + 2, np.uint64)
-    for k in range(i + 1):
-        keys[k] = line[k].key
-    follow(line, keys, i, move)
-
-
-@kernel
 def count_repetitions(states, first_index):
     """Count the checks and repetitions of whole games laid end to end, in place.
 
@@ -539,39 +528,54 @@ def verdict_kernel(states, legal):
     return verdict(states[states.shape[0] - 1], legal)
 
 
-@kernel
-def perft_kernel(states, moves, depth):
-    """Leaves of the legal move tree below states[depth]; the last ply is counted, not made (bulk counting).
+@device
+def judge(s, legal, at_root):
+    """Outcome code of a leaf with ``legal`` moves, for the side to move, which declares its king entered when it may.
 
-    states: State[depth + 1] and moves: u2[depth + 1, MAX_MOVES] are working space.
+    At the root only the want of moves ends the game: a move is asked for.
     """
-    states, moves = borrow(states), borrow(moves)
-    if depth == 0:
-        return np.int64(1)
-    if depth == 1:
-        return generate(states[1], None, 0)
-    counts, done = np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64)
-    total, level, fresh = np.int64(0), np.int64(depth), True
-    while level <= depth:  # not recursive: such a kernel crashes when it comes from the cache
-        if fresh:
-            counts[level], done[level], fresh = generate(states[level], moves, level), 0, False
-        if level == 2:
-            for i in range(counts[2]):
-                make(states[2], states[1], np.int64(moves[2, i]))
-                total += generate(states[1], None, 0)
-            level += 1
-        elif done[level] == counts[level]:
-            level += 1
-        else:
-            make(states[level], states[level - 1], np.int64(moves[level, done[level]]))
-            done[level] += 1
-            level, fresh = level - 1, True
-    return total
+    if at_root:
+        return RUNNING if legal else LOSS
+    code = verdict(s, legal)
+    return WIN if code == RUNNING and can_declare(s) else code
 
 
-def perft(state: State, depth: int) -> int:
-    """Number of leaves of the legal move tree of ``depth`` plies below one State[]."""
-    states = np.zeros(depth + 1, STATE)
-    states[depth] = state
-    moves = np.empty((depth + 1, MAX_MOVES), np.uint16)
-    return int(perft_kernel(states, moves, depth))
+@device
+def _workspace(states):
+    """u8[N]: the states' keys side by side, since repetitions are looked for all the way back."""
+    return np.empty(states.shape[0], np.uint64)
+
+
+@device
+def _begin(keys, states, root):
+    for i in range(root + 1):
+        keys[i] = states[i].key
+
+
+@device
+def _rewind(keys, states, at):
+    pass
+
+
+@device
+def _make(keys, states, at, move):
+    make(states[at], states[at + 1], move)
+
+
+@device
+def _follow(keys, states, at, move):
+    follow(states, keys, at, move)
+
+
+@device
+def _look(keys, states, at, at_root, moves, row):
+    legal = generate(states[at], moves, row)
+    return legal, judge(states[at], legal, at_root)
+
+
+@device
+def _count(keys, states, at, moves, row):
+    return generate(states[at], None, 0)
+
+
+PLAY = Play(_workspace, _begin, _rewind, _make, _follow, _look, _count)

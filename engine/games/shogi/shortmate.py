@@ -8,12 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.jit import borrow, device, kernel
+from ..factory import replay
 from ..outcome import LOSS, RUNNING, WIN
 from .checks import checks
-from .leaves import remember, replay
-from .rules import MAX_MOVES, generate, make
+from .rules import MAX_MOVES, PLAY, generate, make
 from .state import STATE
 
+_begin, _replay = PLAY.begin, replay(PLAY)
 NO_MOVE = 0xFFFF
 LONGEST = 7  # plies of a mate that is looked for at most
 _MOST = 400  # positions that are made for one leaf at most
@@ -79,8 +80,8 @@ def mates(states, leaves, count, plies):
             continue
         if leaf.slot != known:
             known = leaf.slot
-            remember(line, leaf.root, past)
-        newest = replay(line, past, leaves, b)
+            _begin(past, line, np.int64(leaf.root))
+        newest = _replay(past, line, leaves, b)
         mate[0] = line[newest]
         left[0] = _MOST
         checked, longest = mate[0].checked, min(plies, LONGEST)

@@ -43,7 +43,7 @@ def main(args: argparse.Namespace) -> int:
     if not source.exists():
         raise DataError(f"{source} does not exist; give a record or a folder of them")
     game = get_game(args.game) if args.game else _game_of(source)
-    paths = sorted(p for p in source.iterdir() if is_record(game, p)) if source.is_dir() else [source]
+    paths = sorted(p for p in source.iterdir() if is_record(game.record_formats, p)) if source.is_dir() else [source]
     if not paths:
         raise DataError(f"{source} holds no records of {game.name}")
     target: Path | None = args.target
@@ -51,7 +51,7 @@ def main(args: argparse.Namespace) -> int:
     damaged = 0
     records: list[tuple[str, Record]] = []
     for path in paths:
-        for number, record in enumerate(read_games(game, path), 1):
+        for number, record in enumerate(read_games(game.record_formats, path), 1):
             if record.fault:
                 damaged += 1
                 print(f"{path.name}, game {number}: {record.fault}", file=sys.stderr)
@@ -71,7 +71,7 @@ def _game_of(source: Path) -> Game:
     paths = sorted(source.iterdir()) if source.is_dir() else [source]
     for name in game_names():
         game = get_game(name)
-        if any(is_record(game, path) for path in paths):
+        if any(is_record(game.record_formats, path) for path in paths):
             return game
     raise DataError(f"{source}: no game's records have such a name; say --game, or name it .pgn, .csa, .kif ...")
 
@@ -79,12 +79,12 @@ def _game_of(source: Path) -> Game:
 def _form_of(game: Game, target: Path | None, name: str | None) -> RecordFormat:
     """The format to write. Errors: OptionError."""
     if name:
-        return format_named(game, name)
+        return format_named(game.record_formats, name)
     if target is None:
-        return format_named(game, game.protocol)
+        return format_named(game.record_formats, game.protocol)
     if not target.suffix:
         raise OptionError(f"{target} is a folder: say --to, for example --to {game.record_formats[0].name.lower()}")
-    return format_named(game, target.name)
+    return format_named(game.record_formats, target.name)
 
 
 def _names(records: list[tuple[str, Record]]) -> Iterator[tuple[str, Record]]:

@@ -64,7 +64,9 @@ def test_shogi_is_kept_in_both_formats(tmp_path: Path) -> None:
     openings = choose_openings("random:4", "shogi", 1, 0)
     match = Match("shogi", (UNIFORM, UNIFORM), openings, 2, tmp_path, max_plies=8)
     assert [len(game.moves) for game in match.finished] == [8, 8]
-    kif = [next(iter(read_games(get_game("shogi"), path))) for path in sorted((tmp_path / "kif").iterdir())]
+    kif = [
+        next(iter(read_games(get_game("shogi").record_formats, path))) for path in sorted((tmp_path / "kif").iterdir())
+    ]
     assert [record.moves for record in kif] == [game.moves for game in match.finished]
     assert all(game.record.comments[5] for game in match.finished)  # evaluations
 

@@ -81,7 +81,7 @@ def test_a_game_that_is_too_long_is_counted() -> None:
 
 def test_records_are_read_again(tmp_path: Path) -> None:
     match = play(player(), player(), games=2, directory=tmp_path)
-    records = list(read_games(get_game("go"), tmp_path / "games.sgf"))
+    records = list(read_games(get_game("go").record_formats, tmp_path / "games.sgf"))
     assert [record.moves for record in records] == [game.moves for game in match.finished]
     assert [record.result for record in records] == [1, 1]
     text = (tmp_path / "games.sgf").read_text()

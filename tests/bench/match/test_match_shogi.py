@@ -118,7 +118,7 @@ def test_increments_come_before_the_move(tmp_path: Path) -> None:
 
 def test_records_are_read_again(tmp_path: Path) -> None:
     match = play(scripted("usi", *SHUFFLE), scripted("usi", *SHUFFLE[:3], "resign"), directory=tmp_path)
-    records = list(read_games(get_game("shogi"), tmp_path / "games.csa"))
+    records = list(read_games(get_game("shogi").record_formats, tmp_path / "games.csa"))
     assert [record.moves for record in records] == [game.moves for game in match.finished]
     assert [record.result for record in records] == [game.ending.result for game in match.finished]
     assert [record.reason for record in records] == ["resignation", "repetition"]

@@ -64,7 +64,7 @@ def test_three_players_meet_each_other(tmp_path: Path) -> None:
     names = [player.name for player in match.event.terms.players]
     rated = ratings(games, names, names[0])
     assert [round(rated[name].elo) for name in names] == [0, 0, 0]
-    assert len(list(read_games(get_game("chess"), tmp_path / "games.pgn"))) == 6
+    assert len(list(read_games(get_game("chess").record_formats, tmp_path / "games.pgn"))) == 6
 
 
 def test_a_journal_says_everything(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
 from ...games import DIRECTORY
 
 GAMES = game_names()
-SEEN = [(name, encoder) for name in GAMES for encoder in (get_game(name).encoder, *get_game(name).encoders)]
+SEEN = [(name, encoder) for name in GAMES for encoder in (get_game(name).encoder.name, *get_game(name).encoders)]
 
 
 def random_games(game: Game, seed: int, count: int = 8, plies: int = 120) -> Iterator[State]:
@@ -50,9 +50,9 @@ def test_encoders() -> None:
     for name, encoder in SEEN:
         plain = get_game(name)
         seen = plain.using(encoder)
-        assert (seen.name, seen.encoder) == (name, encoder)
+        assert (seen.name, seen.encoder.name) == (name, encoder)
         assert seen.using(encoder) is seen
-        assert seen.using(plain.encoder) is plain
+        assert seen.using(plain.encoder.name) is plain
         assert all(seen.using(other) is plain.using(other) for other in plain.encoders)
         with pytest.raises(OptionError, match="alphazero"):
             seen.using("nobody's")
@@ -62,14 +62,14 @@ def test_constants(game: Game) -> None:
     assert game.name in GAMES
     assert game.protocol in ("uci", "usi", "gtp")
     assert len(game.planes) == 3
-    assert game.plane_scale.shape == (game.planes[0],)
-    assert game.plane_scale.dtype == np.float32
+    assert game.encoder.plane_scale.shape == (game.planes[0],)
+    assert game.encoder.plane_scale.dtype == np.float32
     assert 1 <= game.max_moves <= game.num_actions <= 2**16
     assert game.history >= 1
-    assert game.planes_version >= 1
-    assert game.moves_version >= 1
-    assert 0 < game.noise_alpha < 1
-    assert 0 < game.typical_moves < game.longest_game
+    assert game.encoder.planes_version >= 1
+    assert game.encoder.moves_version >= 1
+    assert 0 < game.training.noise_alpha < 1
+    assert 0 < game.typical_moves < game.training.longest_game
     assert 1 < game.branching <= game.max_moves
 
 
@@ -147,7 +147,7 @@ def test_actions_are_distinct_and_planes_are_written_whole(game: Game) -> None:
         game.actions(line, here, moves[None], actions)
         assert len(set(actions[0].tolist())) == len(moves)
         assert 0 <= actions.min() <= actions.max() < game.num_actions
-        clean, dirty = np.zeros((1, game.width), np.uint8), np.full((1, game.width), 99, np.uint8)
+        clean, dirty = np.zeros((1, game.encoder.width), np.uint8), np.full((1, game.encoder.width), 99, np.uint8)
         game.encode(line, here, first, clean)
         game.encode(line, here, first, dirty)
         assert (clean == dirty).all()
@@ -167,13 +167,13 @@ def compare_leaves(game: Game, cases: list[tuple[State, list[list[int]], list[St
         batch = len(paths)
         states = np.zeros((1, len(window) + 20), game.state_dtype)
         states[0, : len(window)] = window
-        leaves = game.make_leaves(batch, 16)
+        leaves = game.encoder.make_leaves(batch, 16)
         leaves.planes[:] = 99
         for row, path in enumerate(paths):
             leaves.paths[row, : len(path)] = path
             leaves.rows[row]["length"] = len(path)
         leaves.rows["root"] = len(window) - 1
-        game.describe(states, leaves, batch, game.history)
+        game.encoder.describe(states, leaves, batch, game.history)
         seen: dict[int, Any] = {}
         for row, (path, end) in enumerate(zip(paths, ends, strict=True)):
             leaf = leaves.rows[row]
@@ -189,7 +189,7 @@ def compare_leaves(game: Game, cases: list[tuple[State, list[list[int]], list[St
             wanted = np.empty((1, len(expected)), np.int32)
             game.actions(end, here, expected[None], wanted)
             assert leaves.actions[row, : leaf["count"]].tolist() == wanted[0].tolist()
-            shown = np.full((1, game.width), 99, np.uint8)
+            shown = np.full((1, game.encoder.width), 99, np.uint8)
             game.encode(end, here, first, shown)
             assert (leaves.planes[row] == shown[0]).all()
             assert seen.setdefault(int(leaf["key"]), shown.tobytes()) == shown.tobytes()
@@ -224,14 +224,26 @@ def test_whole_games_in_one_array(game: Game) -> None:
     game.count_repetitions(again, first)
     assert (again == states).all()
     index = np.arange(0, len(states), 5)
-    planes = np.zeros((len(index), game.width), np.uint8)
+    planes = np.zeros((len(index), game.encoder.width), np.uint8)
     game.encode(states, index, first[index], planes)
     actions = np.zeros((len(index), game.max_moves), np.int32)
     counts = np.zeros(len(index), np.int32)
     game.legal_actions(states, index, actions, counts)
     for row, i in enumerate(index):
         line = states[first[i] : i + 1]
-        one = np.zeros((1, game.width), np.uint8)
+        one = np.zeros((1, game.encoder.width), np.uint8)
         game.encode(line, np.array([len(line) - 1]), np.zeros(1, np.int64), one)
         assert (planes[row] == one[0]).all()
         assert counts[row] == len(game.legal_moves(line[-1]))
+
+
+def test_every_plane_that_is_written_reaches_the_net(game: Game) -> None:
+    """At every history that a net may ask for; with all of it, a net sees all planes."""
+    assert game.encoder.used_planes(game.history) == tuple(range(game.planes[0]))
+    line = list(random_games(game, 11, count=1, plies=12))[-1]
+    first, here = np.zeros(1, np.int64), np.array([len(line) - 1])
+    for history in range(1, game.history + 1):
+        planes = np.full((1, *game.planes), 99, np.uint8)
+        game.encode(line, here, first, planes, history)
+        unused = np.setdiff1d(np.arange(game.planes[0]), game.encoder.used_planes(history))
+        assert not planes[0, unused].any()

@@ -20,7 +20,7 @@ from az_engine.engine.nets.protobuf import write_field
 from az_engine.engine.nets.weights import embedded_net, load_evaluator
 
 GAME = get_game("chess")
-INFO = NetInfo("chess", GAME.planes, GAME.num_actions, GAME.planes_version, GAME.moves_version, "wdl")
+INFO = NetInfo("chess", GAME.planes, GAME.num_actions, GAME.encoder.planes_version, GAME.encoder.moves_version, "wdl")
 
 
 def tiny_net(info: NetInfo = INFO, weight: float = 0.001) -> onnx.ModelProto:

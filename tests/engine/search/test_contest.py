@@ -35,8 +35,8 @@ def net(game: Game, seed: int = 0) -> FunctionEvaluator:
     """A net, which has an info."""
     evaluator = FunctionEvaluator(pure_net(game.num_actions, wdl=True, seed=seed), history=game.history)
     evaluator.info = NetInfo(
-        game=game.name, planes=game.planes, actions=game.num_actions, planes_version=game.planes_version,
-        moves_version=game.moves_version, value_head="wdl",
+        game=game.name, planes=game.planes, actions=game.num_actions, planes_version=game.encoder.planes_version,
+        moves_version=game.encoder.moves_version, value_head="wdl",
     )  # fmt: skip
     return evaluator
 

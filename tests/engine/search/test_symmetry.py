@@ -50,7 +50,7 @@ def test_every_logit_comes_back_to_its_point() -> None:
     """A lopsided net: logits of the image, read at the turned actions, are what the image's own points were given."""
     rng = np.random.default_rng(0)
     lopsided = rng.standard_normal(26).astype(np.float32)
-    leaves = GAME.make_leaves(40)
+    leaves = GAME.encoder.make_leaves(40)
     leaves.rows["key"] = keys = np.arange(40, dtype=np.uint64)
     row = np.where(rng.random(40) < 0.7, 0, -1).astype(np.int32)
     row[row == 0] = np.arange((row == 0).sum())

@@ -107,7 +107,7 @@ def test_a_win_by_declaration_at_a_leaf_is_a_loss_one_move_on() -> None:
     """The side to move at a terminal leaf may have won (shogi's declaration, Go's score): its parent has lost."""
     tree = Tree(1 << 20)
     params = puct_params(SearchParams())
-    leaves = CHESS.make_leaves(1, 8)
+    leaves = CHESS.encoder.make_leaves(1, 8)
     leaves.moves[0, 0], leaves.priors[0, 0] = CHESS.parse_move(CHESS.initial()[0], "e2e4"), 1.0
     for outcome in (RUNNING, WIN):
         assert select(tree.arrays, params, 0, leaves, 1, 1) == (1, 0)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from az_engine.engine.games.base import Game, State, line_of
+from az_engine.engine.games.encoder import Encoder
 from az_engine.engine.games.leaves import Leaves
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
 
@@ -24,17 +25,20 @@ class TreeGame(Game):
 
     name = "tree"
     protocol = "uci"
-    planes = (4, 1, 1)
-    num_actions = 64
-    max_moves = MAX_MOVES
-    history = 1
     state_dtype = STATE
-    planes_version = moves_version = 1
-    noise_alpha = 0.3
-    plane_scale = np.ones(4, np.float32)
 
     def __init__(self, seed: int, depth: int, *, stop: float = 0.15, width: int = MAX_MOVES) -> None:
         """A tree of at most ``depth`` plies; ``stop``: chance that a position is the game's end."""
+        self.encoder = Encoder(
+            planes=(4, 1, 1),
+            num_actions=64,
+            max_moves=MAX_MOVES,
+            plane_scale=np.ones(4, np.float32),
+            describe=self._describe,
+            encode=self._encode,
+            actions=self._actions,
+            legal_actions=self._encode,
+        )
         rng = random.Random(seed)
         self.children: list[dict[int, int]] = [{}]
         self.outcomes = [RUNNING]
@@ -99,14 +103,14 @@ class TreeGame(Game):
     def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
         raise NotImplementedError
 
-    def encode(self, states: State, index: Any, first: Any, out: NDArray[np.uint8], history: int = 0) -> None:
+    def _encode(self, states: State, index: Any, first: Any, history: int, out: NDArray[np.uint8]) -> None:
         for row, i in enumerate(index):
-            out[row] = np.array([states[i]["node"]], np.int32).view(np.uint8).reshape(self.planes)
+            out[row] = np.array([states[i]["node"]], np.int32).view(np.uint8)
 
-    def actions(self, states: State, index: Any, moves: NDArray[np.uint16], out: NDArray[np.int32]) -> None:
+    def _actions(self, states: State, index: Any, moves: NDArray[np.uint16], out: NDArray[np.int32]) -> None:
         out[:] = moves
 
-    def describe(self, states: State, leaves: Leaves, count: int, history: int) -> None:
+    def _describe(self, states: State, leaves: Leaves, count: int, history: int) -> None:
         for b, leaf in enumerate(leaves.rows[:count]):
             line = states[leaf["slot"], leaf["root"] : leaf["root"] + 1]
             for move in leaves.paths[b, : leaf["length"]]:
@@ -116,4 +120,4 @@ class TreeGame(Game):
             leaves.moves[b, : len(legal)] = leaves.actions[b, : len(legal)] = legal
             leaf["outcome"] = self.outcome(line)
             leaf["key"] = line[-1]["node"]
-            self.encode(line, [len(line) - 1], None, leaves.planes[b].reshape(1, *self.planes))
+            self._encode(line, [len(line) - 1], None, 1, leaves.planes[b : b + 1])

@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Twenty games as CSA and KIF, some unfinished, one damaged, and a file of something else."""
     place = tmp_path_factory.mktemp("records")
     for i, record in enumerate(random_records(20, 7, roots=(None, HANDICAP))):
-        form = format_named(SHOGI, ("csa", "kif")[i % 2])
+        form = format_named(SHOGI.record_formats, ("csa", "kif")[i % 2])
         assert form.write is not None
         path = place / f"{i:02}{form.suffixes[-1]}"
         path.write_bytes(form.encode(form.write(record), path.name))

@@ -31,8 +31,10 @@ LC0, DLSHOGI = get_game("chess").using("lc0"), get_game("shogi").using("dlshogi-
 def net(game: Game, path: Path, **settings: Any) -> Path:
     """A network with random weights and statistics, written as az-engine train writes it."""
     torch.manual_seed(1)
-    config = NetConfig(game.planes, game.num_actions, blocks=2, filters=8, value_hidden=16, **settings)
-    network = Network(config, game.plane_scale)
+    config = NetConfig(game.planes, game.num_actions, blocks=2, filters=8, value_hidden=16, **settings).seeing(
+        game.encoder
+    )
+    network = Network(config, game.encoder.plane_scale)
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
     for name, buffer in network.named_buffers():
@@ -42,7 +44,7 @@ def net(game: Game, path: Path, **settings: Any) -> Path:
             buffer.normal_(std=0.3)
     info = NetInfo(
         game=game.name,
-        encoder=game.encoder,
+        encoder=game.encoder.name,
         planes=game.planes,
         actions=game.num_actions,
         planes_version=1,

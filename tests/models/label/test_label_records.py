@@ -114,7 +114,7 @@ def test_go_games_become_what_the_learner_reads(tmp_path: Path) -> None:
         else:
             records.append(Record((*words, "pass", "pass"), EMPTY, -1))
     sgf = tmp_path / "games.sgf"
-    sgf.write_text(format_games(records, format_named(go, "sgf")))
+    sgf.write_text(format_games(records, format_named(go.record_formats, "sgf")))
     assert label.main(arguments(tmp_path / "out", [sgf], "--size", "5", "--nodes", "5", game="go")) == 0
     d, g = read_shard(next((tmp_path / "out").glob("*.npz")), 25)
     assert sorted(g["game"]) == [0, 1, 2]
@@ -166,7 +166,7 @@ def test_go_games_are_labelled_under_the_rules_of_labels(tmp_path: Path) -> None
     words = ("A3", "A1", "B2", "E5", "B1", "A2", "pass", "pass")  # A2 is the suicide of two stones
     sgf = tmp_path / "games.sgf"
     games = [Record(words, root, -1), Record((*words[:5], "E4", "pass", "pass"), root, 1)]
-    sgf.write_text(format_games(games, format_named(get_game("go5"), "sgf")))
+    sgf.write_text(format_games(games, format_named(get_game("go5").record_formats, "sgf")))
     said: list[str] = []
     first, second = read_played(get_game("go5"), labels_of("go5"), [sgf], said.append)
     assert said == ["games.sgf: 1 games are cut where the rules of labels forbid a move"]
@@ -191,5 +191,5 @@ def test_what_cannot_be_done_is_refused(tmp_path: Path) -> None:
         label.main(arguments(tmp_path / "out", [unfinished]))
     with pytest.raises(DataError, match="cannot be read"):
         label.main(arguments(tmp_path / "out", [tmp_path / "nothing.pgn"]))
-    with pytest.raises(OptionError, match="no format for games of chess"):
+    with pytest.raises(OptionError, match="no format for games"):
         label.main(arguments(tmp_path / "out", [write(tmp_path / "games.txt", GAMES)]))

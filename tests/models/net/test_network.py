@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -21,9 +23,19 @@ from az_engine.models.train.config import NetConfig, paper
 
 from ..samples import CHESS, rows, sample_positions, tiny, tiny_go
 
-INFO = NetInfo("chess", CHESS.planes, CHESS.num_actions, CHESS.planes_version, CHESS.moves_version, "wdl", name="test")
+INFO = NetInfo(
+    "chess",
+    CHESS.planes,
+    CHESS.num_actions,
+    CHESS.encoder.planes_version,
+    CHESS.encoder.moves_version,
+    "wdl",
+    name="test",
+)
 GO = get_game("go")
-GO_INFO = NetInfo("go", GO.planes, GO.num_actions, GO.planes_version, GO.moves_version, "wdl", name="test")
+GO_INFO = NetInfo(
+    "go", GO.planes, GO.num_actions, GO.encoder.planes_version, GO.encoder.moves_version, "wdl", name="test"
+)
 FAMILY: list[dict[str, Any]] = [
     {"kind": "dual-res", "blocks": 2},
     {"kind": "dual-res", "blocks": 2, "squeeze": 4, "value_filters": 3, "policy_filters": 12},
@@ -37,7 +49,7 @@ FAMILY: list[dict[str, Any]] = [
 def lively(config: NetConfig) -> Network:
     """A net whose normalisations and outputs are far from their first values, as after training."""
     torch.manual_seed(1)
-    network = Network(config, np.ones(config.planes[0], np.float32) if config.any_size else CHESS.plane_scale)
+    network = Network(config, np.ones(config.planes[0], np.float32) if config.any_size else CHESS.encoder.plane_scale)
     for module in network.modules():
         if isinstance(module, nn.BatchNorm2d):
             for tensor, low, high in ((module.weight, 0.3, 1.5), (module.bias, -0.3, 0.3)):
@@ -159,8 +171,33 @@ def test_older_planes_do_not_reach_a_net_without_history() -> None:
 def test_used_planes_are_the_newest_steps_and_the_constant_ones() -> None:
     assert tiny(history=8).used_planes == tuple(range(119))
     assert tiny(history=2).used_planes == (*range(28), *range(112, 119))
-    assert NetConfig((17, 9, 9), 82, policy_head="flat", history=1).used_planes == (0, 1, 16)
-    assert NetConfig((362, 9, 9), 11259, history=1).used_planes == (*range(45), 360, 361)
+    go, shogi = get_game("go").encoder, get_game("shogi").encoder
+    assert NetConfig(go.planes, 82, policy_head="flat", history=1).seeing(go).used_planes == (0, 1, 16)
+    assert NetConfig(shogi.planes, 11259, history=1).seeing(shogi).used_planes == (*range(45), 360, 361)
+
+
+@pytest.mark.parametrize(
+    ("planes", "history", "each", "asked", "used"),
+    [
+        (12, 1, 0, 8, range(12)),  # a game without history: a net looks at all of it, whatever it asks for
+        (12, 1, 12, 8, range(12)),
+        (20, 2, 8, 2, range(20)),
+        (20, 2, 8, 1, (*range(8), *range(16, 20))),
+    ],
+)
+def test_every_plane_that_shows_something_is_used(
+    planes: int, history: int, each: int, asked: int, used: Iterable[int]
+) -> None:
+    encoder = replace(CHESS.encoder, planes=(planes, 8, 8), history=history, planes_per_position=each)
+    config = NetConfig(encoder.planes, 64, blocks=1, filters=4, history=asked).seeing(encoder)
+    assert config.used_planes == (*used,)
+    assert NetConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
+
+
+def test_runs_of_earlier_versions_say_nothing_of_the_planes() -> None:
+    config = tiny(history=2)
+    earlier = {name: value for name, value in config.to_json().items() if name != "used"}
+    assert NetConfig.from_json(earlier) == config
 
 
 def test_the_papers_network() -> None:

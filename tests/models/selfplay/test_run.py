@@ -169,7 +169,7 @@ def test_games_to_look_at(name: str, tmp_path: Path) -> None:
     played = [random_game(game, number, plies=40) for number in range(10)]
     path = write_examples(game, played, tmp_path, 7)
     assert path is not None
-    read = list(read_games(game, path))
+    read = list(read_games(game.record_formats, path))
     assert [record.moves for record in read] == [
         game.format_moves(game.initial()[0], record.moves.tolist()) for record in played[-8:]
     ]

@@ -53,7 +53,7 @@ def test_az_is_the_paper(game: str) -> None:
 
 
 def test_noise_is_the_papers_by_game() -> None:
-    assert [get_game(g).noise_alpha for g in ("chess", "shogi", "go")] == [0.3, 0.15, 0.03]
+    assert [get_game(g).training.noise_alpha for g in ("chess", "shogi", "go")] == [0.3, 0.15, 0.03]
 
 
 def test_agz_is_the_paper() -> None:

@@ -61,7 +61,7 @@ def test_an_exported_net_comes_back(changes: dict[str, Any], tmp_path: Path) -> 
     network = lively(tiny(**changes))
     path = exported(tmp_path / "net.onnx", network)
     assert network_at(path, CHESS) == network.config
-    again = network_of(origin(path, CHESS), CHESS.plane_scale)
+    again = network_of(origin(path, CHESS), CHESS.encoder.plane_scale)
     planes = torch.from_numpy(chess_planes(64))
     with torch.no_grad():
         for ours, theirs in zip(again(planes), network(planes), strict=True):
@@ -88,7 +88,7 @@ def test_an_int8_net_comes_back(tmp_path: Path) -> None:
     planes = chess_planes(256)
     onnx.save(quantise.quantise(model, [planes]), tmp_path / "int8.onnx")
     assert network_at(tmp_path / "int8.onnx", CHESS) == network.config
-    again = network_of(origin(tmp_path / "int8.onnx", CHESS), CHESS.plane_scale)
+    again = network_of(origin(tmp_path / "int8.onnx", CHESS), CHESS.encoder.plane_scale)
     block, before = again.tower[1].first, network.tower[1].first
     ours, theirs = (export.folded(b)[0].detach() for b in (block, before))  # type: ignore[arg-type]
     step = theirs.abs().amax((1, 2, 3), keepdim=True) / 127

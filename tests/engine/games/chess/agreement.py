@@ -16,7 +16,7 @@ import chess
 import numpy as np
 
 from az_engine.engine.games import get_game
-from az_engine.engine.games.chess.notation import list_moves
+from az_engine.engine.games.chess.rules import settle_all
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING
 
 PROMOTIONS = (None, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN)
@@ -64,7 +64,8 @@ def differences(match: Match, keys: dict[int, object]) -> list[str]:
     keys: our key -> python-chess's key of all positions so far, to see that equal keys mean equal positions.
     """
     board, state = match.board, match.line[-1]
-    moves, check, enemy_check, dead = list_moves(state)
+    moves = GAME.legal_moves(state).tolist()
+    check, enemy_check, dead = settle_all(state.reshape(1).copy())
     ours: dict[str, object] = {name: int(state[name]) for name in state.dtype.names or ()}
     ours |= {
         "moves": sorted(moves),

@@ -35,11 +35,11 @@ def our_actions(match: Match) -> dict[int, int]:
 def test_constants() -> None:
     assert GAME.planes == (CHANNELS, 8, 8)
     assert GAME.num_actions == 8 * 8 * 73
-    assert GAME.plane_scale.shape == (CHANNELS,)
-    assert GAME.plane_scale.dtype == np.float32
+    assert GAME.encoder.plane_scale.shape == (CHANNELS,)
+    assert GAME.encoder.plane_scale.dtype == np.float32
     counts = [113, 118]
-    assert (np.delete(GAME.plane_scale, counts) == 1).all()
-    assert (GAME.plane_scale[counts] == 1 / 128).all()
+    assert (np.delete(GAME.encoder.plane_scale, counts) == 1).all()
+    assert (GAME.encoder.plane_scale[counts] == 1 / 128).all()
 
 
 def test_planes_of_random_games() -> None:

@@ -13,7 +13,7 @@ from az_engine.engine.games import get_game
 from az_engine.engine.games.record import Record, format_games, format_named
 
 CHESS = get_game("chess")
-PGN, UCI = format_named(CHESS, "pgn"), format_named(CHESS, "uci")
+PGN, UCI = format_named(CHESS.record_formats, "pgn"), format_named(CHESS.record_formats, "uci")
 
 
 def read(text: str) -> list[Record]:

@@ -19,7 +19,7 @@ GAME = get_game("chess")
 
 def look(line: State, path: list[int], plies: int) -> tuple[int, int, int]:
     """(outcome, plies, first move) that the kernel finds after a path from the end of a line."""
-    states, leaves = GAME.leaf_after(line, path)
+    states, leaves = GAME.encoder.leaf_after(line, path)
     assert GAME.mates is not None
     GAME.mates(states, leaves, 1, plies)
     leaf = leaves.rows[0]

@@ -111,10 +111,10 @@ def test_faults_end_a_game_and_keep_what_was_before(text: str, moves: tuple[str,
 def test_several_games_in_a_file(tmp_path: Path) -> None:
     rng = random.Random(7)
     records = [random_record(rng) for _ in range(5)]
-    form = format_named(get_game("go"), "sgf")
+    form = format_named(get_game("go").record_formats, "sgf")
     file = tmp_path / "games.sgf"
     file.write_text(format_games(records, form), encoding="utf-8")
-    assert [r.moves for r in read_games(get_game("go"), file)] == [r.moves for r in records]
+    assert [r.moves for r in read_games(get_game("go").record_formats, file)] == [r.moves for r in records]
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ import pytest
 from az_engine.engine.errors import PositionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
+from az_engine.engine.games.shogi import EnteringKing
 
 cshogi = pytest.importorskip("cshogi", reason="cshogi, the oracle of shogi's rules, has no wheel for this machine")
 GAME = get_game("shogi")
@@ -102,7 +103,7 @@ def differences(match: Match, keys: dict[int, str]) -> list[str]:
         "kings": state["kings"].tolist(),
         "turn": "bw"[int(state["turn"])],
         "repetitions": int(state["repetitions"]),
-        "declaration": GAME.can_declare(match.line),
+        "declaration": EnteringKing().possible(match.line),
     }
     hands = [list(hand) for hand in board.pieces_in_hand]  # P L N S G B R
     theirs: dict[str, object] = {

@@ -46,14 +46,14 @@ def play(match: Match, text: str) -> None:
 def test_constants() -> None:
     assert GAME.planes == (CHANNELS, 9, 9)
     assert GAME.num_actions == 9 * 9 * 139
-    assert GAME.plane_scale.shape == (CHANNELS,)
-    assert GAME.plane_scale.dtype == np.float32
+    assert GAME.encoder.plane_scale.shape == (CHANNELS,)
+    assert GAME.encoder.plane_scale.dtype == np.float32
     most = np.ones(CHANNELS)  # the greatest value in each plane
     for t in range(8):
         most[45 * t + 31 : 45 * t + 45] = [18, 4, 4, 4, 2, 2, 4] * 2
     most[361] = 256
-    assert (GAME.plane_scale[most == 1] == 1).all()
-    assert np.allclose((GAME.plane_scale * most)[most > 1], 2)
+    assert (GAME.encoder.plane_scale[most == 1] == 1).all()
+    assert np.allclose((GAME.encoder.plane_scale * most)[most > 1], 2)
 
 
 def test_planes_of_random_games() -> None:

@@ -17,7 +17,7 @@ from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.games.record import MAX_BYTES, MAX_PLIES, Record, RecordFormat, format_named
 
 SHOGI = get_game("shogi")
-CSA, KIF, KI2, USI = (format_named(SHOGI, name) for name in ("csa", "kif", "ki2", "usi"))
+CSA, KIF, KI2, USI = (format_named(SHOGI.record_formats, name) for name in ("csa", "kif", "ki2", "usi"))
 WRITERS = (CSA, KIF, USI)
 TWO_PIECES = "lnsgkgsnl/9/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL w - 1"
 MIDDLE = "lnsgk1snl/6gb1/p1pppp2p/6R2/9/1rP6/P2PPPP1P/1BG6/LNS1KGSNL w 3P2p 1"

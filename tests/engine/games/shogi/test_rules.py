@@ -17,6 +17,7 @@ from az_engine.engine.errors import PositionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import State
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
+from az_engine.engine.games.shogi import EnteringKing
 
 from .agreement import GAME, HANDICAPS, SHARP, START, Match, by_repetition, cshogi, differences, random_positions
 
@@ -70,7 +71,7 @@ def test_endings(sample: dict[str, Any]) -> None:
     expect, state = sample["expect"], line[-1]
     assert bool(state["checked"]) == expect["in_check"]
     if "declaration_win_27_point" in expect:
-        assert GAME.can_declare(line) == expect["declaration_win_27_point"]
+        assert EnteringKing().possible(line) == expect["declaration_win_27_point"]
         return
     assert "bw"[int(state["turn"])] == expect["side_to_move"][0]
     assert len(GAME.legal_moves(state)) == expect["legal_moves"]
@@ -87,7 +88,7 @@ def test_endings(sample: dict[str, Any]) -> None:
 def test_no_declaration_in_check_or_outside_the_camp(rank: str, declares: bool) -> None:
     rest = "9/9/9/9/9/4k4" if rank != "9" else "4K4/9/9/9/9/4k4"
     line, _ = GAME.parse_position(f"+P+P+P+P+P4/+P+P+P+P+P4/{rank}/{rest} b 2R2B 1")
-    assert GAME.can_declare(line) == declares
+    assert EnteringKing().possible(line) == declares
 
 
 ROOK_AND_KING = "lnsg1gsnl/1r5b1/ppppppppp/4k4/9/5R3/PPPPPPPPP/1B7/LNSGKGSNL b - 1"
@@ -124,14 +125,14 @@ def test_declarations_by_rule() -> None:
     for hands, points in (("RB7P", 27), ("RB8P", 28), ("RB8PG", 29), ("2R2B", 30), ("2R2BG", 31)):
         line, _ = GAME.parse_position(f"{camp} b {hands} 1")
         for rule, needed in (("27", 28), ("24", 31), ("none", 99)):
-            GAME.set_rules(line, declaration=rule)
-            assert GAME.can_declare(line) == (points >= needed), (hands, rule)
+            EnteringKing().set_rules(line, rule=rule)
+            assert EnteringKing().possible(line) == (points >= needed), (hands, rule)
 
 
 def leaf_outcome(line: State, moves: list[int]) -> int:
     """What the search's kernel says of the position after some moves."""
-    states, leaves = GAME.leaf_after(line, moves)
-    GAME.describe(states, leaves, 1, 8)
+    states, leaves = GAME.encoder.leaf_after(line, moves)
+    GAME.encoder.describe(states, leaves, 1, 8)
     return int(leaves.rows[0]["outcome"])
 
 
@@ -140,7 +141,7 @@ def test_leaves_declare_and_end_by_repetition() -> None:
     step = GAME.parse_move(line[-1], "5i5h")
     assert leaf_outcome(line, [step]) == WIN
     assert GAME.outcome(GAME.play(line, step)) == RUNNING  # a choice, not the rules
-    GAME.set_rules(line, declaration="none")
+    EnteringKing().set_rules(line, rule="none")
     assert leaf_outcome(line, [step]) == RUNNING
     line = played(ROOK_AND_KING, "4f5f 5d4d 5f4f 4d5d " * 2 + "4f5f 5d4d 5f4f")
     last = GAME.parse_move(line[-1], "4d5d")
@@ -150,7 +151,7 @@ def test_leaves_declare_and_end_by_repetition() -> None:
 
 def test_limit_of_plies() -> None:
     line = GAME.initial()
-    GAME.set_rules(line, max_plies=2)
+    EnteringKing().set_rules(line, max_plies=2)
     line = GAME.play(line, GAME.parse_move(line[-1], "7g7f"))
     assert GAME.outcome(line) == RUNNING
     reply = GAME.parse_move(line[-1], "3c3d")
@@ -160,7 +161,7 @@ def test_limit_of_plies() -> None:
 
 def test_a_mate_at_the_limit_is_a_mate() -> None:
     line, _ = GAME.parse_position("4k4/9/4P4/9/9/9/9/9/4K4 b G 1")
-    GAME.set_rules(line, max_plies=1)
+    EnteringKing().set_rules(line, max_plies=1)
     assert GAME.outcome(GAME.play(line, GAME.parse_move(line[-1], "G*5b"))) == LOSS
 
 

@@ -11,6 +11,7 @@ import pytest
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import State
 from az_engine.engine.games.outcome import LOSS, RUNNING, WIN
+from az_engine.engine.games.shogi import EnteringKing
 from az_engine.engine.games.shogi.shortmate import NO_MOVE
 
 from .naive_mates import mates
@@ -23,7 +24,7 @@ MATE_IN_THREE = next(p["sfen"] for p in map(json.loads, _PROBLEMS) if p["plies"]
 
 def look(line: State, path: list[int], plies: int) -> tuple[int, int, int]:
     """(outcome, plies, first move) that the kernel finds after a path from the end of a line."""
-    states, leaves = GAME.leaf_after(line, path)
+    states, leaves = GAME.encoder.leaf_after(line, path)
     assert GAME.mates is not None
     GAME.mates(states, leaves, 1, plies)
     leaf = leaves.rows[0]
@@ -69,7 +70,7 @@ def test_at_the_root_only_the_move_is_told() -> None:
 @pytest.mark.parametrize(("left", "found"), [(2, False), (3, True)])
 def test_the_draw_by_plies_may_come_first(left: int, found: bool) -> None:
     line = GAME.parse_position(MATE_IN_THREE)[0]
-    GAME.set_rules(line, max_plies=int(line[-1]["ply"]) + left)
+    EnteringKing().set_rules(line, max_plies=int(line[-1]["ply"]) + left)
     assert (look(line, [], 3)[2] != NO_MOVE) == found
 
 

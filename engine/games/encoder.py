@@ -1,0 +1,72 @@
+"""How a family of nets sees a game: its planes, its numbering of the moves, and the kernels that make both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .leaves import Leaves, make_leaves
+from .outcome import RUNNING
+
+State = NDArray[np.void]
+OWN_ENCODER = "alphazero"  # name of a game's own planes and actions
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Encoder:
+    """A game's planes and actions. Its values are constants of a net's format; a change of meaning raises the version.
+
+    A family whose nets take several arrays has them side by side in its planes; the converted net takes them apart.
+    """
+
+    name: str = OWN_ENCODER
+    planes: tuple[int, int, int]  # C, H, W of the network's input
+    num_actions: int  # A, size of the policy
+    max_moves: int  # M, greatest number of legal moves
+    history: int = 1  # positions shown in the planes, the greatest that a net may ask for
+    planes_per_position: int = 0  # the first history * planes_per_position planes show positions, newest first; 0: none
+    plane_scale: NDArray[np.float32]  # f4[C], what a network multiplies each plane by
+    planes_version: int = 1
+    moves_version: int = 1
+
+    # kernels, see the factory
+    describe: Callable[..., None]  # (states, leaves, count, history): what the leaves of a search are
+    encode: Callable[..., None]
+    actions: Callable[..., None]
+    legal_actions: Callable[..., None]
+
+    @property
+    def width(self) -> int:
+        """Bytes of one position's planes, C * H * W."""
+        return int(np.prod(self.planes))
+
+    def used_planes(self, history: int) -> tuple[int, ...]:
+        """Indices of the planes that a net looks at: its ``history`` newest positions, and what shows none of them."""
+        shown, whole = (n * self.planes_per_position for n in (min(history, self.history), self.history))
+        return (*range(shown), *range(whole, self.planes[0]))
+
+    def make_leaves(self, size: int, depth: int = 1) -> Leaves:
+        """Room for ``size`` leaves of up to ``depth`` plies below their roots."""
+        return make_leaves(size, self.max_moves, self.width, depth)
+
+    def leaf_after(self, line: State, path: Sequence[int] = ()) -> tuple[State, Leaves]:
+        """State[1, T] and the one leaf that ``path`` leads to from a line's end, for a kernel."""
+        states, leaves = np.zeros((1, len(line) + len(path) + 1), line.dtype), self.make_leaves(1, len(path) + 1)
+        states[0, : len(line)] = line
+        leaves.paths[0, : len(path)] = path
+        leaves.rows["root"], leaves.rows["length"] = len(line) - 1, len(path)
+        leaves.rows["outcome"] = RUNNING
+        return states, leaves
+
+    def look(self, line: State) -> tuple[NDArray[np.uint16], int]:
+        """(legal moves u2[n], outcome code as a search's root) of the last position of a line.
+
+        Calls the search's own kernel: compiling the move generator a second time would cost seconds at a cold start.
+        """
+        states, leaves = self.leaf_after(line)
+        self.describe(states, leaves, 1, 1)
+        leaf = leaves.rows[0]
+        return leaves.moves[0, : leaf["count"]], int(leaf["outcome"])

@@ -1,0 +1,273 @@
+"""The kernels of a game, made from its device functions: written here once, for every game and every encoder.
+
+A game is played by the functions of a :class:`Play`, which most games make of a few with :func:`plain_play`, and seen
+by a net through those that :func:`make_encoder` takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..kernels.jit import borrow, device, kernel
+from .encoder import Encoder
+from .outcome import RUNNING
+
+Function = Callable[..., Any]  # of numba: typed by its calls
+
+
+class Play(NamedTuple):
+    """How a game is played: device functions over a line of states State[N] and a working space.
+
+    ``work`` is what ``workspace`` made of the line: whatever a game keeps beside its states, such as a board with
+    chains. The space that it makes is used until the kernel returns. A move is an i64.
+    """
+
+    workspace: Function  # (states) -> work, once a call of a kernel
+    begin: Function  # (work, states, root): the game is known up to states[root]
+    rewind: Function  # (work, states, at): go back to states[at], the root or a state after it
+    make: Function  # (work, states, at, move): states[at + 1] becomes what follows, its repetitions not counted
+    follow: Function  # (work, states, at, move): the same with repetitions
+    look: Function  # (work, states, at, at_root, moves, row) -> (number of legal moves in moves[row], outcome code)
+    count: Function  # (work, states, at, moves, row) -> number of legal moves; moves[row] may be used
+
+
+@device
+def _no_workspace(states):
+    return None
+
+
+@device
+def _nothing(work, states, at):
+    pass
+
+
+@device
+def _no_repetitions(states, at):
+    pass
+
+
+def plain_play(
+    make: Function,
+    generate: Function,
+    judge: Function,
+    repeat: Function = _no_repetitions,
+    count: Function | None = None,
+) -> Play:
+    """A game that needs no working space.
+
+    make(s, d, move): record d becomes what follows record s; generate(s, moves, row) -> number of legal moves in
+    moves[row]; judge(s, legal, at_root) -> outcome code of a position with so many legal moves; repeat(states, at)
+    counts the repetitions of states[at], if the game knows them; count(s) -> number of legal moves, if that is quicker.
+    """
+
+    @device
+    def make_next(work, states, at, move):
+        make(states[at], states[at + 1], move)
+
+    @device
+    def follow(work, states, at, move):
+        make(states[at], states[at + 1], move)
+        repeat(states, at + 1)
+
+    @device
+    def look(work, states, at, at_root, moves, row):
+        legal = generate(states[at], moves, row)
+        return legal, judge(states[at], legal, at_root)
+
+    @device
+    def list_moves(work, states, at, moves, row):
+        return generate(states[at], moves, row)
+
+    if count is None:
+        return Play(_no_workspace, _nothing, _nothing, make_next, follow, look, list_moves)
+
+    @device
+    def count_moves(work, states, at, moves, row):
+        return count(states[at])
+
+    return Play(_no_workspace, _nothing, _nothing, make_next, follow, look, count_moves)
+
+
+@cache
+def line_kernel(play: Play) -> Function:
+    """The kernel that plays a move within a line."""
+    workspace, begin, rewind, follow = play.workspace, play.begin, play.rewind, play.follow
+
+    @kernel
+    def play_in_line(line, i, move):
+        """line[i + 1] of State[n] becomes the position after ``move`` in line[i], its repetitions counted."""
+        line = borrow(line)
+        work = workspace(line)
+        begin(work, line, i)
+        rewind(work, line, i)
+        follow(work, line, i, np.int64(move))
+
+    return play_in_line
+
+
+@cache
+def perft_kernel(play: Play) -> Function:
+    """The kernel that counts the leaves of the legal move tree."""
+    workspace, begin, rewind = play.workspace, play.begin, play.rewind
+    make, look, count = play.make, play.look, play.count
+
+    @kernel
+    def perft(states, moves, depth, leaves):
+        """leaves i8[M] = the leaves ``depth`` >= 1 plies deep below each legal move of states[0]; how many moves.
+
+        states: State[depth + 1] and moves: u2[depth, M] are working space; moves[0] out: the moves of states[0]. The
+        last ply is counted, not made.
+        """
+        states, moves = borrow(states), borrow(moves)
+        legal, done = np.zeros(depth, np.int64), np.zeros(depth, np.int64)
+        work = workspace(states)
+        begin(work, states, 0)
+        rewind(work, states, 0)
+        legal[0] = look(work, states, 0, True, moves, 0)[0]
+        leaves[: legal[0]] = 1 if depth == 1 else 0
+        level = 0 if depth > 1 else -1
+        while level >= 0:  # not recursive: such a kernel crashes when it comes from the cache
+            if done[level] == legal[level]:
+                level -= 1
+                continue
+            rewind(work, states, level)
+            make(work, states, level, np.int64(moves[level, done[level]]))
+            done[level] += 1
+            level += 1
+            if level == depth - 1:
+                leaves[done[0] - 1] += count(work, states, level, moves, level)
+                level -= 1
+            else:
+                legal[level], done[level] = look(work, states, level, False, moves, level)[0], 0
+        return legal[0]
+
+    return perft
+
+
+def replay(play: Play) -> Function:
+    """The device function that plays the path of a leaf."""
+    rewind, follow = play.rewind, play.follow
+
+    @device
+    def replay(work, line, leaves, b):
+        """Play leaf ``b``'s path from its root in State[T] on, repetitions counted; returns where the leaf lies."""
+        at = np.int64(leaves.rows[b].root)
+        rewind(work, line, at)
+        for k in range(leaves.rows[b].length):
+            follow(work, line, at, np.int64(leaves.paths[b, k]))
+            at += 1
+        return at
+
+    return replay
+
+
+def make_encoder(
+    play: Play, encode_row: Function, action_of: Function, key: Function, *, reads_work: bool = False, **fields: Any
+) -> Encoder:
+    """An encoder with its kernels; ``fields``: the others of :class:`Encoder`.
+
+    encode_row(work, states, newest, oldest, history, out, row) writes the planes of states[newest], whose game begins
+    at states[oldest], to out[row] (u1[C * H * W]). action_of(s, move) is the policy index (i64) of a legal move.
+    key(work, states, at, history, out, row) is a u64 of all that the planes just written to out[row] show, and of the
+    legal moves if the past forbids some. reads_work: whether encode_row does.
+    """
+    shown = play if reads_work else play._replace(workspace=_no_workspace, begin=_nothing, rewind=_nothing)
+    return Encoder(
+        describe=_describe(play, encode_row, action_of, key),
+        encode=_encode(shown, encode_row),
+        actions=_actions(action_of),
+        legal_actions=_legal_actions(play, action_of),
+        **fields,
+    )
+
+
+def _describe(play: Play, encode_row: Function, action_of: Function, key: Function) -> Function:
+    workspace, begin, look, reach = play.workspace, play.begin, play.look, replay(play)
+
+    @kernel
+    def describe(states, leaves, count, history):
+        """Replay ``count`` paths and describe the leaves they end in.
+
+        states:  State[G, T], each game up to its root, which a leaf's ``root`` numbers, and working space behind it
+        leaves:  in: slot, root, length and paths. Out: outcome, count, moves and, where the game goes on, key, actions
+                 and planes
+        history: positions shown in the planes
+
+        A root is made ready once for all of its leaves that follow one another.
+        """
+        states, leaves = borrow(states), borrow(leaves)
+        work, known = workspace(states[0]), -1
+        for b in range(count):
+            leaf, line = leaves.rows[b], states[leaves.rows[b].slot]
+            if leaf.slot != known:
+                known = leaf.slot
+                begin(work, line, np.int64(leaf.root))
+            at = reach(work, line, leaves, b)
+            legal, outcome = look(work, line, at, at == leaf.root, leaves.moves, b)
+            leaf.count, leaf.outcome, leaf.key = legal, outcome, 0
+            if outcome == RUNNING:
+                for k in range(legal):
+                    leaves.actions[b, k] = action_of(line[at], np.int64(leaves.moves[b, k]))
+                encode_row(work, line, at, 0, history, leaves.planes, b)
+                leaf.key = key(work, line, at, history, leaves.planes, b)
+
+    return describe
+
+
+def _encode(play: Play, encode_row: Function) -> Function:
+    workspace, begin, rewind = play.workspace, play.begin, play.rewind
+
+    @kernel
+    def encode(states, index, first_index, history, out):
+        """out u1[B, C * H * W] = the planes of states[index[b]].
+
+        states: State[N], games whole and in order; index i8[B]; first_index i8[B], where the game of states[index[b]]
+        begins; history: positions shown.
+        """
+        states, out = borrow(states), borrow(out)
+        work = workspace(states[:1])
+        for b in range(index.shape[0]):
+            here = states[index[b] : index[b] + 1]
+            begin(work, here, 0)
+            rewind(work, here, 0)
+            encode_row(work, states, index[b], first_index[b], history, out, b)
+
+    return encode
+
+
+def _actions(action_of: Function) -> Function:
+    @kernel
+    def actions(states, index, moves, out):
+        """out i4[B, K] = the actions of moves u2[B, K] in states[index[b]]; State[N], index i8[B]."""
+        states, moves = borrow(states), borrow(moves)
+        for b in range(index.shape[0]):
+            for k in range(moves.shape[1]):
+                out[b, k] = action_of(states[index[b]], np.int64(moves[b, k]))
+
+    return actions
+
+
+def _legal_actions(play: Play, action_of: Function) -> Function:
+    workspace, begin, rewind, look = play.workspace, play.begin, play.rewind, play.look
+
+    @kernel
+    def legal_actions(states, index, out, counts):
+        """out i4[B, M] and counts i4[B] = the legal actions of states[index[b]]; State[N], index i8[B].
+
+        A move that only the game's past forbids is among them.
+        """
+        states, moves = borrow(states), np.empty((1, out.shape[1]), np.uint16)
+        work = workspace(states[:1])
+        for b in range(index.shape[0]):
+            here = states[index[b] : index[b] + 1]
+            begin(work, here, 0)
+            rewind(work, here, 0)
+            counts[b] = look(work, here, 0, True, moves, 0)[0]
+            for k in range(counts[b]):
+                out[b, k] = action_of(here[0], np.int64(moves[0, k]))
+
+    return legal_actions
