@@ -225,7 +225,7 @@ def main(args: argparse.Namespace) -> int:
     """Run the command. Errors: AzError."""
     game = get_game(args.game)
     if game.protocol == "gtp":
-        raise OptionError("regret is for chess and shogi: GTP has no score for every engine to be judged by")
+        raise OptionError(f"{args.game} is played over GTP, whose engines need not give the scores that regret needs")
     if args.positions < 1 or not 50 <= args.level <= 100 or args.from_ply < 0:
         raise OptionError("--positions must be 1 or more, --level 50 to 100, --from-ply 0 or more")
     common = MoveLimit(nodes=args.visits)

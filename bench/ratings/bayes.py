@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.errors import DataError
+from .elo import Z95
 
 PRIOR_ELO = 1000.0  # standard deviation of a rating before any game: tames players who win or lose every game
-_Z95 = 1.959964
 _SCALE = math.log(10) / 400
 
 
@@ -68,7 +68,7 @@ def rate(scores: Iterable[PairScore], anchor: str) -> dict[str, Rating]:
                 design[row, place[name]] += sign
         points[row], games[row] = score.wins + 0.5 * score.draws, score.games
     mode, covariance = _posterior(design, points, games)
-    spread = _Z95 * np.sqrt(np.diag(covariance))
+    spread = Z95 * np.sqrt(np.diag(covariance))
     played: dict[str, int] = defaultdict(int)
     for score in tables:
         played[score.a] += score.games

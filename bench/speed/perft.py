@@ -17,22 +17,23 @@ from typing import Protocol
 
 from ...engine.errors import AzError, DataError, EngineProcessError, OptionError
 from ...engine.games import get_game
-from ...engine.games.base import Game, State
+from ...engine.games.base import Game, State, line_of
 from ...protocols.clients import uci_client_of
+from ...protocols.clients.pipes import EnginePipes
 from .measure import Measurement, show
-from .process import EngineProcess
 
 ROUNDS = 3
-DEFAULT_DEPTHS = {"chess": 6, "shogi": 5}  # some seconds; another game: 4
-PROGRAMS = {"chess": "stockfish"}  # peers that answer `go perft N`, looked for on PATH and in /usr/games
+_LEAVES = 200_000_000  # at most so many at the default depth: chess 6, shogi 5, Go on 9x9 4 plies
+_TRIAL_SECONDS = 1.0  # a depth that takes longer is the default depth
 _PEER_SECONDS = 600.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A position, or a file of counts."""
+    """Declare the command's arguments."""
     parser.add_argument("--fen", metavar="POSITION", help="count from this FEN or SFEN (default: the start position)")
-    depths = ", ".join(f"{game} {depth}" for game, depth in DEFAULT_DEPTHS.items())
-    parser.add_argument("--depth", type=int, metavar="N", help=f"plies to count (default: {depths})")
+    parser.add_argument(
+        "--depth", type=int, metavar="N", help="plies to count (default: some seconds' worth, such as 6 in chess)"
+    )
     parser.add_argument(
         "--peer",
         metavar="CMD",
@@ -52,12 +53,25 @@ def main(args: argparse.Namespace) -> int:
     game = get_game(args.game)
     if args.suite is not None:
         return check_suite(game, args.suite, args.max_nodes, as_json=args.json)
-    depth = DEFAULT_DEPTHS.get(game.name, 4) if args.depth is None else args.depth
-    if depth < 1:
+    if args.depth is not None and args.depth < 1:
         raise OptionError("--depth must be 1 or more")
-    title = f"perft {depth} of {args.fen or 'the start position'}"
-    show(_speed(game, args.fen, depth, args.peer, title), as_json=args.json)
+    show(_speed(game, args.fen, args.depth, args.peer), as_json=args.json)
     return 0
+
+
+def default_depth(game: Game, state: State) -> int:
+    """The greatest depth with about ``_LEAVES`` leaves at most, if each ply grows as the one before it."""
+    depth, before, leaves, seconds = 1, 1, len(game.legal_moves(line_of(state))), 0.0
+    while leaves > 0 and seconds < _TRIAL_SECONDS:
+        growth = leaves / before
+        if leaves * growth**2 > _LEAVES:
+            return depth + (leaves * growth <= _LEAVES)
+        start = time.perf_counter()
+        deeper = sum(game.perft(state, depth + 1).values())
+        if deeper == 0:
+            break
+        depth, before, leaves, seconds = depth + 1, leaves, deeper, time.perf_counter() - start
+    return depth
 
 
 class Peer(Protocol):
@@ -79,27 +93,25 @@ class ProgramPeer:
         """Errors: EngineProcessError when it cannot be started or does not greet; OptionError for its protocol."""
         client = uci_client_of(protocol)
         self._position = f"position {client.notation}"
-        self._process = EngineProcess(command)
-        self.name = f"{self._process.name}, timed from `go perft` to its answer"
+        self._process = EnginePipes(command)
+        self.name = f"{Path(command[0]).name}, timed from `go perft` to its answer"
         try:
             self._process.send(client.greeting[0])
             self._process.until(client.greeting[1], _PEER_SECONDS)
         except EngineProcessError:
-            self._process.close()
+            self._process.kill()
             raise
 
     def count(self, position: str, depth: int) -> tuple[int, float]:
-        """See :class:`Peer`."""
         self._process.send("isready")
         self._process.until("readyok", _PEER_SECONDS)
         self._process.send(f"{self._position} {position}")
-        start = time.perf_counter()
+        start = self._process.seconds
         self._process.send(f"go perft {depth}")
-        arrival, line = self._process.until("Nodes", _PEER_SECONDS)
+        line, arrival = self._process.until("Nodes", _PEER_SECONDS)
         return int(line.split()[-1]), arrival - start
 
     def close(self) -> None:
-        """See :class:`Peer`."""
         self._process.close()
 
 
@@ -114,7 +126,6 @@ class CshogiPeer:
         self._board = cshogi.Board()
 
     def count(self, position: str, depth: int) -> tuple[int, float]:
-        """See :class:`Peer`."""
         self._board.set_sfen(position)
         start = time.perf_counter()
         return self._leaves(depth), time.perf_counter() - start
@@ -131,29 +142,38 @@ class CshogiPeer:
         return total
 
     def close(self) -> None:
-        """See :class:`Peer`."""
+        """The library holds no process."""
+
+
+def _stockfish() -> Peer | None:
+    found = shutil.which("stockfish") or shutil.which("stockfish", path="/usr/games")
+    return ProgramPeer([found], "uci") if found else None
+
+
+def _cshogi() -> Peer | None:
+    try:
+        return CshogiPeer()
+    except ImportError:
+        return None
+
+
+_PEERS = {"chess": _stockfish, "shogi": _cshogi}  # None where it is not installed
 
 
 def _find_peer(game: Game, command: str | None) -> Peer | None:
-    """The named peer, or the one that is usual for the game if it is installed. Errors: EngineProcessError."""
+    """The named peer, or the game's usual one if it is installed. Errors: EngineProcessError, OptionError."""
     if command:
         return ProgramPeer(shlex.split(command), game.protocol)
-    if game.name == "shogi":
-        try:
-            return CshogiPeer()
-        except ImportError:
-            return None
-    name = PROGRAMS.get(game.name)
-    found = name and (shutil.which(name) or shutil.which(name, path="/usr/games"))
-    return ProgramPeer([found], game.protocol) if found else None
+    return _PEERS[game.name]() if game.name in _PEERS else None
 
 
-def _speed(game: Game, fen: str | None, depth: int, command: str | None, title: str) -> Iterator[Measurement]:
+def _speed(game: Game, fen: str | None, chosen: int | None, command: str | None) -> Iterator[Measurement]:
     line, notes = (game.initial(), []) if fen is None else game.parse_position(fen)
     for note in notes:
         print(note, file=sys.stderr)
     state = line[-1]
     game.perft(state, 2)  # loads the kernels
+    depth = chosen or default_depth(game, state)
     peer = _find_peer(game, command)
     own, other, ratios = [], [], []
     try:
@@ -170,7 +190,7 @@ def _speed(game: Game, fen: str | None, depth: int, command: str | None, title: 
         if peer is not None:
             peer.close()
     yield Measurement(
-        title,
+        f"perft {depth} of {fen or 'the start position'}",
         statistics.median(own),
         "nodes/s",
         peer=None if peer is None else peer.name,

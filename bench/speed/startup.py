@@ -1,4 +1,4 @@
-"""``az-engine bench startup|memory``: the engine as a GUI meets it, a process: how soon it answers, what it holds."""
+"""``az-engine bench startup|memory``: the engine as a GUI sees it, a process: latency of its answers, its memory."""
 
 from __future__ import annotations
 
@@ -10,21 +10,69 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from ...engine.errors import EngineProcessError, OptionError
 from ...engine.games import get_game
-from .dialogue import dialogue
+from ...engine.games.base import Game
+from ...protocols.clients.pipes import EnginePipes
 from .measure import Measurement, percentile, show
-from .process import EngineProcess
 
 _PATIENCE = 120.0  # s
 _PERMILLE_FULL = 990  # hashfull from which memory counts as full
 
 
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """What a bench sends in one protocol: lines, each with the first word of the line that ends its answer."""
+
+    hello: tuple[str, str]
+    ready: tuple[str, str]  # answered once kernels and net are loaded
+    stop: tuple[str, str]
+    move: tuple[tuple[str, ...], str]  # one visit in the start position
+    think: str  # starts a search that only ``stop`` ends
+    flags: tuple[str, ...] = ()  # of the engine, so that ``move`` is one visit
+    what: tuple[str, str, str] = ("uciok", "readyok", "stop to bestmove")  # names of the measured answers
+
+    def position(self, game: Game, moves: Sequence[tuple[int, str]]) -> list[str]:
+        """The lines that set up a game; moves: (player 0 or 1, move as the protocol writes it)."""
+        if game.protocol == "gtp":
+            return ["clear_board", *(f"play {'bw'[player]} {move}" for player, move in moves)]
+        return [" ".join(["position startpos", "moves", *(move for _, move in moves)])]
+
+
+_GO = (("position startpos", "go nodes 1"), "bestmove")
+_DIALOGUES = {
+    "uci": Dialogue(("uci", "uciok"), ("isready", "readyok"), ("stop", "bestmove"), _GO, "go infinite"),
+    "usi": Dialogue(
+        ("usi", "usiok"),
+        ("isready", "readyok"),
+        ("stop", "bestmove"),
+        _GO,
+        "go infinite",
+        what=("usiok", "readyok", "stop to bestmove"),
+    ),
+    "gtp": Dialogue(
+        ("1 protocol_version", "=1"),
+        ("2 boardsize 9", "=2"),
+        ("4 name", "=4"),
+        (("3 genmove b",), "=3"),
+        "kata-analyze 10",
+        flags=("--nodes-limit", "1"),
+        what=("first reply", "boardsize", "analysis to the answer of the next command"),
+    ),
+}
+
+
+def dialogue(game: Game) -> Dialogue:
+    """The dialogue of the protocol that a game is played over."""
+    return _DIALOGUES[game.protocol]
+
+
 def add_startup_arguments(parser: argparse.ArgumentParser) -> None:
-    """How often."""
+    """Declare the arguments of ``bench startup``."""
     _add_net_argument(parser)
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="warm starts (default: %(default)s)")
     parser.add_argument("--stops", type=int, default=60, metavar="N", help="searches to stop (default: %(default)s)")
@@ -32,7 +80,7 @@ def add_startup_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_memory_arguments(parser: argparse.ArgumentParser) -> None:
-    """How long and how much."""
+    """Declare the arguments of ``bench memory``."""
     _add_net_argument(parser)
     parser.add_argument(
         "--minutes", type=float, default=3.0, metavar="M", help="of endless thinking (default: %(default)s)"
@@ -59,10 +107,10 @@ def _add_net_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--net", metavar="FILE", help="an ONNX net (default: the net inside the package)")
 
 
-def _engine(args: argparse.Namespace, *flags: str, environment: dict[str, str] | None = None) -> EngineProcess:
+def _engine(args: argparse.Namespace, *flags: str, environment: dict[str, str] | None = None) -> EnginePipes:
     """Our engine for a game, in the protocol it is played over."""
     command = [sys.executable, "-P", "-m", "az_engine", get_game(args.game).protocol, "--game", args.game, *flags]
-    return EngineProcess([*command, "--weights-file", args.net] if args.net else command, environment)
+    return EnginePipes([*command, "--weights-file", args.net] if args.net else command, environment=environment)
 
 
 def _startup(args: argparse.Namespace) -> Iterator[Measurement]:
@@ -87,9 +135,9 @@ def _startup(args: argparse.Namespace) -> Iterator[Measurement]:
             environment = os.environ | {"AZ_ENGINE_CACHE": cache}
             said: list[str] = []
             seconds = _start(args, environment, said)[1]
-        told = sum("compil" in line for line in said)
+        compiling = sum("compil" in line for line in said)
         yield Measurement(
-            f"{readied_by}, cold", seconds, "s", note=f"empty kernel cache; {told} lines on stdout about compiling"
+            f"{readied_by}, cold", seconds, "s", note=f"empty kernel cache; {compiling} lines on stdout about compiling"
         )
     stops = _stop_times(args)
     how = f"{talk.think} in {args.stops} positions, stopped after 20 to 300 ms"
@@ -104,13 +152,13 @@ def _start(
     """Seconds from a process's start to its greeting, being ready and its first move. Errors: EngineProcessError."""
     talk = dialogue(get_game(args.game))
     with _engine(args, *talk.flags, environment=environment) as process:
-        greeted, _ = _ask(process, talk.hello)
-        ready, _ = _ask(process, talk.ready, None if said is None else said.append)
+        greeted = _ask(process, talk.hello)
+        ready = _ask(process, talk.ready, None if said is None else said.append)
         lines, moved_by = talk.move
         for line in lines:
             process.send(line)
-        moved, _ = process.until(moved_by, _PATIENCE)
-        return greeted - process.started, ready - process.started, moved - process.started
+        _, moved = process.until(moved_by, _PATIENCE)
+        return greeted, ready, moved
 
 
 def _stop_times(args: argparse.Namespace) -> list[float]:
@@ -135,21 +183,19 @@ def _stop_times(args: argparse.Namespace) -> list[float]:
                 process.send(text)
             process.send(talk.think)
             time.sleep(rng.uniform(0.02, 0.3))
-            start = time.perf_counter()
-            arrival, _ = _ask(process, talk.stop)
+            start = process.seconds
+            arrival = _ask(process, talk.stop)
             if arrival < start:
                 raise EngineProcessError(f"{process.name} answered `{talk.think}` before `{talk.stop[0]}`")
             times.append(arrival - start)
     return times
 
 
-def _ask(
-    process: EngineProcess, exchange: tuple[str, str], on_line: Callable[[str], None] | None = None
-) -> tuple[float, str]:
-    """Send a line; its answer's arrival and text. Errors: EngineProcessError."""
+def _ask(process: EnginePipes, exchange: tuple[str, str], on_line: Callable[[str], None] | None = None) -> float:
+    """Send a line; when its answer came, in seconds since the process started. Errors: EngineProcessError."""
     line, answered_by = exchange
     process.send(line)
-    return process.until(answered_by, _PATIENCE, on_line)
+    return process.until(answered_by, _PATIENCE, on_line)[1]
 
 
 def memory(args: argparse.Namespace) -> int:

@@ -11,12 +11,15 @@ from typing import Any
 
 import pytest
 
-from az_engine.bench.speed.dialogue import dialogue
+from az_engine.bench.speed import perft, startup
 from az_engine.bench.speed.search import random_planes
+from az_engine.bench.speed.startup import dialogue
 from az_engine.cli import main
 from az_engine.engine.games import get_game
+from az_engine.protocols.clients.pipes import EnginePipes
 
 from ...fakes.program import COMMAND
+from ...games import DIRECTORY
 
 COUNTS = Path(__file__).parents[2] / "data" / "perft_chess.jsonl"
 SHOGI_COUNTS = COUNTS.with_name("perft_shogi.jsonl")
@@ -125,6 +128,28 @@ def test_startup(game: str, capsys: pytest.CaptureFixture[str]) -> None:
     greeted, ready, stopped = dialogue(get_game(game)).what
     assert 0 < figures[greeted] < figures[f"{ready}, warm"] < figures["first move, warm"]
     assert 0 < figures[f"{stopped}, median"] <= figures[f"{stopped}, worst"]
+
+
+def test_startup_measures_the_game_that_it_names(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[list[str]] = []
+
+    class Spy(EnginePipes):
+        def __init__(self, command: list[str], environment: dict[str, str] | None = None) -> None:
+            commands.append(command)
+            super().__init__(command, environment=environment)
+
+    monkeypatch.setenv("AZ_ENGINE_GAMES", str(DIRECTORY))
+    monkeypatch.setattr(startup, "EnginePipes", Spy)
+    run_json(capsys, "startup", "--game", "tictactoe", "--net", "uniform", "--rounds", "1", "--stops", "2", "--no-cold")
+    assert len(commands) == 3
+    assert {command[command.index("--game") + 1] for command in commands} == {"tictactoe"}
+
+
+@pytest.mark.parametrize(("game", "depth"), [("chess", 6), ("shogi", 5), ("go", 4)])
+def test_the_default_depth_of_perft(game: str, depth: int) -> None:
+    assert perft.default_depth(get_game(game), get_game(game).initial()[-1]) == depth
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="Linux only")
