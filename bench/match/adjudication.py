@@ -1,7 +1,7 @@
-"""Ending a game before the rules do: the players' own scores say that it is lost or drawn, or a tablebase knows.
+"""Adjudication: a game ends early when the players' own scores call it lost or drawn, or a tablebase decides it.
 
 The papers' opponents resigned at -900 centipawns for ten consecutive moves, AlphaZero below a 5 % chance to win. All
-of it is off unless asked for: nets are rated by games that are played out.
+of it is off by default: nets are rated by games played to the end.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MATE = 100_000  # centipawns of a mate that a player announces
 
 @dataclass(frozen=True, slots=True)
 class Adjudication:
-    """When games are ended. A number of moves counts a player's own moves in a row; 0 moves: never."""
+    """When games are adjudicated. Numbers of moves count a player's own moves in a row; 0 = never."""
 
     resign_cp: int = 0  # a player loses whose score is at most -resign_cp ...
     resign_moves: int = 0
@@ -66,16 +66,16 @@ def _numbers(text: str, option: str, form: str, most: int) -> list[float]:
 
 
 @dataclass(slots=True)
-class Referee:
-    """Watches one game."""
+class Adjudicator:
+    """Adjudicates one game."""
 
     rule: Adjudication
     _losing: list[int] = field(default_factory=lambda: [0, 0])  # moves in a row, by side
     _hopeless: list[int] = field(default_factory=lambda: [0, 0])
     _level: list[int] = field(default_factory=lambda: [0, 0])
 
-    def judge(self, arbiter: Arbiter, side: int, best: PvInfo | None, plies: int) -> Ending | None:
-        """After a move of side 0 or 1, of which it said ``best``; None while the game goes on."""
+    def after_move(self, arbiter: Arbiter, side: int, best: PvInfo | None, plies: int) -> Ending | None:
+        """The ending after a move of side 0 or 1 that it scored with ``best``; None while the game goes on."""
         rule, score = self.rule, _score(best)
         chance = _chance(best)
         self._count(self._losing, side, score is not None and score <= -rule.resign_cp)

@@ -24,17 +24,17 @@ from ...protocols.clients import client_of
 from ..ratings.sprt import Sprt, parse_sprt
 from .adjudication import Adjudication, parse_chance, parse_draw, parse_resign
 from .arbiter import TERRITORY_RULES, ChessArbiter, new_arbiter
-from .game import FAULTS, Terms
+from .game import FAULTS, MatchSettings
 from .openings import OPENINGS_HELP, choose_openings
 from .players import SPEC_HELP, MoveLimit, PlayerSpec, parse_clock, parse_spec
 from .standings import colour_table, faults_of, ratings, score_between, sprt_state, standings_table, total_score
-from .tournament import JOURNAL, Event, Journal, pairs_of, repeated, schedule
+from .tournament import JOURNAL, Journal, Tournament, pairs_of, repeated, schedule
 
 HELP = f"""\
 Let engines play each other, and print the results with Elo differences and 95 % intervals. Two players, or more: all
 against all, or a gauntlet of A against the others. Every opening is played with both colours. What a player does wrong
 by itself loses the game and is counted by kind: losing on time, an illegal move, ending (crash), not answering (stall),
-writing without end (flood); the event goes on.
+writing without end (flood); the match goes on.
 
 An arbiter ends games: in chess (python-chess) at mate, stalemate, insufficient material, the third repetition and 50
 moves without progress; in shogi (our own rules, checked against cshogi where it is installed) at mate, at the fourth
@@ -42,8 +42,8 @@ repetition, which a perpetual checker loses, at a resignation and at a declarati
 rules) at a resignation and after two passes, with the score that both players agree on, else counted by area as the
 board stands, every stone alive.
 
-With --out the event can be broken off at any moment, even by a power cut: the same command goes on with it, and with
-more --games it is made longer. {JOURNAL} there has everything about each game; az-engine rate reads it.
+With --out the match can be interrupted at any moment, even by a power cut: the same command resumes it, and more
+--games make it longer. {JOURNAL} there has everything about each game; az-engine rate reads it.
 
 A player (SPEC) is
 {SPEC_HELP}
@@ -92,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     early.add_argument("--tablebase", default="", metavar="DIR", help="decided as Syzygy files know (chess)")
     usual = f"chess {ChessArbiter.max_plies}, other games 512; Go is counted then, 4 * size * size"
     early.add_argument("--max-plies", type=int, metavar="N", help=f"then a game is drawn (default: {usual})")
-    early.add_argument("--sprt", metavar="ELO0,ELO1[,ALPHA,BETA]", help="end the event when A against B is decided")
+    early.add_argument("--sprt", metavar="ELO0,ELO1[,ALPHA,BETA]", help="end the match when A against B is decided")
     go = parser.add_argument_group("Go")
     go.add_argument("--size", type=int, metavar="N", help="lines of the board (default: 9)")
     go.add_argument("--komi", type=float, metavar="K", help="white's points (default: 7 on 9x9, else 7.5)")
@@ -103,30 +103,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Play the event; 0, or 130 when it was interrupted."""
+    """Play the tournament; 0, or 130 when it was interrupted."""
     for name in ("games", "concurrency", "max_plies"):
         if getattr(args, name) is not None and getattr(args, name) < 1:
             raise OptionError(f"--{name.replace('_', '-')} must be 1 or more")
     if args.margin < 0:
         raise OptionError("--margin must be 0 or more milliseconds")
     game, start = variant(args)
-    terms = _terms(args, game)
-    for player in terms.players:
+    settings = _settings(args, game)
+    for player in settings.players:
         if "UCI_Elo" in player.options and player.options.get("UCI_LimitStrength", "").lower() != "true":
             print(f"{player.name}: UCI_Elo does nothing without option.UCI_LimitStrength=true", file=sys.stderr)
     test = parse_sprt(args.sprt) if args.sprt else None
     openings = choose_openings(args.openings, game, (args.games + 1) // 2, args.seed, start)
-    plan = schedule(pairs_of(len(terms.players), gauntlet=args.gauntlet), openings, args.games)
-    settings = _settings(args, terms, start)
-    journal = None if args.out is None else Journal(args.out, terms, settings)
-    event = Event(terms, plan, journal)
+    plan = schedule(pairs_of(len(settings.players), gauntlet=args.gauntlet), openings, args.games)
+    identity = _identity(args, settings, start)
+    journal = None if args.out is None else Journal(args.out, settings, identity)
+    tournament = Tournament(settings, plan, journal)
     started, interrupted = time.monotonic(), False
-    with _live(event, test) as show, contextlib.suppress(KeyboardInterrupt):
+    with _live(tournament, test) as show, contextlib.suppress(KeyboardInterrupt):
         interrupted = True
-        if not _decided(event, test):
-            event.run(args.concurrency, lambda game: show(), lambda: _decided(event, test))
+        if not _decided(tournament, test):
+            tournament.run(args.concurrency, lambda game: show(), lambda: _decided(tournament, test))
         interrupted = False
-    summary = {**summarise(event, test), "seconds": round(time.monotonic() - started, 1)}
+    summary = {**summarise(tournament, test), "seconds": round(time.monotonic() - started, 1)}
     if args.out is not None:
         write_atomically(args.out / "result.json", (json.dumps(summary, indent=2) + "\n").encode())
     if summary["duplicates"]:
@@ -136,7 +136,7 @@ def main(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(summary))
     else:
-        _show(event, test)
+        _show(tournament, test)
     if journal is not None:
         journal.close()
     return 130 if interrupted else 0
@@ -154,7 +154,7 @@ def variant(args: argparse.Namespace) -> tuple[str, str | None]:
     return args.game, None
 
 
-def _terms(args: argparse.Namespace, game: str) -> Terms:
+def _settings(args: argparse.Namespace, game: str) -> MatchSettings:
     protocol = get_game(game).protocol
     base, increment = parse_clock(args.tc) if args.tc else (None, 0)
     common = MoveLimit(args.nodes, args.depth, args.movetime, base, increment, args.byoyomi)
@@ -168,7 +168,7 @@ def _terms(args: argparse.Namespace, game: str) -> Terms:
     adjudication = Adjudication(*resign, *chance, *draw, tablebase=args.tablebase)
     if args.tablebase:
         new_arbiter(game).known_result(args.tablebase)  # says now what is wrong with the folder
-    return Terms(game, players, args.max_plies, args.margin, adjudication)
+    return MatchSettings(game, players, args.max_plies, args.margin, adjudication)
 
 
 def named_apart(players: Sequence[PlayerSpec]) -> tuple[PlayerSpec, ...]:
@@ -180,44 +180,44 @@ def named_apart(players: Sequence[PlayerSpec]) -> tuple[PlayerSpec, ...]:
     )
 
 
-def _settings(args: argparse.Namespace, terms: Terms, start: str | None) -> dict[str, Any]:
-    """What makes it the same event when it goes on; more games are still the same one."""
+def _identity(args: argparse.Namespace, settings: MatchSettings, start: str | None) -> dict[str, Any]:
+    """The values that a resumed tournament must share; the number of games may change."""
     return {
-        "game": terms.game,
+        "game": settings.game,
         "start": start,
-        "players": [player.describe() for player in terms.players],
+        "players": [player.describe() for player in settings.players],
         "gauntlet": args.gauntlet,
         "openings": args.openings,
         "seed": args.seed,
-        "max_plies": terms.max_plies,
-        "margin": terms.margin_ms,
-        "adjudication": repr(terms.adjudication),
+        "max_plies": settings.max_plies,
+        "margin": settings.margin_ms,
+        "adjudication": repr(settings.adjudication),
     }
 
 
-def _decided(event: Event, test: Sprt | None) -> bool:
-    return test is not None and sprt_state(test, event.finished).verdict is not None
+def _decided(tournament: Tournament, test: Sprt | None) -> bool:
+    return test is not None and sprt_state(test, tournament.finished).verdict is not None
 
 
 @contextlib.contextmanager
-def _live(event: Event, test: Sprt | None) -> Iterator[Any]:
+def _live(tournament: Tournament, test: Sprt | None) -> Iterator[Any]:
     """A table on stderr that is drawn anew after each game."""
 
     def picture() -> Group:
-        parts = [standings_table(event.terms, event.finished)]
-        text = f"{len(event.finished)} of {len(event.plan)} games"
+        parts = [standings_table(tournament.settings, tournament.finished)]
+        text = f"{len(tournament.finished)} of {len(tournament.plan)} games"
         if test is not None:
-            text += f"; {sprt_state(test, event.finished)}"
+            text += f"; {sprt_state(test, tournament.finished)}"
         return Group(*parts, Text(text))
 
     with Live(picture(), console=Console(stderr=True), auto_refresh=False, transient=True) as live:
         yield lambda: live.update(picture(), refresh=True)
 
 
-def summarise(event: Event, test: Sprt | None = None) -> dict[str, Any]:
+def summarise(tournament: Tournament, test: Sprt | None = None) -> dict[str, Any]:
     """The result as JSON-ready values; the figures at the top are A's, and its Elo where it has one opponent."""
-    games, terms = event.finished, event.terms
-    names = [player.name for player in terms.players]
+    games, settings = tournament.finished, tournament.settings
+    names = [player.name for player in settings.players]
     score = total_score(games, 0)
     found: dict[str, Any] = {
         "what": f"match of {names[0]} against {', '.join(names[1:])}",
@@ -231,7 +231,7 @@ def summarise(event: Event, test: Sprt | None = None) -> dict[str, Any]:
     if len(names) == 2:
         found["elo"], found["elo95"] = _finite(score.elo), [_finite(x) for x in score.elo_interval()]
         found["los"] = round(score.los, 4)
-    for number, player in enumerate(terms.players):
+    for number, player in enumerate(settings.players):
         faults = dict(faults_of(games, number))
         found[_LETTERS[number]] = {"name": player.name, "limit": str(player.limit), "faults": faults}
     if len(names) > 2 and any(0 in (game.pairing.first, game.pairing.second) for game in games):
@@ -248,7 +248,7 @@ def summarise(event: Event, test: Sprt | None = None) -> dict[str, Any]:
     ]
     found["endings"] = dict(Counter(game.kind_of_ending for game in games))
     found["duplicates"] = repeated(games)
-    found["judge"] = new_arbiter(terms.game).judge
+    found["judge"] = new_arbiter(settings.game).judge
     found["worst_overstep_ms"] = round(max((game.overstep_ms for game in games), default=0.0), 1)
     return found
 
@@ -257,22 +257,22 @@ def _finite(x: float) -> float | None:
     return round(x, 1) if abs(x) < 1e9 else None
 
 
-def _show(event: Event, test: Sprt | None) -> None:
-    console, terms, games = Console(), event.terms, event.finished
-    console.print(standings_table(terms, games))
-    console.print(colour_table(terms, games, get_game(terms.game).sides))
-    for number, player in enumerate(terms.players):
+def _show(tournament: Tournament, test: Sprt | None) -> None:
+    console, settings, games = Console(), tournament.settings, tournament.finished
+    console.print(standings_table(settings, games))
+    console.print(colour_table(settings, games, get_game(settings.game).sides))
+    for number, player in enumerate(settings.players):
         lost = faults_of(games, number)
         if lost:
             kinds = ", ".join(f"{kind} {lost[kind]}" for kind in FAULTS if lost[kind])
             print(f"{player.name} lost by itself: {kinds}")
-    print(f"judged by {new_arbiter(terms.game).judge}")
+    print(f"judged by {new_arbiter(settings.game).judge}")
     endings = Counter(game.kind_of_ending for game in games)
     print("endings: " + ", ".join(f"{reason} {count}" for reason, count in endings.most_common()))
-    if any(player.limit.base_ms is not None for player in terms.players):
+    if any(player.limit.base_ms is not None for player in settings.players):
         print(f"worst overstep of a clock: {max((game.overstep_ms for game in games), default=0.0):.0f} ms")
     if test is not None:
         print(f"{test}: {sprt_state(test, games)}")
-    if len(terms.players) == 2:
+    if len(settings.players) == 2:
         score = total_score(games, 0)
-        print(f"result of {terms.players[0].name}: {score}, likelihood of superiority {100 * score.los:.1f} %")
+        print(f"result of {settings.players[0].name}: {score}, likelihood of superiority {100 * score.los:.1f} %")

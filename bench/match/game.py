@@ -1,4 +1,4 @@
-"""One game of a match: whose move it is, what the clock says, how it ends, and what is kept of it."""
+"""One game of a match: moves, clocks, faults, the ending, and its record."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...engine.limits import Limits
 from ...protocols.clients import client_of
 from ...protocols.clients.base import Answer
 from ...protocols.clients.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
-from .adjudication import NONE, Adjudication, Referee
+from .adjudication import NONE, Adjudication, Adjudicator
 from .arbiter import Arbiter, Ending, new_arbiter
 from .openings import Opening
 from .players import MoveLimit, Player, PlayerSpec, launch
@@ -39,20 +39,20 @@ T = TypeVar("T")
 
 
 class PlayerFault(Exception):
-    """A player has lost its game by itself."""
+    """A player lost its game by a fault of its own."""
 
     def __init__(self, kind: FaultKind, text: str) -> None:
         super().__init__(text)
         self.kind: FaultKind = kind
 
 
-class Abandoned(Exception):
-    """The game was broken off: the event ends."""
+class GameStopped(Exception):
+    """The game was interrupted because the tournament ends."""
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """What holds for all games of an event."""
+class MatchSettings:
+    """The settings of all games of a tournament."""
 
     game: str  # for get_game
     players: tuple[PlayerSpec, ...]
@@ -68,7 +68,7 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """One game to play: its number, who moves first and who second (numbers of players), and from where."""
+    """One game to play: its number, the numbers of the first and the second player, and the opening."""
 
     number: int
     first: int
@@ -77,7 +77,7 @@ class Pairing:
 
 
 @dataclass(frozen=True, slots=True)
-class Game:
+class MatchGame:
     """One finished game."""
 
     pairing: Pairing
@@ -93,16 +93,16 @@ class Game:
         return self.record.moves
 
     def points(self, player: int) -> float:
-        """Of one of the two players."""
+        """Points of one of the two players: 1, 0.5 or 0."""
         return 0.5 + 0.5 * self.ending.result * (1 if player == self.pairing.first else -1)
 
     @property
     def kind_of_ending(self) -> str:
-        """For counting."""
+        """The fault, or the words of the ending; endings are counted by it."""
         return self.fault or self.ending.words
 
     def to_json(self) -> dict[str, Any]:
-        """All of it as JSON-ready values."""
+        """The game as JSON-ready values: one line of the journal."""
         pairing, record = self.pairing, self.record
         return {
             "number": pairing.number,
@@ -125,7 +125,7 @@ class Game:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Game:
+    def from_json(cls, data: Mapping[str, Any]) -> MatchGame:
         """What :meth:`to_json` wrote. Errors: KeyError, TypeError or ValueError for anything else."""
         moves = tuple(data["moves"].split())
         opening = Opening(data["opening"], data["root"], moves[: data["opening_plies"]])
@@ -146,55 +146,55 @@ class Game:
         return cls(pairing, ending, record, data["fault"], data["at_fault"], float(data["overstep_ms"]))
 
 
-class Seats:
-    """The running players of one worker: each starts when it is first needed, and anew after a fault."""
+class EnginePool:
+    """The running engines of one worker; each starts when it is first needed, and again after a fault."""
 
-    def __init__(self, terms: Terms) -> None:
-        self._terms = terms
-        self._seated: dict[int, Player] = {}
+    def __init__(self, settings: MatchSettings) -> None:
+        self._settings = settings
+        self._running: dict[int, Player] = {}
 
     def ask(self, number: int, question: Callable[[Player], T]) -> T:
-        """Have a player do something; one that fails loses its seat. BLOCKS.
+        """Ask a player something; one that fails is dropped. BLOCKS.
 
-        Errors: PlayerFault; AzError when a new process does not start, or cannot be told what it is to do.
+        Errors: PlayerFault; AzError when a new process does not start or refuses its options.
         """
-        player = self._seated.get(number)
+        player = self._running.get(number)
         if player is None:
-            spec = self._terms.players[number]
+            spec = self._settings.players[number]
             try:
-                player = launch(spec, self._terms.game, ready_s=_READY_S, endless_s=_UNTIMED_S)
+                player = launch(spec, self._settings.game, ready_s=_READY_S, endless_s=_UNTIMED_S)
             except EngineProcessError as error:
                 raise EngineProcessError(f"player {spec.name} does not start: {error}") from error
-            self._seated[number] = player
+            self._running[number] = player
         try:
             return question(player)
         except (EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved) as error:
-            del self._seated[number]
+            del self._running[number]
             raise PlayerFault(_KINDS[type(error)], str(error)) from error
 
     def fill(self, *numbers: int) -> None:
-        """Start these players, where they are not running. BLOCKS. Errors: AzError when one does not start."""
+        """Start those of these players that are not running. BLOCKS. Errors: AzError when one does not start."""
         for number in numbers:
             self.ask(number, lambda player: None)
 
     def tell_result(self, number: int, result: int) -> None:
-        """Tell a player that it won (1), drew (0) or lost (-1). One that fails at this loses nothing but its seat."""
-        player = self._seated.get(number)
+        """Tell a player that it won (1), drew (0) or lost (-1). One that fails at this is dropped."""
+        player = self._running.get(number)
         try:
             if player is not None:
                 player.game_over({1: "win", 0: "draw", -1: "lose"}[result])
         except EngineProcessError:
-            del self._seated[number]
+            del self._running[number]
 
     def close(self) -> None:
-        """Let all go. BLOCKS."""
-        while self._seated:
-            self._seated.popitem()[1].close()
+        """Close all engines. BLOCKS."""
+        while self._running:
+            self._running.popitem()[1].close()
 
 
 @dataclass(slots=True)
 class Clocks:
-    """The time of both players, 0 the one who moves first."""
+    """The clocks of both players; 0 moves first."""
 
     limits: tuple[MoveLimit, MoveLimit]
     margin_ms: float
@@ -208,7 +208,7 @@ class Clocks:
         self.left = [float(limit.base_ms or 0) + ms for limit, ms in zip(self.limits, early, strict=True)]
 
     def wanted(self, mover: int, nodes: int | None) -> Limits:
-        """What the player to move is told: its own limit, and, where both are told, the clocks if there is one."""
+        """The limits sent to the player to move: its own, and the clocks if it has one or the protocol sends both."""
         own = self.limits[mover]
         if own.base_ms is None and (self.limits[1 - mover].base_ms is None or not self.both_told):
             return Limits(nodes=nodes, depth=own.depth, movetime=own.movetime_ms)
@@ -239,33 +239,33 @@ class Clocks:
             raise PlayerFault("time loss", f"{over:.0f} ms over its time")
 
 
-def play_game(pairing: Pairing, terms: Terms, seats: Seats, stop: threading.Event) -> Game:
-    """Play one game. BLOCKS. Errors: Abandoned when ``stop`` is set meanwhile; AzError when a player does not start."""
-    return _Table(pairing, terms, seats, stop).play()
+def play_game(pairing: Pairing, settings: MatchSettings, pool: EnginePool, stop: threading.Event) -> MatchGame:
+    """Play one game. BLOCKS. Errors: GameStopped once ``stop`` is set; AzError when a player does not start."""
+    return _RunningGame(pairing, settings, pool, stop).play()
 
 
-class _Table:
+class _RunningGame:
     """A game under way."""
 
-    def __init__(self, pairing: Pairing, terms: Terms, seats: Seats, stop: threading.Event) -> None:
-        self._pairing, self._terms, self._seats, self._stop = pairing, terms, seats, stop
+    def __init__(self, pairing: Pairing, settings: MatchSettings, pool: EnginePool, stop: threading.Event) -> None:
+        self._pairing, self._settings, self._pool, self._stop = pairing, settings, pool, stop
         self._numbers = (pairing.first, pairing.second)
-        self._specs = tuple(terms.players[number] for number in self._numbers)
-        self._arbiter = new_arbiter(terms.game, pairing.opening.root)
+        self._specs = tuple(settings.players[number] for number in self._numbers)
+        self._arbiter = new_arbiter(settings.game, pairing.opening.root)
         for move in pairing.opening.moves:
             self._arbiter.push(move)
         self._moves = list(pairing.opening.moves)
         self._times: list[float | None] = [None] * len(self._moves)
         self._comments = [""] * (len(self._moves) + 1)
-        client = client_of(terms.protocol)
+        client = client_of(settings.protocol)
         limits = (self._specs[0].limit, self._specs[1].limit)
-        self._clocks = Clocks(limits, terms.margin_ms, client.increment_first, client.tells_both_clocks)
+        self._clocks = Clocks(limits, settings.margin_ms, client.increment_first, client.tells_both_clocks)
         self._counts_nodes = client.counts_nodes
-        self._referee = Referee(terms.adjudication)
-        self._longest = terms.max_plies or self._arbiter.max_plies
+        self._adjudicator = Adjudicator(settings.adjudication)
+        self._longest = settings.max_plies or self._arbiter.max_plies
 
-    def play(self) -> Game:
-        """To the end."""
+    def play(self) -> MatchGame:
+        """Play to the end. Errors: GameStopped, AzError."""
         fault: PlayerFault | None = None
         ending = self._arbiter.ending()
         side = 0
@@ -274,7 +274,7 @@ class _Table:
                 self._ask(side, lambda player: player.new_game())
             while ending is None:
                 if self._stop.is_set():
-                    raise Abandoned
+                    raise GameStopped
                 side = self._arbiter.turn
                 ending = self._move(side)
             if ending.margin is not None and ending.reason == "":
@@ -288,13 +288,13 @@ class _Table:
             ending = self._arbiter.won_by(1 - side, words, _REASONS.get(failure.kind, "forfeit"))
         assert ending is not None
         for place, sign in enumerate((1, -1)):
-            self._seats.tell_result(self._numbers[place], sign * ending.result)
+            self._pool.tell_result(self._numbers[place], sign * ending.result)
         kind, at_fault = (None, None) if fault is None else (fault.kind, self._numbers[side])
         record = self._record(ending, kind)
-        return Game(self._pairing, ending, record, kind, at_fault, self._clocks.worst_overstep_ms)
+        return MatchGame(self._pairing, ending, record, kind, at_fault, self._clocks.worst_overstep_ms)
 
     def _ask(self, side: int, question: Callable[[Player], T]) -> T:
-        return self._seats.ask(self._numbers[side], question)
+        return self._pool.ask(self._numbers[side], question)
 
     def _move(self, side: int) -> Ending | None:
         """One move; how the game ends, if it does. Errors: PlayerFault."""
@@ -311,7 +311,7 @@ class _Table:
             self._comments.append(thought(answer))
         if ending is None:
             best = answer.lines[0] if answer.lines else None
-            ending = self._referee.judge(self._arbiter, side, best, len(moves))
+            ending = self._adjudicator.after_move(self._arbiter, side, best, len(moves))
         if ending is None and len(moves) >= self._longest:
             ending = self._arbiter.at_limit(self._longest)
         return ending
@@ -320,7 +320,7 @@ class _Table:
         opening = self._pairing.opening
         date, number = datetime.now(UTC).strftime("%Y.%m.%d"), str(self._pairing.number + 1)
         headers = {"Event": "az-engine match", "Date": date, "Round": number}
-        for side, spec in zip(get_game(self._terms.game).sides, self._specs, strict=True):
+        for side, spec in zip(get_game(self._settings.game).sides, self._specs, strict=True):
             headers[f"{side}Limit"] = str(spec.limit)
         headers |= {"Opening": opening.name, "Termination": "normal" if fault is None else fault}
         if ending.margin is not None:
@@ -354,7 +354,7 @@ def obey(arbiter: Arbiter, answer: Answer) -> Ending | None:
 
 
 def thought(answer: Answer) -> str:
-    """What a player said of its move, for the record; from its own view."""
+    """A player's score of its move, for the record; from its own view."""
     if not answer.lines:
         return ""
     best = answer.lines[0]

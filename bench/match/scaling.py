@@ -1,4 +1,4 @@
-"""One player at doubling times: the event that its Elo is read from (AlphaZero 2018, Figure 2)."""
+"""One player at doubling times: the tournament that its Elo is read from (AlphaZero 2018, Figure 2)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 
 from ...engine.errors import DataError
 from ..ratings.bayes import Rating
-from .game import Game, Terms
+from .game import MatchGame, MatchSettings
 from .openings import Opening
 from .players import MoveLimit, PlayerSpec
 from .standings import ratings
-from .tournament import Event, Journal, schedule
+from .tournament import Journal, Tournament, schedule
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A player at one limit, and its rating above the weakest player of the event."""
+    """A player at one limit, and its rating above the weakest player of the tournament."""
 
     name: str
     amount: int  # visits or ms a move
@@ -69,25 +69,25 @@ def play(
     *,
     folder: Path,
     concurrency: int = 1,
-    on_game: Callable[[Event, Game], None] = lambda event, game: None,
-) -> Event:
+    on_game: Callable[[Tournament, MatchGame], None] = lambda tournament, game: None,
+) -> Tournament:
     """Play ``games`` between each pair, or go on with them. BLOCKS. Errors: AzError."""
-    terms = Terms(game, ladder.players)
-    settings = {"game": game, "players": [player.describe() for player in terms.players]}
-    journal = Journal(folder, terms, settings)
-    event = Event(terms, schedule(ladder.pairs, openings, games), journal)
+    settings = MatchSettings(game, ladder.players)
+    identity = {"game": game, "players": [player.describe() for player in settings.players]}
+    journal = Journal(folder, settings, identity)
+    tournament = Tournament(settings, schedule(ladder.pairs, openings, games), journal)
     try:
-        event.run(concurrency, lambda game: on_game(event, game))
+        tournament.run(concurrency, lambda game: on_game(tournament, game))
     finally:
         journal.close()
-    return event
+    return tournament
 
 
-def steps_of(ladder: Ladder, games: Sequence[Game]) -> list[Step]:
+def steps_of(ladder: Ladder, games: Sequence[MatchGame]) -> list[Step]:
     """The steps with their ratings above player 0, the baseline or the first step. Errors: DataError."""
     names = [player.name for player in ladder.players]
     rated = ratings(games, names, names[0])
     if set(names) - set(rated):
-        raise DataError("not every step has been played yet; let the event go on")
+        raise DataError("not every step has been played yet; finish the tournament first")
     steps = names[-len(ladder.amounts) :]
     return [Step(name, amount, rated[name]) for name, amount in zip(steps, ladder.amounts, strict=True)]

@@ -1,4 +1,4 @@
-"""What the games of an event say: scores by colour, Elo with intervals, ratings, and the SPRT."""
+"""What the games of a tournament say: scores by colour, Elo with intervals, ratings, and the SPRT."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rich.text import Text  # shows brackets as they are, where a string would t
 from ..ratings.bayes import PairScore, Rating, rate
 from ..ratings.elo import MatchScore
 from ..ratings.sprt import GAME_SCORES, PAIR_SCORES, Sprt, Verdict
-from .game import Game, Terms
+from .game import MatchGame, MatchSettings
 
 
-def score_between(games: Iterable[Game], a: int, b: int, *, first: bool | None = None) -> MatchScore:
+def score_between(games: Iterable[MatchGame], a: int, b: int, *, first: bool | None = None) -> MatchScore:
     """Player a's score against b, only when it moved first (or second) where ``first`` says so."""
     points: Counter[float] = Counter()
     for game in games:
@@ -25,7 +25,7 @@ def score_between(games: Iterable[Game], a: int, b: int, *, first: bool | None =
     return MatchScore(points[1.0], points[0.5], points[0.0])
 
 
-def pair_counts(games: Iterable[Game], a: int, b: int) -> tuple[list[int], list[int]]:
+def pair_counts(games: Iterable[MatchGame], a: int, b: int) -> tuple[list[int], list[int]]:
     """How often a's complete pairs of games scored 0, 1/2, 1, 3/2 and 2 points, and its other games 0, 1/2 and 1."""
     by_pair: dict[int, list[float]] = {}
     for game in games:
@@ -56,14 +56,14 @@ class SprtState:
         return f"LLR {self.llr:.2f} in ({low:.2f}, {high:.2f}), {words}, pairs {list(self.pairs)}"
 
 
-def sprt_state(test: Sprt, games: Sequence[Game]) -> SprtState:
+def sprt_state(test: Sprt, games: Sequence[MatchGame]) -> SprtState:
     """Of player 0 against player 1, by their complete pairs; by single games where no pair is complete."""
     pairs, singles = pair_counts(games, 0, 1)
     counts, values = (pairs, PAIR_SCORES) if sum(pairs) else (singles, GAME_SCORES)
     return SprtState(test, test.llr(counts, values), test.verdict(counts, values), tuple(pairs))
 
 
-def ratings(games: Sequence[Game], names: Sequence[str], anchor: str) -> dict[str, Rating]:
+def ratings(games: Sequence[MatchGame], names: Sequence[str], anchor: str) -> dict[str, Rating]:
     """Bayesian ratings of all players that games connect with the anchor. Errors: DataError."""
     scores = []
     for a in range(len(names)):
@@ -73,20 +73,20 @@ def ratings(games: Sequence[Game], names: Sequence[str], anchor: str) -> dict[st
     return rate(scores, anchor)
 
 
-def total_score(games: Iterable[Game], player: int) -> MatchScore:
+def total_score(games: Iterable[MatchGame], player: int) -> MatchScore:
     """A player's score against all others."""
     points = Counter(game.points(player) for game in games if player in (game.pairing.first, game.pairing.second))
     return MatchScore(points[1.0], points[0.5], points[0.0])
 
 
-def faults_of(games: Iterable[Game], player: int) -> Counter[str]:
+def faults_of(games: Iterable[MatchGame], player: int) -> Counter[str]:
     """How often a player lost by itself, by kind."""
     return Counter(game.fault for game in games if game.fault is not None and game.at_fault == player)
 
 
-def standings_table(terms: Terms, games: Sequence[Game], title: str = "") -> Table:
+def standings_table(settings: MatchSettings, games: Sequence[MatchGame], title: str = "") -> Table:
     """Every player's score, and its Elo against player 0 or, with more than two players, its rating."""
-    names = [player.name for player in terms.players]
+    names = [player.name for player in settings.players]
     table = Table("player", "limit", "games", "+", "=", "-", "score", "Elo (95 %)", title=title or None)
     if any(game.fault for game in games):
         table.add_column("faults")
@@ -96,7 +96,7 @@ def standings_table(terms: Terms, games: Sequence[Game], title: str = "") -> Tab
         column.no_wrap = True
         column.justify = "right"
     rated = ratings(games, names, names[0]) if len(names) > 2 and _all_played(games, 0) else {}
-    for number, player in enumerate(terms.players):
+    for number, player in enumerate(settings.players):
         score = total_score(games, number)
         faults = str(faults_of(games, number).total())
         two = len(names) == 2
@@ -107,7 +107,7 @@ def standings_table(terms: Terms, games: Sequence[Game], title: str = "") -> Tab
     return table
 
 
-def _all_played(games: Sequence[Game], player: int) -> bool:
+def _all_played(games: Sequence[MatchGame], player: int) -> bool:
     return any(player in (game.pairing.first, game.pairing.second) for game in games)
 
 
@@ -118,9 +118,9 @@ def rating_text(rating: Rating | None) -> str:
     return f"{rating.elo:+.0f}" + (f" [{rating.low:+.0f}, {rating.high:+.0f}]" if rating.high > rating.low else "")
 
 
-def colour_table(terms: Terms, games: Sequence[Game], sides: tuple[str, str]) -> Table:
+def colour_table(settings: MatchSettings, games: Sequence[MatchGame], sides: tuple[str, str]) -> Table:
     """The papers' Table 1: games won, drawn and lost by player 0 against each other, by colour."""
-    names = [player.name for player in terms.players]
+    names = [player.name for player in settings.players]
     table = Table(*sides, "Win", "Draw", "Loss", title=f"from the view of {names[0]}")
     for column in table.columns[2:]:
         column.justify = "right"

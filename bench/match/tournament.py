@@ -1,8 +1,8 @@
-"""An event: every pairing's games, several at a time, kept so that it can be broken off at any moment and gone on with.
+"""A tournament: every pairing's games, several at a time, saved so that it can be interrupted and resumed at any time.
 
-The journal, one JSON object a line, is the truth: a game is played when its line is there, whole. It is written with
-one write and forced to the disk; a line that a kill cut short is dropped when the event goes on. The record file (PGN,
-CSA, SGF) is made of the journal.
+The journal, one JSON object a line, is the truth: a game counts once its line is complete. A line is one write, forced
+to the disk; a line that a kill cut short is dropped on resuming. The record file (PGN, CSA, SGF) is made from the
+journal.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from ...engine.errors import DataError, OptionError
 from ...engine.files import write_atomically
 from ...engine.games import get_game
 from ...engine.games.record import format_games
-from .game import Abandoned, Game, Pairing, Seats, Terms, play_game
+from .game import EnginePool, GameStopped, MatchGame, MatchSettings, Pairing, play_game
 from .openings import Opening
 
 JOURNAL, SETTINGS = "games.jsonl", "event.json"
 
 
 def pairs_of(players: int, *, gauntlet: bool = False) -> list[tuple[int, int]]:
-    """Who meets whom: all, or in a gauntlet player 0 all others."""
+    """Pairs of players: all of them, or in a gauntlet player 0 with each other one."""
     return [pair for pair in combinations(range(players), 2) if pair[0] == 0 or not gauntlet]
 
 
@@ -49,14 +49,14 @@ def schedule(pairs: Sequence[tuple[int, int]], openings: Sequence[Opening], game
 
 
 class Journal:
-    """The folder of an event. One process at a time may hold it."""
+    """The folder of a tournament; one process at a time holds it."""
 
-    def __init__(self, folder: Path, terms: Terms, settings: dict[str, Any]) -> None:
-        """Open or create it. ``settings``: what makes it the same event when it goes on.
+    def __init__(self, folder: Path, settings: MatchSettings, identity: dict[str, Any]) -> None:
+        """Open or create it. ``identity``: what a resumed tournament must share with this one.
 
-        Errors: OptionError when it cannot be written, is in use, or holds another event; DataError when it is damaged.
+        Errors: OptionError when it cannot be written, is in use, or holds another one; DataError when it is damaged.
         """
-        forms = get_game(terms.game).record_formats
+        forms = get_game(settings.game).record_formats
         self._form = forms[0] if forms else None  # a game without a record format has the journal alone
         self._records = folder / f"games{forms[0].suffixes[0] if forms else ''}"
         self._single = next((form for form in forms if form.between is None and form.write is not None), None)
@@ -72,13 +72,13 @@ class Journal:
             self._file.close()
             raise OptionError(f"another match is writing to {folder}; choose another --out") from None
         try:
-            self.games = self._read(folder, settings)
+            self.games = self._read(folder, identity)
         except BaseException:
             self._file.close()
             raise
         self._rewrite_records()
 
-    def _read(self, folder: Path, settings: dict[str, Any]) -> list[Game]:
+    def _read(self, folder: Path, identity: dict[str, Any]) -> list[MatchGame]:
         """The games so far; ends with the file's end behind the last whole line."""
         self._file.seek(0)
         content = self._file.read()
@@ -87,14 +87,14 @@ class Journal:
         path = folder / SETTINGS
         games = parse_journal(content[:whole].decode("utf-8", "replace"), str(folder / JOURNAL))
         if games:
-            known = _read_settings(path)
-            changed = [name for name, value in settings.items() if known.get(name) != value]
+            known = _read_identity(path)
+            changed = [name for name, value in identity.items() if known.get(name) != value]
             if changed:
                 raise OptionError(
                     f"{folder} holds another match already ({', '.join(changed)} differ); choose another --out, or "
                     "give the same settings to go on with it"
                 )
-        write_atomically(path, (json.dumps(settings, indent=2) + "\n").encode())
+        write_atomically(path, (json.dumps(identity, indent=2) + "\n").encode())
         return games
 
     def _rewrite_records(self) -> None:
@@ -104,15 +104,15 @@ class Journal:
         for game in self.games:
             self._write_single(game)
 
-    def _write_single(self, game: Game) -> None:
-        """In a game that has a format of one file a game (KIF), also that."""
+    def _write_single(self, game: MatchGame) -> None:
+        """Write the game's own file as well, where a format holds one game a file (KIF)."""
         if self._single is not None:
             name = f"{game.pairing.number + 1:04}{self._single.suffixes[0]}"
             text = format_games([game.record], self._single)
             write_atomically(self._folder / self._single.name.lower() / name, self._single.encode(text, name))
 
-    def add(self, game: Game) -> None:
-        """Keep one game more; it is on the disk afterwards. Errors: DataError when the disk is full or gone."""
+    def add(self, game: MatchGame) -> None:
+        """Append a game; it is on the disk afterwards. Errors: DataError when the disk is full or gone."""
         line = json.dumps(game.to_json(), ensure_ascii=False).encode() + b"\n"
         try:
             self._file.write(line)
@@ -130,16 +130,16 @@ class Journal:
         self.games.append(game)
 
     def close(self) -> None:
-        """Let others have it."""
+        """Release the folder."""
         self._file.close()
 
 
-def parse_journal(text: str, name: str) -> list[Game]:
+def parse_journal(text: str, name: str) -> list[MatchGame]:
     """The games of a journal, each once. Errors: DataError, naming the line that is wrong."""
-    games: dict[int, Game] = {}
+    games: dict[int, MatchGame] = {}
     for number, line in enumerate(text.splitlines(), 1):
         try:
-            game = Game.from_json(json.loads(line))
+            game = MatchGame.from_json(json.loads(line))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataError(
                 f"{name}, line {number} is no game of a match; remove it, or choose another folder"
@@ -148,47 +148,47 @@ def parse_journal(text: str, name: str) -> list[Game]:
     return list(games.values())
 
 
-def _read_settings(path: Path) -> dict[str, Any]:
+def _read_identity(path: Path) -> dict[str, Any]:
     try:
-        settings = json.loads(path.read_bytes())
+        identity = json.loads(path.read_bytes())
     except (OSError, ValueError):
-        settings = None
-    if not isinstance(settings, dict):
+        identity = None
+    if not isinstance(identity, dict):
         raise DataError(f"{path} is missing or damaged: it is not known which match this was; choose another --out")
-    return settings
+    return identity
 
 
 @dataclass(slots=True)
-class Event:
-    """What to play, and what has been played."""
+class Tournament:
+    """The plan of a tournament and its finished games."""
 
-    terms: Terms
+    settings: MatchSettings
     plan: Sequence[Pairing]
     journal: Journal | None = None
-    finished: list[Game] = field(default_factory=list)
+    finished: list[MatchGame] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Take up what the journal holds of the plan."""
+        """Take the planned games that the journal holds."""
         if self.journal is not None:
             planned = {pairing.number for pairing in self.plan}
             self.finished += [game for game in self.journal.games if game.pairing.number in planned]
 
     @property
     def missing(self) -> list[Pairing]:
-        """Still to be played."""
+        """The pairings not played yet."""
         played = {game.pairing.number for game in self.finished}
         return [pairing for pairing in self.plan if pairing.number not in played]
 
     def run(
         self,
         concurrency: int = 1,
-        on_game: Callable[[Game], None] = lambda game: None,
+        on_game: Callable[[MatchGame], None] = lambda game: None,
         decided: Callable[[], bool] = lambda: False,
-        seats: Seats | None = None,
+        pool: EnginePool | None = None,
     ) -> None:
         """Play what is missing, ``concurrency`` games at a time, until ``decided``. BLOCKS.
 
-        seats: players that are running already, for the first worker. Errors: AzError when a player does not start; a
+        pool: engines that already run, for the first worker. Errors: AzError when a player does not start; a
         KeyboardInterrupt leaves the finished games.
         """
         waiting: queue.SimpleQueue[Pairing] = queue.SimpleQueue()
@@ -196,16 +196,16 @@ class Event:
             waiting.put(pairing)
         lock, stop = threading.Lock(), threading.Event()
         errors: list[BaseException] = []
-        ready = [] if seats is None else [seats]
+        ready = [] if pool is None else [pool]
 
         def work(done: threading.Event) -> None:
-            seats = ready.pop() if ready else Seats(self.terms)
+            pool = ready.pop() if ready else EnginePool(self.settings)
             try:
                 pairing = waiting.get_nowait()
-                seats.fill(pairing.first, pairing.second)
-                seated.wait()
+                pool.fill(pairing.first, pairing.second)
+                loaded.wait()
                 while not stop.is_set():
-                    game = play_game(pairing, self.terms, seats, stop)
+                    game = play_game(pairing, self.settings, pool, stop)
                     with lock:
                         if self.journal is not None:
                             self.journal.add(game)
@@ -214,18 +214,18 @@ class Event:
                         if decided():
                             stop.set()
                     pairing = waiting.get_nowait()
-            except (queue.Empty, Abandoned, threading.BrokenBarrierError):
+            except (queue.Empty, GameStopped, threading.BrokenBarrierError):
                 return
             except BaseException as error:  # noqa: BLE001 - raised again by the caller's thread
                 errors.append(error)
                 stop.set()
-                seated.abort()
+                loaded.abort()
             finally:
-                seats.close()
+                pool.close()
                 done.set()
 
         ends = [threading.Event() for _ in range(min(concurrency, waiting.qsize()))]
-        seated = threading.Barrier(max(len(ends), 1))  # kernels and nets that load would cost the other games' clocks
+        loaded = threading.Barrier(max(len(ends), 1))  # kernels and nets that load would cost the other games' clocks
         for i, done in enumerate(ends):
             threading.Thread(target=work, name=f"match {i}", args=(done,)).start()
         try:  # not Thread.join: until Python 3.13 an interrupted join takes a running thread for ended
@@ -241,7 +241,7 @@ class Event:
             raise errors[0]
 
 
-def repeated(games: Iterable[Game]) -> int:
-    """How many games are move for move what another one was, whoever played them; they tell nothing new."""
+def repeated(games: Iterable[MatchGame]) -> int:
+    """Number of games that repeat another one move for move, whoever played them: they add no information."""
     counts = Counter((game.pairing.opening.root, game.moves) for game in games)
     return sum(count - 1 for count in counts.values())

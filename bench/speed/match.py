@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from ...engine.errors import OptionError
 from ...engine.games import get_game
-from ..match.game import Seats, Terms
+from ..match.game import EnginePool, MatchSettings
 from ..match.openings import choose_openings
 from ..match.players import MoveLimit, PlayerSpec
-from ..match.tournament import Event, schedule
+from ..match.tournament import Tournament, schedule
 from .measure import Measurement, show
 
 _ONE_VISIT = MoveLimit(nodes=1)
@@ -47,17 +47,17 @@ def _overhead(game: str, games: int) -> Iterator[Measurement]:
 
 def _of(where: str, spec: PlayerSpec, game: str, games: int) -> Measurement:
     """All that is not on a player's clock, a move: the arbiter, the record, the questions to the other process."""
-    terms = Terms(game, (spec, spec), max_plies=100)
+    settings = MatchSettings(game, (spec, spec), max_plies=100)
     plan = schedule([(0, 1)], choose_openings("random:8", game, (games + 1) // 2, 0), games)
-    Event(terms, plan[:1]).run()  # kernels are compiled and loaded
-    event = Event(terms, plan)
-    seats = Seats(terms)
+    Tournament(settings, plan[:1]).run()  # kernels are compiled and loaded
+    tournament = Tournament(settings, plan)
+    pool = EnginePool(settings)
     for number in (0, 1):
-        seats.ask(number, lambda player: player.new_game())  # their start is not a move's
+        pool.ask(number, lambda player: player.new_game())  # their start is not a move's
     began, cpu = time.perf_counter(), time.process_time()
-    event.run(seats=seats)
+    tournament.run(pool=pool)
     total, cpu = time.perf_counter() - began, time.process_time() - cpu
-    times = [seconds for game in event.finished for seconds in game.record.times if seconds is not None]
+    times = [seconds for game in tournament.finished for seconds in game.record.times if seconds is not None]
     moves = len(times)
     note = f"{moves} moves of {games} games, one visit each; CPU of this process {1000 * cpu / moves:.2f} ms a move"
     own = 1000 * (total - sum(times)) / moves

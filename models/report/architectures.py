@@ -22,11 +22,11 @@ from rich.console import Console
 from rich.table import Table
 
 from ...bench.match.command import variant
-from ...bench.match.game import Terms
+from ...bench.match.game import MatchSettings
 from ...bench.match.openings import choose_openings
 from ...bench.match.players import MoveLimit, PlayerSpec
 from ...bench.match.standings import ratings
-from ...bench.match.tournament import Event, Journal, pairs_of, schedule
+from ...bench.match.tournament import Journal, Tournament, pairs_of, schedule
 from ...bench.ratings.bayes import Rating
 from ...engine.errors import DataError, OptionError
 from ...engine.files import write_atomically
@@ -191,19 +191,20 @@ def _rated(args: argparse.Namespace, compared: Sequence[Compared], console: Cons
     threads = {"threads" if get_game(game).protocol == "gtp" else "Threads": "1"}
     names = [one.network for one in compared]
     players = tuple(PlayerSpec(n, options=threads, limit=limit, net=str(_net(args, n).resolve())) for n in names)
-    terms = Terms(game, players)
+    settings = MatchSettings(game, players)
     which = "book" if get_game(game).name != "go" else "random:4"
     openings = choose_openings(which, game, (args.games + 1) // 2, args.seed, start)
-    settings: dict[str, Any] = {"game": game, "players": [p.describe() for p in players], "seed": args.seed}
-    journal = Journal(args.out / "games", terms, settings)
-    event = Event(terms, schedule(pairs_of(len(names)), openings, args.games), journal)
+    identity: dict[str, Any] = {"game": game, "players": [p.describe() for p in players], "seed": args.seed}
+    journal = Journal(args.out / "games", settings, identity)
+    tournament = Tournament(settings, schedule(pairs_of(len(names)), openings, args.games), journal)
     try:
-        event.run(
-            args.concurrency, lambda _: console.print(f"{len(event.finished)} of {len(event.plan)} games", end="\r")
+        tournament.run(
+            args.concurrency,
+            lambda _: console.print(f"{len(tournament.finished)} of {len(tournament.plan)} games", end="\r"),
         )
     finally:
         journal.close()
-    rated = ratings(event.finished, names, names[0])
+    rated = ratings(tournament.finished, names, names[0])
     return [replace(one, rating=rated[one.network]) for one in compared]
 
 

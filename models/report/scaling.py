@@ -70,16 +70,18 @@ def main(args: argparse.Namespace) -> int:
     ladder = Ladder(player, base, args.doublings, args.movetime is not None, baseline)
     openings = choose_openings(args.openings, game, (args.games + 1) // 2, args.seed, start)
     console = Console(stderr=True)
-    event = play(
+    tournament = play(
         ladder,
         game,
         openings,
         args.games,
         folder=args.out,
         concurrency=args.concurrency,
-        on_game=lambda event, game: console.print(f"{len(event.finished)} of {len(event.plan)} games", end="\r"),
+        on_game=lambda tournament, game: console.print(
+            f"{len(tournament.finished)} of {len(tournament.plan)} games", end="\r"
+        ),
     )
-    steps = steps_of(ladder, event.finished)
+    steps = steps_of(ladder, tournament.finished)
     for step in steps:
         low, high = round(step.rating.low), round(step.rating.high)
         print(f"{step.name}: {step.rating.elo:+.0f} [{low:+}, {high:+}], {step.rating.games} games")

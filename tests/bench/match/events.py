@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from az_engine.bench.match.arbiter import TERRITORY_RULES
-from az_engine.bench.match.game import Game, Terms
+from az_engine.bench.match.game import MatchGame, MatchSettings
 from az_engine.bench.match.openings import Opening
 from az_engine.bench.match.players import PlayerSpec
 from az_engine.bench.match.standings import faults_of, score_between
-from az_engine.bench.match.tournament import Event, Journal, pairs_of, schedule
+from az_engine.bench.match.tournament import Journal, Tournament, pairs_of, schedule
 from az_engine.bench.ratings.elo import MatchScore
 from az_engine.engine.games import get_game
 
@@ -26,7 +26,7 @@ def go_start(size: int, komi: float | None = None) -> str:
 
 
 class Match:
-    """An event that has been played."""
+    """A tournament that has been played."""
 
     def __init__(
         self,
@@ -36,20 +36,20 @@ class Match:
         games: int,
         directory: Path | None = None,
         concurrency: int = 1,
-        **terms: Any,
+        **settings: Any,
     ) -> None:
         """BLOCKS until it is over."""
         named = tuple(replace(player, name=f"{player.name} {i}") for i, player in enumerate(players))
-        rules = Terms(game, named, **terms)
+        rules = MatchSettings(game, named, **settings)
         journal = None if directory is None else Journal(directory, rules, {"test": 1})
-        self.event = Event(rules, schedule(pairs_of(len(named)), openings, games), journal)
-        self.event.run(concurrency)
+        self.tournament = Tournament(rules, schedule(pairs_of(len(named)), openings, games), journal)
+        self.tournament.run(concurrency)
         if journal is not None:
             journal.close()
 
     @property
-    def finished(self) -> list[Game]:
-        return self.event.finished
+    def finished(self) -> list[MatchGame]:
+        return self.tournament.finished
 
     def score(self) -> MatchScore:
         return score_between(self.finished, 0, 1)

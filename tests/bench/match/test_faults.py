@@ -1,4 +1,4 @@
-"""What goes wrong with a player, over each protocol: told apart, counted, and the event goes on."""
+"""What goes wrong with a player, over each protocol: told apart, counted, and the tournament goes on."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from az_engine.bench.match.adjudication import Adjudication, Referee, parse_chance, parse_draw, parse_resign
+from az_engine.bench.match.adjudication import Adjudication, Adjudicator, parse_chance, parse_draw, parse_resign
 from az_engine.bench.match.arbiter import new_arbiter
-from az_engine.bench.match.game import Game, Terms, play_game
+from az_engine.bench.match.game import MatchGame, MatchSettings, play_game
 from az_engine.bench.match.openings import Opening, choose_openings
 from az_engine.bench.match.players import launch
 from az_engine.bench.match.standings import pair_counts, ratings, score_between, sprt_state
@@ -61,7 +61,7 @@ def test_three_players_meet_each_other(tmp_path: Path) -> None:
         (2, 1),
     ]
     assert score_between(games, 0, 2).draws == 2
-    names = [player.name for player in match.event.terms.players]
+    names = [player.name for player in match.tournament.settings.players]
     rated = ratings(games, names, names[0])
     assert [round(rated[name].elo) for name in names] == [0, 0, 0]
     assert len(list(read_games(get_game("chess").record_formats, tmp_path / "games.pgn"))) == 6
@@ -72,7 +72,7 @@ def test_a_journal_says_everything(tmp_path: Path) -> None:
         "chess", [fake(nodes=1), fake("die", 2, nodes=1)], choose_openings("book", "chess", 2, 0), 4, tmp_path
     )
     games = parse_journal((tmp_path / JOURNAL).read_text(), "x")
-    assert games == [Game.from_json(json.loads(json.dumps(game.to_json()))) for game in match.finished]
+    assert games == [MatchGame.from_json(json.loads(json.dumps(game.to_json()))) for game in match.finished]
     assert [game.moves for game in games] == [game.moves for game in match.finished]
     assert [game.fault for game in games] == ["crash"] * 4
     for text in ("nonsense\n", "[]\n", "{}\n", '{"number": 1}\n'):
@@ -81,15 +81,15 @@ def test_a_journal_says_everything(tmp_path: Path) -> None:
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
-    terms = Terms("chess", (fake(nodes=1), fake(nodes=1)))
-    journal = Journal(tmp_path, terms, {})
+    settings = MatchSettings("chess", (fake(nodes=1), fake(nodes=1)))
+    journal = Journal(tmp_path, settings, {})
     with pytest.raises(OptionError, match="another match is writing"):
-        Journal(tmp_path, terms, {})
+        Journal(tmp_path, settings, {})
     journal.close()
-    Journal(tmp_path, terms, {}).close()
+    Journal(tmp_path, settings, {}).close()
     (tmp_path / "file").touch()
     with pytest.raises(OptionError, match="cannot write"):
-        Journal(tmp_path / "file", terms, {})
+        Journal(tmp_path / "file", settings, {})
 
 
 def test_going_on_after_kills(tmp_path: Path) -> None:
@@ -187,8 +187,8 @@ def test_pairs_are_counted_apart_from_single_games() -> None:
 
 def judged(rule: Adjudication, *said: PvInfo | None) -> list[str]:
     """The words of every judgement when both sides say these things in turn; "" while the game goes on."""
-    referee, arbiter = Referee(rule), new_arbiter("chess")
-    endings = [referee.judge(arbiter, ply % 2, best, ply + 1) for ply, best in enumerate(said)]
+    adjudicator, arbiter = Adjudicator(rule), new_arbiter("chess")
+    endings = [adjudicator.after_move(arbiter, ply % 2, best, ply + 1) for ply, best in enumerate(said)]
     return ["" if ending is None else f"{ending.result} {ending.words}" for ending in endings]
 
 
@@ -231,7 +231,7 @@ def test_no_clock_runs_while_the_first_players_load(monkeypatch: pytest.MonkeyPa
         log.append("player")
         return player
 
-    def noted(*args: Any) -> Game:
+    def noted(*args: Any) -> MatchGame:
         log.append("game")
         return play_game(*args)
 
