@@ -36,7 +36,7 @@ _DEFAULT, _UNIFORM = "", "uniform"  # as EngineOptions.weights_file has them
 
 @dataclass(frozen=True, slots=True)
 class MoveLimit:
-    """What a player may use for a move; a clock when ``base_ms`` is given."""
+    """The limit of a player's move; with ``base_ms`` a clock."""
 
     nodes: int | None = None
     depth: int | None = None
@@ -62,7 +62,7 @@ class MoveLimit:
 
     @property
     def given(self) -> bool:
-        """Whether there is any."""
+        """Whether any limit is set."""
         return any(x is not None for x in (self.nodes, self.depth, self.movetime_ms, self.base_ms))
 
     def __str__(self) -> str:
@@ -85,22 +85,22 @@ class Player(Protocol):
 
     @property
     def name(self) -> str:
-        """What it calls itself."""
+        """Its name for itself."""
 
     def new_game(self) -> None:
         """BLOCKS until it is ready for another game."""
 
     def play(self, root: str | None, moves: Sequence[str], limits: Limits) -> Answer:
-        """BLOCKS until it has chosen its move."""
+        """Its answer in the position after ``moves``. BLOCKS."""
 
     def final_score(self) -> float | None:
         """Its count of a game that has ended. BLOCKS."""
 
     def game_over(self, result: str) -> None:
-        """How the game ended for it."""
+        """Tell it the result, "win", "draw" or "lose"."""
 
     def close(self) -> None:
-        """Let it go."""
+        """End it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +116,16 @@ class PlayerSpec:
 
     @property
     def own(self) -> bool:
-        """Whether it is this engine."""
+        """Whether the player is this engine."""
         return not self.command
 
     def with_limit(self, common: MoveLimit, protocol: str) -> PlayerSpec:
-        """With the limits of all players, if it has none of its own. Errors: OptionError when there is none then."""
+        """The player with ``common`` as its limit, if it has none. Errors: OptionError when both are empty."""
         if self.raw:
             return replace(self, limit=MoveLimit(nodes=1))
         if self.limit.given:
             return self
-        if protocol == "gtp" and not self.own:  # GTP tells no nodes, and many engines know best how long they think
+        if protocol == "gtp" and not self.own:  # GTP has no command for nodes, and many engines time themselves
             return replace(self, limit=replace(common, nodes=None, depth=None))
         if not common.given:
             raise OptionError(
@@ -134,7 +134,7 @@ class PlayerSpec:
         return replace(self, limit=common)
 
     def describe(self) -> dict[str, object]:
-        """What makes it the same player in a later run, as JSON-ready values."""
+        """The values that must be equal for a later run to be the same player's, JSON-ready."""
         return {
             "name": self.name,
             "command": list(self.command),
@@ -223,7 +223,7 @@ def _named(net: str) -> str:
 def launch(spec: PlayerSpec, game: str, *, ready_s: float, endless_s: float) -> Player:
     """Start a player of a game. BLOCKS until it is ready. Errors: AzError when it does not start.
 
-    This engine plays in this process, but Go in one of its own: its GTP knows how to pass, count and resign.
+    This engine plays in this process; over GTP in one of its own, since the GTP session passes, counts and resigns.
     """
     protocol = get_game(game).protocol
     if not spec.own:

@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("records", metavar="RECORDS", type=Path, nargs="+", help="files of games whose positions are used")
     add("--game", choices=game_names(), default="chess", help="default: %(default)s")
     add("-P", "--player", dest="players", metavar="SPEC", action="append", required=True, help="may be repeated")
-    add("--judge", metavar="SPEC", required=True, help="who says what a position is worth")
+    add("--judge", metavar="SPEC", required=True, help="evaluates the positions")
     add("--visits", type=int, metavar="N", help="of players without a limit of their own")
     add("--positions", type=int, default=300, metavar="N", help="default: %(default)s")
     add("--from-ply", type=int, default=10, metavar="N", help="positions after so many moves or more (%(default)s)")
@@ -90,7 +90,7 @@ def expected_points(info: PvInfo) -> float:
 
 
 class Memory:
-    """What was found so far, in a folder: survives kill -9."""
+    """The results so far, in a folder; survives kill -9."""
 
     def __init__(self, folder: Path, judge: PlayerSpec) -> None:
         """Errors: OptionError when another judge has worked there; DataError when the file cannot be used."""
@@ -113,7 +113,7 @@ class Memory:
         self.enter("judge", judge)
 
     def enter(self, role: str, spec: PlayerSpec) -> None:
-        """Let a player in. Errors: OptionError when another one of that name was there."""
+        """Register a player or the judge. Errors: OptionError when another one of that name was there."""
         known, settings = self.players.get(f"{role} {spec.name}"), spec.describe()
         others = [name for name in self.players if name.startswith("judge ")]
         if role == "judge" and others and known is None:
@@ -124,7 +124,7 @@ class Memory:
             raise OptionError(f"{role} {spec.name} had other settings in {self.path}; give name=, or another --out")
 
     def judge(self, text: str, points: float) -> None:
-        """Keep what a position is worth to the side to move."""
+        """Keep the expected points of the side to move in a position."""
         self._write({"position": text, "points": round(points, 6)})
 
     def choose(self, player: str, text: str, move: str) -> None:
@@ -149,7 +149,7 @@ class Memory:
 
 
 class Judge:
-    """Says what positions are worth, each once."""
+    """Evaluates positions, each once."""
 
     def __init__(self, game: Game, spec: PlayerSpec, memory: Memory) -> None:
         """BLOCKS until the engine runs. Errors: AzError."""
@@ -173,7 +173,7 @@ class Judge:
 
 
 def ask(player: Player, position: Position, limits: Limits) -> Answer:
-    """A player's answer in a position that it comes to fresh. BLOCKS."""
+    """A player's answer in a position, without memory of others. BLOCKS."""
     player.new_game()
     return player.play(position.root, position.moves, limits)
 
@@ -188,7 +188,7 @@ def worth(answer: Answer) -> float:
 
 
 def limits_of(spec: PlayerSpec) -> Limits:
-    """What a player is told. Errors: OptionError when its limit is none for a single move."""
+    """The limits of one move. Errors: OptionError for a player with a clock or without a limit."""
     limit = spec.limit
     if limit.base_ms is not None or not limit.given:
         raise OptionError(f"player {spec.name} needs visits=N, depth=N or movetime=MS: there are no clocks here")
@@ -202,7 +202,7 @@ def played(game: Game, position: Position, move: str) -> Position:
 
 
 def positions_of(game: Game, files: Sequence[Path], from_ply: int) -> Iterator[Position]:
-    """The different positions of the games in which moves were made, in an order of chance that is always the same.
+    """The distinct positions of the games, shuffled with a fixed seed.
 
     Errors: DataError, OptionError.
     """

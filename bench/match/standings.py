@@ -1,4 +1,4 @@
-"""What the games of a tournament say: scores by colour, Elo with intervals, ratings, and the SPRT."""
+"""Tables of a tournament: scores by colour, Elo with intervals, ratings, and the SPRT."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def score_between(games: Iterable[MatchGame], a: int, b: int, *, first: bool | N
 
 
 def pair_counts(games: Iterable[MatchGame], a: int, b: int) -> tuple[list[int], list[int]]:
-    """How often a's complete pairs of games scored 0, 1/2, 1, 3/2 and 2 points, and its other games 0, 1/2 and 1."""
+    """(number of a's complete game pairs with 0, 1/2, 1, 3/2, 2 points; number of its other games with 0, 1/2, 1)."""
     by_pair: dict[int, list[float]] = {}
     for game in games:
         if {game.pairing.first, game.pairing.second} == {a, b}:
@@ -42,7 +42,7 @@ def pair_counts(games: Iterable[MatchGame], a: int, b: int) -> tuple[list[int], 
 
 @dataclass(frozen=True, slots=True)
 class SprtState:
-    """How far a test has come."""
+    """The state of a running test."""
 
     test: Sprt
     llr: float
@@ -57,7 +57,7 @@ class SprtState:
 
 
 def sprt_state(test: Sprt, games: Sequence[MatchGame]) -> SprtState:
-    """Of player 0 against player 1, by their complete pairs; by single games where no pair is complete."""
+    """The test of player 0 against player 1, by complete pairs; by single games while no pair is complete."""
     pairs, singles = pair_counts(games, 0, 1)
     counts, values = (pairs, PAIR_SCORES) if sum(pairs) else (singles, GAME_SCORES)
     return SprtState(test, test.llr(counts, values), test.verdict(counts, values), tuple(pairs))
@@ -80,7 +80,7 @@ def total_score(games: Iterable[MatchGame], player: int) -> MatchScore:
 
 
 def faults_of(games: Iterable[MatchGame], player: int) -> Counter[str]:
-    """How often a player lost by itself, by kind."""
+    """Number of a player's faults, by kind."""
     return Counter(game.fault for game in games if game.fault is not None and game.at_fault == player)
 
 

@@ -34,7 +34,7 @@ class PairScore:
 
     @property
     def games(self) -> int:
-        """How many."""
+        """Number of games."""
         return self.wins + self.draws + self.losses
 
 
@@ -51,7 +51,7 @@ class Rating:
 def rate(scores: Iterable[PairScore], anchor: str) -> dict[str, Rating]:
     """The ratings of all players that are connected with the anchor by games; the anchor's is 0.
 
-    Errors: DataError when the anchor has played nobody.
+    Errors: DataError when the anchor has no games.
     """
     tables = [s for s in scores if s.games and s.a != s.b]
     known = _connected(tables, anchor)

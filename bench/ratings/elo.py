@@ -36,7 +36,7 @@ class MatchScore:
 
     @property
     def games(self) -> int:
-        """How many."""
+        """Number of games."""
         return self.wins + self.draws + self.losses
 
     @property

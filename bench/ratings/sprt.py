@@ -65,7 +65,7 @@ class Sprt:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Of the log-likelihood ratio: H0 is accepted at the lower, H1 at the upper one."""
+        """Bounds of the log-likelihood ratio: H0 is accepted at the lower, H1 at the upper one."""
         return math.log(self.beta / (1.0 - self.alpha)), math.log((1.0 - self.beta) / self.alpha)
 
     def llr(self, counts: Sequence[int], values: Sequence[float]) -> float:

@@ -6,8 +6,7 @@ import argparse
 
 from ...engine.games import game_names
 from . import match as overhead
-from . import perft, selfplay
-from . import random_games as rules
+from . import rules, selfplay
 from . import search as speed
 from . import startup as latency
 
@@ -25,8 +24,8 @@ examples:
   az-engine bench selfplay --visits 32         self-play, beside onnxruntime alone"""
 
 _BENCHES = {
-    "perft": ("count the leaves of the legal move tree", perft.add_arguments, perft.main),
-    "rules": ("random legal moves a second", rules.add_arguments, rules.main),
+    "perft": ("count the leaves of the legal move tree", rules.add_perft_arguments, rules.perft),
+    "rules": ("random legal moves a second", rules.add_rules_arguments, rules.rules),
     "tree": ("simulations a second without a net", speed.add_tree_arguments, speed.tree),
     "eval": ("positions a second of the net alone", speed.add_eval_arguments, speed.evaluations),
     "search": ("positions a second of the search, beside the net alone", speed.add_search_arguments, speed.search),

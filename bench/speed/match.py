@@ -1,4 +1,4 @@
-"""``az-engine bench match``: what the match tool itself takes for a move, beside what the players take."""
+"""``az-engine bench match``: time a move that the match tool itself takes, beside the players' time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ONE_VISIT = MoveLimit(nodes=1)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """How many games."""
+    """Declare the command's arguments."""
     parser.add_argument(
         "--games", type=int, default=20, metavar="N", help="of 100 plies at most (default: %(default)s)"
     )
@@ -46,7 +46,7 @@ def _overhead(game: str, games: int) -> Iterator[Measurement]:
 
 
 def _of(where: str, spec: PlayerSpec, game: str, games: int) -> Measurement:
-    """All that is not on a player's clock, a move: the arbiter, the record, the questions to the other process."""
+    """Time a move that is on no player's clock: the arbiter, the record, the exchange with the other process."""
     settings = MatchSettings(game, (spec, spec), max_plies=100)
     plan = schedule([(0, 1)], choose_openings("random:8", game, (games + 1) // 2, 0), games)
     Tournament(settings, plan[:1]).run()  # kernels are compiled and loaded

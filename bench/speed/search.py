@@ -196,7 +196,7 @@ class _Counting:
 
     @property
     def positions(self) -> int:
-        """So far."""
+        """Number of positions evaluated so far."""
         return sum(self._counts.values())
 
     def evaluate(self, planes: NDArray[np.uint8], slot: int = 0) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -46,7 +46,7 @@ _EXTRA_OF = {  # packages that only an extra brings -> the extra
 
 
 class Command(Protocol):
-    """What a command's module offers."""
+    """The interface of a command's module."""
 
     HELP: str
 

@@ -12,6 +12,8 @@ from az_engine.engine.errors import AzError, DataError, OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.record import Record, format_games, format_named, read_games
 
+from ..games import DIRECTORY
+
 SHOGI = get_game("shogi")
 GAMES = [
     Record(("7g7f", "3c3d", "8h2b+"), None, 1, "resignation", ("先手", "後手"), (1.0, 2.0, 3.0)),
@@ -35,6 +37,24 @@ def csa(tmp_path: Path) -> Path:
 def test_a_line_for_replay_tools_is_printed(csa: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(csa) == 0
     assert capsys.readouterr().out == "position startpos moves 7g7f 3c3d 8h2b+\nposition startpos moves 2g2f\n"
+
+
+def test_a_game_without_position_lines_prints_its_usual_records(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "game.sgf"
+    path.write_text("(;GM[1]SZ[9]KM[7];B[ee];W[cc])")
+    assert run(path) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("(;")
+    assert ";B[ee]" in printed
+
+
+def test_a_game_without_records_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "game.txt").write_text("b2 a1\n")
+    assert DIRECTORY.is_dir()  # of the game tictactoe
+    with pytest.raises(OptionError, match="the game has no record format"):
+        run(tmp_path / "game.txt", "--game", "tictactoe")
 
 
 def test_there_and_back(csa: Path, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``az-engine check``: does everything that a game needs work here, and how az-engine is entered in other programs."""
+"""``az-engine check``: tests what playing a game needs on this machine, and prints how to set up other programs."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from .installation import Installation
 from .nets import find_net
 
 HELP = """\
-See that everything a game needs works on this machine: versions, onnxruntime, the nets inside the package, the cache
-of compiled kernels (the first run compiles them, with a progress bar), a short real search, and a start of the very
-command that programs run. Then say how az-engine is entered in each program. Exit status 0 only if games can be played.
+Check that everything a game needs works on this machine: versions, onnxruntime, the nets inside the package, the cache
+of compiled kernels (the first run compiles them, with a progress bar), a short real search, and a start of the command
+that other programs run. Then print what to enter in each GUI and match tool. Exit status 0 only if games can be played.
 
   az-engine check                 the whole check, a few seconds once the kernels are compiled
   az-engine check --seconds 10    a longer search, for a steadier speed
@@ -52,20 +52,20 @@ class Report:
         self._console = Console(highlight=False, soft_wrap=True)
 
     def good(self, what: str, text: str) -> None:
-        """A fact, as it should be."""
+        """Report that something is in order."""
         self._say("ok", "green", what, text)
 
     def hint(self, what: str, text: str) -> None:
-        """Worth knowing; games can be played all the same."""
+        """Report a minor problem; games can be played."""
         self._say("hint", "yellow", what, text)
 
     def bad(self, what: str, text: str) -> None:
-        """No game can be played before this is mended; ``text`` says how."""
+        """Report a fault that prevents games; ``text`` says how to mend it."""
         self.failed = True
         self._say("fail", "red", what, text)
 
     def recipes(self, game: str, pairs: Sequence[tuple[str, str]]) -> None:
-        """What to enter in each program that plays a game."""
+        """Print what to enter in each program that plays a game."""
         if self._as_json:
             for program, text in pairs:
                 print(json.dumps({"what": program, "status": "recipe", "text": text}), flush=True)
@@ -76,7 +76,7 @@ class Report:
 
     @contextlib.contextmanager
     def faults_of(self, what: str) -> Iterator[None]:
-        """Known faults inside become a bad finding."""
+        """Report an AzError raised inside as a fault."""
         try:
             yield
         except AzError as error:
@@ -197,7 +197,7 @@ def _search(engine: Engine, seconds: float) -> tuple[BestMove, ThinkingInfo]:
 
 
 def check_command(report: Report, protocol: str, where: Installation) -> None:
-    """Start what programs start, and see that it greets: first input to the protocol's first answer."""
+    """Start the command that GUIs start, and time it from the first input to its greeting."""
     hello = {"uci": ("uci", "uciok"), "usi": ("usi", "usiok"), "gtp": ("protocol_version", "= 2")}[protocol]
     command = where.executable(protocol)
     if command is None:

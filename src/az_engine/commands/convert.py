@@ -16,13 +16,13 @@ from ..engine.games.record import Record, RecordFormat, format_games, format_nam
 
 HELP = """\
 Convert game records: chess between PGN and position lines; shogi between CSA, KIF and position lines (KI2: only read).
-Main lines are kept, variations are not; every move is checked by the rules, and a record that is damaged is used up to
-the damage, which is told. CSA and KIF are read in UTF-8, UTF-16, Shift-JIS or EUC and written in UTF-8 (a .kif file in
+Main lines are kept, variations are not; every move is checked by the rules, and a damaged record is used up to the
+damage, which is reported. CSA and KIF are read in UTF-8, UTF-16, Shift-JIS or EUC and written in UTF-8 (a .kif file in
 Shift-JIS, as programs expect it).
 
 examples:
   az-engine convert game.kif                        print it as a line: position startpos moves 7g7f ...
-  az-engine convert game.kif game.csa               the format is told by the name
+  az-engine convert game.kif game.csa               the name gives the format
   az-engine convert games.csa kifu/ --to kif        a file a game: kifu/games_0001.kifu ...
   az-engine convert folder/ all.csa --game shogi    all records of a folder in one file"""
 
@@ -33,8 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("source", metavar="IN", type=Path, help="a record, or a folder of them")
     add("target", metavar="OUT", type=Path, nargs="?", help="a file, or a folder; left out: the terminal")
     add("--to", metavar="FORMAT", help="pgn, csa, kif, usi or uci (the last two: position lines); else by OUT's name")
-    add("--game", choices=game_names(), help="whose records they are; else told by IN's name")
-    add("--force", action="store_true", help="replace files that are there")
+    add("--game", choices=game_names(), help="the game of the records (default: by IN's name)")
+    add("--force", action="store_true", help="replace existing files")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -43,6 +43,8 @@ def main(args: argparse.Namespace) -> int:
     if not source.exists():
         raise DataError(f"{source} does not exist; give a record or a folder of them")
     game = get_game(args.game) if args.game else _game_of(source)
+    if not game.record_formats:
+        raise OptionError(f"records of {game.name} cannot be converted: the game has no record format")
     paths = sorted(p for p in source.iterdir() if is_record(game.record_formats, p)) if source.is_dir() else [source]
     if not paths:
         raise DataError(f"{source} holds no records of {game.name}")
@@ -67,7 +69,7 @@ def main(args: argparse.Namespace) -> int:
 
 
 def _game_of(source: Path) -> Game:
-    """The game that a record's name, or the names in a folder, tell. Errors: DataError."""
+    """The game whose records have the name of a file, or of one in a folder. Errors: DataError."""
     paths = sorted(source.iterdir()) if source.is_dir() else [source]
     for name in game_names():
         game = get_game(name)
@@ -81,7 +83,8 @@ def _form_of(game: Game, target: Path | None, name: str | None) -> RecordFormat:
     if name:
         return format_named(game.record_formats, name)
     if target is None:
-        return format_named(game.record_formats, game.protocol)
+        lines = [form for form in game.record_formats if form.name.lower() == game.protocol]  # position lines
+        return lines[0] if lines else game.record_formats[0]
     if not target.suffix:
         raise OptionError(f"{target} is a folder: say --to, for example --to {game.record_formats[0].name.lower()}")
     return format_named(game.record_formats, target.name)

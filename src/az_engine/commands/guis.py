@@ -1,4 +1,4 @@
-"""How to enter az-engine in the programs that people play and match engines with."""
+"""What to enter in GUIs and match tools to use az-engine there."""
 
 from __future__ import annotations
 

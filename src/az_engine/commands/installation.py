@@ -38,7 +38,7 @@ class Installation:
 
     @property
     def command(self) -> str:
-        """What to type before a command's name."""
+        """The words to type before a command's name."""
         script = self.folder / "az-engine"
         return shlex.quote(str(script)) if script.is_file() else f"{shlex.quote(sys.executable)} -m az_engine"
 
@@ -54,5 +54,5 @@ class Installation:
         return f"{shlex.quote(sys.executable)} -m pip"
 
     def requirement(self, extra: str) -> str:
-        """What pip calls az-engine with an extra."""
+        """az-engine with an extra as a pip requirement."""
         return f"-e {shlex.quote(f'{self.checkout}[{extra}]')}" if self.checkout else f"'az-engine[{extra}]'"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from az_engine.bench.speed import perft, startup
+from az_engine.bench.speed import rules, startup
 from az_engine.bench.speed.search import random_planes
 from az_engine.bench.speed.startup import dialogue
 from az_engine.cli import main
@@ -149,7 +149,7 @@ def test_startup_measures_the_game_that_it_names(
 
 @pytest.mark.parametrize(("game", "depth"), [("chess", 6), ("shogi", 5), ("go", 4)])
 def test_the_default_depth_of_perft(game: str, depth: int) -> None:
-    assert perft.default_depth(get_game(game), get_game(game).initial()[-1]) == depth
+    assert rules.default_depth(get_game(game), get_game(game).initial()[-1]) == depth
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="Linux only")

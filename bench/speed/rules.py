@@ -1,4 +1,7 @@
-"""``az-engine bench perft``: leaves of the legal move tree, as speed beside a peer or as a check of known counts."""
+"""``az-engine bench perft|rules``: the speed of a game's rules, as leaves of the move tree or as random games.
+
+``perft`` also checks known counts. ``rules`` is for games with a kernel of random games, such as Go.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,10 @@ ROUNDS = 3
 _LEAVES = 200_000_000  # at most so many at the default depth: chess 6, shogi 5, Go on 9x9 4 plies
 _TRIAL_SECONDS = 1.0  # a depth that takes longer is the default depth
 _PEER_SECONDS = 600.0
+_GAMES_SECONDS = 0.5  # of random games in a round
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_perft_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("--fen", metavar="POSITION", help="count from this FEN or SFEN (default: the start position)")
     parser.add_argument(
@@ -48,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-nodes", type=int, metavar="N", help="with --suite: leave out counts greater than N")
 
 
-def main(args: argparse.Namespace) -> int:
+def perft(args: argparse.Namespace) -> int:
     """Measure or check; 1 when a count of the suite is wrong."""
     game = get_game(args.game)
     if args.suite is not None:
@@ -273,3 +277,33 @@ def check_suite(game: Game, path: Path, max_nodes: int | None, *, as_json: bool)
     else:
         print(f"{total} counts, {wrong} wrong")
     return 1 if wrong else 0
+
+
+def add_rules_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of ``bench rules``."""
+    parser.add_argument("--size", type=int, metavar="N", help="lines of the board (default: the game's own)")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="median of N (default: %(default)s)")
+
+
+def rules(args: argparse.Namespace) -> int:
+    """Measure random games; 0."""
+    if args.rounds < 1:
+        raise OptionError("--rounds must be 1 or more")
+    game = get_game(args.game)
+    show(_random_games(game if args.size is None else game.sized(args.size), args.rounds), as_json=args.json)
+    return 0
+
+
+def _random_games(game: Game, rounds: int) -> Iterator[Measurement]:
+    game.random_games(1, 0)  # loads the kernel
+    count, speeds = 16, []
+    start = time.perf_counter()
+    game.random_games(count, 1)
+    count = max(1, int(count * _GAMES_SECONDS / (time.perf_counter() - start)))
+    for seed in range(rounds):
+        start = time.perf_counter()
+        moves = game.random_games(count, seed)
+        speeds.append(moves / (time.perf_counter() - start))
+    size = "x".join(str(n) for n in game.planes[1:])
+    how = f"{count:,} games of random legal moves a round, one thread, median of {rounds}"
+    yield Measurement(f"rules, {game.name} {size}", statistics.median(speeds), "moves/s", note=how)
