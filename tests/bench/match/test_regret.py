@@ -185,4 +185,4 @@ def test_other_judges_silent_judges_other_players_and_go(
     assert main([*words, *out]) == 2
     assert "is damaged" in capsys.readouterr().err
     assert main([*words, "--game", "go"]) == 2
-    assert "chess and shogi" in capsys.readouterr().err
+    assert "played over GTP" in capsys.readouterr().err
