@@ -22,6 +22,7 @@ from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
 from ...engine.nets.evaluator import Evaluator, UniformEvaluator
 from ...engine.nets.onnx import OnnxEvaluator
+from ...engine.nets.opinions import encode
 from ...engine.nets.session import raw_session
 from ...engine.nets.weights import load_evaluator
 from ...engine.params import SearchParams
@@ -259,11 +260,7 @@ def random_line(game: Game, rng: random.Random, plies: int) -> State:
 def random_planes(game: Game, count: int, history: int) -> NDArray[np.uint8]:
     """Planes of positions from random games, u1[count, C, H, W]."""
     rng = random.Random(1)
-    planes = np.empty((count, *game.planes), np.uint8)
-    for row in planes:
-        line = random_line(game, rng, _PLIES)
-        game.encode(line, np.array([len(line) - 1]), np.zeros(1, np.int64), row[None], history)
-    return planes
+    return encode(game, [random_line(game, rng, _PLIES) for _ in range(count)], history)
 
 
 def _load(net: str, game: Game, provider: str, batch_size: int = 0) -> OnnxEvaluator:

@@ -11,6 +11,7 @@ from ..games.base import Game, State
 from ..info import Estimate
 from .evaluator import Evaluator
 from .onnx import OnnxEvaluator
+from .opinions import encode
 
 
 class Outlook:
@@ -65,7 +66,7 @@ class Outlook:
         game = self._game
         which = np.arange(self._seen, min(self._seen + net.batch_size, len(game.action_images)))
         if self._planes is None:
-            self._planes = _planes(game, [self._line], net.history)
+            self._planes = encode(game, [self._line], net.history)
         ownership, score = net.estimate(game.transform(np.repeat(self._planes, len(which), axis=0), which))
         if ownership is not None:
             points = ownership[0].size
@@ -79,7 +80,7 @@ class Outlook:
     def _ask_after(self, net: OnnxEvaluator, moves: Sequence[str]) -> None:
         game, line = self._game, self._line
         lines = [game.play(line, game.parse_move(line, move)) for move in moves]
-        ownership, score = net.estimate(_planes(game, lines, net.history))
+        ownership, score = net.estimate(encode(game, lines, net.history))
         for i, move in enumerate(moves):
             lead = None
             if score is not None and game.territory is not None:
@@ -96,12 +97,3 @@ def estimate(game: Game, evaluator: Evaluator, line: State) -> Estimate | None:
     outlook = Outlook(game, evaluator, line)
     outlook.ask((), lambda: False)
     return outlook.root()
-
-
-def _planes(game: Game, lines: list[State], history: int) -> NDArray[np.uint8]:
-    """Planes u1[B, C, H, W] of the last positions of B lines."""
-    planes = np.zeros((len(lines), *game.planes), np.uint8)
-    for row, line in enumerate(lines):
-        newest = np.array([len(line) - 1], np.int64)
-        game.encode(line, newest, np.zeros(1, np.int64), planes[row : row + 1], history)
-    return planes

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..games.base import Game, State
 from ..games.outcome import LOSS, RUNNING, WIN
 from ..nets.evaluator import Evaluator
+from ..nets.opinions import encode, legal_actions
 from ..params import SearchParams
 from .lockstep import Lockstep
 
@@ -100,17 +101,12 @@ class Seat:
     def _most_probable(self, lines: Sequence[State]) -> list[int]:
         if self.player.evaluator.info is None:  # every move is as probable
             return [int(self._rng.choice(self.game.legal_moves(line))) for line in lines]
-        planes = np.zeros((len(lines), *self.game.planes), np.uint8)
-        for row, line in enumerate(lines):
-            index, first = np.array([len(line) - 1]), np.zeros(1, np.int64)
-            self.game.encode(line, index, first, planes[row : row + 1], self.player.evaluator.history)
-        logits = self.player.evaluator.evaluate(planes.reshape(len(lines), -1))[0]
+        evaluator = self.player.evaluator
+        logits, _ = evaluator.evaluate(encode(self.game, lines, evaluator.history).reshape(len(lines), -1))
         chosen = []
         for row, line in enumerate(lines):
-            legal = self.game.legal_moves(line)
-            actions = np.zeros((1, len(legal)), np.int32)
-            self.game.actions(line, np.array([len(line) - 1]), legal[None], actions)
-            chosen.append(int(legal[int(logits[row, actions[0]].argmax())]))
+            legal, actions = legal_actions(self.game, line)
+            chosen.append(int(legal[int(logits[row, actions].argmax())]))
         return chosen
 
 

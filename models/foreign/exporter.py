@@ -11,10 +11,11 @@ from ...engine.files import write_atomically
 from ...engine.games import get_game
 from ...engine.nets.netfile import read_outline
 from ...engine.nets.netinfo import NetInfo
+from ...engine.nets.opinions import expected_points
 from ...engine.nets.session import raw_session
+from ..net.probes import own_games
 from .dlshogi import to_dlshogi
 from .families import convert_file
-from .importer import own_games
 from .lc0_export import to_lc0
 from .source import Converted
 
@@ -58,15 +59,13 @@ def main(args: argparse.Namespace) -> int:
 
 def compared(content: bytes, info: NetInfo, again: Converted) -> str:
     """One line: how far the file, read back, is from the net."""
-    from ..net.quantise import expected_value  # brings onnx
-
     game = get_game(info.game).using(info.encoder)
     ours, theirs = raw_session(content), raw_session(again.model)
     planes = own_games(game, ours, info, _POSITIONS, 0).planes
     policy, value = ours.run(["policy", info.value_head], {"planes": planes})
     policy_again, value_again = theirs.run(["policy", again.info.value_head], {"planes": planes})
-    chances = [expected_value(each) for each in (value, value_again)]
+    chances = [expected_points(each) for each in (value, value_again)]
     return (
         f"read back: logits differ at most by {np.abs(policy - policy_again).max():.1e}, values by "
-        f"{np.abs(chances[0] - chances[1]).max():.1e} on {_POSITIONS} positions"
+        f"{2 * np.abs(chances[0] - chances[1]).max():.1e} on {_POSITIONS} positions"
     )

@@ -5,20 +5,17 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import resource
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...engine.errors import NetError, OptionError
 from ...engine.files import write_atomically
 from ...engine.games import get_game
 from ...engine.games.base import Game
-from ...engine.games.outcome import RUNNING
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.session import raw_session
+from ..net.probes import own_games
 from .families import convert_file
 from .source import Converted
 
@@ -29,7 +26,6 @@ The file is checked and converted, and what it is gets printed. Set WeightsFile 
 or to the foreign file itself: then it is converted once and kept in the user's cache. With --int8 the net is quantised,
 too, for speed on a CPU: calibrated on games that it plays with itself, and compared with the original over others."""
 
-_GAMES, _PLIES = 16, 160  # that a net plays with itself at a time, and their length at most
 _CALIBRATED = 1 << 15  # points of boards: what a layer says of all of them is held in memory at once
 _CHECKED, _COMPARED = 128, 512  # positions ...
 _EVERY = 17  # ... of those to check, the slow way, this many apart
@@ -37,14 +33,6 @@ _BYTES, _BYTES_FOR_EACH = 4 << 30, 16  # of address space with --bounded, the se
 _SIZES = (19, 13, 9)  # boards to calibrate on, for nets that play on many
 # What stays fp32 in every family, as in our own nets: the planes, which hold counts, and what is said of the result.
 _KEEP_FP32 = ("planes.", "value.", "wdl", "value", "ownership", "score", "board.")
-
-
-@dataclass(frozen=True, slots=True)
-class Positions:
-    """Of games that a net has played with itself."""
-
-    planes: NDArray[np.uint8]  # [N, C, H, W]
-    legal: NDArray[np.int32]  # [N, M] actions, padded with -1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,29 +74,6 @@ def boards(info: NetInfo) -> list[Game]:
     return [(game.sized(size) if sizes else game).using(info.encoder) for size in sizes or [0]]
 
 
-def own_games(game: Game, running: Any, info: NetInfo, count: int, seed: int) -> Positions:
-    """``count`` positions of games that a net, an onnxruntime session, plays with itself, moves drawn by its policy."""
-    rng = np.random.default_rng(seed)
-    planes, legal = np.empty((count, *game.planes), np.uint8), np.full((count, game.max_moves), -1, np.int32)
-    lines = [game.initial() for _ in range(_GAMES)]
-    done = 0
-    while done < count:
-        first = done
-        lines = [line if game.outcome(line) == RUNNING and len(line) <= _PLIES else game.initial() for line in lines]
-        for line in lines[: count - done]:
-            here, moves = np.array([len(line) - 1]), game.legal_moves(line)
-            game.encode(line, here, np.zeros(1, np.int64), planes[done : done + 1], info.history)
-            game.actions(line, here, moves[None], legal[done : done + 1, : len(moves)])
-            done += 1
-        policy = running.run(["policy"], {"planes": planes[first:done]})[0]
-        for g in range(done - first):
-            moves = game.legal_moves(lines[g])
-            logits = policy[g, legal[first + g, : len(moves)]].astype(np.float64)
-            chances = np.exp(logits - logits.max())
-            lines[g] = game.play(lines[g], int(rng.choice(moves, p=chances / chances.sum())))
-    return Positions(planes, legal)
-
-
 def parity(converted: Converted) -> str:
     """One line: how far onnxruntime is from ONNX's own reference implementation on positions of the net's games."""
     if importlib.util.find_spec("onnx") is None:
@@ -143,10 +108,10 @@ def quantised(converted: Converted) -> tuple[bytes, str]:
     """The int8 net, and in one line how far it judges as the original does. Errors: NetError when that fails."""
     import onnx
 
-    from ..net import export, quantise
+    from ..net import quantise
 
     info, fp32 = converted.info, onnx.load_model_from_string(converted.model)
-    running = export.session(fp32)
+    running = raw_session(converted.model)
     sets = [own_games(game, running, info, _whole_batches(game), 1).planes for game in boards(info)]
     keep, operators = (*_KEEP_FP32, *converted.keep_fp32), None
     if converted.int8 is not None:

@@ -25,9 +25,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ...engine.errors import DataError, EngineProcessError, OptionError
 from ...engine.games import game_names, get_game
+from ...engine.nets.opinions import RawNet
 from ..data.formats import labels_of
 from ..data.shards import LabelFormat, Records, ShardStore
-from ..net.raw_net import RawNet
 from ..storage import RunLock
 from .lesson import ENGINE_TEMPERATURES, NET_TEMPERATURES, Recipe, open_teacher, play_game
 from .reading import read_played

@@ -25,10 +25,10 @@ from ...engine.errors import EngineProcessError
 from ...engine.games import get_game
 from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
+from ...engine.nets.opinions import RawNet
 from ...protocols.clients.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
 from ..data.formats import labels_of
 from ..data.shards import Ended, LabelFormat, Records, Teaching
-from ..net.raw_net import RawNet
 from .reading import Played, label_played, read_played
 from .teacher import Engine, Teacher, teacher_of
 from .variations import Explorer

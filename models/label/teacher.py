@@ -14,13 +14,13 @@ from ...engine.errors import EngineProcessError, IllegalMoveError
 from ...engine.games import get_game
 from ...engine.games.base import Game, State
 from ...engine.limits import Limits
+from ...engine.nets.opinions import Opinion, RawNet
 from ...engine.search.mate import mating_move
 from ...protocols.clients import client_of
 from ...protocols.clients.base import Answer, PvInfo
 from ...protocols.clients.pipes import EngineMisbehaved
 from ..data.formats import labels_of
 from ..data.shards import CUT, MATE, LabelFormat, Teaching
-from ..net.raw_net import Opinion, RawNet
 
 DEFAULTS = {"Threads": "1", "Hash": "16", "USI_Hash": "16"}  # of the engine's options, where it has them
 NODES = 2000  # searched a move by an engine

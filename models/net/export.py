@@ -13,12 +13,10 @@ Output "score"     float32 [batch, 1] lead of the side to move on the board in p
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import torch
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
@@ -27,6 +25,7 @@ from torch import Tensor, nn
 from ...engine.errors import NetError
 from ...engine.nets.netfile import OPERATORS
 from ...engine.nets.netinfo import NetInfo
+from ...engine.nets.session import raw_session
 from .network import (
     ConvBlock,
     ConvPolicy,
@@ -226,19 +225,8 @@ def check(model: onnx.ModelProto) -> None:
         raise NetError(f"the exported graph has operators that the engine refuses: {', '.join(sorted(foreign))}")
 
 
-def session(model: onnx.ModelProto | Path, *, threads: int = 1) -> onnxruntime.InferenceSession:
-    """An onnxruntime session on the CPU with ``threads`` threads that do not spin."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    source = str(model) if isinstance(model, Path) else model.SerializeToString()
-    return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
-
-
-def run(running: onnxruntime.InferenceSession, planes: NDArray[np.uint8]) -> list[NDArray[np.float32]]:
-    """All outputs, policy logits [B, A] and value [B, 3 or 1] first, of planes u8 [B, C, H, W], 64 at a time."""
+def run(running: Any, planes: NDArray[np.uint8]) -> list[NDArray[np.float32]]:
+    """All outputs of a session, policy logits [B, A] and value [B, 3 or 1] first, for planes u8 [B, C, H, W]."""
     parts = [running.run(None, {"planes": planes[i : i + 64]}) for i in range(0, len(planes), 64)]
     return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
@@ -253,7 +241,7 @@ def parity(network: Network, model: onnx.ModelProto, planes: NDArray[np.uint8]) 
     with torch.no_grad():
         expected = [y.cpu().numpy() for y in network(torch.from_numpy(planes).to(network.scale.device))]
     network.train(training)
-    got = run(session(model), planes)
+    got = run(raw_session(model.SerializeToString()), planes)
     differences = [float(np.abs(a - b).max()) for a, b in zip(expected, got, strict=True)]
     for name, y, difference in zip(network.config.outputs, expected, differences, strict=True):
         if not difference <= TOLERANCE * max(1.0, float(np.abs(y).max())):

@@ -24,6 +24,8 @@ from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, Q
 
 from ...engine.errors import NetError
 from ...engine.nets.netinfo import PREFIX
+from ...engine.nets.opinions import expected_points
+from ...engine.nets.session import raw_session
 from ..data.dataset import Batch
 from . import export
 
@@ -156,14 +158,6 @@ class Agreement:
     cross_entropy: tuple[float, float]  # of the targets under fp32 and int8, nats; NaN without targets
 
 
-def expected_value(output: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Expected outcome [B] in [-1, 1] of WDL logits [B, 3] or values [B, 1]."""
-    if output.shape[1] == 1:
-        return output[:, 0]
-    e = np.exp(output - output.max(axis=1, keepdims=True))
-    return np.asarray((e[:, 0] - e[:, 2]) / e.sum(axis=1), np.float32)
-
-
 def legal_log_policy(logits: NDArray[np.float32], legal: NDArray[np.int32]) -> NDArray[np.float64]:
     """Log-softmax over each row's legal actions i4 [B, M] (padded with -1, which gives -inf) -> f8 [B, M]."""
     x = np.take_along_axis(logits, np.maximum(legal, 0).astype(np.int64), axis=1).astype(np.float64)
@@ -186,14 +180,14 @@ def agreement(
     targets: Batch | None = None,
 ) -> Agreement:
     """Agreement over positions: planes u1[N, C, H, W], legal actions i4[N, M] padded with -1."""
-    (p, v, *_), (q, w, *_) = (export.run(export.session(m), planes) for m in (fp32, int8))
+    (p, v, *_), (q, w, *_) = (export.run(raw_session(m.SerializeToString()), planes) for m in (fp32, int8))
     log_p, log_q = legal_log_policy(p, legal), legal_log_policy(q, legal)
     used = legal >= 0
     kl = np.where(used, np.exp(log_p) * (np.where(used, log_p, 0) - np.where(used, log_q, 0)), 0).sum(axis=1)
     return Agreement(
         top1=float((log_p.argmax(axis=1) == log_q.argmax(axis=1)).mean()),
         kl=float(kl.mean()),
-        value=float(np.abs(expected_value(v) - expected_value(w)).mean()),
+        value=float(2 * np.abs(expected_points(v) - expected_points(w)).mean()),
         cross_entropy=(math.nan, math.nan)
         if targets is None
         else (_cross_entropy(p, log_p, targets), _cross_entropy(q, log_q, targets)),
@@ -210,7 +204,7 @@ def _cross_entropy(logits: NDArray[np.float32], log_policy: NDArray[np.float64],
 
 def speed(model: onnx.ModelProto, planes: NDArray[np.uint8], *, batch: int = 8, seconds: float = 1.0) -> float:
     """Evaluations a second of one thread at ``batch`` positions a call (the best of five slices of the time)."""
-    running = export.session(model)
+    running = raw_session(model.SerializeToString())
     feed = {"planes": planes[:batch]}
     for _ in range(5):
         running.run(None, feed)

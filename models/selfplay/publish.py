@@ -13,39 +13,22 @@ from pathlib import Path
 import numpy as np
 import onnx
 import torch
-from numpy.typing import NDArray
 
 from ...engine.errors import DataError, NetError
 from ...engine.files import write_atomically
 from ...engine.games.base import Game
-from ...engine.games.outcome import RUNNING
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.onnx import OnnxEvaluator
+from ...engine.nets.session import raw_session
 from ..data.dataset import Batch, Positions, spread
-from ..foreign.importer import own_games
 from ..net import export, quantise
+from ..net.probes import own_games, random_planes
 from ..train.learner import Learner, TorchBatch, policy_loss, value_loss
 
 CANARIES = 256  # positions
 CALIBRATION = 512  # positions that int8 is calibrated on
 WORSE = 1.0  # greatest excess over a uniform net's loss, nats or squared error
 INT8_KL = 0.05  # greatest KL divergence of the int8 policy from the fp32 one, nats
-
-
-def random_planes(game: Game, count: int, seed: int) -> NDArray[np.uint8]:
-    """Planes u1[count, C, H, W] of positions of random games: what a run knows before its first game."""
-    rng = np.random.default_rng(seed)
-    planes = np.zeros((count, *game.planes), np.uint8)
-    line = game.initial()
-    for row in range(count):
-        moves = game.legal_moves(line)
-        if game.outcome(line) != RUNNING or not len(moves) or len(line) > 200:
-            line = game.initial()
-            moves = game.legal_moves(line)
-        last = len(line) - 1
-        game.encode(line, np.array([last]), np.zeros(1, np.int64), planes[row : row + 1])
-        line = game.play(line, int(rng.choice(moves)))
-    return planes
 
 
 def ignorance(batch: Batch, value_width: int) -> tuple[float, float]:
@@ -123,7 +106,7 @@ def smaller(model: onnx.ModelProto, positions: Positions | None, game: Game, inf
     Errors: NetError when it cannot be made or differs from fp32 by more than INT8_KL.
     """
     if positions is None or len(positions) < CALIBRATION:
-        own = own_games(game, export.session(model), info, CALIBRATION + CANARIES, 0)
+        own = own_games(game, raw_session(model.SerializeToString()), info, CALIBRATION + CANARIES, 0)
         calibration, planes, legal = own.planes[CANARIES:], own.planes[:CANARIES], own.legal[:CANARIES]
     else:
         calibration = positions.batch(spread(len(positions), CALIBRATION)).planes

@@ -28,8 +28,8 @@ from ...engine.nets.netfile import read_outline
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.session import raw_session
 from ...engine.nets.weights import embedded_net
-from ..foreign.importer import own_games
 from ..net.network import ConvBlock, Network
+from ..net.probes import own_games
 from .checkpoint import Checkpoint, of_run
 from .config import NetConfig
 

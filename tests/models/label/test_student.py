@@ -13,9 +13,9 @@ from az_engine.engine.errors import NetError, OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.info import BestMove
 from az_engine.engine.limits import Limits
+from az_engine.engine.nets.opinions import RawNet
 from az_engine.engine.params import EngineOptions
 from az_engine.models.label import command as label
-from az_engine.models.net.raw_net import RawNet
 
 from .. import reference
 from ..samples import CHESS

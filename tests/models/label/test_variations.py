@@ -14,6 +14,7 @@ from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game, State
 from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.games.record import Record, format_games
+from az_engine.engine.nets.opinions import RawNet
 from az_engine.models.data.formats import shards_of
 from az_engine.models.data.games.chess import FORMAT
 from az_engine.models.data.games.go import ADJUDICATED, read_shard
@@ -21,7 +22,6 @@ from az_engine.models.data.shards import TargetOptions
 from az_engine.models.label import command as label
 from az_engine.models.label import variations
 from az_engine.models.label.variations import LEAST_DEPTH, LINES, Explorer
-from az_engine.models.net.raw_net import RawNet
 
 from .. import reference
 from .test_go import FAKE as GTP_ENGINE

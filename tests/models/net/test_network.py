@@ -17,6 +17,7 @@ from az_engine.engine.errors import NetError, OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.nets.netfile import OPERATORS
 from az_engine.engine.nets.netinfo import NetInfo
+from az_engine.engine.nets.session import raw_session
 from az_engine.models.net import export
 from az_engine.models.net.network import Network, ResidualBlock
 from az_engine.models.train.config import NetConfig, paper
@@ -78,7 +79,7 @@ def test_onnx_says_what_torch_says(changes: dict[str, Any]) -> None:
     assert policy.std() > 0.05
     assert value.std() > 0.002
     assert export.parity(network, model, planes) < 1e-4
-    got = export.run(export.session(model), planes)
+    got = export.run(raw_session(model.SerializeToString()), planes)
     np.testing.assert_allclose(got[0], policy, atol=1e-4)
     np.testing.assert_allclose(got[1], value, atol=1e-4)
     assert [o.name for o in model.graph.output] == ["policy", config.value_head]

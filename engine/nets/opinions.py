@@ -1,0 +1,101 @@
+"""A net without search: what it says of the last positions of some lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import NetError
+from ..games.base import Game, State
+from .onnx import OnnxEvaluator
+from .weights import load_evaluator
+
+_FIRST = np.zeros(1, np.int64)  # a line is one game, which begins at its first position
+
+
+def encode(game: Game, lines: Sequence[State], history: int) -> NDArray[np.uint8]:
+    """Planes u1[B, C, H, W] of the last positions of B lines, with ``history`` positions each (0: all there are)."""
+    planes = np.zeros((len(lines), *game.planes), np.uint8)
+    for row, line in enumerate(lines):
+        game.encode(line, _FIRST + len(line) - 1, _FIRST, planes[row : row + 1], history)
+    return planes
+
+
+def legal_actions(game: Game, line: State) -> tuple[NDArray[np.uint16], NDArray[np.int32]]:
+    """The legal moves u2[n] of a line's last position and their indices in the policy, i4[n]."""
+    moves = game.legal_moves(line)
+    actions = np.zeros((1, len(moves)), np.int32)
+    game.actions(line, _FIRST + len(line) - 1, moves[None], actions)
+    return moves, actions[0]
+
+
+def softmax(logits: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Probabilities f8 over the last axis."""
+    weights = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=-1, keepdims=True))
+
+
+def expected_points(values: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Expected points f8[B] of a game, 0 to 1, of WDL logits f4[B, 3] or values f4[B, 1] in [-1, 1]."""
+    if values.shape[1] == 3:
+        wdl = softmax(values)
+        return np.asarray(np.minimum(wdl[:, 0] + wdl[:, 1] / 2, 1.0))
+    return np.asarray(np.clip((1 + values[:, 0].astype(np.float64)) / 2, 0.0, 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What a net says of a position, for the side to move."""
+
+    moves: NDArray[np.uint16]  # [n] the legal moves
+    policy: NDArray[np.float64]  # [n] their probabilities
+    chance: float  # expected points, 0 to 1
+    lead: float | None  # points ahead at the end, komi included; None without that output
+    ownership: tuple[float, ...]  # of each point, 1 = surely the side to move's; empty without that output
+
+
+class RawNet:
+    """A net that is asked about positions, without search."""
+
+    def __init__(self, weights: str, game: Game, batch_size: int = 1) -> None:
+        """weights: as for ``WeightsFile``, "default" the net inside the package; batch_size: positions a call.
+
+        Errors: NetError.
+        """
+        net = "" if weights == "default" else weights
+        self._evaluator = load_evaluator(net, game, provider="cpu", batch_size=batch_size)
+        self._batch_size = batch_size
+        self._game = game.using(self._evaluator.encoder)
+        self.opinion(game.initial())  # a faulty net fails here, before a game begins
+
+    def opinion(self, line: State) -> Opinion:
+        """What the net says of a line's last position. Blocks. Errors: NetError."""
+        return self.opinions([line])[0]
+
+    def opinions(self, lines: Sequence[State]) -> list[Opinion]:
+        """What the net says of the last position of each line. Blocks. Errors: NetError."""
+        batches = (lines[i : i + self._batch_size] for i in range(0, len(lines), self._batch_size))
+        return [opinion for batch in batches for opinion in self._of_batch(batch)]
+
+    def _of_batch(self, lines: Sequence[State]) -> list[Opinion]:
+        planes = encode(self._game, lines, self._evaluator.history)
+        if isinstance(self._evaluator, OnnxEvaluator):
+            logits, values, owners, score = self._evaluator.evaluate_all(planes)
+        else:
+            (logits, values), owners, score = self._evaluator.evaluate(planes), None, None
+        opinions = []
+        for i, line in enumerate(lines):
+            moves, actions = legal_actions(self._game, line)
+            policy = logits[i, actions]
+            if not (np.isfinite(policy).all() and np.isfinite(values[i]).all()):
+                raise NetError("the net's policy or value is not finite; use another net")
+            points = float(expected_points(values[i : i + 1])[0])
+            lead = None
+            if score is not None and self._game.territory is not None:
+                lead = self._game.territory.lead(line[-1], float(score[i]))
+            owned = () if owners is None else tuple(owners[i].ravel().tolist())
+            opinions.append(Opinion(moves, softmax(policy), points, lead, owned))
+        return opinions

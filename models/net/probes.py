@@ -1,0 +1,57 @@
+"""Positions to try a net on: of games that it plays with itself, or of random games."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine.games.base import Game
+from ...engine.games.outcome import RUNNING
+from ...engine.nets.netinfo import NetInfo
+from ...engine.nets.opinions import encode, legal_actions, softmax
+
+_GAMES, _PLIES = 16, 160  # games side by side, and their greatest length
+_RANDOM_PLIES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Probes:
+    """N positions with their legal actions."""
+
+    planes: NDArray[np.uint8]  # [N, C, H, W]
+    legal: NDArray[np.int32]  # [N, M] actions, padded with -1
+
+
+def own_games(game: Game, running: Any, info: NetInfo, count: int, seed: int) -> Probes:
+    """``count`` positions of games in which a net, an onnxruntime session, draws both sides' moves by its policy."""
+    rng = np.random.default_rng(seed)
+    planes, legal = np.empty((count, *game.planes), np.uint8), np.full((count, game.max_moves), -1, np.int32)
+    lines = [game.initial() for _ in range(_GAMES)]
+    for first in range(0, count, _GAMES):
+        lines = [line if game.outcome(line) == RUNNING and len(line) <= _PLIES else game.initial() for line in lines]
+        lines = lines[: count - first]
+        batch = encode(game, lines, info.history)
+        policy = running.run(["policy"], {"planes": batch})[0]
+        planes[first : first + len(lines)] = batch
+        for row, line in enumerate(lines):
+            moves, actions = legal_actions(game, line)
+            legal[first + row, : len(actions)] = actions
+            lines[row] = game.play(line, int(rng.choice(moves, p=softmax(policy[row, actions]))))
+    return Probes(planes, legal)
+
+
+def random_planes(game: Game, count: int, seed: int) -> NDArray[np.uint8]:
+    """Planes u1[count, C, H, W] of positions of random games: what a run knows before its first game."""
+    rng = np.random.default_rng(seed)
+    line, lines = game.initial(), []
+    for _ in range(count):
+        moves = game.legal_moves(line)
+        if game.outcome(line) != RUNNING or not len(moves) or len(line) > _RANDOM_PLIES:
+            line = game.initial()
+            moves = game.legal_moves(line)
+        lines.append(line)
+        line = game.play(line, int(rng.choice(moves)))
+    return encode(game, lines, game.history)
