@@ -13,7 +13,7 @@ from ...engine.errors import NetError
 from ...engine.nets.netfile import Outline, Tensor, read_outline_bytes
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.protobuf import Damaged, read_messages, read_number, read_text, write_field
-from .onnxfile import FLOAT, NODE, UINT8, GraphWriter, parts, read_opset, renamed, value_info, write_model
+from ..net.onnxfile import FLOAT, NODE, UINT8, GraphWriter, parts, read_opset, renamed, value_info, write_model
 from .source import Converted, Source
 
 INPUT1, ACTIONS = 62, 2187

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...engine.nets.netinfo import NetInfo
+from ..net.onnxfile import FLOAT, GraphWriter
 from .katago_file import GLOBALS, SPATIAL, begins_a_net, read_katago
 from .katago_layers import (
     IDENTITY,
@@ -31,7 +32,6 @@ from .katago_layers import (
     Pooled,
     RootMeanSquare,
 )
-from .onnxfile import FLOAT, GraphWriter
 from .source import Converted, Source
 
 ENCODER, ENCODER_SUICIDE = "katago-v7", "katago-v7-suicide"  # the second sees areas as if suicide were legal

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ...engine.errors import NetError
 from ...engine.nets.netinfo import NetInfo
+from ..net.onnxfile import FLOAT, GraphWriter
 from .lc0_file import (
     ATTENTION,
     ATTENTION_HEADS,
@@ -36,7 +37,6 @@ from .lc0_file import (
     Weights,
     read_lc0,
 )
-from .onnxfile import FLOAT, GraphWriter
 from .source import Converted, Source
 
 PLANES, ACTIONS = 112, 1858
@@ -208,13 +208,7 @@ class Lc0Graph:
 
     def conv(self, x: str, block: Weights, channels: int, kernel: int, name: str) -> str:
         """A convolution of the file, same size."""
-        return self.convolve(x, *folded(block, channels, kernel), name)
-
-    def convolve(self, x: str, weights: Array, bias: Array, name: str) -> str:
-        """A convolution with weights [out, in, k, k], same size."""
-        kernel = weights.shape[-1]
-        inputs = [x, self.graph.constant(f"{name}.weight", weights), self.graph.constant(f"{name}.bias", bias)]
-        return self.graph.node("Conv", inputs, name, kernel_shape=[kernel] * 2, pads=[kernel // 2] * 4)
+        return self.graph.conv(x, *folded(block, channels, kernel), name)
 
     def dense(self, x: str, part: Weights, layer: str, width: int, name: str, gain: float = 1.0) -> tuple[str, int]:
         """A dense layer on the last axis, times ``gain``; returns its name and its size."""
@@ -249,7 +243,7 @@ class Lc0Graph:
         x = node("Mul", [x, self.graph.constant("planes.scale", plane_scale())], "planes.scaled")
         weights = weights / plane_scale()[0]
         self.width = channels = len(weights)
-        x = self.act(self.convolve(x, weights, bias, "input"))
+        x = self.act(self.graph.conv(x, weights, bias, "input"))
         for i, block in enumerate(self.blocks):
             name = f"block.{i}"
             y = self.act(self.conv(x, block.part("conv1"), channels, 3, f"{name}.first"))
@@ -264,12 +258,12 @@ class Lc0Graph:
         node = self.graph.node
         hidden = len(part.array("b1", -1))
         y = node("GlobalAveragePool", [x], f"{name}.mean")
-        y = self.convolve(y, part.array("w1", hidden, channels, 1, 1), part.array("b1", hidden), f"{name}.down")
+        y = self.graph.conv(y, part.array("w1", hidden, channels, 1, 1), part.array("b1", hidden), f"{name}.down")
         y = self.act(y)
         up, bias = part.array("w2", 2, channels, hidden, 1, 1), part.array("b2", 2, channels)
-        gate = node("Sigmoid", [self.convolve(y, up[0], bias[0], f"{name}.up")], f"{name}.gate")
+        gate = node("Sigmoid", [self.graph.conv(y, up[0], bias[0], f"{name}.up")], f"{name}.gate")
         scaled = node("Mul", [x, gate], f"{name}.scaled")
-        return node("Add", [scaled, self.convolve(y, up[1], bias[1], f"{name}.shift")], name)
+        return node("Add", [scaled, self.graph.conv(y, up[1], bias[1], f"{name}.shift")], name)
 
     def attention_body(self, x: str) -> str:
         """Planes to tokens."""
@@ -387,7 +381,7 @@ class Lc0Graph:
             weights, bias = folded(head.part("policy"), channels, 3)
             if len(weights) != _POLICY_PLANES:
                 raise NetError(f"this Lc0 net is damaged: its policy has {len(weights)} planes, not {_POLICY_PLANES}")
-            y = node("Flatten", [self.convolve(y, weights, bias, "policy.planes")], "policy.flat", axis=1)
+            y = node("Flatten", [self.graph.conv(y, weights, bias, "policy.planes")], "policy.flat", axis=1)
             node("Gather", [y, self.graph.constant("policy.map", convolution_map())], "policy", axis=1)
         else:
             y = self.act(self.conv(x, head.part("policy"), channels, 1, "policy.planes"))
@@ -445,7 +439,7 @@ class Lc0Graph:
         else:
             weights, bias = folded(head.part("value"), self.width, 1)
             size = len(weights)
-            y = node("Flatten", [self.act(self.convolve(x, weights, bias, "value.planes"))], "value.flat", axis=1)
+            y = node("Flatten", [self.act(self.graph.conv(x, weights, bias, "value.planes"))], "value.flat", axis=1)
         y, hidden = self.dense(y, head, "ip1_val", _SQUARES * size, "value.hidden")
         outputs = 3 if self.value_head == "wdl" else 1
         weights, bias = head.array("ip2_val_w", outputs, hidden), head.array("ip2_val_b", outputs)

@@ -18,9 +18,9 @@ from ...engine.errors import NetError
 from ...engine.nets.netfile import read_outline_bytes
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.protobuf import write_field
+from ..net.onnxfile import read_constants, read_nodes
 from .lc0 import ACTIONS, PLANES
 from .lc0_file import CLASSICAL_HEADS, DENSE_POLICY, MAGIC, SCALAR_VALUE, SE_HEADS, WDL_VALUE
-from .onnxfile import read_constants, read_nodes
 
 Array = NDArray[np.float32]
 MIN_VERSION = {1: 0, 2: 28, 3: 0}  # of Lc0, as Net.min_version

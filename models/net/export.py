@@ -1,7 +1,7 @@
 """torch network -> ONNX file, with batch normalisation folded in and a parity check.
 
-The graph is built node by node: it holds only plain operators of the default domain, a dynamic batch
-and the metadata of :class:`NetInfo`, and needs no exporter package.
+The graph is written node by node: it holds only plain operators of the default domain, a dynamic batch
+and the metadata of :class:`NetInfo`.
 
 Input  "planes"    uint8   [batch, C, H, W]; H and W are free where the network takes every size
 Output "policy"    float32 [batch, A] logits
@@ -19,7 +19,6 @@ import numpy as np
 import onnx
 import torch
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
 from torch import Tensor, nn
 
 from ...engine.errors import NetError
@@ -37,39 +36,24 @@ from .network import (
     SqueezeExcite,
     ValueOutput,
 )
+from .onnxfile import FLOAT, GraphWriter
 
-OPSET = 17
 TOLERANCE = 2e-4  # greatest difference of an output from torch's that counts as the same network
 
 
-class GraphBuilder:
-    """Collects the nodes and constants of one graph; every method adds nodes and returns the name of its result."""
+class NetworkWriter(GraphWriter):
+    """Writes the layers of a network; every method adds nodes and returns the name of the last one's result."""
 
-    def __init__(self) -> None:
-        self.nodes: list[onnx.NodeProto] = []
-        self.constants: list[TensorProto] = []
-
-    def constant(self, name: str, values: NDArray[Any]) -> str:
-        """A stored tensor."""
-        self.constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
-        return name
-
-    def node(self, operator: str, inputs: list[str], name: str, **attributes: Any) -> str:
-        """One operator with one result of the node's own name."""
-        self.nodes.append(helper.make_node(operator, inputs, [name], name=name, **attributes))
-        return name
-
-    def conv(self, x: str, weight: Tensor, bias: Tensor, name: str, *, relu: bool = False) -> str:
-        """Convolution of odd kernel, stride 1, same size."""
-        kernel = weight.shape[-1]
-        inputs = [x, self.constant(f"{name}.weight", array(weight)), self.constant(f"{name}.bias", array(bias))]
-        x = self.node("Conv", inputs, name, kernel_shape=[kernel] * 2, pads=[kernel // 2] * 4)
-        return self.node("Relu", [x], f"{name}.relu") if relu else x
+    _sized = False  # whether "board.size" is in the graph
 
     def block(self, x: str, block: ConvBlock, name: str) -> str:
         """Convolution with its batch normalisation folded into weight and bias."""
-        weight, bias = folded(block)
-        return self.conv(x, weight, bias, name, relu=block.relu)
+        return self.layer(x, *folded(block), name, relu=block.relu)
+
+    def layer(self, x: str, weight: Tensor, bias: Tensor, name: str, *, relu: bool = False) -> str:
+        """Convolution of odd kernel, stride 1, same size."""
+        x = self.conv(x, array(weight), array(bias), name)
+        return self.node("Relu", [x], f"{name}.relu") if relu else x
 
     def linear(self, x: str, layer: nn.Linear, name: str) -> str:
         """Fully connected layer on [B, in]."""
@@ -80,16 +64,15 @@ class GraphBuilder:
     def one(self, x: str, layer: nn.Conv2d, name: str, *, relu: bool = False) -> str:
         """Convolution with a bias of its own."""
         assert layer.bias is not None
-        return self.conv(x, layer.weight, layer.bias, name, relu=relu)
+        return self.layer(x, layer.weight, layer.bias, name, relu=relu)
 
     def pool(self, x: str, name: str) -> str:
         """See :class:`Pool`; the board's size is read from the planes."""
-        if "board.size" not in {node.name for node in self.nodes}:
+        if not self._sized:
+            self._sized = True
             axis = self.constant("board.axis", np.array([2], np.int64))
             shape = self.node("Shape", ["planes"], "board.shape")
-            lines = self.node(
-                "Cast", [self.node("Gather", [shape, axis], "board.lines")], "board.n", to=TensorProto.FLOAT
-            )
+            lines = self.node("Cast", [self.node("Gather", [shape, axis], "board.lines")], "board.n", to=FLOAT)
             centre = self.constant("board.centre", np.array([Pool.CENTRE], np.float32))
             spread = self.constant("board.spread", np.array([1 / Pool.SPREAD], np.float32))
             self.node("Mul", [self.node("Sub", [lines, centre], "board.less"), spread], "board.size")
@@ -101,8 +84,8 @@ class GraphBuilder:
     def squeeze(self, x: str, block: SqueezeExcite, name: str) -> str:
         """Squeeze-excitation; its fully connected layers are 1x1 convolutions, so that no reshape is needed."""
         y = self.node("GlobalAveragePool", [x], f"{name}.mean")
-        y = self.conv(y, block.down.weight[:, :, None, None], block.down.bias, f"{name}.down", relu=True)
-        y = self.conv(y, block.up.weight[:, :, None, None], block.up.bias, f"{name}.up")
+        y = self.layer(y, block.down.weight[:, :, None, None], block.down.bias, f"{name}.down", relu=True)
+        y = self.layer(y, block.up.weight[:, :, None, None], block.up.bias, f"{name}.up")
         y = self.node("Sigmoid", [y], f"{name}.gate")
         return self.node("Mul", [x, y], f"{name}.scaled")
 
@@ -141,12 +124,12 @@ def to_onnx(network: Network, info: NetInfo) -> onnx.ModelProto:
     """The ONNX model of ``network`` (its current weights and running statistics) with ``info`` as its metadata."""
     config = network.config
     channels, height, width = config.planes
-    graph = GraphBuilder()
+    graph = NetworkWriter()
     x = "planes"
     if len(config.used_planes) < channels:
         used = graph.constant("used", np.asarray(config.used_planes, np.int64))
         x = graph.node("Gather", [x, used], "planes.used", axis=1)
-    x = graph.node("Cast", [x], "planes.float", to=TensorProto.FLOAT)
+    x = graph.node("Cast", [x], "planes.float", to=FLOAT)
     x = graph.node("Mul", [x, graph.constant("planes.scale", array(network.scale))], "planes.scaled")
 
     shared = graph.tower(x, network.tower, "tower")
@@ -154,35 +137,20 @@ def to_onnx(network: Network, info: NetInfo) -> onnx.ModelProto:
     add_policy(graph, shared, network.policy)
     add_value(graph, own, network.value, config.value_head)
 
-    board: list[Any] = ["height", "width"] if config.any_size else [height, width]
-    shapes: dict[str, list[Any]] = {
+    board = ["height", "width"] if config.any_size else [height, width]
+    sizes: dict[str, list[int | str]] = {
         "policy": ["actions" if config.any_size else config.actions],
         "wdl": [3],
         "value": [1],
-        "ownership": board,
+        "ownership": [*board],
         "score": [1],
     }
-    model = helper.make_model(
-        helper.make_graph(
-            graph.nodes,
-            "az-engine",
-            [helper.make_tensor_value_info("planes", TensorProto.UINT8, ["batch", channels, *board])],
-            [
-                helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", *shapes[name]])
-                for name in config.outputs
-            ],
-            graph.constants,
-        ),
-        producer_name="az-engine",
-        opset_imports=[helper.make_opsetid("", OPSET)],
-        ir_version=8,
-    )
-    helper.set_model_props(model, info.to_metadata())
+    model = onnx.load_model_from_string(graph.to_bytes(info, {name: sizes[name] for name in config.outputs}))
     check(model)
     return model
 
 
-def add_policy(graph: GraphBuilder, x: str, head: ConvPolicy | FlatPolicy | PooledPolicy) -> None:
+def add_policy(graph: NetworkWriter, x: str, head: ConvPolicy | FlatPolicy | PooledPolicy) -> None:
     """The policy head on the tower's result, giving "policy"."""
     y = graph.block(x, head.block, "policy.block")
     if isinstance(head, FlatPolicy):
@@ -199,7 +167,7 @@ def add_policy(graph: GraphBuilder, x: str, head: ConvPolicy | FlatPolicy | Pool
         graph.node("Concat", flat, "policy", axis=1)
 
 
-def add_value(graph: GraphBuilder, x: str, head: ValueOutput, name: str) -> None:
+def add_value(graph: NetworkWriter, x: str, head: ValueOutput, name: str) -> None:
     """The value head on the tower's result, giving the output ``name`` and what else the head has."""
     features = graph.block(x, head.block, "value.block")
     y = features if head.pool is None else graph.pool(features, "value.pool")

@@ -1,6 +1,6 @@
-"""Writing an ONNX file without the onnx package, which who only plays does not have.
+"""Writes and reads ONNX files without the onnx package, which only training installs.
 
-A :class:`GraphWriter` collects nodes and constants; every method gives the name of its result, which is the node's own.
+A :class:`GraphWriter` collects nodes and constants; each method returns the name of its result, which is its node's.
 """
 
 from __future__ import annotations
@@ -50,6 +50,12 @@ class GraphWriter:
         """Sizes for Reshape and other lists of int64."""
         return self.constant(f"sizes.{'.'.join(map(str, sizes))}", np.array(sizes, np.int64))
 
+    def conv(self, x: str, weights: NDArray[np.float32], bias: NDArray[np.float32], name: str) -> str:
+        """A convolution with weights [out, in, k, k] of odd k and bias [out], stride 1, same size."""
+        kernel = weights.shape[-1]
+        inputs = [x, self.constant(f"{name}.weight", weights), self.constant(f"{name}.bias", bias)]
+        return self.node("Conv", inputs, name, kernel_shape=[kernel] * 2, pads=[kernel // 2] * 4)
+
     def graph_bytes(self) -> bytes:
         """Nodes and constants alone, fields of a GraphProto."""
         return b"".join((*self._nodes, *self._constants.values()))
@@ -67,7 +73,7 @@ class GraphWriter:
 def write_model(graph: bytes, metadata: dict[str, str], ir_version: int = IR_VERSION, opset: int = OPSET) -> bytes:
     """A model of a graph."""
     model = write_field(1, ir_version) + write_field(2, "az-engine") + write_field(7, graph)
-    model += write_field(8, write_field(2, opset))
+    model += write_field(8, write_field(1, "") + write_field(2, opset))
     for key, value in metadata.items():
         model += write_field(14, write_field(1, key) + write_field(2, value))
     return model
