@@ -20,6 +20,7 @@ from .capabilities import Declaration, MateSearch, Territory, TrainingDefaults
 from .encoder import Encoder
 from .factory import Play, line_kernel, perft_kernel
 from .outcome import DRAW
+from .position_lines import position_lines
 from .record import RecordFormat
 
 State = NDArray[np.void]
@@ -205,8 +206,9 @@ class Game(ABC):
 
     @property
     def record_formats(self) -> tuple[RecordFormat, ...]:
-        """How people write games of it down, the usual form first."""
-        return ()
+        """How people write games of it down, the usual form first; here position lines, in files named .GAME."""
+        keyword = "sfen" if self.protocol == "usi" else "fen"
+        return (position_lines(self, self.protocol, keyword, (f".{self.name}",)),)
 
     def sized(self, size: int) -> Game:
         """The same game on a board of another size. Errors: OptionError where there is but one."""

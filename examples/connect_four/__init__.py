@@ -6,15 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from az_engine.engine.errors import PositionError
-from az_engine.engine.games.base import Game
+from az_engine.engine.games.base import Game, State
 from az_engine.engine.games.capabilities import TrainingDefaults
-from az_engine.engine.games.position_lines import position_lines
-from az_engine.engine.games.record import RecordFormat
 
 from . import rules
 from .rules import COLUMNS, ROWS, STATE
 
-State = NDArray[np.void]
 LETTERS = "abcdefg"
 MIRROR = np.array([range(COLUMNS), range(COLUMNS - 1, -1, -1)], np.int32)
 
@@ -75,10 +72,6 @@ class ConnectFour(Game):
 
     def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
         return LETTERS[move]
-
-    @property
-    def record_formats(self) -> tuple[RecordFormat, ...]:
-        return (position_lines(self, "CF", "fen", (".cf",)),)
 
     @property
     def action_images(self) -> NDArray[np.int32]:

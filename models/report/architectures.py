@@ -166,7 +166,6 @@ def _train(args: argparse.Namespace, one: Contender) -> int:
     words += ["--batch", str(args.batch), "--seed", str(args.seed)]
     words += ["--minutes", str(args.minutes)] if args.minutes is not None else ["--steps", str(args.steps)]
     words += ["--size", str(args.size)] if args.size is not None else []
-    words += ["--policy-head", "flat"] if args.game == "go" else []
     parser = argparse.ArgumentParser()
     train.add_arguments(parser)
     return train.main(parser.parse_args([*words, *args.more]))

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from ...engine.errors import OptionError
 from ...engine.games.base import Game
 from ..fields import Values, merged
+from ..train.config import fitting_head
 
 
 def az(game: Game) -> Values:
@@ -21,7 +22,7 @@ def az(game: Game) -> Values:
             "kind": "dual-res",
             "blocks": 19,
             "filters": 256,
-            "policy_head": policy_head(game),
+            "policy_head": fitting_head(game),
             "value_head": "value",
         },
         "learner": {
@@ -119,11 +120,6 @@ def gpu(game: Game) -> Values:
 
 PAPER_SEARCH = {"fpu": "zero", "solver": False, "mate_plies": 0, "smart_pruning": False}
 PRESETS: dict[str, Callable[[Game], Values]] = {"az": az, "agz": agz, "small": small, "gpu": gpu}
-
-
-def policy_head(game: Game) -> str:
-    """AlphaZero's convolution where the actions are planes of the board, else AlphaGo Zero's flat head."""
-    return "flat" if game.num_actions % (game.planes[1] * game.planes[2]) else "conv"
 
 
 def preset(names: str, game: Game) -> Values:

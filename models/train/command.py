@@ -29,7 +29,7 @@ from ..fields import flags_of, from_flags
 from ..selfplay import reinforce
 from ..storage import RunLock
 from . import flags
-from .config import HISTORY, Intervals, LearnerConfig, Length, NetConfig, paper
+from .config import HISTORY, Intervals, LearnerConfig, Length, NetConfig, fitting_head, paper
 from .log import read_config
 
 if TYPE_CHECKING:  # imported where it is used, so that --help needs no torch
@@ -102,6 +102,8 @@ def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
     if game.encoder.name != OWN_ENCODER and args.history != HISTORY:
         raise OptionError(f"the planes of {game.encoder.name} are taken whole; leave --history out")
     values = {f.name: getattr(args, f.name) for _, _, f, _, _ in flags_of(NetConfig)}
+    if "policy_head" not in args.given:
+        values["policy_head"] = fitting_head(game)
     if args.init is not None:
         from .checkpoint import load_newest
         from .origin import network_at

@@ -108,16 +108,19 @@ class NetConfig:
             raise OptionError(f"the network's configuration is broken ({error}); start a new run") from error
 
 
+def fitting_head(game: Game) -> PolicyHead:
+    """AlphaZero's convolution where the actions are planes of the board, else AlphaGo Zero's flat head."""
+    _, height, width = game.planes
+    return "flat" if game.num_actions % (height * width) else "conv"
+
+
 def paper(game: Game, blocks: Literal[19, 39] = 19, *, head: PolicyHead | None = None) -> NetConfig:
     """The papers' network: 20 or 40 "blocks" of 256 filters (the first convolution counts as one), tanh value.
 
-    The policy head is AlphaZero's convolution where the actions are planes of the board, else AlphaGo Zero's flat one.
+    head: None: :func:`fitting_head`.
     """
-    _, height, width = game.planes
-    fitting: PolicyHead = "flat" if game.num_actions % (height * width) else "conv"
-    return NetConfig(
-        game.planes, game.num_actions, blocks=blocks, filters=256, policy_head=head or fitting, value_head="value"
-    )
+    head = head or fitting_head(game)
+    return NetConfig(game.planes, game.num_actions, blocks=blocks, filters=256, policy_head=head, value_head="value")
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,7 @@ class UciClient(EngineClient):
     another_game = "ucinewgame"
     notation = "fen"  # the keyword before a position
     second = "b"  # the second player's letter in a position's second field
-    move = re.compile(r"[a-h][1-8][a-h][1-8][nbrqk]?")
+    move = re.compile(r"(?!(?:resign|win)$)\S+")  # a move of whatever game: who asks knows which are legal
     always: tuple[str, ...] = ()  # options that may be sent without being offered
 
     _patience = 0.0  # seconds that the answer may take, pondering not counted

@@ -6,15 +6,22 @@ import os
 import random
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
-from az_engine.engine.games.outcome import RUNNING
+from az_engine.engine.games.outcome import LOSS, RUNNING
+from az_engine.engine.nets.weights import load_evaluator
+from az_engine.models.data.formats import labels_of
+from az_engine.models.data.shards import TargetOptions, Teaching
 
 from ..protocols.process import EngineProcess
 from . import DIRECTORY
 
+GAME = get_game("connect_four")
 NEW = ("connect_four", "tictactoe")
 ENVIRONMENT = {"AZ_ENGINE_GAMES": str(DIRECTORY)}
 
@@ -65,3 +72,80 @@ def test_the_wrong_protocol_is_told_in_one_sentence() -> None:
         assert done.stdout == ""
         assert sentence in done.stderr
         assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.slow  # two commands that compile, torch, and an engine
+def test_its_positions_are_labelled_and_learned(tmp_path: Path) -> None:
+    engine = f"{sys.executable} -m az_engine uci --game connect_four --weights-file uniform"
+    data, run = tmp_path / "data", tmp_path / "run"
+    words = ("--nodes", 20, "--games", 9, "--openings", "2,3", "--blunders", "0.1")
+    labelled = az_engine("label", "--game", "connect_four", "--engine", engine, "--out", data, *words)
+    assert labelled.returncode == 0, labelled.stderr
+    small = ("--steps", 5, "--batch", 16, "--blocks", 1, "--filters", 8)
+    trained = az_engine("train", "--game", "connect_four", "--supervised", data, "--out", run, *small)
+    assert trained.returncode == 0, trained.stderr
+    net = load_evaluator(str(run / "net_fp32.onnx"), GAME, provider="cpu", batch_size=1)
+    assert net.info is not None
+    assert net.info.game == "connect_four"
+
+
+def test_labels_keep_what_was_taught(tmp_path: Path) -> None:
+    """Written, read and encoded: the same positions, policies, chances and results."""
+    form, line = labels_of("connect_four"), GAME.initial()
+    rows = []
+    for ply, move in enumerate([3, 3, 2, 2, 4, 4, 5]):  # the first player wins
+        moves = np.array([move, 6], np.uint16)
+        teaching = Teaching(moves, np.zeros(2, np.int64), (700, 200, 100), 1, np.array([0.75, 0.25]), 0.8)
+        row = form.record(GAME, line, teaching)
+        row["played"], row["z"] = form.code(line[-1], move), 1 if ply % 2 == 0 else -1
+        rows.append(row)
+        line = GAME.play(line, move)
+    assert GAME.outcome(line) == LOSS
+    for name, game in (("a.npz", 0), ("holdout.npz", 1)):
+        records = np.concatenate(rows)
+        records["game"] = game
+        form.shards.write(tmp_path / name, records)
+    train, held_out = form.shards.read_folder(GAME, sorted(tmp_path.iterdir()), TargetOptions(teacher=1.0))
+    assert len(train) == len(held_out) == 7
+    batch = train.batch(np.arange(7))
+    planes = np.zeros((7, *GAME.planes), np.uint8)
+    GAME.encode(line, np.arange(7), np.zeros(7, np.int64), planes)
+    assert (batch.planes == planes).all()
+    assert batch.probabilities[:, :2] == pytest.approx(np.tile([0.75, 0.25], (7, 1)), abs=1e-4)
+    assert batch.actions[:, 0].tolist() == [3, 3, 2, 2, 4, 4, 5]
+    assert batch.wdl == pytest.approx(np.tile([0.7, 0.2, 0.1], (7, 1)), abs=1e-4)
+    assert batch.z.tolist() == [1, -1, 1, -1, 1, -1, 1]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"),
+    [
+        ("position", b"nonsense", "is not six rows"),
+        ("played", 7, "a move is not legal"),
+        ("mv", 9, "a move is not legal"),
+        ("z", 2, "the result is not"),
+        ("n", 0, "no labelled move"),
+    ],
+)
+def test_damaged_labels_are_refused(field: str, value: int, words: str, tmp_path: Path) -> None:
+    form = labels_of("connect_four")
+    teaching = Teaching(np.array([3], np.uint16), np.zeros(1, np.int64), None, 1)
+    records = form.record(GAME, GAME.initial(), teaching)
+    form.shards.write(tmp_path / "holdout.npz", records)
+    records["game"] = 1
+    records[field] = value
+    form.shards.write(tmp_path / "a.npz", records)
+    with pytest.raises(DataError, match=words):
+        form.shards.read_folder(GAME, sorted(tmp_path.iterdir()), TargetOptions())
+
+
+def test_its_records_are_converted(tmp_path: Path) -> None:
+    text = "position startpos moves d d c c e e f\n"
+    source, target = tmp_path / "game.connect_four", tmp_path / "again.connect_four"
+    source.write_text("startpos moves d d c c e e f\n")
+    assert az_engine("convert", source).stdout == text
+    done = az_engine("convert", source, target)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert target.read_text() == text
+    source.write_text("startpos moves d h\n")
+    assert "'h' is no move here" in az_engine("convert", source).stderr

@@ -155,8 +155,7 @@ def test_no_move_is_an_answer() -> None:
     ],
 )
 def test_faults_are_told_apart_and_leave_no_process(how: str, fault: type[EngineProcessError], words: str) -> None:
-    board = chess.Board()
-    legal: Callable[[str], bool] = lambda move: chess.Move.from_uci(move) in board.legal_moves  # noqa: E731
+    legal: Callable[[str], bool] = {move.uci() for move in chess.Board().legal_moves}.__contains__
     engines = []
 
     def two_moves() -> None:

@@ -15,10 +15,10 @@ from ..engine.games.base import Game
 from ..engine.games.record import Record, RecordFormat, format_games, format_named, is_record, read_games
 
 HELP = """\
-Convert game records: chess between PGN and position lines; shogi between CSA, KIF and position lines (KI2: only read).
-Main lines are kept, variations are not; every move is checked by the rules, and a damaged record is used up to the
-damage, which is reported. CSA and KIF are read in UTF-8, UTF-16, Shift-JIS or EUC and written in UTF-8 (a .kif file in
-Shift-JIS, as programs expect it).
+Convert game records: chess between PGN and position lines; shogi between CSA, KIF and position lines (KI2: only read);
+any other game as position lines. Main lines are kept, variations are not; every move is checked by the rules. A damaged
+record is used up to the damage, which is reported. CSA and KIF are read in UTF-8, UTF-16, Shift-JIS or EUC and written
+in UTF-8 (a .kif file in Shift-JIS, as programs expect it).
 
 examples:
   az-engine convert game.kif                        print it as a line: position startpos moves 7g7f ...
