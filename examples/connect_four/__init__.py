@@ -17,7 +17,7 @@ MIRROR = np.array([range(COLUMNS), range(COLUMNS - 1, -1, -1)], np.int32)
 
 
 class ConnectFour(Game):
-    """Connect four; a position is six rows from the top, such as 7/7/7/7/3o3/3x3 x."""
+    """Connect four; a move is a column, a to g."""
 
     name = "connect_four"
     protocol = "uci"
@@ -32,43 +32,23 @@ class ConnectFour(Game):
         return np.zeros(1, STATE)
 
     def parse_position(self, text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
-        fields = text.split()
-        rows = fields[0].split("/") if fields else []
-        if len(fields) != 2 or fields[1] not in ("x", "o") or len(rows) != ROWS:
-            raise PositionError(f"{text[:40]!r} is not six rows, then x or o to move")
+        """Six rows from the top, each seven cells x, o or '.'; whose move it is follows from their number."""
+        rows = text.split("/")
+        if len(rows) != ROWS or any(len(row) != COLUMNS or set(row) - set("xo.") for row in rows):
+            raise PositionError(f"{text[:60]!r} is not six rows of seven cells x, o and '.', with / between them")
+        cells = [(cell, 7 * c + r) for r, row in enumerate(reversed(rows)) for c, cell in enumerate(row)]
+        men = [sum(1 << bit for cell, bit in cells if cell == man) for man in "xo"]
+        both, turn = men[0] | men[1], men[0].bit_count() - men[1].bit_count()
+        if turn not in (0, 1) or any((both >> 7 * c & 63) + 1 & both >> 7 * c & 63 for c in range(COLUMNS)):
+            raise PositionError(f"{text[:60]!r} cannot arise: x begins, both move in turn, and men fall to the bottom")
         line = self.initial()
-        men = [0, 0]
-        for r, row in enumerate(rows):
-            column = 0
-            for letter in row:
-                if letter in "1234567":
-                    column += int(letter)
-                elif letter in "xo" and column < COLUMNS:
-                    men["xo".index(letter)] |= 1 << (7 * column + ROWS - 1 - r)
-                    column += 1
-                else:
-                    column = COLUMNS + 1
-            if column != COLUMNS:
-                raise PositionError(f"row {row[:20]!r} does not have seven cells")
-        both = men[0] | men[1]
-        if any(((both >> 7 * c & 63) + 1) & (both >> 7 * c & 63) for c in range(COLUMNS)):
-            raise PositionError(f"{text[:40]!r} has a man that floats")
-        ply, turn = both.bit_count(), men[0].bit_count() - men[1].bit_count()
-        if turn not in (0, 1) or "xo"[turn] != fields[1]:
-            raise PositionError(f"{text[:40]!r} cannot come about: x begins, and both move in turn")
-        line[0]["men"], line[0]["ply"], line[0]["turn"] = men, ply, turn
+        line[0]["men"], line[0]["ply"], line[0]["turn"] = men, both.bit_count(), turn
         return line, []
 
     def format_position(self, state: State) -> str:
         first, second = (int(men) for men in state["men"])
-        rows = []
-        for r in range(ROWS - 1, -1, -1):
-            cells = ["x" if first >> 7 * c + r & 1 else "o" if second >> 7 * c + r & 1 else "." for c in range(COLUMNS)]
-            text = "".join(cells)
-            for n in range(COLUMNS, 0, -1):
-                text = text.replace("." * n, str(n))
-            rows.append(text)
-        return f"{'/'.join(rows)} {'xo'[int(state['turn'])]}"
+        cells = ["x" if first >> bit & 1 else "o" if second >> bit & 1 else "." for bit in range(7 * COLUMNS)]
+        return "/".join("".join(cells[r::7]) for r in range(ROWS - 1, -1, -1))
 
     def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
         return LETTERS[move]

@@ -148,4 +148,4 @@ def test_its_records_are_converted(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert target.read_text() == text
     source.write_text("startpos moves d h\n")
-    assert "'h' is no move here" in az_engine("convert", source).stderr
+    assert "'h' is not a legal move here" in az_engine("convert", source).stderr
