@@ -40,9 +40,9 @@ def helped(game: Game) -> Iterator[None]:
     """With the helper at work, where the cache is empty and there is a core for it."""
     helper = None
     if jit.is_cold() and jit.cores() > 1:
-        command, environment = module_command("az_engine.engine.precompile", game.name)
+        command = module_command("az_engine.engine.precompile", game.name)
         with contextlib.suppress(OSError):  # no process to be had: it goes without
-            helper = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment)
+            helper = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     try:
         yield
     finally:

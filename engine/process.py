@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
-import os
+import json
 import subprocess
 import sys
 from pathlib import Path
+
+_PACKAGE = Path(__file__).parents[2]  # the folder that holds this package
+# Run by a child in isolated mode: it imports from where its parent does, whatever PYTHONPATH and PYTHONHOME say.
+_START = (
+    "import json, runpy, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
+    "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
+)
 
 
 def run_module(
     name: str, *arguments: str, timeout: float, given: bytes | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a module of this package in a process of its own. Blocks. Errors: subprocess.TimeoutExpired."""
-    command, environment = module_command(name, *arguments)
-    return subprocess.run(command, input=given, capture_output=True, timeout=timeout, check=False, env=environment)
+    return subprocess.run(
+        module_command(name, *arguments), input=given, capture_output=True, timeout=timeout, check=False
+    )
 
 
-def module_command(name: str, *arguments: str) -> tuple[list[str], dict[str, str]]:
-    """The command that runs a module of this package, and its environment."""
-    command = [sys.executable, "-P", "-m", name, *arguments]  # -P: never a module of the current directory
-    search_path = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]  # the folder of this package
-    return command, {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search_path))}
+def module_command(name: str, *arguments: str) -> list[str]:
+    """The command that runs a module of this package, "az_engine" itself with ``arguments``, isolated from its caller.
+
+    The child imports from the folders that this process imports from, but for the current one.
+    """
+    folders = sys.path if sys.flags.safe_path else sys.path[1:]
+    return [sys.executable, "-I", "-c", _START, json.dumps([str(_PACKAGE), *folders]), name, *arguments]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Protocol
 from ...engine.errors import OptionError
 from ...engine.games import get_game
 from ...engine.limits import Limits
+from ...engine.process import module_command
 from ...protocols.clients import client_of
 from ...protocols.clients.base import Answer
 from .in_process import OwnPlayer
@@ -236,5 +236,5 @@ def launch(spec: PlayerSpec, game: str, *, ready_s: float, endless_s: float) -> 
     if spec.limit.nodes is not None:
         flags["nodes-limit"] = str(spec.limit.nodes)
     words = [word for name, value in flags.items() for word in (f"--{name}", value)]
-    command = [sys.executable, "-P", "-m", "az_engine", "gtp", *words]
+    command = module_command("az_engine", "gtp", *words)
     return client_of(protocol)(command, ready_s=ready_s, endless_s=endless_s)

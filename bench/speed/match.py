@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Iterator
 
 from ...engine.errors import OptionError
 from ...engine.games import get_game
+from ...engine.process import module_command
 from ..match.game import EnginePool, MatchSettings
 from ..match.openings import choose_openings
 from ..match.players import MoveLimit, PlayerSpec
@@ -35,7 +35,7 @@ def main(args: argparse.Namespace) -> int:
 
 def _overhead(game: str, games: int) -> Iterator[Measurement]:
     protocol = get_game(game).protocol
-    command: tuple[str, ...] = (sys.executable, "-P", "-m", "az_engine", protocol, "--weights-file", "uniform")
+    command = tuple(module_command("az_engine", protocol, "--weights-file", "uniform"))
     external = {"Threads": "1"} if protocol != "gtp" else {}
     if protocol != "gtp":
         yield _of("in this process", PlayerSpec("own", limit=_ONE_VISIT, net="uniform", options=external), game, games)

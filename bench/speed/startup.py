@@ -17,6 +17,7 @@ from pathlib import Path
 from ...engine.errors import EngineProcessError, OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game
+from ...engine.process import module_command
 from ...protocols.clients.pipes import EnginePipes
 from .measure import Measurement, percentile, show
 
@@ -109,7 +110,7 @@ def _add_net_argument(parser: argparse.ArgumentParser) -> None:
 
 def _engine(args: argparse.Namespace, *flags: str, environment: dict[str, str] | None = None) -> EnginePipes:
     """Our engine for a game, in the protocol it is played over."""
-    command = [sys.executable, "-P", "-m", "az_engine", get_game(args.game).protocol, "--game", args.game, *flags]
+    command = module_command("az_engine", get_game(args.game).protocol, "--game", args.game, *flags)
     return EnginePipes([*command, "--weights-file", args.net] if args.net else command, environment=environment)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...engine.errors import DataError
+from ...engine.process import module_command
 from ..storage import RETRY_SECONDS
 from .rundir import COMPILING, Beat, RunFolder
 
@@ -38,10 +38,7 @@ class _Child:
 
 def worker_command(folder: Path, number: int) -> list[str]:
     """Command line that starts a self-play worker."""
-    return [
-        *(sys.executable, "-P", "-m", "az_engine", "selfplay", str(folder)),
-        *("--number", str(number), "--parent", str(os.getpid())),
-    ]
+    return module_command("az_engine", "selfplay", str(folder), "--number", str(number), "--parent", str(os.getpid()))
 
 
 class Supervisor:
@@ -104,15 +101,13 @@ class Supervisor:
         return self.folder.workers / f"{child.number:04d}.log"
 
     def _start(self, child: _Child) -> None:
-        source = str(Path(__file__).parents[2])  # of this package, however found
-        search_path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")]))
         with self._log(child).open("ab") as log:
             child.process = subprocess.Popen(
                 self.command(self.folder.folder, child.number),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "PYTHONPATH": search_path, "OMP_NUM_THREADS": "1"},
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
                 start_new_session=True,  # Ctrl-C reaches the learner, which then ends its workers
             )
         child.started = child.seen = time.monotonic()

@@ -31,8 +31,8 @@ print(json.dumps(names))
 
 def helper(cache: Path) -> subprocess.Popen[bytes]:
     """The helper, with a cache of its own."""
-    command, environment = module_command("az_engine.engine.precompile", "chess")
-    environment["AZ_ENGINE_CACHE"] = str(cache)
+    command = module_command("az_engine.engine.precompile", "chess")
+    environment = {**os.environ, "AZ_ENGINE_CACHE": str(cache)}
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
 
