@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import subprocess
@@ -149,3 +150,18 @@ def test_its_records_are_converted(tmp_path: Path) -> None:
     assert target.read_text() == text
     source.write_text("startpos moves d h\n")
     assert "'h' is not a legal move here" in az_engine("convert", source).stderr
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_it_plays_a_match_to_the_end(name: str) -> None:
+    players = ("-A", "uniform", "-B", "uniform name=other visits=5")
+    done = az_engine(
+        "match", "--game", name, *players, "--games", 2, "--visits", 10, "--openings", "random:2", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    assert sum(json.loads(done.stdout)[ending] for ending in ("wins", "draws", "losses")) == 2
+
+
+def test_connect_four_is_short() -> None:
+    files = (DIRECTORY / "connect_four").glob("*.py")
+    assert sum(file.read_text().count("\n") for file in files) <= 180

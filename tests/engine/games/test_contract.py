@@ -137,6 +137,16 @@ def test_perft_counts_moves(game: Game) -> None:
         assert two[game.format_move(state, int(move))] == len(game.legal_moves(after[-1]))
 
 
+def test_perft_is_a_plain_count(game: Game) -> None:
+    def leaves(line: State, depth: int) -> int:
+        moves = game.legal_moves(line[-1:])
+        return len(moves) if depth == 1 else sum(leaves(game.play(line[-1:], int(m)), depth - 1) for m in moves)
+
+    if game.max_moves > 10:
+        pytest.skip("its own suites of counts go deeper")
+    assert sum(game.perft(game.initial()[-1], 5).values()) == leaves(game.initial(), 5)
+
+
 def test_actions_are_distinct_and_planes_are_written_whole(game: Game) -> None:
     for line in random_games(game, 4, count=4):
         moves = game.legal_moves(line)
