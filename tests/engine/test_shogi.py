@@ -76,7 +76,7 @@ def think(engine: Engine, root: str | None, moves: Sequence[str] = (), **limits:
     ],
 )
 def test_an_entered_king_is_declared(engine: Engine, hand: str, rule: str, wins: bool) -> None:
-    engine.configure(rule=rule)
+    engine.configure(declaration=rule)
     answer = think(engine, CAMP.format(hand=hand), nodes=20)
     assert answer.win == wins
     assert (answer.move is None) == wins
@@ -88,9 +88,9 @@ def test_an_entered_king_is_declared(engine: Engine, hand: str, rule: str, wins:
 
 def test_a_rule_set_later_holds_from_the_next_go(engine: Engine) -> None:
     engine.set_position(CAMP.format(hand="RB8P"), [])
-    engine.configure(rule="none")
+    engine.configure(declaration="none")
     assert not go(engine, nodes=20).answer.win
-    engine.configure(rule="27")
+    engine.configure(declaration="27")
     assert go(engine, nodes=20).answer.win
 
 
@@ -211,12 +211,14 @@ def test_games_without_a_mate_search() -> None:
     assert go(engine, solve=True).answer.checkmate == Checkmate("notimplemented")
 
 
-def test_every_game_takes_rules_and_knows_its_length() -> None:
+def test_the_usual_rules_are_those_of_the_start_position() -> None:
+    line = get_game("shogi").initial()
+    before = line.copy()
+    EnteringKing().set_rules(line, rule="27", max_plies=0)
+    assert np.array_equal(line, before)
+    assert not EnteringKing().possible(line)
+
+
+def test_every_game_knows_its_length() -> None:
     for name in ("chess", "go", "shogi"):
-        game = get_game(name)
-        line = game.initial()
-        before = line.copy()
-        EnteringKing().set_rules(line, rule="27", max_plies=0)
-        assert np.array_equal(line, before)
-        assert not EnteringKing().possible(line)
-        assert 10 < game.typical_moves < 200
+        assert 10 < get_game(name).typical_moves < 200
