@@ -14,20 +14,102 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
 
 from ...bench.match.command import variant
-from ...bench.match.openings import OPENINGS_HELP, choose_openings
-from ...bench.match.players import parse_spec
-from ...bench.match.scaling import Ladder, play, steps_of
-from ...engine.errors import OptionError
+from ...bench.match.game import MatchGame, MatchSettings
+from ...bench.match.openings import OPENINGS_HELP, Opening, choose_openings
+from ...bench.match.players import MoveLimit, PlayerSpec, parse_spec
+from ...bench.match.standings import ratings
+from ...bench.match.tournament import Journal, Tournament, schedule
+from ...bench.ratings.bayes import Rating
+from ...engine.errors import DataError, OptionError
 from ...engine.files import write_atomically
 from ...engine.games import game_names, get_game
 from .curves import FILE, Curve, Point, draw, table
 from .figures import write_figure
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A player at one limit, and its rating above the weakest player of the tournament."""
+
+    name: str
+    amount: int  # visits or ms a move
+    rating: Rating
+
+
+@dataclass(frozen=True, slots=True)
+class Doublings:
+    """A player at ``base`` visits (or ms) a move, twice that, and so on, against itself and perhaps a baseline."""
+
+    player: PlayerSpec
+    base: int
+    count: int  # of doublings
+    timed: bool  # ms a move instead of visits
+    baseline: PlayerSpec | None = None  # with a limit of its own
+
+    @property
+    def amounts(self) -> list[int]:
+        """Visits or ms a move, rising."""
+        return [self.base << i for i in range(self.count + 1)]
+
+    @property
+    def players(self) -> tuple[PlayerSpec, ...]:
+        """The baseline, if there is one, then the steps."""
+        steps = [
+            replace(
+                self.player,
+                name=f"{self.player.name}, {amount} {'ms' if self.timed else 'visits'}",
+                limit=MoveLimit(movetime_ms=amount) if self.timed else MoveLimit(nodes=amount),
+            )
+            for amount in self.amounts
+        ]
+        return (*([] if self.baseline is None else [self.baseline]), *steps)
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Each step meets the next one, and the baseline: few games can tell small differences only."""
+        first = 0 if self.baseline is None else 1
+        steps = range(first, first + len(self.amounts))
+        met = [(a, a + 1) for a in steps[:-1]]
+        return met if self.baseline is None else [*((0, step) for step in steps), *met]
+
+
+def play(
+    doublings: Doublings,
+    game: str,
+    openings: Sequence[Opening],
+    games: int,
+    *,
+    folder: Path,
+    concurrency: int = 1,
+    on_game: Callable[[Tournament, MatchGame], None] = lambda tournament, game: None,
+) -> Tournament:
+    """Play ``games`` between each pair, or go on with them. BLOCKS. Errors: AzError."""
+    settings = MatchSettings(game, doublings.players)
+    identity = {"game": game, "players": [player.describe() for player in settings.players]}
+    journal = Journal(folder, settings, identity)
+    tournament = Tournament(settings, schedule(doublings.pairs, openings, games), journal)
+    try:
+        tournament.run(concurrency, lambda game: on_game(tournament, game))
+    finally:
+        journal.close()
+    return tournament
+
+
+def steps_of(doublings: Doublings, games: Sequence[MatchGame]) -> list[Step]:
+    """The steps with their ratings above player 0, the baseline or the first step. Errors: DataError."""
+    names = [player.name for player in doublings.players]
+    rated = ratings(games, names, names[0])
+    if set(names) - set(rated):
+        raise DataError("not every step has been played yet; finish the tournament first")
+    steps = names[-len(doublings.amounts) :]
+    return [Step(name, amount, rated[name]) for name, amount in zip(steps, doublings.amounts, strict=True)]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -67,11 +149,11 @@ def main(args: argparse.Namespace) -> int:
         baseline = baseline.with_limit(baseline.limit, protocol)
         if baseline.name == player.name:
             baseline = replace(baseline, name=f"{baseline.name}, {baseline.limit}")
-    ladder = Ladder(player, base, args.doublings, args.movetime is not None, baseline)
+    doublings = Doublings(player, base, args.doublings, args.movetime is not None, baseline)
     openings = choose_openings(args.openings, game, (args.games + 1) // 2, args.seed, start)
     console = Console(stderr=True)
     tournament = play(
-        ladder,
+        doublings,
         game,
         openings,
         args.games,
@@ -81,14 +163,14 @@ def main(args: argparse.Namespace) -> int:
             f"{len(tournament.finished)} of {len(tournament.plan)} games", end="\r"
         ),
     )
-    steps = steps_of(ladder, tournament.finished)
+    steps = steps_of(doublings, tournament.finished)
     for step in steps:
         low, high = round(step.rating.low), round(step.rating.high)
         print(f"{step.name}: {step.rating.elo:+.0f} [{low:+}, {high:+}], {step.rating.games} games")
     points = tuple(Point(s.amount, *(round(x, 1) for x in (s.rating.elo, s.rating.low, s.rating.high))) for s in steps)
-    unit, zero = "ms" if ladder.timed else "visits", ladder.players[0].name
+    unit, zero = "ms" if doublings.timed else "visits", doublings.players[0].name
     curve = Curve(game, player.name, unit, zero, args.games, points)
-    title = f"{game}: {player.name}, Elo by {'time' if ladder.timed else 'visits'} a move, {args.games} games a pair"
+    title = f"{game}: {player.name}, Elo by {'time' if doublings.timed else 'visits'} a move, {args.games} games a pair"
     write_atomically(args.out / FILE, (json.dumps(curve.to_json(), indent=1) + "\n").encode())
     write_figure(args.out / "scaling.svg", draw([curve], title), title)
     write_figure(args.out / "scaling.html", draw([curve], title), title, table([curve]))

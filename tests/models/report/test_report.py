@@ -10,12 +10,12 @@ import pytest
 from matplotlib.figure import Figure
 
 from az_engine.bench.match.players import MoveLimit, PlayerSpec
-from az_engine.bench.match.scaling import Ladder
 from az_engine.bench.match.tournament import JOURNAL
 from az_engine.cli import main
 from az_engine.models.report.architectures import KINDS, Compared, as_json
 from az_engine.models.report.curves import FILE, Curve, Point, draw
 from az_engine.models.report.diagrams import draw_board
+from az_engine.models.report.scaling import Doublings
 from az_engine.models.report.search import places
 from az_engine.models.report.snapshots import SeenState, Snapshot
 
@@ -72,10 +72,10 @@ def test_search(tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str])
 
 
 def test_steps_of_scaling() -> None:
-    ladder = Ladder(PlayerSpec("x", net="uniform"), 10, 3, timed=False)
-    assert [player.limit for player in ladder.players] == [MoveLimit(nodes=n) for n in (10, 20, 40, 80)]
-    assert ladder.pairs == [(0, 1), (1, 2), (2, 3)]
-    based = Ladder(PlayerSpec("x"), 10, 1, timed=True, baseline=PlayerSpec("y", limit=MoveLimit(nodes=1)))
+    doublings = Doublings(PlayerSpec("x", net="uniform"), 10, 3, timed=False)
+    assert [player.limit for player in doublings.players] == [MoveLimit(nodes=n) for n in (10, 20, 40, 80)]
+    assert doublings.pairs == [(0, 1), (1, 2), (2, 3)]
+    based = Doublings(PlayerSpec("x"), 10, 1, timed=True, baseline=PlayerSpec("y", limit=MoveLimit(nodes=1)))
     assert [player.name for player in based.players] == ["y", "x, 10 ms", "x, 20 ms"]
     assert based.pairs == [(0, 1), (0, 2), (1, 2)]
 
