@@ -1,11 +1,11 @@
-"""When to stop thinking: the seconds one move may take, and the stopwatch they are compared with.
+"""When to stop thinking: seconds for a move, and the stopwatch to compare them with.
 
-This is the only module of the engine that reads the time. :func:`budget` is a pure function of what the protocol said;
+This is the only module of the engine that reads the time. :func:`budget` is a pure function of the protocol's limits;
 the search measures itself with a :class:`Stopwatch` and asks :meth:`Budget.should_stop` between batches.
 
-Two figures bound a move. *optimum* is spent when nothing speaks for more: an even share of what is left over the moves
-still expected. *maximum* is never exceeded; a search whose best move is being overtaken goes on towards it, on the time
-of those that ended early because their best move could no longer change.
+Two figures bound a move. Normally *optimum* is spent: an even share of the time left over the moves still expected.
+*maximum* is never exceeded; a search whose best move is being overtaken continues towards it, with the time saved by
+searches that ended early because their best move could no longer change.
 """
 
 from __future__ import annotations
@@ -16,35 +16,35 @@ from time import monotonic
 
 from .limits import Limits
 
-_SAFETY_MS = 15.0  # kept back beyond the overhead: a batch under way, and the threads between the search and the wire
-_PONDER_BONUS = 1.25  # thinking on the opponent's time pays for this much more of our own
+_SAFETY_MS = 15.0  # reserved beyond the overhead, for the batch in flight and the threads between search and output
+_PONDER_BONUS = 1.25  # factor on our own time when the opponent's is used, too
 _STRETCH = 3.0  # maximum / optimum at most
 _LARGEST_SHARE = 0.4  # of the time left, for one move of sudden death
 _LAST_SHARE = 0.95  # of the time left, for the last move before the time control
 _GAME_SHAPE = 4.0  # of the distribution of game lengths; larger = narrower
 _LONG_GAME = 40.0  # moves whose overhead is set aside in sudden death
-_LEAST_COST_MS = 10.0  # of a move that was not thought about at all, overhead or not
+_LEAST_COST_MS = 10.0  # of any move, even one without a search
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Seconds for one move; minimum <= optimum <= maximum. All 0 means: answer with the first legal move at hand."""
+    """Seconds for one move; minimum <= optimum <= maximum. All 0: answer at once."""
 
     optimum: float
     maximum: float
-    minimum: float = 0.0  # not to be undercut by a search whose best move can no longer change
+    minimum: float = 0.0  # spent even when the best move can no longer change
 
     def allowed(self, instability: float = 0.0) -> float:
-        """Seconds to spend; ``instability`` in [0, 1] says how likely more time changes the move (0: not at all)."""
+        """Seconds to spend; ``instability`` in [0, 1]: how likely more time changes the move."""
         return self.optimum + min(max(instability, 0.0), 1.0) * (self.maximum - self.optimum)
 
     def should_stop(self, elapsed: float, instability: float = 0.0) -> bool:
-        """Whether a search that has run for ``elapsed`` seconds has to end now."""
+        """Whether a search that has run for ``elapsed`` seconds must end now."""
         return elapsed >= self.allowed(instability)
 
 
 class Stopwatch:
-    """Time since its making or last restart; safe to read from any thread."""
+    """Time since it was made or restarted; safe to read from any thread."""
 
     __slots__ = ("_clock", "_start")
 
@@ -54,7 +54,7 @@ class Stopwatch:
         self._start = self._clock()
 
     def restart(self) -> None:
-        """Start again from zero (a ponder hit: the clocks count from there)."""
+        """Start again from zero, as on a ponder hit."""
         self._start = self._clock()
 
     @property
@@ -92,29 +92,28 @@ def budget(
 ) -> Budget | None:
     """Seconds for the move of ``side`` (0 first player, 1 second), or ``None`` when no time was given.
 
-    Negative times count as zero. A clock given for the opponent alone is taken as none left for us: better an instant
-    move than a lost game. With ``limits.ponder`` the result holds from the ponder hit on.
+    Negative times count as zero. A clock given for the opponent alone means that we have no time left. With
+    ``limits.ponder`` the result counts from the ponder hit.
 
     ply: half moves played so far. typical_moves: median length of a game, in moves of one player.
-    overhead_ms: what a move loses between our answer and the stopped clock on average; last_overhead_ms: at worst, so
-    that much is kept on the clock (None: the average), but never more than half of a byoyomi: delays beyond it would
-    lose every game, whatever the engine does, and a delay set too large must not make it play without thinking.
-    minimum_ms: least time for a move, as far as the maximum allows. ponder: whether the GUI ponders, so that the
-    opponent's time is ours too.
+    overhead_ms: mean delay between our answer and the stopped clock; last_overhead_ms: the worst delay (None: the
+    mean), which is kept on the clock, but at most half of a byoyomi: longer delays lose every game anyway, and one set
+    too large must not make the engine move without a search. minimum_ms: least time for a move, up to the maximum.
+    ponder: whether the GUI ponders.
     """
     if limits.infinite:
         return None
-    found = []
+    budgets = []
     if limits.movetime is not None:
         given = max(limits.movetime, 0)
         seconds = max(given - overhead_ms, given / 2.0) / 1000.0
-        found.append(Budget(seconds, seconds))
+        budgets.append(Budget(seconds, seconds))
     if limits.clocked:
         last = overhead_ms if last_overhead_ms is None else max(last_overhead_ms, overhead_ms)
         clock = _clock_budget(limits, side, ply, overhead_ms, last, ponder, typical_moves)
         minimum = min(max(minimum_ms, 0.0) / 1000.0, clock.maximum)
-        found.append(Budget(max(clock.optimum, minimum), clock.maximum, minimum))
-    return min(found, key=lambda b: b.maximum, default=None)
+        budgets.append(Budget(max(clock.optimum, minimum), clock.maximum, minimum))
+    return min(budgets, key=lambda b: b.maximum, default=None)
 
 
 def _clock_budget(
@@ -125,16 +124,16 @@ def _clock_budget(
     moves = max(moves_to_go(max(ply, 0), typical_moves), 1.0)
     costly = max(moves, _LONG_GAME)
     if limits.movestogo is not None and limits.movestogo > 0:
-        # the game may well outlive the median: all the moves to the time control have to be paid for
+        # the game may outlive the median: pay for all moves to the time control
         moves, costly = min(moves, float(limits.movestogo)), min(2.0 * costly, float(limits.movestogo))
 
     byoyomi = float(max(limits.byoyomi, 0))
     reserve = (min(last_overhead_ms, left + byoyomi / 2.0) if byoyomi else last_overhead_ms) + _SAFETY_MS
-    main = max(left - reserve, 0.0)  # what this move could take of the clock
+    main = max(left - reserve, 0.0)  # the most this move may take off the clock
     free = max(byoyomi - max(reserve - left, 0.0), 0.0)  # byoyomi cannot be saved for later moves
 
-    # Every later move brings its increment and loses its overhead. When the overheads as they were set would use up the
-    # clock, a sixth of an even share of what their least leaves is spent: little, and never more than the clock has.
+    # Every later move brings its increment and costs its overhead. When the overheads would use up the clock, spend a
+    # sixth of an even share of what the least overheads leave.
     later = costly - 1.0
     spare = main + (moves - 1.0) * increment - later * max(overhead_ms, _LEAST_COST_MS)
     share = max(spare / moves, (main - later * _LEAST_COST_MS) / (6.0 * moves), 0.0)

@@ -31,7 +31,7 @@ from .params import EngineOptions, SearchParams
 from .precompile import helped
 from .search.cache import PositionCache
 from .search.mate import MateSolver
-from .search.results import Report, final_line
+from .search.results import RootView, final_line
 from .search.search import Search
 from .search.strength import limit_strength
 from .search.tree import Tree
@@ -50,12 +50,12 @@ class Engine:
         self.game_name = game
         self.options = options or EngineOptions()
         self.net: NetInfo | None = None
-        self.notes: list[str] = []  # what the user should know of the last ready(): provider, kernel cache
+        self.notes: list[str] = []  # for the user, of the last ready(): provider, kernel cache
         self._loaded: tuple[str, str, int, tuple[int, int, int]] | None = None
         self._evaluator: Evaluator | None = None
         self._tree: Tree | None = None
         self._cache: PositionCache | None = None
-        self._memory = (0, 0.0)  # bytes that tree and cache were made for, and moves a position
+        self._memory = (0, 0.0)  # bytes of tree and cache, and moves a position
         self._line: State | None = None  # the game up to the position to search ...
         self._moves: list[int] = []  # ... and the moves between its positions
         self._base: State | None = None  # the game up to the tree's base
@@ -69,7 +69,7 @@ class Engine:
         return get_game(self.game_name)  # not in __init__: it imports the game's folder
 
     def configure(self, **changes: object) -> None:
-        """Set fields of EngineOptions; they count from the next ready() or go(). Returns at once.
+        """Set fields of EngineOptions, used from the next ready() or go() on. Returns at once.
 
         Errors: OptionError for an unknown field.
         """
@@ -82,8 +82,7 @@ class Engine:
     def ready(self, on_progress: Callable[[str], None] | None = None) -> None:
         """Load kernels and net. Blocks: seconds when kernels must be compiled, else about half a second.
 
-        ``on_progress`` gets a sentence when something takes long. Errors: NetError; the engine then keeps the net it
-        had, if any.
+        ``on_progress`` gets a sentence when something takes long. Errors: NetError; the engine then keeps its net.
         """
         with self._loading:
             if on_progress is not None:
@@ -99,7 +98,7 @@ class Engine:
             self._make_tree()
 
     def _load_kernels(self, game: Game, on_progress: Callable[[str], None] | None) -> None:
-        """Those of the game with its encoder; a problem of the cache is told once."""
+        """Load the kernels of the game with its encoder; report a problem of the cache once."""
         if (game.name, game.encoder.name) in self._warm:
             return
         with helped(game):
@@ -128,7 +127,7 @@ class Engine:
         memory, branching = self.options.hash_mb << 20, self._game.branching
         if self._tree is None or self._memory != (memory, branching):
             _refuse_too_much(self.options.hash_mb)
-            self._tree = None  # the old one's memory is free before the new one's is asked for
+            self._tree = None  # free the old one's memory before allocating the new one's
             self._tree = Tree(int(memory * (1 - _CACHE_SHARE)), branching)
             self._cache = PositionCache(int(memory * _CACHE_SHARE), branching)
             self._memory = (memory, branching)
@@ -136,11 +135,11 @@ class Engine:
 
     @property
     def description(self) -> str:
-        """One line: the net in use and what runs it; empty before ready()."""
+        """One line: the net and what runs it; empty before ready()."""
         return self._evaluator.description if self._evaluator is not None else ""
 
     def new_game(self) -> None:
-        """Forget tree and cache. Returns at once when idle; during a search, waits for nothing and acts on the next."""
+        """Forget tree and cache, during a search from the next one on. Returns at once."""
         if self.searching:
             self._base = None
             return
@@ -152,7 +151,7 @@ class Engine:
             self._cache.clear()
 
     def sizes(self) -> tuple[int, ...]:
-        """Sizes of board that the net of the present options plays; empty: any. Reads the file, but loads no net.
+        """Board sizes that the net of the present options plays; empty: any. Reads the file, but loads no net.
 
         Errors: NetError.
         """
@@ -161,9 +160,9 @@ class Engine:
         return () if path is None else read_info(read_outline(path)[0], game).sizes
 
     def resize(self, size: int) -> None:
-        """Play on another size of board from now on: no position is held, tree and cache are forgotten.
+        """Change the board size; forgets position, tree and cache.
 
-        Not during a search. Errors: OptionError for a size that the game has not; nothing has changed then.
+        Not during a search. Errors: OptionError for a size that the game does not have; then nothing changes.
         """
         name = f"{self._game.name}{size}"
         if get_game(name) is not self._game:
@@ -172,7 +171,7 @@ class Engine:
             self._forget()
 
     def set_position(self, root: str | None, moves: Sequence[str]) -> list[str]:
-        """Hold the position after ``moves`` from ``root`` (None: the start position); returns notes on mended input.
+        """Hold the position after ``moves`` from ``root`` (None: the start position); returns notes on repaired input.
 
         Blocks briefly. Errors: PositionError, IllegalMoveError; then no position is held.
         """
@@ -203,9 +202,9 @@ class Engine:
             self._game.declaration.set_rules(line, rule=options.declaration, max_plies=options.max_plies)
 
     def play(self, move: str) -> None:
-        """Hold the position after one move more. Not during a search.
+        """Play one move from the position held. Not during a search.
 
-        Errors: PositionError without a position, IllegalMoveError; nothing has changed then.
+        Errors: PositionError without a position, IllegalMoveError; then nothing changes.
         """
         line, game = self._held(), self._game
         played = game.parse_move(line, move)
@@ -240,7 +239,7 @@ class Engine:
         return self._game.perft(self._held()[-1], depth)
 
     def estimate(self) -> Estimate | None:
-        """How the game is expected to end from the position held; None when the net does not say.
+        """The net's estimate of how the game ends from the position held; None when the net has none.
 
         Blocks for one evaluation, or until the net is loaded. Errors: PositionError, NetError.
         """
@@ -256,9 +255,9 @@ class Engine:
         return thinking is not None and not thinking.over.is_set()
 
     def go(self, limits: Limits, on_info: OnInfo, on_done: OnDone) -> None:
-        """Start to think; returns at once. A search under way is stopped first and gives its own answer.
+        """Start a search; returns at once. A search under way is stopped first and gives its own answer.
 
-        ``on_done`` is called exactly once, never before stop() or ponderhit() when ``limits`` are infinite or ponder.
+        ``on_done`` is called exactly once; with infinite or ponder limits only after stop() or ponderhit().
         """
         previous = self._thinking
         if previous is not None:
@@ -289,12 +288,12 @@ class Engine:
         self.wait()
 
     def _task(self, limits: Limits) -> Task:
-        """What ``go`` has to search. Blocks while kernels or net are loaded. Errors: NetError without any net."""
+        """What ``go`` searches. Blocks while kernels or net are loaded. Errors: NetError without any net."""
         line = self._line
         game = self._game
         if line is None:
             return Task(None, None, self.options, (), None)
-        self._apply_rules(line)  # they may have been set after the position
+        self._apply_rules(line)  # they may have changed since the position was set
         if limits.solve:
             memory = int(_MATE_SHARE * self.options.hash_mb * (1 << 20))
             return Task(None, line, self.options, (), None, mate=MateSolver(game, line, memory))
@@ -352,7 +351,7 @@ class Engine:
         return np.unique(np.array(found, np.uint16))
 
     def _seat_root(self, line: State, fresh: bool) -> None:
-        """Put the tree's root on the line's last position, keeping what is below it when the game led there."""
+        """Put the tree's root on the line's last position, keeping what the tree holds below it."""
         tree, base = self._tree, self._base
         assert tree is not None
         node = -1
@@ -362,21 +361,21 @@ class Engine:
                 node = tree.child(node, move)
                 if node < 0:
                     break
-        if node < 0 or tree.nodes[node]["terminal"]:  # a draw by rule that nobody claimed: the game goes on
+        if node < 0 or tree.nodes[node]["terminal"]:  # an unclaimed draw: the game goes on
             tree.clear()
             self._base = line.copy()
             return
         tree.root = node
         root = tree.nodes[node]
         if root["first_edge"] < 0:
-            root["bound"] = RUNNING  # a mate found at a leaf: now its moves are wanted
+            root["bound"] = RUNNING  # a mate found at a leaf: now its moves are needed
         if tree.used > _CROWDED:
             tree.keep(node)
             self._base = line.copy()
 
 
 def _refuse_too_much(hash_mb: int) -> None:
-    """Memory is handed out as the tree grows: asking for more than there is would end the process in mid-game."""
+    """Memory is committed as the tree grows: more than the machine has would kill the process in mid-game."""
     present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
     if hash_mb > 0.8 * present:
         most = present * 4 // 5
@@ -384,7 +383,7 @@ def _refuse_too_much(hash_mb: int) -> None:
 
 
 def _warm_up(game: Game) -> None:
-    """Call every kernel that playing needs once, on a few visits, so that all are compiled and loaded."""
+    """Call every kernel that playing needs, on a few visits, so that all are compiled and loaded."""
     tree = Tree(1 << 20)
     line = game.initial()
     search = Search(
@@ -400,10 +399,10 @@ def _warm_up(game: Game) -> None:
     search.run(lambda: False)
     if search.error is not None:
         raise search.error
-    lines = Report(game, tree, line)
-    move = lines.choose(0.0, 0)
+    view = RootView(game, tree, line)
+    move = view.choose(0.0, 0)
     assert move is not None
-    lines.lines(2)
+    view.lines(2)
     tree.root = tree.child(0, move)
     tree.keep(tree.root)
     game.play(line, move)

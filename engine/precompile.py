@@ -1,8 +1,8 @@
-"""The first start on a machine: a helper process compiles what knows no game, while the engine compiles its game.
+"""The first start on a machine: a helper process compiles the tree while the engine compiles its game.
 
-numba compiles one kernel at a time in a process. The kernels of the tree take about as long as those of a game; whoever
-comes second finds them in the cache. The helper searches a tree of made-up positions. It ends with the engine, or when
-the engine needs it no more; whatever becomes of it, the engine can compile everything.
+numba compiles one kernel at a time in a process. The tree's kernels take about as long as a game's; the process that
+comes second finds them in the cache. The helper searches a tree of made-up positions and ends with the engine, or when
+the engine no longer needs it. If it fails, the engine compiles everything itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .params import SearchParams
 from .process import module_command
 from .search.cache import PositionCache
 from .search.policy import digest
-from .search.results import Report
+from .search.results import RootView
 from .search.search import Search
 from .search.tree import Tree
 
@@ -37,11 +37,11 @@ _MOVES = 4  # of every made-up position
 
 @contextlib.contextmanager
 def helped(game: Game) -> Iterator[None]:
-    """With the helper at work, where the cache is empty and there is a core for it."""
+    """Run the helper meanwhile, if the cache is empty and there is a core for it."""
     helper = None
     if jit.is_cold() and jit.cores() > 1:
         command = module_command("az_engine.engine.precompile", game.name)
-        with contextlib.suppress(OSError):  # no process to be had: it goes without
+        with contextlib.suppress(OSError):  # cannot start a process: compile in this one
             helper = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     try:
         yield
@@ -70,21 +70,21 @@ def compile_tree(game: Game) -> None:
     search.run(lambda: False)
     if search.error is not None:
         raise search.error
-    move = Report(made_up, tree, line).choose(0.0, 0)
+    move = RootView(made_up, tree, line).choose(0.0, 0)
     assert move is not None
     tree.root = tree.child(0, move)
     tree.keep(tree.root)
 
 
 def _compile_digest(search: Search) -> None:
-    """What takes longest, first, so that the engine never gets there first. Called for no position at all."""
-    leaves = search.minibatch().leaves
+    """Compile the slowest kernel first, before the engine needs it; with no leaves."""
+    leaves = search.game.encoder.make_leaves(1)
     logits, values = search.evaluator.evaluate(leaves.planes)
     digest(leaves, 0, logits, values, np.float32(1.0))
 
 
 def _describe(states: State, leaves: Leaves, count: int, history: int) -> None:
-    """Positions without rules, all of which have the same moves."""
+    """Describe made-up positions, all with the same moves."""
     rows = leaves.rows[:count]
     leaves.planes[:count] = 0
     leaves.moves[:count, :_MOVES] = leaves.actions[:count, :_MOVES] = np.arange(_MOVES)
@@ -94,7 +94,7 @@ def _describe(states: State, leaves: Leaves, count: int, history: int) -> None:
 
 
 def _end_with_the_engine() -> None:
-    os.read(0, 1)  # nothing is ever sent: it returns when the engine is gone
+    os.read(0, 1)  # nothing is ever sent: returns when the engine has ended
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""One ``go``: its thread, its clock, its reports and its answer."""
+"""One search from ``go`` to ``bestmove``: its thread, clock, reports and answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .limits import Limits
 from .nets.ownership import Outlook
 from .params import EngineOptions
 from .search.mate import MateSolver
-from .search.results import Report, contest
+from .search.results import RootView, visit_lead
 from .search.search import Search
 from .search.tree import DEPTH_MAX, DEPTH_SUM
 
@@ -34,9 +34,9 @@ class Task:
     line: State | None  # the game up to the root
     options: EngineOptions
     messages: tuple[str, ...]  # for the user
-    fallback: str | None  # the first legal move, should the search give none
-    verdict: tuple[Line, ...] = ()  # of a game that is over: its outcome as a line without moves
-    win: bool = False  # the game is over because the side to move declares that it has won
+    fallback: str | None  # the first legal move, if the search gives none
+    verdict: tuple[Line, ...] = ()  # outcome of a finished game as a line without moves
+    win: bool = False  # the side to move wins by declaration
     mate: MateSolver | None = None  # with Limits.solve, in place of the search
 
 
@@ -62,12 +62,12 @@ class Thinking:
         self._watch = Stopwatch()  # of the whole search
         self._clock = Stopwatch()  # of our own time: restarted by ponderhit
         self._stopped = threading.Event()
-        self._released = threading.Event()  # no longer bound to wait for stop or ponderhit
+        self._released = threading.Event()  # need not wait for stop or ponderhit
         if not (limits.infinite or limits.ponder):
             self._released.set()
         self._budget: Budget | None = None
         self._search: Search | None = None
-        self._report: Report | None = None
+        self._root: RootView | None = None
         self._next_info = 0.0
         self._interval = _INFO_SECONDS
         self._messages: list[str] = []
@@ -125,7 +125,7 @@ class Thinking:
             elapsed = self._watch.milliseconds
             return BestMove(None, win=task.win, lines=task.verdict, time_ms=elapsed, messages=task.messages)
         self._search, self._options = search, options
-        self._report = Report(search.game, search.tree, line, chess960=options.chess960)
+        self._root = RootView(search.game, search.tree, line, chess960=options.chess960)
         if self._limits.report_ms is not None:
             self._outlook = Outlook(search.game, search.evaluator, line)
         self._budget = budget(
@@ -149,11 +149,11 @@ class Thinking:
                 f"the tree has filled Hash ({options.hash_mb} MB) and stops growing; raise Hash for longer searches"
             )
         self._inform()
-        self._released.wait()  # an infinite or pondering search that is done keeps silent until it is asked
+        self._released.wait()  # an infinite or pondering search answers only when asked
         return self._best_move(task)
 
     def _solve(self, task: Task) -> BestMove:
-        """The answer to ``Limits.solve``; without a position nothing can be known."""
+        """The answer to ``Limits.solve``; "timeout" without a position."""
         limits, solver = self._limits, task.mate
         if solver is None:
             return BestMove(None, checkmate=Checkmate("timeout"), messages=task.messages)
@@ -196,7 +196,7 @@ class Thinking:
             return False
         elapsed = self._clock.seconds
         with search.lock:
-            most, second, agree = contest(tree)
+            most, second, agree = visit_lead(tree)
         instability = 1.0 if not agree else max(0.0, 2.0 * second / max(most, 1) - 1.0)
         allowed = self._budget.allowed(instability)
         if elapsed >= allowed:
@@ -210,9 +210,9 @@ class Thinking:
 
     def _mate_found(self, moves: int) -> bool:
         assert self._search is not None
-        assert self._report is not None
+        assert self._root is not None
         with self._search.lock:
-            lines = self._report.lines(1)
+            lines = self._root.lines(1)
         return bool(lines and lines[0].mate is not None and 0 < lines[0].mate <= moves)
 
     def _depth(self) -> int:
@@ -226,13 +226,13 @@ class Thinking:
     def _inform(self) -> None:
         search, options = self._search, self._options
         assert search is not None
-        assert self._report is not None
+        assert self._root is not None
         for message in self._messages:
             self._say(message)
         self._messages.clear()
         with search.lock:
-            lines = self._report.lines(options.multipv)
-            stats = self._report.move_stats(search.params) if options.move_stats else ()
+            lines = self._root.lines(options.multipv)
+            stats = self._root.move_stats(search.params) if options.move_stats else ()
             deepest, used = int(search.tree.counters[DEPTH_MAX]), search.tree.used
             nodes = int(search.tree.nodes[search.tree.root]["n"])
         if not lines:
@@ -255,7 +255,7 @@ class Thinking:
         )
 
     def _ask(self, lines: tuple[Line, ...]) -> None:
-        """Ask about the moves searched, best first, within a share of the time between reports; never at the end."""
+        """Estimate the moves searched, best first, within a share of the time between reports; never at the end."""
         search, interval, watch = self._search, self._interval, Stopwatch()
         assert search is not None
 
@@ -266,17 +266,17 @@ class Thinking:
             self._outlook.ask([line.pv[0] for line in lines if line.visits], enough)
 
     def _estimated(self, lines: tuple[Line, ...]) -> tuple[Line, ...]:
-        """The lines with what is known of the end after their first moves."""
+        """The lines with the estimates after their first moves, where known."""
         outlook = self._outlook
         return lines if outlook is None else tuple(replace(each, estimate=outlook.after(each.pv[0])) for each in lines)
 
     def _best_move(self, task: Task) -> BestMove:
         search = self._search
         assert search is not None
-        assert self._report is not None
+        assert self._root is not None
         with search.lock:
-            move = self._report.choose(search.params.temperature, search.params.seed)
-            line = None if move is None else self._report.line_with(move)
+            move = self._root.choose(search.params.temperature, search.params.seed)
+            line = None if move is None else self._root.line_with(move)
         if line is None:
             return self._answer_without_search(task, search.error)
         return BestMove(
@@ -290,13 +290,13 @@ class Thinking:
         )
 
     def _hopeless(self, line: Line) -> bool:
-        """Whether to resign: never in an analysis, nor on a move that the opponent was only expected to play."""
+        """Whether to resign: never in analysis, nor when pondering was stopped."""
         threshold, limits = self._options.resign_cp, self._limits
         playing = limits.bounded and not (limits.ponder and self._stopped.is_set())
         return threshold is not None and playing and line.cp <= -threshold
 
     def _answer_without_search(self, task: Task | None, error: BaseException | None) -> BestMove:
-        """The search gave no move: say why; a bug still gets a legal move, a missing or broken net does not."""
+        """Say why the search gave no move; a bug still gets a legal move, a missing or broken net does not."""
         known = isinstance(error, NetError)
         reason = str(error) if error is not None else "the tree has no room for a single position; raise Hash"
         move = task.fallback if task is not None and not known else None

@@ -1,4 +1,4 @@
-"""The position cache: evaluations kept by a key over all that the planes show, so that none is computed twice.
+"""The position cache: evaluations by a key of all that the planes show, so that none is computed twice.
 
 Priors and values of whole positions, sorted as the tree wants them, lie in a ring of moves; the oldest are overwritten.
 A 64-bit key and the number of legal moves decide a hit.
@@ -7,22 +7,25 @@ A 64-bit key and the number of legal moves decide a hit.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import numpy as np
 
-from ..games.leaves import Leaves
+from ..games.leaves import Leaves, make_leaves
 from ..games.outcome import RUNNING
-from ..kernels.jit import borrow, kernel
+from ..kernels.jit import borrow, entry, kernel
 
 ENTRY = np.dtype(
     [("key", "u8"), ("start", "i8"), ("value", "f4"), ("draw", "f4"), ("count", "i4")], align=True
-)  # start: where the moves lie, counted from the ring's very first move on
+)  # start: of its moves, counted from the first move ever stored
 MOVE = np.dtype([("prior", "f4"), ("move", "u2")], align=True)
 
 
 @kernel
 def probe(entries, ring, head, leaves, count):
-    """Fill in what is known of ``count`` leaves and pack the planes of the rest to the front.
+    """Fill in the known ones of ``count`` leaves and pack the planes of the others to the front.
 
     entries ENTRY[S], ring MOVE[R], head i8[1]. Reads outcome, key and count; writes moves, priors, value, draw and row.
     Returns the number of rows to evaluate.
@@ -74,8 +77,15 @@ def store(entries, ring, head, leaves, count):
         head[0] += leaf.count
 
 
+@cache
+def _entries() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The entry points of ``probe`` and ``store``."""
+    given = np.zeros(1, ENTRY), np.zeros(1, MOVE), np.zeros(1, np.int64), make_leaves(1, 1, 1), 0
+    return entry(probe, *given), entry(store, *given)
+
+
 class PositionCache:
-    """Evaluations of ``memory`` bytes in all; safe to use from several workers."""
+    """A cache of ``memory`` bytes; safe to use from several threads."""
 
     def __init__(self, memory: int, moves_per_position: float = 32.0) -> None:
         positions = max(256, int(memory / (2 * ENTRY.itemsize + moves_per_position * MOVE.itemsize)))
@@ -83,6 +93,7 @@ class PositionCache:
         self._ring = np.empty(max(4096, int(positions * moves_per_position)), MOVE)
         self._head = np.zeros(1, np.int64)
         self._lock = threading.Lock()
+        self._probe, self._store = _entries()
 
     def clear(self) -> None:
         """Forget everything."""
@@ -94,9 +105,9 @@ class PositionCache:
     def probe(self, leaves: Leaves, count: int) -> int:
         """See :func:`probe`."""
         with self._lock:
-            return int(probe(self._entries, self._ring, self._head, leaves, count))
+            return int(self._probe(self._entries, self._ring, self._head, leaves, count))
 
     def store(self, leaves: Leaves, count: int) -> None:
         """See :func:`store`."""
         with self._lock:
-            store(self._entries, self._ring, self._head, leaves, count)
+            self._store(self._entries, self._ring, self._head, leaves, count)

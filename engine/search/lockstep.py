@@ -33,7 +33,7 @@ class Searches(NamedTuple):
     schedule: NDArray[np.int32]  # i4[G, V], its plan
 
 
-class Results(NamedTuple):
+class Conclusions(NamedTuple):
     """What F finished searches give."""
 
     moves: NDArray[np.uint16]  # u2[F, K], of the K greatest probabilities of the policy to learn, falling
@@ -141,7 +141,7 @@ def conclude_all(trees, searches, solver, slots, results):
         if root.gumbel:
             most = most_visits(nodes, edges, first, children)
             pick = gumbel_edge(nodes, edges, root, scores, most, solver) - first
-            if solver:  # what is proven goes first
+            if solver:  # proven moves first
                 visit_shares(nodes, edges, root, shares, solver)
                 if shares[pick] < 1.0 and (nd.bound == WIN or shares[pick] == 0.0):
                     pick = choose(shares, count, 0.0, stream)
@@ -266,7 +266,7 @@ class Lockstep:
         self.empty(np.arange(slots, dtype=np.int32))
 
     def use(self, evaluator: Evaluator) -> None:
-        """Go on with another net from the next step on."""
+        """Use another net from the next step on."""
         self.evaluator = evaluator
         self.forget()
 
@@ -276,7 +276,7 @@ class Lockstep:
             self._cache.clear()
 
     def place(self, slot: int, line: State) -> None:
-        """A game, State[n], in a slot; its last position becomes the root of an empty tree."""
+        """Put a game, State[n], into a slot; its last position becomes the root of an empty tree."""
         self.states[slot, : len(line)] = line
         self.roots[slot]["last"] = len(line) - 1
         self.empty(np.array([slot], np.int32))
@@ -308,13 +308,13 @@ class Lockstep:
             raise error
 
     def finished(self) -> NDArray[np.int32]:
-        """Slots i4[F] whose search is over and was not yet followed by a move."""
+        """Slots i4[F] whose search is over and whose move is not yet made."""
         return np.flatnonzero((self.roots["done"] >= self.roots["wanted"]) & (self.roots["busy"] > 0)).astype(np.int32)
 
-    def conclude(self, slots: NDArray[np.int32]) -> Results:
+    def conclude(self, slots: NDArray[np.int32]) -> Conclusions:
         """What the finished searches of slots i4[F] give."""
         size, kept = len(slots), self.kept_moves
-        results = Results(
+        results = Conclusions(
             np.empty((size, kept), np.uint16),
             np.empty((size, kept), np.float32),
             np.empty((size, 2), np.float32),
@@ -325,7 +325,7 @@ class Lockstep:
         return results
 
     def play(self, slots: NDArray[np.int32], moves: NDArray[np.int32], bases: NDArray[np.int32]) -> None:
-        """Make a move in each of slots i4[F]; bases i4[F]: the node it leads to, the new root, -1 = an empty tree."""
+        """Make a move in each of slots i4[F]; bases i4[F]: the node of the new root, -1 = an empty tree."""
         for slot, move in zip(slots.tolist(), moves.tolist(), strict=True):
             last = int(self.roots[slot]["last"])
             self.game.play_at(self.states[slot], last, move)
@@ -337,7 +337,7 @@ class Lockstep:
         self.roots["busy"][slots] = self.roots["wanted"][slots] = self.roots["done"][slots] = 0
 
     def tree_state(self, slot: int) -> dict[str, NDArray[Any]]:
-        """Everything of a slot between two steps, copies; records as bytes u1."""
+        """The state of a slot between two steps, as copies; records as bytes u1."""
         nodes, edges = (int(n) for n in self.counters[slot, [NODES, EDGES]])
         return {
             "nodes": self.nodes[slot, :nodes].view(np.uint8).copy(),

@@ -1,10 +1,10 @@
-"""The search for a forced mate alone (``Limits.solve``): slices of the game's own search until it knows or is stopped.
+"""The search for a forced mate alone (``Limits.solve``): runs the game's own mate search in slices.
 
-Its kernel is loaded by the first such search, not by ``Engine.ready``: most games never need it. From the cache that
-takes a tenth of a second. On a machine that has to compile it first it takes some seconds once; those are taken even
-when less time was given, for "timeout" would say nothing of the position; stop() ends the wait at once.
+Its kernel is loaded by the first such search, not by ``Engine.ready``, because most games never need it: a tenth of a
+second from the cache, some seconds once where it must be compiled. Compiling may exceed the time limit, since "timeout"
+would say nothing about the position; stop() ends the wait at once.
 
-And what the tree's search looks for at its leaves: :func:`short_mate` and :func:`mating_move`.
+:func:`short_mate` and :func:`mating_move` read the short mates that a search of the tree finds at its leaves.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..games.base import Game, State
 from ..games.capabilities import MateSearch
 from ..info import Checkmate, Verdict
 
-_SLICE = 5_000  # nodes between two looks at the clock: a few milliseconds
+_SLICE = 5_000  # nodes between two looks at the clock, a few milliseconds
 
 
 class MateSolver:
@@ -48,7 +48,7 @@ class MateSolver:
 
 
 def _first_slice(search: MateSearch, stopped: threading.Event) -> Verdict | None:
-    """Advance for the first time, which may compile for seconds: in a thread that a stop need not wait for."""
+    """Advance for the first time, which may compile for seconds, in a thread that a stop need not wait for."""
     verdicts: list[Verdict | None] = []
     failures: list[BaseException] = []
 
@@ -70,7 +70,7 @@ def _first_slice(search: MateSearch, stopped: threading.Event) -> Verdict | None
 def short_mate(game: Game, line: State, moves: Sequence[int], plies: int) -> list[int]:
     """The moves of the mate in ``plies`` that ``Game.mates`` has found after ``moves``, one or more, from a line's end.
 
-    The defender lasts as long as it can. The list is shorter where the kernel no longer sees the mate.
+    The defender plays the longest defence. The list ends early where the kernel no longer finds the mate.
     """
     for move in moves[:-1]:
         line = game.play(line, move)
@@ -89,10 +89,10 @@ def short_mate(game: Game, line: State, moves: Sequence[int], plies: int) -> lis
 
 
 def mating_move(game: Game, line: State, plies: int) -> int | None:
-    """A move of the side to move that forces mate within ``plies``, None where none is seen. BLOCKS."""
+    """A move of the side to move that forces mate within ``plies``; None when none is found. Blocks."""
     if game.mates is None:
         return None
-    begins = _look(game, line, (), plies)[1]  # a mark of the game's own that is no legal move, where there is no mate
+    begins = _look(game, line, (), plies)[1]  # without a mate: a number that is no legal move
     return begins if begins in _moves(game, line) else None
 
 

@@ -1,24 +1,49 @@
 """A batch of leaves on its way from selection to backup, of one tree that threads share or of many trees.
 
-One step of any search: select leaves (``puct.select``, ``lockstep.select_all``), :meth:`Minibatch.choose` what the net
-must evaluate, :meth:`Minibatch.take` its answers, :meth:`Minibatch.expand` the trees. Only the first and the last touch
-the trees, so only these two need their owner's lock.
+One step of any search: select leaves (:meth:`Minibatch.select`, ``lockstep.select_all``), :meth:`Minibatch.choose` what
+the net must evaluate, :meth:`Minibatch.take` its answers, :meth:`Minibatch.expand` the trees. Only the first and the
+last touch the trees, so only these two need their owner's lock.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import NetError
 from ..games.base import Game, State
+from ..games.leaves import make_leaves
 from ..games.outcome import RUNNING
+from ..kernels.jit import entry
 from ..nets.evaluator import Evaluator
 from ..params import SearchParams
 from .cache import PositionCache
 from .policy import digest, keep_only, put_first
+from .puct import PARAMS, select
 from .symmetry import turn
-from .tree import MAX_DEPTH, TreeArrays, expand
+from .tree import EDGE, MAX_DEPTH, NODE, TreeArrays, expand
+
+
+def _of_game(kernel: Callable[..., None], state_dtype: np.dtype[Any]) -> Callable[..., None]:
+    """The entry point of a game's kernel; all leaves have the same types, and so have all states of a game."""
+    return _entry_of_game(kernel, state_dtype) if hasattr(kernel, "compile") else kernel
+
+
+@cache
+def _entry_of_game(kernel: Callable[..., None], state_dtype: np.dtype[Any]) -> Callable[..., None]:
+    return entry(kernel, np.zeros((1, 1), state_dtype), make_leaves(1, 1, 1), 0, 0)
+
+
+@cache
+def _of_tree() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The entry points of ``select`` and ``expand``."""
+    leaves = make_leaves(1, 1, 1)
+    trees = TreeArrays(np.zeros((1, 1), NODE), np.zeros((1, 1), EDGE), np.zeros((1, 8), np.int64))
+    return entry(select, trees, np.zeros(1, PARAMS), 0, leaves, 0, 0), entry(expand, trees, leaves, 0, True)
 
 
 class Minibatch:
@@ -49,9 +74,15 @@ class Minibatch:
         self._game, self._trees, self._states, self._cache = game, trees, states, cache
         self._solver, self._temperature = params.solver, np.float32(params.policy_temperature)
         self._salts, self._only = salts, only
-        self._mates = game.mates if mate_plies else None
+        self._describe = _of_game(game.encoder.describe, game.state_dtype)
+        self._mates = _of_game(game.mates, game.state_dtype) if mate_plies and game.mates is not None else None
         self._mate_plies = mate_plies
+        self._select, self._expand = _of_tree()
         self._numbers = np.arange(size, dtype=np.int32)
+
+    def select(self, params: NDArray[Any], root: int, wanted: int, budget: int) -> tuple[int, int]:
+        """Select leaves of tree 0: see ``puct.select``."""
+        return self._select(self._trees, params, root, self.leaves, wanted, budget)  # type: ignore[no-any-return]
 
     def choose(self, count: int, history: int) -> NDArray[np.uint8]:
         """Describe the ``count`` leaves that were selected; planes u1[K, C * H * W] of those to evaluate, K <= count.
@@ -60,7 +91,7 @@ class Minibatch:
         """
         leaves, rows = self.leaves, self.leaves.rows[:count]
         self.count, self.failed = count, 0
-        self._game.encoder.describe(self._states, leaves, count, history)
+        self._describe(self._states, leaves, count, history)
         if self._mates is not None:
             self._mates(self._states, leaves, count, self._mate_plies)
         if self._salts is not None:
@@ -111,4 +142,4 @@ class Minibatch:
 
     def expand(self) -> None:
         """Expand the leaves in their trees and back their values up."""
-        expand(self._trees, self.leaves, self.count, self._solver)
+        self._expand(self._trees, self.leaves, self.count, self._solver)

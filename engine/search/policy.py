@@ -9,7 +9,7 @@ from ..games.outcome import RUNNING
 from ..kernels.jit import borrow, device, kernel
 from .tree import pack_prior
 
-_FEW = 40  # moves that are sorted by insertion alone
+_FEW = 40  # up to so many moves, insertion sort is faster
 
 
 @device

@@ -3,8 +3,8 @@
 Papers: a = argmax Q + U with U = c(s) P(s, a) sqrt(sum_b N(s, b)) / (1 + N(s, a)). AlphaGo Zero's c is constant;
 AlphaZero's is c(s) = log((1 + N(s) + c_base) / c_base) + c_init.
 
-A simulation that reaches a node still waiting for its evaluation is a collision: it is taken back, and the batch is
-closed. A simulation that ends in a proven node is backed up at once and asks for no evaluation.
+A simulation that reaches a node still waiting for its evaluation is a collision: it is undone, and the batch is
+closed. A simulation that ends in a proven node is backed up at once, without an evaluation.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ PARAMS = np.dtype(
         ("growing", "i1"),  # 1: AlphaZero's c(s); 0: AlphaGo Zero's constant
         ("fpu", "i1"),  # ZERO, REDUCTION or LOSS
         ("solver", "i1"),
-        ("several", "i1"),  # 1: root edges whose outcome is proven leave the visits to the others
+        ("skip_proven", "i1"),  # 1: do not visit root edges whose outcome is proven (MultiPV)
     ],
     align=True,
 )
 ZERO, REDUCTION, LOSS_FPU = 0, 1, 2
-_OUT_OF_QUESTION = -1e9  # Q of an edge that is left out while there are others
+_OUT_OF_QUESTION = -1e9  # Q of an edge that is skipped while there are others
 
 
-def puct_params(params: SearchParams, *, several: bool = False) -> NDArray[Any]:
-    """The settings that selection reads, as PARAMS[1]; ``several``: see PARAMS."""
+def puct_params(params: SearchParams, *, skip_proven: bool = False) -> NDArray[Any]:
+    """The settings that selection reads, as PARAMS[1]; ``skip_proven``: see PARAMS."""
     record = np.zeros(1, PARAMS)
     record["c_puct"], record["c_base"] = params.c_puct, params.c_base
     record["fpu_value"], record["virtual_loss"] = params.fpu_value, params.virtual_loss
     record["growing"] = params.puct == "az"
     record["fpu"] = {"zero": ZERO, "reduction": REDUCTION, "loss": LOSS_FPU}[params.fpu]
     record["solver"] = params.solver
-    record["several"] = several
+    record["skip_proven"] = skip_proven
     return record
 
 
@@ -61,7 +61,7 @@ def best_edge(nodes, edges, node, params, unproven):
     """The edge of an expanded node that PUCT picks (index into ``edges``).
 
     Simulations in flight count as visits, each lost. Ties go to the greater prior. An edge whose outcome is proven has
-    its exact Q; edges proven lost, and with ``unproven`` all that are proven, are left out while there are others.
+    its exact Q; edges proven lost, and with ``unproven`` all proven ones, are skipped while there are others.
     """
     nd = nodes[node]
     solver, loss_weight = params.solver, params.virtual_loss
@@ -77,7 +77,7 @@ def best_edge(nodes, edges, node, params, unproven):
         child = nodes[edges[k].child]
         lost = loss_weight * np.float64(child.in_flight)
         n = np.float64(child.n) + lost
-        if n == 0.0:  # its evaluation failed: it is still to be visited
+        if n == 0.0:  # its evaluation failed: visit it again
             return k
         if solver and child.bound != RUNNING:
             q = _OUT_OF_QUESTION if unproven or child.bound == WIN else -np.float64(child.bound)
@@ -117,7 +117,7 @@ def select_from(tree, params, root, leaves, first, start, wanted, budget):
                 finished += 1
                 break
             if nd.first_edge < 0:
-                if nd.in_flight > 1:  # somebody else's leaf
+                if nd.in_flight > 1:  # already selected, still being evaluated
                     release(nodes, node, root)
                     return count, finished
                 leaf = leaves.rows[first + count]
@@ -128,7 +128,7 @@ def select_from(tree, params, root, leaves, first, start, wanted, budget):
                 backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n)
                 finished += 1
                 break
-            k = best_edge(nodes, tree.edges, node, p, p.several and node == root)
+            k = best_edge(nodes, tree.edges, node, p, p.skip_proven and node == root)
             child = np.int64(tree.edges[k].child)
             if child < 0:
                 child = new_node(tree, node)

@@ -13,7 +13,7 @@ from ..kernels.jit import borrow, device, kernel
 from ..params import SearchParams
 from .mate import short_mate
 from .puct import exploration
-from .tree import Tree, unpack_priors
+from .tree import Tree, tree_of, unpack_priors
 
 _MAX_PV = 64
 
@@ -22,7 +22,7 @@ _MAX_PV = 64
 def _prefer(a, b):
     """Whether visited child ``a`` is a better move for its parent than ``b``.
 
-    A quick win first, then what is not lost by more visits, then the longest way to lose.
+    The quickest win first, then by visits what is not lost, then the slowest loss.
     """
     rank_a = 2 if a.bound == LOSS else (0 if a.bound == WIN else 1)
     rank_b = 2 if b.bound == LOSS else (0 if b.bound == WIN else 1)
@@ -38,9 +38,9 @@ def _prefer(a, b):
 
 
 @kernel
-def best_children(nodes, edges, node, out):
-    """The visited edges of a node from best to worst into out i4[K]; returns how many were written."""
-    nodes, edges = borrow(nodes), borrow(edges)
+def best_children(trees, node, out):
+    """Write the visited edges of a node of tree 0 from best to worst to out i4[K]; returns their number."""
+    nodes, edges, _ = tree_of(borrow(trees), 0)
     nd = nodes[node]
     count = 0
     if nd.first_edge < 0:
@@ -59,11 +59,11 @@ def best_children(nodes, edges, node, out):
     return count
 
 
-def contest(tree: Tree) -> tuple[int, int, bool]:
-    """How settled the root's best move is.
+def visit_lead(tree: Tree) -> tuple[int, int, bool]:
+    """By how much the root's most visited move leads.
 
-    Returns the visits of the most and of the second most visited edge, and whether the most visited one also has the
-    best value among those with a tenth of its visits.
+    Returns the visits of the most and of the second most visited edge, and whether the first also has the best value
+    among those with a tenth of its visits.
     """
     children = tree.children_of(tree.root)[1]
     if not len(children):
@@ -106,8 +106,8 @@ def final_line(outcome: int) -> Line:
     return Line(centipawns(wdl.value), mate, wdl, 0, 0.0, ())
 
 
-class Report:
-    """What a tree says about its root. ``line`` is the game up to the root; call under the search's lock."""
+class RootView:
+    """Reads a tree's root. ``line`` is the game up to the root; call under the search's lock."""
 
     def __init__(self, game: Game, tree: Tree, line: State, *, chess960: bool = False) -> None:
         self._game, self._tree, self._line = game, tree, line
@@ -125,7 +125,7 @@ class Report:
         if first < 0:
             return ()
         best = np.empty(multipv, np.int32)
-        order = best[: best_children(tree.nodes, tree.edges, tree.root, best)].tolist()
+        order = best[: best_children(tree.arrays, tree.root, best)].tolist()
         order += [k for k in range(first, first + count) if k not in order][: multipv - len(order)]
         return tuple(self._line_of(k) for k in order)
 
@@ -154,7 +154,7 @@ class Report:
         moves = [int(tree.edges[edge]["move"])]
         while len(moves) < _MAX_PV:
             child = int(tree.edges[edge]["child"])
-            if child < 0 or not best_children(tree.nodes, tree.edges, child, best):
+            if child < 0 or not best_children(tree.arrays, child, best):
                 break
             edge = int(best[0])
             moves.append(int(tree.edges[edge]["move"]))
@@ -201,7 +201,7 @@ class Report:
         if not len(edges):
             return None
         best = np.empty(1, np.int32)
-        if best_children(tree.nodes, tree.edges, tree.root, best) == 0:
+        if best_children(tree.arrays, tree.root, best) == 0:
             return int(edges[0]["move"])
         choice = int(tree.edges[best[0]]["move"])
         proven = children["bound"] == LOSS

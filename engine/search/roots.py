@@ -1,4 +1,4 @@
-"""What is special at the root in self-play: noise on the priors, Gumbel search, the choice of a move, and its target.
+"""The root in self-play: noise on the priors, Gumbel search, the choice of a move, and the policy target.
 
 Sources: Dirichlet noise, AlphaZero (Methods, 'Search'); Gumbel root selection by sequential halving and the improved
 policy, Danihelka, Guez, Schrittwieser and Silver, 'Policy improvement by planning with Gumbel' (ICLR 2022), sections 3

@@ -1,8 +1,8 @@
-"""The search: workers that grow one tree from one root until they are told to stop.
+"""The search of one tree: workers grow it from its root until they are stopped.
 
-Each worker repeats: lock the tree and select a small batch of leaves; unlock; replay them, look them up, evaluate and
-digest the rest; lock again, expand and back up. The network's time hides the other workers' tree work. One worker and
-a fixed number of visits give the same tree every time.
+Each worker repeats: lock the tree, select a minibatch of leaves, unlock; describe, look up and evaluate them; lock
+again, expand and back up. While one worker waits for the net, the others work on the tree. One worker and a fixed
+number of visits give the same tree every time.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..nets.evaluator import Evaluator
 from ..params import SearchParams
 from .cache import PositionCache
 from .minibatch import Minibatch
-from .puct import puct_params, select
+from .puct import puct_params
 from .symmetry import has_symmetries, salt
 from .tree import MAX_DEPTH, Tree
 
-_RAMP = 8  # a batch is at most 1 + visits / _RAMP: the first simulations should not be guesses
+_RAMP = 8  # a batch is at most 1 + visits / _RAMP, so that the first simulations are well informed
 
 
 class Search:
@@ -46,7 +46,7 @@ class Search:
     ) -> None:
         """``visits``: simulations after which it ends; ``only`` u2[K]: root moves to search, None = all.
 
-        lines: with more than one, the other moves are searched on when the root's outcome is proven.
+        lines: with more than one, other moves are searched when the root's outcome is proven.
         """
         self.game = game.using(evaluator.encoder)
         self.tree, self.evaluator, self.params = tree, evaluator, params
@@ -60,8 +60,8 @@ class Search:
         self._cache = cache
         self._only = only if only is not None and len(only) else None
         self._window = window
-        self.several = lines > 1
-        self.puct = puct_params(params, several=self.several)
+        self.skip_proven = lines > 1
+        self.puct = puct_params(params, skip_proven=self.skip_proven)
         turning = params.symmetries and has_symmetries(self.game)
         self._salts = np.array([salt(params.seed)]) if turning else None
         self.lock = threading.Lock()  # of the tree
@@ -96,7 +96,7 @@ class Search:
             if self.visits is not None:
                 budget = min(budget, self.visits - self.simulations - self._in_flight)
             wanted = min(self.batch_size, 1 + (self.simulations + self._in_flight) // _RAMP)
-            count, finished = select(self.tree.arrays, self.puct, self.tree.root, batch.leaves, wanted, budget)
+            count, finished = batch.select(self.puct, self.tree.root, wanted, budget)
             self.simulations += finished
             self._in_flight += count
         if count == 0:
@@ -114,10 +114,10 @@ class Search:
 
     @property
     def finished(self) -> bool:
-        """Whether more simulations are impossible or pointless: visits reached, memory full, or all proven."""
+        """Whether visits are reached, memory is full, or the outcome is proven."""
         if self.visits is not None and self.simulations >= self.visits:
             return True
-        return self.tree.full or (self.proven and not (self.several and self._any_unproven()))
+        return self.tree.full or (self.proven and not (self.skip_proven and self._any_unproven()))
 
     @property
     def proven(self) -> bool:
@@ -125,7 +125,7 @@ class Search:
         return bool(self.params.solver and self.tree.nodes[self.tree.root]["bound"] != RUNNING)
 
     def _any_unproven(self) -> bool:
-        """Whether a root move's outcome is open."""
+        """Whether the outcome of a root move is unknown."""
         edges, children = self.tree.children_of(self.tree.root)
         return len(children) < len(edges) or bool((children["bound"] == RUNNING).any())
 

@@ -1,4 +1,4 @@
-"""Playing weaker on purpose: fewer visits and a livelier choice of moves for a wanted rating. Rough, and said to be."""
+"""Play weaker on purpose: fewer visits and a more random choice of moves, for a rating that is only approximate."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from ..params import SearchParams
 
-LOWEST, HIGHEST = 800, 2200  # ratings that can be asked for
+LOWEST, HIGHEST = 800, 2200  # allowed ratings
 _FULL = 2200.0  # rating taken for _FULL_VISITS visits a move
 _FULL_VISITS = 1600.0
 _ELO_PER_DOUBLING = 140.0
-_LEAST_VISITS = 16  # fewer hold too few different moves to choose from
+_LEAST_VISITS = 16  # fewer leave too few moves to choose from
 
 
 def limit_strength(params: SearchParams, elo: int, visits: int | None, plies: int) -> tuple[SearchParams, int]:

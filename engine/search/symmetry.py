@@ -20,7 +20,7 @@ def has_symmetries(game: Game) -> bool:
 
 
 def salt(seed: int) -> np.uint64:
-    """What keys are to be XORed with: another draw of symmetries for each seed >= 0, and never the keys themselves."""
+    """A value to XOR keys with, never 0: each seed >= 0 draws other symmetries."""
     return np.uint64((seed + 1) * _GOLDEN & (2**64 - 1))
 
 

@@ -1,8 +1,8 @@
 """The search tree as two arrays, and the kernels that grow it. It knows no game: moves and actions are numbers.
 
 Nodes are made on first visit, edges when a node is expanded. A node's edges lie side by side, sorted by falling prior,
-and children are made in that order, so that the visited edges are a prefix and one look at the first unvisited edge
-speaks for all of them.
+and children are made in that order: the visited edges are a prefix, and the first unvisited edge is the best of the
+unvisited ones.
 
 One step of the search is ``puct.select`` (B paths to leaves, kept apart by virtual loss), the game's ``describe``
 kernel, the evaluator, ``policy.digest`` (priors from logits) and ``expand`` (which also backs up). Values W and outcome
@@ -110,7 +110,7 @@ def new_node(tree, parent):
 
 @device
 def release(nodes, node, root):
-    """Take back the virtual losses from ``node`` up to the root."""
+    """Remove the virtual losses from ``node`` up to the root."""
     while True:
         nodes[node].in_flight -= 1
         if node == root:
@@ -136,7 +136,7 @@ def backup(nodes, node, root, value, draw):
 
 @device
 def prove(nodes, edges, node):
-    """``node`` has a new proven outcome: prove what follows from it towards the base."""
+    """Prove what follows, towards the base, from the new proven outcome of ``node``."""
     while nodes[node].parent >= 0:
         child = nodes[node]
         parent = nodes[child.parent]
@@ -212,8 +212,9 @@ def add_edges(tree, node, leaves, row):
 
 
 @kernel
-def find_child(nodes, edges, node, move):
-    """Index of the child that ``move`` leads to; -1 when it was never visited."""
+def find_child(trees, node, move):
+    """Index of the child that ``move`` leads to in tree 0; -1 when it was never visited."""
+    nodes, edges, _ = tree_of(borrow(trees), 0)
     nd = nodes[node]
     for k in range(nd.first_edge, nd.first_edge + nd.children):
         if edges[k].move == move:
@@ -265,13 +266,13 @@ def compact(trees, slot, base, place, order):
 
 
 class Tree:
-    """The arrays of one tree and what is in them.
+    """One tree.
 
-    Memory is fixed when the tree is made; the operating system hands it out as it is used.
+    Its memory is reserved when it is made; the operating system commits it as it is used.
     """
 
     def __init__(self, memory: int, moves_per_node: float = 32.0) -> None:
-        """``memory``: bytes for nodes and edges together, shared out for ``moves_per_node`` edges a node."""
+        """``memory``: bytes for nodes and edges together, divided for ``moves_per_node`` edges a node."""
         per_node = NODE.itemsize + moves_per_node * EDGE.itemsize
         capacity = min(max(1024, int(memory / per_node)), int((2**31 - 1) / moves_per_node))  # edges are numbered in i4
         self.nodes = np.empty(capacity, NODE)
@@ -290,7 +291,7 @@ class Tree:
         """Index of the visited child that ``move`` leads to, or -1."""
         if int(self.nodes[node]["first_edge"]) < 0:
             return -1
-        return int(find_child(self.nodes, self.edges, node, move))
+        return int(find_child(self.arrays, node, move))
 
     def keep(self, base: int) -> None:
         """Drop all that is not below ``base``, which becomes node 0; the root must lie below it."""
@@ -302,7 +303,7 @@ class Tree:
 
     @property
     def full(self) -> bool:
-        """Whether growth had to stop for want of memory."""
+        """True once the tree has run out of nodes or edges."""
         return bool(self.counters[FULL])
 
     @property

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...engine.games.base import Game
-from ...engine.search.contest import Player, play_pairs, random_openings
+from ...engine.search.arena import Player, play_pairs, random_openings
 from .runconfig import GateConfig
 
 CHUNK = 40  # games between checks whether the verdict is decided

@@ -22,7 +22,7 @@ from ...engine.files import write_atomically
 from ...engine.games.base import Game
 from ...engine.nets.evaluator import Evaluator, UniformEvaluator
 from ...engine.nets.onnx import OnnxEvaluator
-from ...engine.search.contest import Player, play_pairs, random_openings
+from ...engine.search.arena import Player, play_pairs, random_openings
 from ..storage import Patience
 from ..train.log import read_log
 from .runconfig import RunConfig

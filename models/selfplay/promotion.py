@@ -10,7 +10,7 @@ from typing import Any
 from ...engine.errors import DataError, NetError
 from ...engine.games.base import Game
 from ...engine.nets.onnx import OnnxEvaluator
-from ...engine.search.contest import Player
+from ...engine.search.arena import Player
 from ..data.dataset import Positions
 from ..storage import Patience
 from ..train.learner import Learner

@@ -15,7 +15,7 @@ from az_engine.engine.games import game_names, get_game
 from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import SearchParams, paper_params
-from az_engine.engine.search.contest import Player, play_pairs, random_openings
+from az_engine.engine.search.arena import Player, play_pairs, random_openings
 from az_engine.engine.search.selfplay import SelfPlay, SelfPlayConfig
 
 from . import DIRECTORY

@@ -12,7 +12,7 @@ from az_engine.engine.games.outcome import LOSS, RUNNING, WIN
 from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import SearchParams
 from az_engine.engine.search.puct import puct_params, select
-from az_engine.engine.search.results import Report
+from az_engine.engine.search.results import RootView
 from az_engine.engine.search.search import Search
 from az_engine.engine.search.tree import EDGE, EDGES, NODE, NODES, Tree, expand, pack_priors, unpack_priors
 
@@ -117,5 +117,5 @@ def test_a_win_by_declaration_at_a_leaf_is_a_loss_one_move_on() -> None:
     assert (child["bound"], child["plies"]) == (WIN, 1)
     assert (root["bound"], root["plies"]) == (LOSS, 2)
     assert root["w"] == -1.0
-    (line,) = Report(CHESS, tree, CHESS.initial()).lines(1)
+    (line,) = RootView(CHESS, tree, CHESS.initial()).lines(1)
     assert line.mate == -1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from az_engine.engine.games.base import Game, State
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING
-from az_engine.engine.search.contest import Player, Seat
+from az_engine.engine.search.arena import Player, Seat
 
 
 class Perfect:

@@ -32,7 +32,7 @@ from az_engine.engine.games.record import read_games
 from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import paper_params
-from az_engine.engine.search.contest import Player
+from az_engine.engine.search.arena import Player
 from az_engine.models import storage
 from az_engine.models.fields import Values, merged
 from az_engine.models.report import plot

@@ -13,7 +13,7 @@ from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.nets.evaluator import FunctionEvaluator, UniformEvaluator
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.params import paper_params
-from az_engine.engine.search.contest import Player, Seat, play_pairs, random_openings
+from az_engine.engine.search.arena import Player, Seat, play_pairs, random_openings
 from az_engine.engine.search.search import Search
 from az_engine.engine.search.tree import Tree
 

@@ -1,4 +1,4 @@
-"""Games between two players without a protocol in between: for a gate, a ladder, a test. Many side by side.
+"""Matches of two players in one process, many games side by side: for gates, ladders and tests.
 
 A player is an evaluator and a number of visits a move; with 0 visits it plays the move that its evaluator finds most
 probable, which without a net is a random one. No noise, temperature 0, a new tree for every move: so games differ only
@@ -21,12 +21,12 @@ from ..nets.opinions import encode, legal_actions
 from ..params import SearchParams
 from .lockstep import Lockstep
 
-_TRIES = 20  # for each opening: not over, and not there yet
+_TRIES = 20  # to find another opening
 
 
 @dataclass(frozen=True, slots=True)
 class Player:
-    """One side of a contest."""
+    """One side of a game."""
 
     name: str
     evaluator: Evaluator
@@ -35,7 +35,7 @@ class Player:
 
 
 @dataclass(frozen=True, slots=True)
-class ContestGame:
+class ArenaGame:
     """A finished game."""
 
     moves: NDArray[np.uint16]  # [n], the opening's first
@@ -47,7 +47,7 @@ class ContestGame:
 def random_openings(game: Game, count: int, plies: int, seed: int) -> list[NDArray[np.uint16]]:
     """``count`` sequences of random legal moves u2[plies] after which the game is not over.
 
-    They differ as long as different ones are found; one is shorter when its last move would have ended the game.
+    Duplicates occur only after many tries; a sequence is shorter when its last move would have ended the game.
     """
     rng = np.random.default_rng(seed)
     openings: list[NDArray[np.uint16]] = []
@@ -60,7 +60,7 @@ def random_openings(game: Game, count: int, plies: int, seed: int) -> list[NDArr
                 moves[ply] = rng.choice(game.legal_moves(line))
                 line = game.play(line, int(moves[ply]))
                 if game.outcome(line) != RUNNING:
-                    moves = moves[:ply]  # shorter, so that it is not over
+                    moves = moves[:ply]  # stop before the end of the game
                     break
             if moves.tobytes() not in seen:
                 break
@@ -70,7 +70,7 @@ def random_openings(game: Game, count: int, plies: int, seed: int) -> list[NDArr
 
 
 class Seat:
-    """A player with the searches of all games in which it is to move."""
+    """A player with its searches in all games."""
 
     def __init__(self, game: Game, player: Player, games: int, plies: int, seed: int) -> None:
         self.game, self.player = game, player
@@ -95,11 +95,11 @@ class Seat:
         while len(lockstep.finished()) < len(slots):
             lockstep.step()
         chosen = lockstep.conclude(slots).chosen[:, 0].tolist()
-        lockstep.empty(slots)  # what is concluded no longer counts as finished
+        lockstep.empty(slots)  # so that they no longer count as finished
         return [int(move) for move in chosen]
 
     def _most_probable(self, lines: Sequence[State]) -> list[int]:
-        if self.player.evaluator.info is None:  # every move is as probable
+        if self.player.evaluator.info is None:  # every move is equally probable
             return [int(self._rng.choice(self.game.legal_moves(line))) for line in lines]
         evaluator = self.player.evaluator
         logits, _ = evaluator.evaluate(encode(self.game, lines, evaluator.history).reshape(len(lines), -1))
@@ -112,7 +112,7 @@ class Seat:
 
 def play_pairs(
     game: Game, a: Player, b: Player, openings: Sequence[NDArray[np.uint16]], *, seed: int, max_moves: int
-) -> list[ContestGame]:
+) -> list[ArenaGame]:
     """Two games from each opening: ``a`` has the first player's side in games 0, 2, ..., ``b`` in games 1, 3, ...
 
     ``seed``: of what a player without net and search plays; after ``max_moves`` plies a game is adjudicated. Blocks.
@@ -150,5 +150,5 @@ def play_pairs(
             code = game.adjudicate(played)
         sign = 1 if game.side_to_move(played[-1]) == first else -1
         result = sign * (1 if code == WIN else -1 if code == LOSS else 0)
-        games.append(ContestGame(np.array(moves[i], np.uint16), len(openings[i // 2]), result, reason))
+        games.append(ArenaGame(np.array(moves[i], np.uint16), len(openings[i // 2]), result, reason))
     return games
