@@ -16,7 +16,7 @@ from ...protocols.options import OptionValues
 
 
 class OwnPlayer:
-    """See :class:`.players.Player`. Options are those of the game's protocol, by their names there."""
+    """This engine as a :class:`.players.Player`; options have their names in the game's protocol."""
 
     def __init__(self, name: str, game: str, net: str, options: Mapping[str, str]) -> None:
         """BLOCKS until kernels and net are loaded. Errors: NetError, OptionError."""
@@ -35,11 +35,10 @@ class OwnPlayer:
         self.description = self._engine.description
 
     def new_game(self) -> None:
-        """See Player."""
         self._engine.new_game()
 
     def play(self, root: str | None, moves: Sequence[str], limits: Limits) -> Answer:
-        """See Player. Errors: EngineDied when the search fails, which is a bug of ours."""
+        """Search and answer. BLOCKS. Errors: EngineDied when the search fails, which is a bug of ours."""
         engine, answers = self._engine, list[BestMove]()
         seconds = 0.0
 
@@ -72,16 +71,14 @@ class OwnPlayer:
         return Answer(move, best.ponder, lines, seconds, resign=best.resign, win=best.win)
 
     def final_score(self) -> float | None:
-        """See Player."""
         return None
 
     def game_over(self, result: str) -> None:
-        """See Player: nothing to tell."""
+        """Ignore the result: our search does not learn from it."""
 
     def close(self) -> None:
-        """See Player."""
         self._engine.close()
 
 
 def _ignore(info: ThinkingInfo) -> None:
-    """Reports are not wanted; the last one comes with the answer."""
+    """Drop a report; the last one comes with the answer."""

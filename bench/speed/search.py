@@ -36,13 +36,13 @@ _PLIES = 12  # of the random games that positions are taken from
 
 
 def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
-    """Size of the tree."""
+    """Declare the arguments of ``bench tree``."""
     parser.add_argument("--simulations", type=int, default=100_000, metavar="N", help="default: %(default)s")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="median of N (default: %(default)s)")
 
 
 def add_eval_arguments(parser: argparse.ArgumentParser) -> None:
-    """Net and batch sizes."""
+    """Declare the arguments of ``bench eval``."""
     _add_net_arguments(parser)
     parser.add_argument(
         "--batches", type=_sizes, default="1,2,4,8,16,32", metavar="N,N", help="batch sizes (default: %(default)s)"
@@ -51,7 +51,7 @@ def add_eval_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_search_arguments(parser: argparse.ArgumentParser) -> None:
-    """Net, workers and time."""
+    """Declare the arguments of ``bench search``."""
     _add_net_arguments(parser)
     parser.add_argument(
         "--batch", type=int, default=0, metavar="N", help="leaves a batch (default: what the engine uses)"
@@ -201,7 +201,7 @@ class _Counting:
         return sum(self._counts.values())
 
     def evaluate(self, planes: NDArray[np.uint8], slot: int = 0) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """See Evaluator."""
+        """Evaluate and count."""
         self._counts[slot] = self._counts.get(slot, 0) + len(planes)
         return self._evaluator.evaluate(planes, slot)
 
