@@ -50,10 +50,10 @@ def test_a_game_without_position_lines_prints_its_usual_records(
     assert ";B[ee]" in printed
 
 
-def test_a_game_without_records_is_refused(tmp_path: Path) -> None:
+def test_a_suffix_that_no_format_of_the_game_has_is_refused(tmp_path: Path) -> None:
     (tmp_path / "game.txt").write_text("b2 a1\n")
     assert DIRECTORY.is_dir()  # of the game tictactoe
-    with pytest.raises(OptionError, match="the game has no record format"):
+    with pytest.raises(OptionError, match=r"known are uci \(.tictactoe\)"):
         run(tmp_path / "game.txt", "--game", "tictactoe")
 
 
