@@ -15,6 +15,8 @@ import pytest
 from az_engine import __version__, cli
 from az_engine.engine.errors import NetError
 
+from .games import DIRECTORY
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [
     ROOT / "README.md",
@@ -164,6 +166,8 @@ def documented_commands() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("document", "line"), documented_commands())
 def test_documented_commands_parse(document: str, line: str) -> None:
     words = [word for word in shlex.split(line, comments=True) if not re.match(r"[A-Z_]+=", word)]
+    if "AZ_ENGINE_GAMES=" in line:
+        assert f"AZ_ENGINE_GAMES={DIRECTORY.name} " in line  # these games are registered for the tests
     words = words[: words.index("|")] if "|" in words else words
     program, *arguments = words
     command = program.rpartition("/")[2].removeprefix("az-engine").removeprefix("-")

@@ -1,4 +1,4 @@
-"""Trying a stranger's net in a process of its own before the engine runs it.
+"""Tests an untrusted net in a child process before the engine loads it.
 
 A file can pass every check and still crash onnxruntime, ask for all memory or never come back. So a net that is not the
 package's own is run once by a child with bounded memory and time; what the child survives is remembered by content.
