@@ -14,6 +14,8 @@ import pytest
 
 from az_engine.engine.games import game_names
 
+from ...games import DIRECTORY
+
 PROGRAM = """
 import hashlib, sys
 import numpy as np
@@ -48,7 +50,7 @@ def test_freed_memory_is_not_read(game: str) -> None:
     for byte in ("85", "170"):
         done = subprocess.run(
             [sys.executable, "-c", PROGRAM, game],
-            env={**os.environ, "MALLOC_PERTURB_": byte},
+            env={**os.environ, "MALLOC_PERTURB_": byte, "AZ_ENGINE_GAMES": str(DIRECTORY)},
             capture_output=True,
             text=True,
             timeout=240,
