@@ -10,7 +10,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,7 @@ class Game(ABC):
     protocol: str  # "uci", "usi" or "gtp"
     own_options: frozenset[str] = frozenset()  # keys of protocols' options that mean nothing to most other games
     sides: tuple[str, str] = ("First", "Second")  # what the first and the second player are called
+    pieces: Literal["discs", "chessmen", "tiles", "stones"] = "discs"  # how boards are drawn
     state_dtype: np.dtype[Any]
     play_functions: Play
     encoder: Encoder  # through which a net sees it

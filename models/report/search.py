@@ -154,7 +154,7 @@ def _draw_root(chart: Axes, game: Game, root: State) -> None:
     """The board, whose move it is, and how the trees are read."""
     sides = game.sides
     chart.text(_GAP, -0.3, f"{sides[game.side_to_move(root)]} to move", fontsize=11, weight="bold")
-    bottom = draw_board(chart, game.protocol, game.format_position(root), _GAP, -_HEAD, _BOARD)
+    bottom = draw_board(chart, game, game.format_position(root), _GAP, -_HEAD, _BOARD)
     lines = [
         f"in a circle: {sides[0]}'s expected points, 0 to 100,",
         "and the share of the visits (also its border);",

@@ -30,6 +30,7 @@ class Chess(Game):
     protocol = "uci"
     own_options = frozenset({"chess960", "limit_strength", "elo", "mate_plies"})
     sides = ("White", "Black")
+    pieces = "chessmen"
     state_dtype = STATE
     play_functions = rules.PLAY
     encoder = ENCODER

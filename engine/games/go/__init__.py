@@ -37,6 +37,7 @@ class Go(Game):
     name = "go"
     protocol = "gtp"
     sides = ("Black", "White")
+    pieces = "stones"
     state_dtype = STATE
     play_functions = rules.PLAY
     training = TrainingDefaults(noise_alpha=0.03, schedule="az-go")

@@ -45,6 +45,7 @@ class Shogi(Game):
     protocol = "usi"
     own_options = frozenset({"max_plies", "entering_king_rule", "all_moves", "mate_plies"})
     sides = ("Black", "White")
+    pieces = "tiles"
     state_dtype = STATE
     play_functions = rules.PLAY
     encoder = ENCODER

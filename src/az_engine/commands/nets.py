@@ -44,6 +44,11 @@ def find_net(game: str) -> EmbeddedNet:
     return EmbeddedNet(path, NetInfo.from_metadata(outline.metadata), outline.sha256)
 
 
+def embedded_nets() -> tuple[EmbeddedNet, ...]:
+    """The nets inside the package. Errors: NetError for one that is damaged."""
+    return tuple(find_net(game) for game in game_names() if embedded_net(game))
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The game, optionally."""
     parser.add_argument("game", nargs="?", choices=game_names(), help="print the card of this game's net")

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from az_engine.bench.match.players import MoveLimit, PlayerSpec
 from az_engine.bench.match.tournament import JOURNAL
 from az_engine.cli import main
+from az_engine.engine.games import get_game
 from az_engine.models.report.architectures import KINDS, Compared, as_json
 from az_engine.models.report.curves import FILE, Curve, Point, draw
 from az_engine.models.report.diagrams import draw_board
@@ -33,17 +34,17 @@ def test_the_tree_is_laid_out_without_overlap() -> None:
 
 
 @pytest.mark.parametrize(
-    ("protocol", "position", "shapes", "letters"),
+    ("game", "position", "shapes", "letters"),
     [
-        ("uci", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", 64, 32),
-        ("usi", "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1", 81 + 40, 40),
-        ("usi", "9/9/9/9/4+P4/9/9/9/4K3k b 2Pr 7", 81 + 3, 3 + 2),
-        ("gtp", "9/9/2X6/9/4O4/9/6X2/9/9 w - 7 chinese-ogs 0 0 0", 1 + 3, 0),
+        ("chess", "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1", 64, 32),
+        ("shogi", "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1", 81 + 40, 40),
+        ("shogi", "9/9/9/9/4+P4/9/9/9/4K3k b 2Pr 7", 81 + 3, 3 + 2),
+        ("go9", "9/9/2X6/9/4O4/9/6X2/9/9 w - 7 chinese-ogs 0 0 0", 1 + 3, 0),
     ],
 )
-def test_boards(protocol: str, position: str, shapes: int, letters: int) -> None:
+def test_boards(game: str, position: str, shapes: int, letters: int) -> None:
     chart = Figure().subplots()
-    bottom = draw_board(chart, protocol, position, 1, -1, 2)
+    bottom = draw_board(chart, get_game(game), position, 1, -1, 2)
     assert len(chart.patches) == shapes
     assert len(chart.texts) == letters
     assert (bottom == -3) == (" 2Pr " not in position)

@@ -1,0 +1,31 @@
+"""Write the engine's opinion into the games of a PGN file: python annotate_pgn.py GAMES.pgn [NODES] > ANNOTATED.pgn."""
+
+import sys
+from pathlib import Path
+
+import chess
+import chess.engine
+import chess.pgn
+
+import az_engine as az
+
+LOSS, MISTAKE, BLUNDER = 0.05, 0.10, 0.20  # of expected points
+
+
+def annotate(game: chess.pgn.Game, engine: az.Engine, nodes: int) -> None:
+    """Mark the moves that give expected points away, and show what the engine prefers."""
+    before = engine.analyse(game.board(), az.Limits(nodes=nodes))
+    for node in list(game.mainline()):
+        after = engine.analyse(node.board(), az.Limits(nodes=nodes))
+        lost = before.wdl.value / 2 + after.wdl.value / 2  # both from the view of the side to move
+        if lost > LOSS and before.pv and node.move.uci() != before.pv[0]:
+            node.nags.add(chess.pgn.NAG_BLUNDER if lost > BLUNDER else chess.pgn.NAG_MISTAKE if lost > MISTAKE else 6)
+            node.comment = f"loses {100 * lost:.0f} % of a point"
+            node.parent.add_line([chess.Move.from_uci(move) for move in before.pv[:6]])
+        before = after
+
+
+with az.Engine("chess") as engine, Path(sys.argv[1]).open(encoding="utf-8") as file:
+    while game := chess.pgn.read_game(file):
+        annotate(game, engine, int(sys.argv[2]) if len(sys.argv) > 2 else 400)
+        print(game, end="\n\n", flush=True)

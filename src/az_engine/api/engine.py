@@ -1,0 +1,159 @@
+"""The engine of the Python library: play, analyse, and analysis that grows."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from dataclasses import fields
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from ..engine import engine
+from ..engine.errors import AzError, OptionError
+from ..engine.games import get_game
+from ..engine.info import BestMove, ThinkingInfo
+from ..engine.params import EngineOptions, SearchParams
+from .analysis import Analysis, PlayResult, analysis_of, analysis_of_answer
+from .limits import Limits
+from .position import Position
+
+if TYPE_CHECKING:
+    import chess
+
+_REPORT_MS = 200  # between reports that carry Go's score and ownership
+_SEARCH = {f.name for f in fields(SearchParams)}
+
+
+class Engine:
+    """One engine: a game, a net and a search tree, loaded when first used.
+
+    Any thread may call it: one search runs at a time, others wait for it; :meth:`stop` ends the one that runs. A
+    search goes on with the tree of the one before it where the game does.
+
+    >>> with Engine("chess", threads=1) as engine:
+    ...     result = engine.play(Position("chess", moves=["f2f3", "e7e5", "g2g4"]), Limits(nodes=100))
+    >>> result.move
+    'd8h4'
+    """
+
+    def __init__(self, game: str = "chess", net: str = "default", **options: Any) -> None:
+        """game: a name of :func:`games`, with the board's size behind it: "go19".
+
+        net: "default" (inside the package), "uniform" (none), or the path of an ONNX file or of a net of Lc0, KataGo,
+        dlshogi or miniosl. options: fields of ``EngineOptions`` and ``SearchParams``, such as threads, hash_mb,
+        provider, batch_size, c_puct, temperature, seed. Errors: OptionError for an unknown game or option.
+        """
+        search = {name: options.pop(name) for name in _SEARCH & set(options)}
+        known = {f.name for f in fields(EngineOptions)} - {"weights_file", "search", "multipv", "move_stats"}
+        if unknown := set(options) - known:
+            raise OptionError(f"there is no option {min(unknown)!r}; there are {', '.join(sorted(known | _SEARCH))}")
+        get_game(game)
+        self.game = game
+        weights = "" if net == "default" else net
+        options = {"weights_file": weights, "move_overhead_ms": 0, "move_stats": True, **options}
+        self._engine = engine.Engine(game, EngineOptions(search=SearchParams(**search), **options))
+        self._turn = threading.Lock()  # of the searches
+        self._closed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def description(self) -> str:
+        """One line: the net and what runs it. Blocks until it is loaded. Errors: NetError."""
+        self._engine.ready()
+        return self._engine.description
+
+    def play(self, position: Position | chess.Board, limits: Limits) -> PlayResult:
+        """The engine's move. Blocks. Errors: OptionError when nothing ends the search, NetError, PositionError."""
+        best, info = self._search(position, limits, 1)
+        return PlayResult(best.move, best.ponder, best.resign, best.win, info)
+
+    def analyse(self, position: Position | chess.Board, limits: Limits, lines: int = 1) -> Analysis:
+        """The ``lines`` best lines and every root move's statistics. Blocks. Errors: as :meth:`play`."""
+        return self._search(position, limits, lines)[1]
+
+    def _search(self, source: Position | chess.Board, limits: Limits, lines: int) -> tuple[BestMove, Analysis]:
+        if not limits.bounded:
+            raise OptionError("nothing ends this search; give Limits nodes, seconds, depth, mate or a clock")
+        reports: list[ThinkingInfo] = []
+        answers: list[BestMove] = []
+        with self._turn:
+            position = self._begin(source, limits, lines, reports.append, answers.append)
+            self._wait()
+        best = self._answer(answers[0])
+        grown = [info for info in reports if info.message is None]
+        return best, analysis_of_answer(position, best, grown[-1] if grown else None)
+
+    def analysis(
+        self, position: Position | chess.Board, limits: Limits | None = None, lines: int = 1
+    ) -> Iterator[Analysis]:
+        """Reports of a search as it grows, ten a second at most; leaving the loop stops it. Errors: as :meth:`play`.
+
+        >>> with Engine("chess", threads=1) as engine:
+        ...     for info in engine.analysis(Position()):
+        ...         if info.nodes >= 200:
+        ...             break
+        >>> info.nodes >= 200
+        True
+        """
+        reports: queue.SimpleQueue[ThinkingInfo | BestMove] = queue.SimpleQueue()
+        with self._turn:
+            held = self._begin(position, limits or Limits(), lines, reports.put, reports.put)
+            try:
+                while isinstance(report := reports.get(), ThinkingInfo):
+                    if report.message is None:
+                        yield analysis_of(held, report, ())
+                self._answer(report)
+            finally:
+                self._engine.stop()
+                self._wait()
+
+    def _begin(self, source: Any, limits: Limits, lines: int, on_info: Any, on_done: Any) -> Position:
+        if self._closed:
+            raise OptionError("this engine is closed; make another one")
+        position = Position.of(source)
+        if get_game(position.game) is not get_game(self.game):
+            raise OptionError(f"this engine plays {self.game}, the position is of {position.game}; make another engine")
+        territory = get_game(self.game).territory
+        self._engine.configure(multipv=max(lines, 1))
+        self._engine.ready()
+        self._engine.set_position(position.root, position.moves)
+        self._engine.go(limits.of_engine(None if territory is None else _REPORT_MS), on_info, on_done)
+        return position
+
+    def _wait(self) -> None:
+        """Until the search is over; Ctrl-C stops it and is raised again."""
+        try:
+            while not self._engine.wait(0.2):
+                pass
+        except KeyboardInterrupt:
+            self._engine.close()
+            raise
+
+    @staticmethod
+    def _answer(best: BestMove) -> BestMove:
+        if best.error is not None:
+            raise best.error
+        if best.move is None and best.messages and not best.lines:
+            raise AzError(best.messages[-1])
+        return best
+
+    def stop(self) -> None:
+        """End the search that runs; its caller gets what it has found. Returns at once."""
+        self._engine.stop()
+
+    def new_game(self) -> None:
+        """Forget the tree of the game before."""
+        self._engine.new_game()
+
+    def close(self) -> None:
+        """Stop and wait. The engine cannot be used afterwards."""
+        self._closed = True
+        self._engine.close()

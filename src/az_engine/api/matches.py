@@ -1,0 +1,68 @@
+"""Matches of the Python library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..bench.match.command import named_apart
+from ..bench.match.game import MatchGame, MatchSettings
+from ..bench.match.openings import choose_openings
+from ..bench.match.players import MoveLimit, parse_spec
+from ..bench.match.standings import total_score
+from ..bench.match.tournament import Tournament, pairs_of, schedule
+from ..engine.errors import OptionError
+from ..engine.games import get_game
+
+
+@dataclass(frozen=True, slots=True)
+class MatchResult:
+    """The score of the first player."""
+
+    wins: int
+    draws: int
+    losses: int
+    elo: float  # difference to the second player; infinite when one has won every game
+    interval: tuple[float, float]  # of 95 %
+    games: tuple[MatchGame, ...]
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return f"+{self.wins} ={self.draws} -{self.losses}, Elo {self.elo:+.0f} [{low:+.0f}, {high:+.0f}]"
+
+
+def match(
+    a: str,
+    b: str,
+    game: str = "chess",
+    games: int = 20,
+    *,
+    visits: int | None = None,
+    seconds: float | None = None,
+    openings: str = "book",
+    seed: int = 0,
+    concurrency: int = 1,
+    on_game: Callable[[MatchGame], None] = lambda game: None,
+) -> MatchResult:
+    """Let two players meet, every opening with both colours. Blocks.
+
+    a, b: players as ``az-engine match`` takes them: "default", "uniform", a net's path, "raw:NET", "cmd=PROGRAM", with
+    limits and options behind them ("default visits=400"); visits, seconds: limits of a move for a player without one.
+    Errors: OptionError, NetError, EngineProcessError.
+    """
+    if games < 1 or concurrency < 1:
+        raise OptionError("games and concurrency must be 1 or more")
+    rules = get_game(game)
+    territory = rules.territory
+    start = None if territory is None else territory.start(rules.planes[-1], None, "tromp-taylor")
+    name = game if territory is None else f"{rules.name}{rules.planes[-1]}"
+    common = MoveLimit(nodes=visits, movetime_ms=None if seconds is None else round(1000 * seconds))
+    players = [parse_spec(text, rules.protocol).with_limit(common, rules.protocol) for text in (a, b)]
+    settings = MatchSettings(name, named_apart(players))
+    lines = choose_openings(openings, name, (games + 1) // 2, seed, start)
+    tournament = Tournament(settings, schedule(pairs_of(2), lines, games))
+    tournament.run(concurrency, on_game)
+    score = total_score(tournament.finished, 0)
+    return MatchResult(
+        score.wins, score.draws, score.losses, score.elo, score.elo_interval(), tuple(tournament.finished)
+    )

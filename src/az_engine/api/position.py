@@ -1,0 +1,157 @@
+"""A position as a Python user holds it: the game so far, its text, its legal moves and its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy, deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..engine.errors import DataError, OptionError
+from ..engine.games import game_names, get_game
+from ..engine.games.base import State
+from ..engine.games.diagram import board_svg, board_text
+from ..engine.games.outcome import RUNNING
+from ..engine.games.record import is_record, read_games
+
+if TYPE_CHECKING:
+    import chess
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a finished game ended."""
+
+    winner: int | None  # 0 the first player (White in chess, Black in shogi and Go), 1 the second, None a draw
+    lead: float | None = None  # points by which the first player is ahead, komi counted, in games that count points
+
+
+class Position:
+    """One position with the game that led to it. It never changes: :meth:`play` returns another one.
+
+    >>> position = Position("chess", moves=["e2e4", "e7e5"])
+    >>> position.text
+    'rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2'
+    >>> position.turn, len(position.legal_moves), position.outcome
+    (0, 29, None)
+    >>> print(Position("go9", moves=["E5"]).play("C3").text)
+    9/9/9/9/4X4/9/2O6/9/9 b - 7.5 tromp-taylor 0 0 2
+    """
+
+    def __init__(
+        self,
+        game: str = "chess",
+        text: str | None = None,
+        moves: Iterable[str] = (),
+        *,
+        komi: float | None = None,
+        rules: str | None = None,
+    ) -> None:
+        """A position of ``game``, a name of :func:`games`; a number behind it is the board's size: "go19".
+
+        text: in the game's own notation (FEN, SFEN, what ``text`` returns), None for the start position; moves: as
+        the game's protocol writes them (e2e4, 7g7f, D4), played from there. komi and rules are for the empty board of
+        a game that counts points. Errors: OptionError, PositionError, IllegalMoveError.
+        """
+        self._game = get_game(game)
+        self.game = game
+        if komi is not None or rules is not None:
+            if self._game.territory is None or text is not None:
+                raise OptionError("komi and rules belong to an empty board of Go; leave them out")
+            text = self._game.territory.start(self._game.planes[-1], komi, rules or "tromp-taylor")
+        self.root = text
+        #: State[n]: the game from its first known position to this one
+        self.line: State = self._game.initial() if text is None else self._game.parse_position(text)[0]
+        self.moves: tuple[str, ...] = ()
+        for move in moves:
+            self._append(move)
+
+    @classmethod
+    def of(cls, source: Position | chess.Board | Any) -> Position:
+        """``source`` as a position: one of ours, or a board of python-chess or python-shogi with its moves.
+
+        Errors: TypeError for anything else, PositionError.
+        """
+        if isinstance(source, Position):
+            return source
+        module = type(source).__module__.partition(".")[0]
+        if module == "chess" and hasattr(source, "root"):
+            root = source.root().fen(en_passant="fen")
+            start = None if root == type(source)().fen() else root
+            return cls("chess", start, [move.uci() for move in source.move_stack])
+        if module == "shogi" and hasattr(source, "sfen"):
+            root, moves = deepcopy(source), list[Any](source.move_stack)
+            while root.move_stack:
+                root.pop()
+            return cls("shogi", root.sfen(), [str(move.usi()) for move in moves])
+        raise TypeError(f"{type(source).__name__} is no position; give az_engine.Position or chess.Board")
+
+    @classmethod
+    def load(cls, path: str | Path, *, number: int = 1, ply: int | None = None) -> Position:
+        """The position after ``ply`` moves (None: all) of a game in a file: PGN, KIF, CSA, SGF ...
+
+        number: of the game in the file, from 1. Errors: OptionError for an unknown kind of file, DataError.
+        """
+        path = Path(path)
+        for name in game_names():
+            game = get_game(name)
+            if is_record(game.record_formats, path):
+                record = next(islice(read_games(game.record_formats, path), number - 1, None), None)
+                if record is None:
+                    raise DataError(f"{path.name} has no game {number}; it has fewer")
+                root = record.root
+                size = "" if root is None or game.territory is None else root.split()[0].count("/") + 1
+                return cls(f"{name}{size}", root, record.moves[:ply])
+        raise OptionError(f"{path.name} is no game record; its name ends in .pgn, .kif, .csa, .sgf or the like")
+
+    def _append(self, move: str) -> None:
+        self.line = self._game.play(self.line, self._game.parse_move(self.line, move))
+        self.moves = (*self.moves, move)
+
+    def play(self, *moves: str) -> Position:
+        """The position after ``moves``. Errors: IllegalMoveError; PositionError when the game is over."""
+        later: Position = copy(self)
+        for name in ("text", "legal_moves", "outcome"):
+            vars(later).pop(name, None)
+        for move in moves:
+            later._append(move)
+        return later
+
+    @cached_property
+    def text(self) -> str:
+        """The position in the game's own notation; history is not part of it."""
+        return self._game.format_position(self.line[-1])
+
+    @property
+    def turn(self) -> int:
+        """The player to move: 0 the first (White in chess, Black in shogi and Go), 1 the second."""
+        return self._game.side_to_move(self.line[-1])
+
+    @cached_property
+    def legal_moves(self) -> tuple[str, ...]:
+        """The legal moves, as the game's protocol writes them; none once the game is over."""
+        moves = self._game.legal_moves(self.line)
+        return tuple(self._game.format_move(self.line[-1], int(move)) for move in moves)
+
+    @cached_property
+    def outcome(self) -> Outcome | None:
+        """How the game ended by the rules, repetitions counted; None while it goes on."""
+        code = self._game.outcome(self.line)
+        if code == RUNNING:
+            return None
+        winner = None if code == 0 else self.turn if code > 0 else 1 - self.turn
+        territory = self._game.territory
+        return Outcome(winner, None if territory is None else territory.score(self.line[-1])[0])
+
+    def __str__(self) -> str:
+        """The board with its coordinates."""
+        return board_text(self._game, self.text)
+
+    def __repr__(self) -> str:
+        return f"Position({self.game!r}, {self.text!r})"
+
+    def _repr_html_(self) -> str:
+        return board_svg(self._game, self.text, self.moves[-1] if self.moves else "")

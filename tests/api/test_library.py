@@ -1,0 +1,296 @@
+"""The Python library: what ``import az_engine`` offers, against python-chess, python-shogi and our own search."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import io
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import chess
+import chess.pgn
+import pytest
+import shogi
+
+import az_engine as az
+from az_engine.engine.games import get_game
+
+CHILD = [sys.executable, "-I", "-c"]
+
+
+@pytest.fixture(scope="module")
+def engine() -> Any:
+    with az.Engine("chess", threads=1, hash_mb=16) as engine:
+        yield engine
+
+
+@pytest.mark.parametrize("module", ["", ".api.engine", ".api.position", ".api.net"])
+def test_examples_in_docstrings(module: str) -> None:
+    found = doctest.testmod(importlib.import_module(f"az_engine{module}"))
+    assert found.attempted > 0
+    assert found.failed == 0
+
+
+def test_import_loads_nothing() -> None:
+    heavy = "{'numba', 'numpy', 'onnxruntime', 'torch', 'chess'}"
+    code = f"import sys, az_engine; dir(az_engine); print(sorted({heavy} & set(sys.modules)))"
+    assert subprocess.run([*CHILD, code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_every_name_is_there() -> None:
+    assert set(az.__all__) <= set(dir(az))
+    for name in az.__all__:
+        assert getattr(az, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'motor'"):
+        az.motor  # noqa: B018
+
+
+def test_games_and_nets() -> None:
+    assert {"chess", "go", "shogi"} <= set(az.games())
+    assert {net.info.game for net in az.nets()} >= {"chess", "shogi"}
+    assert all(net.path.is_file() and len(net.sha256) == 64 for net in az.nets())
+
+
+def test_a_position_is_what_python_chess_says() -> None:
+    board = chess.Board()
+    position = az.Position("chess")
+    for uci in "e2e4 c7c5 g1f3 d7d6 f1b5 c8d7 b5d7 d8d7 e1g1".split():
+        board.push_uci(uci)
+        position = position.play(uci)
+        assert position.text == board.fen(en_passant="legal")
+        assert sorted(position.legal_moves) == sorted(move.uci() for move in board.legal_moves)
+        assert position.turn == (0 if board.turn else 1)
+    assert az.Position.of(board).text == position.text
+    assert az.Position.of(board).moves == position.moves
+    assert az.Position.of(position) is position
+
+
+def test_play_leaves_the_position_as_it_was() -> None:
+    start = az.Position("shogi")
+    legal = start.legal_moves
+    later = start.play("7g7f", "3c3d")
+    assert start.moves == ()
+    assert start.legal_moves == legal
+    assert later.moves == ("7g7f", "3c3d")
+    assert later.text != start.text
+
+
+def test_a_board_of_python_shogi() -> None:
+    board = shogi.Board("lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSN1 b - 1")
+    for usi in ("7g7f", "3c3d", "8h2b+"):
+        board.push_usi(usi)
+    position = az.Position.of(board)
+    assert position.text == board.sfen()
+    assert len(position.moves) == len(board.move_stack) == 3
+
+
+def test_outcomes() -> None:
+    mate = az.Position("chess", moves=["f2f3", "e7e5", "g2g4", "d8h4"])
+    assert mate.outcome == az.Outcome(winner=1)
+    assert mate.legal_moves == ()
+    repeated = az.Position("chess", moves=["g1f3", "g8f6", "f3g1", "f6g8"] * 2)
+    assert repeated.outcome == az.Outcome(winner=None)
+    counted = az.Position("go9", moves=["E5", "pass", "pass"], komi=5.5)
+    assert counted.outcome == az.Outcome(winner=0, lead=75.5)
+    assert az.Position("go9").outcome is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "moves"),
+    [
+        ("game.pgn", "1. e4 e5 2. Nf3 *\n", ("e2e4", "e7e5", "g1f3")),
+        ("game.sgf", "(;GM[1]SZ[13]KM[6.5];B[cc];W[kk])", ("C11", "L3")),
+        ("game.csa", "V2\nPI\n+\n+7776FU\n-3334FU\n", ("7g7f", "3c3d")),
+    ],
+)
+def test_game_records(tmp_path: Path, name: str, text: str, moves: tuple[str, ...]) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    assert az.Position.load(path).moves == moves
+    assert az.Position.load(str(path), ply=1).moves == moves[:1]
+    with pytest.raises(az.AzError, match="no game 2"):
+        az.Position.load(path, number=2)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: az.Position("halma"), "no game is called 'halma'"),
+        (lambda: az.Position("chess", moves=["e2e5"]), "e2e5"),
+        (lambda: az.Position("chess", "no position"), "no position"),
+        (lambda: az.Position("chess", komi=7), "komi"),
+        (lambda: az.Position("go9", rules="anarchy"), "anarchy"),
+        (lambda: az.Position.load("game.doc"), "no game record"),
+        (lambda: az.Position.load("missing.pgn"), "missing.pgn"),
+        (lambda: az.Limits(nodes=0), "more than 0"),
+        (lambda: az.Limits(seconds=float("nan")), "more than 0"),
+        (lambda: az.Engine("chess", motor=2), "no option 'motor'"),
+        (lambda: az.Net("missing.onnx"), "missing.onnx"),
+        (lambda: az.match("default", "default", games=0, visits=1), "1 or more"),
+    ],
+)
+def test_errors_are_one_sentence(make: Any, words: str) -> None:
+    with pytest.raises(az.AzError, match=words) as raised:
+        make()
+    assert "\n" not in str(raised.value)
+
+
+def test_what_is_no_position(engine: az.Engine) -> None:
+    with pytest.raises(TypeError, match="int is no position"):
+        engine.play(3, az.Limits(nodes=1))  # type: ignore[arg-type]
+
+
+def test_play_takes_a_board_of_python_chess(engine: az.Engine) -> None:
+    board = chess.Board("6k1/5ppp/8/8/8/8/8/R6K w - - 0 1")
+    result = engine.play(board, az.Limits(nodes=200))
+    assert result.move == "a1a8"
+    assert not result.resign
+    assert result.info.lines[0].mate == 1
+    board.push_uci(result.move)
+    over = engine.play(board, az.Limits(nodes=200))
+    assert over.move is None
+
+
+def test_analysis_adds_up(engine: az.Engine) -> None:
+    engine.new_game()
+    info = engine.analyse(az.Position(moves=["d2d4"]), az.Limits(nodes=400), lines=3)
+    assert len(info.lines) == 3
+    assert {stats.move for stats in info.moves} == set(info.position.legal_moves)
+    assert abs(sum(stats.prior for stats in info.moves) - 1) < 1e-3
+    assert info.wdl.win + info.wdl.draw + info.wdl.loss == pytest.approx(1)
+    assert info.pv[0] == max(info.moves, key=lambda stats: stats.visits).move
+    assert str(info).splitlines()[1].split()[0] == info.pv[0]
+    assert "<svg" in info._repr_html_()
+
+
+def test_only_the_moves_asked_for(engine: az.Engine) -> None:
+    info = engine.analyse(az.Position(), az.Limits(nodes=50, moves=("a2a3", "h2h3")), lines=5)
+    assert {line.pv[0] for line in info.lines} == {"a2a3", "h2h3"}
+
+
+def test_a_search_without_an_end_is_refused(engine: az.Engine) -> None:
+    with pytest.raises(az.AzError, match="nothing ends this search"):
+        engine.play(az.Position(), az.Limits())
+
+
+def test_a_position_of_another_game_is_refused(engine: az.Engine) -> None:
+    with pytest.raises(az.AzError, match="plays chess, the position is of shogi"):
+        engine.play(az.Position("shogi"), az.Limits(nodes=1))
+
+
+def test_analysis_grows_and_ends_with_the_loop(engine: az.Engine) -> None:
+    nodes = []
+    for info in engine.analysis(az.Position(moves=["c2c4"])):
+        nodes.append(info.nodes)
+        if len(nodes) == 3:
+            break
+    assert nodes == sorted(nodes)
+    again = [info.nodes for info in engine.analysis(az.Position(moves=["b2b3"]), az.Limits(nodes=300))]
+    assert again[-1] >= 300
+
+
+def test_another_thread_stops_a_search(engine: az.Engine) -> None:
+    results: list[az.PlayResult] = []
+    position, forever = az.Position(moves=["g2g3"]), az.Limits(nodes=10**9)
+    thread = threading.Thread(target=lambda: results.append(engine.play(position, forever)))
+    thread.start()
+    while thread.is_alive():
+        engine.stop()
+        thread.join(0.05)
+    assert results[0].move in position.legal_moves
+
+
+def test_a_closed_engine_says_so() -> None:
+    engine = az.Engine("chess")
+    engine.close()
+    with pytest.raises(az.AzError, match="closed"):
+        engine.play(az.Position(), az.Limits(nodes=1))
+
+
+def test_go_counts_points() -> None:
+    with az.Engine("go9", threads=1, hash_mb=16) as engine:
+        info = engine.analyse(az.Position("go9", moves=["E5"], komi=0.5), az.Limits(nodes=60))
+    assert info.lead is not None
+    assert info.lead < 0  # white to move behind black's centre stone, nearly without komi
+    assert info.ownership is not None
+    assert len(info.ownership) == 81
+
+
+def test_a_net_alone() -> None:
+    net = az.Net("default", "shogi", batch_size=2)
+    positions = [az.Position("shogi"), az.Position("shogi", moves=["7g7f"]), az.Position("shogi", moves=["2g2f"])]
+    together = net.evaluate(positions)
+    for position, evaluation in zip(positions, together, strict=True):
+        assert set(evaluation.priors) == set(position.legal_moves)
+        assert sum(evaluation.priors.values()) == pytest.approx(1)
+        assert list(evaluation.priors.values()) == sorted(evaluation.priors.values(), reverse=True)
+        alone = net.evaluate([position])[0]
+        assert alone.value == pytest.approx(evaluation.value, abs=1e-4)
+    with pytest.raises(az.AzError, match="this net plays shogi"):
+        net.evaluate([az.Position()])
+
+
+def test_a_match() -> None:
+    seen: list[object] = []
+    result = az.match("uniform", "uniform visits=2", games=2, visits=4, on_game=seen.append, seed=1)
+    assert result.wins + result.draws + result.losses == 2
+    assert len(seen) == len(result.games) == 2
+    assert str(result).startswith(f"+{result.wins} ={result.draws} -{result.losses}, Elo ")
+
+
+@pytest.mark.parametrize("name", ["chess", "shogi", "go9", "go19"])
+def test_boards_are_drawn(name: str) -> None:
+    position = az.Position(name)
+    move = position.legal_moves[len(position.legal_moves) // 2]
+    position = position.play(move)
+    height = get_game(name).planes[1]
+    lines = str(position).splitlines()
+    assert len(lines) == height + 1
+    tree = ET.fromstring(position._repr_html_())
+    shapes = [element.tag.rpartition("}")[2] for element in tree.iter()]
+    assert shapes.count("title") == 1
+    if name.startswith("go"):
+        assert shapes.count("circle") == 2  # the stone and the mark on it
+        column, row = "ABCDEFGHJKLMNOPQRST".index(move[0]), height - int(move[1:])
+        assert lines[row].split()[1 + column] == "X"
+    if name == "shogi":
+        assert shapes.count("polygon") == 40
+    if name == "chess":
+        drawn = [line.split()[1:] for line in lines[:8]]
+        board = [row.split() for row in str(chess.Board(position.text)).splitlines()]
+        assert drawn == board
+
+
+def test_hands_are_shown() -> None:
+    position = az.Position("shogi", "4k4/9/9/9/9/9/9/9/4K4 b 2Pr 1")
+    assert str(position).splitlines()[-2:] == ["Black holds 2P", "White holds R"]
+    assert "White holds R" in position._repr_html_()
+
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = "".join((ROOT / name).read_text() for name in ("docs/python.md", "README.md"))
+PROGRAMS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+
+
+@pytest.mark.parametrize("block", PROGRAMS)
+def test_documented_programs_run(block: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(block, "a document", "exec"), {})  # noqa: S102 - our own document
+    assert capsys.readouterr().out
+
+
+def test_a_pgn_is_annotated(tmp_path: Path) -> None:
+    path = tmp_path / "game.pgn"
+    path.write_text("1. e4 e5 2. Nf3 d6 3. Bc4 h6 4. Nc3 Bg4 5. Nxe5 Bxd1 6. Bxf7+ Ke7 7. Nd5# 1-0\n")
+    command = [sys.executable, str(ROOT / "examples/annotate_pgn.py"), str(path), "100"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    game = chess.pgn.read_game(io.StringIO(text))
+    assert game is not None
+    marked = [node for node in game.mainline() if node.nags]
+    assert "Bxd1" in [node.san() for node in marked]  # it walks into Legal's mate
+    assert all(len(node.parent.variations) > 1 for node in marked)
