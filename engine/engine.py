@@ -66,7 +66,8 @@ class Engine:
 
     @property
     def _game(self) -> Game:
-        return get_game(self.game_name)  # not in __init__: it imports the game's folder
+        game = get_game(self.game_name)  # not in __init__: it imports the game's folder
+        return game.variant("chess960") if self.options.chess960 else game
 
     def configure(self, **changes: object) -> None:
         """Set fields of EngineOptions, used from the next ready() or go() on. Returns at once.
@@ -165,7 +166,7 @@ class Engine:
         Not during a search. Errors: OptionError for a size that the game does not have; then nothing changes.
         """
         name = f"{self._game.name}{size}"
-        if get_game(name) is not self._game:
+        if get_game(name) is not get_game(self.game_name):
             self.game_name, self._line = name, None
             self._evaluator = self._loaded = self.net = None  # a net's input has the size of a board
             self._forget()
@@ -177,11 +178,10 @@ class Engine:
         """
         self._line = None
         game = self._game
-        chess960 = self.options.chess960
         if root is None:
             line, notes = game.initial(), list[str]()
         else:
-            line, notes = game.parse_position(root, chess960=chess960)
+            line, notes = game.parse_position(root)
         states = np.empty(len(moves) + 1, game.state_dtype)
         states[0] = line[-1]
         self._apply_rules(states[:1])
@@ -232,11 +232,12 @@ class Engine:
     def legal_moves(self) -> list[str]:
         """Legal moves of the position held. Errors: PositionError when there is none."""
         game, line = self._game, self._held()
-        return [game.format_move(line[-1], int(m), chess960=self.options.chess960) for m in game.legal_moves(line)]
+        return [game.format_move(line[-1], int(m)) for m in game.legal_moves(line)]
 
-    def perft(self, depth: int) -> dict[str, int]:
-        """Leaves of the legal move tree below each legal move. Blocks. Errors: PositionError without a position."""
-        return self._game.perft(self._held()[-1], depth)
+    def perft(self, depth: int) -> list[tuple[str, int]]:
+        """(move, leaves of the legal move tree below it) by move. Blocks. Errors: PositionError without a position."""
+        game, state = self._game, self._held()[-1]
+        return [(game.format_move(state, move), leaves) for move, leaves in game.perft(state, depth).items()]
 
     def estimate(self) -> Estimate | None:
         """The net's estimate of how the game ends from the position held; None when the net has none.
@@ -333,7 +334,7 @@ class Engine:
             only=only,
             lines=1 if limits.clocked else options.multipv,
         )
-        fallback = game.format_move(line[-1], int(legal[0]), chess960=options.chess960)
+        fallback = game.format_move(line[-1], int(legal[0]))
         return Task(search, line, options, tuple(messages), fallback)
 
     def _only_moves(self, limits: Limits, line: State, messages: list[str]) -> np.ndarray | None:

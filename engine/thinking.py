@@ -125,7 +125,7 @@ class Thinking:
             elapsed = self._watch.milliseconds
             return BestMove(None, win=task.win, lines=task.verdict, time_ms=elapsed, messages=task.messages)
         self._search, self._options = search, options
-        self._root = RootView(search.game, search.tree, line, chess960=options.chess960)
+        self._root = RootView(search.game, search.tree, line)
         if self._limits.report_ms is not None:
             self._outlook = Outlook(search.game, search.evaluator, line)
         self._budget = budget(

@@ -38,7 +38,7 @@ class EngineSeam(Protocol):
     def set_position(self, root: str | None, moves: Sequence[str]) -> list[str]:
         """May BLOCK while the rules are loaded."""
 
-    def perft(self, depth: int) -> dict[str, int]:
+    def perft(self, depth: int) -> list[tuple[str, int]]:
         """BLOCKS."""
 
     def go(self, limits: Limits, on_info: Callable[[ThinkingInfo], None], on_done: Callable[[BestMove], None]) -> None:

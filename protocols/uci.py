@@ -283,8 +283,8 @@ class UciSession(Session[EngineSeam]):
             if self._refusal is not None:
                 return partial(self.tell, f"nothing to count: {self._refusal}")
             leaves = self._engine_with_position().perft(depth)
-            counts = [f"{move}: {count}" for move, count in leaves.items()]
-            return partial(self.send, *counts, "", f"Nodes searched: {sum(leaves.values())}")
+            counts = [f"{move}: {count}" for move, count in leaves]
+            return partial(self.send, *counts, "", f"Nodes searched: {sum(count for _, count in leaves)}")
 
         self.enqueue(Step(work))
 

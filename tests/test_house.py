@@ -254,6 +254,13 @@ def test_no_file_holds_what_none_may(path: Path) -> None:
     assert text.count("\n") <= 900
 
 
+def test_only_chess_knows_of_chess960() -> None:
+    folders = (ROOT / "engine" / "games", ROOT / "engine" / "search", ROOT / "engine" / "nets", ROOT / "examples")
+    sources = [path for folder in folders for path in folder.rglob("*.py") if "chess" not in path.parts]
+    assert len(sources) > 50
+    assert [str(path) for path in sources if "chess960" in path.read_text().lower()] == []
+
+
 def test_all_sources_are_looked_at() -> None:
     names = {str(path.relative_to(ROOT)) for path in SOURCES}
     assert {"engine/errors.py", "engine/games/base.py", "src/az_engine/cli.py", ".ci/venv.py"} <= names

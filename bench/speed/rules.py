@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.metadata
 import json
 import shlex
@@ -35,6 +36,7 @@ _GAMES_SECONDS = 0.5  # of random games in a round
 def add_perft_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("--fen", metavar="POSITION", help="count from this FEN or SFEN (default: the start position)")
+    parser.add_argument("--variant", metavar="NAME", help="form of the game that the position is of, such as chess960")
     parser.add_argument(
         "--depth", type=int, metavar="N", help="plies to count (default: some seconds' worth, such as 6 in chess)"
     )
@@ -55,11 +57,13 @@ def add_perft_arguments(parser: argparse.ArgumentParser) -> None:
 def perft(args: argparse.Namespace) -> int:
     """Measure or check; 1 when a count of the suite is wrong."""
     game = get_game(args.game)
+    if args.variant is not None:
+        game = game.variant(args.variant)
     if args.suite is not None:
         return check_suite(game, args.suite, args.max_nodes, as_json=args.json)
     if args.depth is not None and args.depth < 1:
         raise OptionError("--depth must be 1 or more")
-    show(_speed(game, args.fen, args.depth, args.peer), as_json=args.json)
+    show(_speed(game, args), as_json=args.json)
     return 0
 
 
@@ -93,7 +97,7 @@ class Peer(Protocol):
 class ProgramPeer:
     """An engine that answers ``go perft N``."""
 
-    def __init__(self, command: list[str], protocol: str) -> None:
+    def __init__(self, command: list[str], protocol: str, variant: str | None = None) -> None:
         """Errors: EngineProcessError when it cannot be started or does not greet; OptionError for its protocol."""
         client = uci_client_of(protocol)
         self._position = f"position {client.notation}"
@@ -102,6 +106,8 @@ class ProgramPeer:
         try:
             self._process.send(client.greeting[0])
             self._process.until(client.greeting[1], _PEER_SECONDS)
+            if variant == "chess960":
+                self._process.send("setoption name UCI_Chess960 value true")
         except EngineProcessError:
             self._process.kill()
             raise
@@ -149,36 +155,28 @@ class CshogiPeer:
         """The library holds no process."""
 
 
-def _stockfish() -> Peer | None:
-    found = shutil.which("stockfish") or shutil.which("stockfish", path="/usr/games")
-    return ProgramPeer([found], "uci") if found else None
-
-
-def _cshogi() -> Peer | None:
-    try:
-        return CshogiPeer()
-    except ImportError:
-        return None
-
-
-_PEERS = {"chess": _stockfish, "shogi": _cshogi}  # None where it is not installed
-
-
-def _find_peer(game: Game, command: str | None) -> Peer | None:
+def _find_peer(game: Game, args: argparse.Namespace) -> Peer | None:
     """The named peer, or the game's usual one if it is installed. Errors: EngineProcessError, OptionError."""
+    command = shlex.split(args.peer or "")
+    if not command and game.name == "chess":
+        found = shutil.which("stockfish") or shutil.which("stockfish", path="/usr/games")
+        command = [found] if found else []
     if command:
-        return ProgramPeer(shlex.split(command), game.protocol)
-    return _PEERS[game.name]() if game.name in _PEERS else None
+        return ProgramPeer(command, game.protocol, args.variant)
+    with contextlib.suppress(ImportError):
+        return CshogiPeer() if game.name == "shogi" else None
+    return None
 
 
-def _speed(game: Game, fen: str | None, chosen: int | None, command: str | None) -> Iterator[Measurement]:
+def _speed(game: Game, args: argparse.Namespace) -> Iterator[Measurement]:
+    fen: str | None = args.fen
     line, notes = (game.initial(), []) if fen is None else game.parse_position(fen)
     for note in notes:
         print(note, file=sys.stderr)
     state = line[-1]
     game.perft(state, 2)  # loads the kernels
-    depth = chosen or default_depth(game, state)
-    peer = _find_peer(game, command)
+    depth = args.depth or default_depth(game, state)
+    peer = _find_peer(game, args)
     own, other, ratios = [], [], []
     try:
         for _ in range(ROUNDS):
@@ -217,7 +215,7 @@ class Sample:
 
     name: str
     position: str
-    chess960: bool
+    variant: str | None
     counts: tuple[int, ...]  # of depths 1, 2, ...
 
 
@@ -235,10 +233,10 @@ def read_suite(path: Path) -> list[Sample]:
             data = json.loads(line)
             position = data["fen"] if "fen" in data else data["sfen"]
             counts = tuple(int(n) for n in data["perft"])
-            chess960 = data.get("variant") == "chess960"
+            variant = None if data.get("variant") is None else str(data["variant"])
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise DataError(f'{path}, line {number}: expected {{"fen": "...", "perft": [n1, n2, ...]}}') from None
-        samples.append(Sample(str(data.get("id", f"line {number}")), str(position), chess960, counts))
+        samples.append(Sample(str(data.get("id", f"line {number}")), str(position), variant, counts))
     if not samples:
         raise DataError(f"{path} holds no position")
     return samples
@@ -256,7 +254,8 @@ def check_suite(game: Game, path: Path, max_nodes: int | None, *, as_json: bool)
         wanted = [n for n in sample.counts if max_nodes is None or n <= max_nodes]
         total += len(wanted)
         try:
-            state = game.parse_position(sample.position, chess960=sample.chess960)[0][-1]
+            form = game if sample.variant is None else game.variant(sample.variant)
+            state = form.parse_position(sample.position)[0][-1]
         except AzError as error:
             wrong += len(wanted)
             print(f"{sample.name}: {error}", file=sys.stderr)

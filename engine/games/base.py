@@ -132,7 +132,7 @@ class Game(ABC):
         """The line that consists of the start position, State[1]."""
 
     @abstractmethod
-    def parse_position(self, text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
+    def parse_position(self, text: str) -> tuple[State, list[str]]:
         """State[1] of a position in the game's own notation, and notes on what had to be mended.
 
         Errors: PositionError, one sentence.
@@ -151,14 +151,14 @@ class Game(ABC):
         raise IllegalMoveError(f"{text[:20]!r} is not a legal move here")
 
     @abstractmethod
-    def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
+    def format_move(self, state: State, move: int) -> str:
         """The move as the protocol writes it."""
 
-    def format_moves(self, state: State, moves: Sequence[int], *, chess960: bool = False) -> tuple[str, ...]:
+    def format_moves(self, state: State, moves: Sequence[int]) -> tuple[str, ...]:
         """Moves that follow one another from one State[] on, as the protocol writes them."""
         words, line = [], state.reshape(1)
         for move in moves:
-            words.append(self.format_move(line[-1], move, chess960=chess960))
+            words.append(self.format_move(line[-1], move))
             line = self.play(line[-1:], move)
         return tuple(words)
 
@@ -191,13 +191,13 @@ class Game(ABC):
         """The end of a line that matters from here on (history planes, repetitions): State[k], k <= n."""
         return line
 
-    def perft(self, state: State, depth: int) -> dict[str, int]:
-        """Leaves of the legal move tree below each legal move of one State[], ``depth`` >= 1 plies deep."""
+    def perft(self, state: State, depth: int) -> dict[int, int]:
+        """{move: leaves of the legal move tree below it} of one State[], ``depth`` >= 1 plies deep."""
         states = np.zeros(depth + 1, self.state_dtype)
         states[0] = state
         moves, leaves = np.empty((depth, self.max_moves), np.uint16), np.empty(self.max_moves, np.int64)
         count = perft_kernel(self.play_functions)(states, moves, depth, leaves)
-        return {self.format_move(state, int(moves[0, i])): int(leaves[i]) for i in range(count)}
+        return dict(zip(moves[0, :count].tolist(), leaves[:count].tolist(), strict=True))
 
     def normalise(self, states: State) -> None:  # noqa: B027 - most games have nothing to finish
         """Finish positions whose fields were set by hand, State[N], in place (unusable e.p. squares, keys)."""
@@ -214,6 +214,15 @@ class Game(ABC):
     def sized(self, size: int) -> Game:
         """The same game on a board of another size. Errors: OptionError where there is but one."""
         raise OptionError(f"{self.name} has one size of board; leave the size out")
+
+    def variant(self, name: str) -> Game:
+        """The same game in another form, which reads and writes other text; its own name stands for the usual form.
+
+        Rules and encoder stay. Errors: OptionError for a form that it does not have.
+        """
+        if name != self.name:
+            raise OptionError(f"{self.name} has no variant {name[:40]!r}")
+        return self
 
     def random_games(self, count: int, seed: int) -> int:
         """Play ``count`` games of random legal moves inside one kernel; returns the moves played. For benches.

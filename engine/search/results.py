@@ -109,13 +109,12 @@ def final_line(outcome: int) -> Line:
 class RootView:
     """Reads a tree's root. ``line`` is the game up to the root; call under the search's lock."""
 
-    def __init__(self, game: Game, tree: Tree, line: State, *, chess960: bool = False) -> None:
+    def __init__(self, game: Game, tree: Tree, line: State) -> None:
         self._game, self._tree, self._line = game, tree, line
-        self._chess960 = chess960
 
     def text(self, moves: list[int]) -> tuple[str, ...]:
         """Moves from the root on as text."""
-        return self._game.format_moves(self._line[-1], moves, chess960=self._chess960)
+        return self._game.format_moves(self._line[-1], moves)
 
     def lines(self, multipv: int) -> tuple[Line, ...]:
         """The best ``multipv`` root moves, best first; empty while the root is not expanded."""

@@ -31,7 +31,7 @@ class ConnectFour(Game):
     def initial(self) -> State:
         return np.zeros(1, STATE)
 
-    def parse_position(self, text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
+    def parse_position(self, text: str) -> tuple[State, list[str]]:
         """Six rows from the top, each seven cells x, o or '.'; whose move it is follows from their number."""
         rows = text.split("/")
         if len(rows) != ROWS or any(len(row) != COLUMNS or set(row) - set("xo.") for row in rows):
@@ -50,7 +50,7 @@ class ConnectFour(Game):
         cells = ["x" if first >> bit & 1 else "o" if second >> bit & 1 else "." for bit in range(7 * COLUMNS)]
         return "/".join("".join(cells[r::7]) for r in range(ROWS - 1, -1, -1))
 
-    def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
+    def format_move(self, state: State, move: int) -> str:
         return LETTERS[move]
 
     @property

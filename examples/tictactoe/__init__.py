@@ -37,7 +37,7 @@ class TicTacToe(Game):
     def initial(self) -> State:
         return np.zeros(1, STATE)
 
-    def parse_position(self, text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
+    def parse_position(self, text: str) -> tuple[State, list[str]]:
         """Nine cells x, o or '.', by rows from the top; whose move it is follows from their number."""
         if len(text) != 9 or set(text) - set("xo."):
             raise PositionError(f"{text[:20]!r} is not a board of nine cells x, o and '.'")
@@ -54,7 +54,7 @@ class TicTacToe(Game):
         crosses, noughts = (int(men) for men in state["men"])
         return "".join("x" if crosses >> i & 1 else "o" if noughts >> i & 1 else "." for i in range(9))
 
-    def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
+    def format_move(self, state: State, move: int) -> str:
         return CELLS[move]
 
     @property

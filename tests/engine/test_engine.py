@@ -413,6 +413,9 @@ def test_chess960_notation(engine: Engine) -> None:
     engine.set_position(root, [])
     assert "f1g1" in engine.legal_moves()
     assert "f1b1" in engine.legal_moves()
+    engine.set_position("4k3/8/8/8/8/8/8/RK6 w A - 0 1", [])  # b1c1 is the king's step, b1a1 castling
+    assert sorted(engine.perft(1)) == sorted((move, 1) for move in set(engine.legal_moves()))
+    assert len(engine.perft(1)) == 12
     engine.configure(chess960=False)
     engine.set_position("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1", ["e1h1"])
     assert "e8g8" in engine.legal_moves() or engine.position == "r3k2r/8/8/8/8/8/8/R4RK1 b kq - 1 1"

@@ -85,7 +85,7 @@ class FakeEngine:
         self._board, notes = self.set_up(root, moves)
         return notes
 
-    def perft(self, depth: int) -> dict[str, int]:
+    def perft(self, depth: int) -> list[tuple[str, int]]:
         """Counted slowly."""
         self._note("perft", str(depth))
 
@@ -94,7 +94,7 @@ class FakeEngine:
                 return 1
             return sum(leaves(self.after(board, move), depth - 1) for move in self.legal(board))
 
-        return {move: leaves(self.after(self._board, move), depth - 1) for move in self.legal(self._board)}
+        return [(move, leaves(self.after(self._board, move), depth - 1)) for move in self.legal(self._board)]
 
     # the game
 

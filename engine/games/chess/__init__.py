@@ -24,7 +24,7 @@ from .state import STATE, State
 
 
 class Chess(Game):
-    """Standard chess and Chess960."""
+    """Standard chess, and Chess960 as its variant: castling rights with any rook, written as king takes rook."""
 
     name = "chess"
     protocol = "uci"
@@ -37,6 +37,13 @@ class Chess(Game):
     typical_moves = 45.0
     mates = staticmethod(mates)
 
+    def __init__(self, *, chess960: bool = False) -> None:
+        self._chess960 = chess960
+
+    def variant(self, name: str) -> Game:
+        game = CHESS960 if name == "chess960" else GAME if name == self.name else super().variant(name)
+        return game.using(self.encoder.name)
+
     @property
     def encoders(self) -> Mapping[str, Encoder]:
         return lc0.ENCODERS
@@ -44,8 +51,8 @@ class Chess(Game):
     def initial(self) -> State:
         return notation.parse_fen(notation.START)[0]
 
-    def parse_position(self, text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
-        return notation.parse_fen(text, chess960=chess960)
+    def parse_position(self, text: str) -> tuple[State, list[str]]:
+        return notation.parse_fen(text, chess960=self._chess960)
 
     def format_position(self, state: State) -> str:
         return notation.format_fen(state)
@@ -54,8 +61,8 @@ class Chess(Game):
         line = line_of(line)
         return notation.parse_uci(line[-1], text, self.legal_moves(line).tolist())
 
-    def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
-        return notation.format_uci(state, move, chess960=chess960)
+    def format_move(self, state: State, move: int) -> str:
+        return notation.format_uci(state, move, chess960=self._chess960)
 
     def outcome(self, line: State) -> int:
         state, code = line[-1], self.encoder.look(line[-1:])[1]
@@ -78,4 +85,4 @@ class Chess(Game):
         return pgn.FORMAT, position_lines(self, "UCI", "fen", (".uci",))
 
 
-GAME = Chess()
+GAME, CHESS960 = Chess(), Chess(chess960=True)

@@ -63,7 +63,7 @@ class Go(Game):
     def initial(self, komi: float = DEFAULT_KOMI, rules: str = DEFAULT_RULES) -> State:
         return notation.empty_board(self.size, komi, rules)
 
-    def parse_position(self, text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
+    def parse_position(self, text: str) -> tuple[State, list[str]]:
         line, notes = notation.parse_position(text)
         if line[0]["size"] != self.size:
             raise OptionError(f"this is a {line[0]['size']}x{line[0]['size']} board, not {self.size}x{self.size}")
@@ -76,10 +76,10 @@ class Go(Game):
         line = line_of(line)
         return notation.parse_move(line[-1], text, self.legal_moves(line))
 
-    def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
+    def format_move(self, state: State, move: int) -> str:
         return notation.format_move(state, move)
 
-    def format_moves(self, state: State, moves: Sequence[int], *, chess960: bool = False) -> tuple[str, ...]:
+    def format_moves(self, state: State, moves: Sequence[int]) -> tuple[str, ...]:
         return tuple(notation.format_move(state, move) for move in moves)
 
     def outcome(self, line: State) -> int:

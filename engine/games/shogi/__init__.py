@@ -61,7 +61,7 @@ class Shogi(Game):
     def initial(self) -> State:
         return notation.parse_sfen(notation.START)
 
-    def parse_position(self, text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
+    def parse_position(self, text: str) -> tuple[State, list[str]]:
         return notation.parse_sfen(text), []
 
     def format_position(self, state: State) -> str:
@@ -71,7 +71,7 @@ class Shogi(Game):
         line = line_of(line)
         return notation.parse_usi(line[-1], text, self.legal_moves(line).tolist())
 
-    def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
+    def format_move(self, state: State, move: int) -> str:
         return notation.format_usi(move)
 
     def legal_moves(self, line: State) -> NDArray[np.uint16]:

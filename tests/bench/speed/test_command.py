@@ -70,6 +70,14 @@ def test_a_peer_that_counts_otherwise(capsys: pytest.CaptureFixture[str]) -> Non
     assert "counts 400 leaves where we count 8,902" in capsys.readouterr().err
 
 
+def test_perft_of_a_variant(capsys: pytest.CaptureFixture[str]) -> None:
+    fen = "4k3/8/8/8/8/8/8/RK6 w A - 0 1"
+    (figure,) = run_json(capsys, "perft", "--fen", fen, "--variant", "chess960", "--depth", "1")
+    assert "12 leaves" in figure["note"]
+    assert main(["bench", "perft", "--game", "shogi", "--variant", "chess960"]) == 2
+    assert "shogi has no variant 'chess960'" in capsys.readouterr().err
+
+
 def test_suite(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["bench", "perft", "--suite", str(COUNTS), "--max-nodes", "100000"]) == 0
     counts = [n for line in COUNTS.read_text().splitlines() for n in json.loads(line)["perft"] if n <= 100_000]

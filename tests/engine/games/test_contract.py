@@ -130,11 +130,11 @@ def test_play_in_place(game: Game) -> None:
 def test_perft_counts_moves(game: Game) -> None:
     state = game.initial()[-1]
     moves = game.legal_moves(state)
-    assert game.perft(state, 1) == {game.format_move(state, int(move)): 1 for move in moves}
+    assert game.perft(state, 1) == dict.fromkeys(moves.tolist(), 1)
     two = game.perft(state, 2)
     for move in moves:
         after = game.play(game.initial(), int(move))
-        assert two[game.format_move(state, int(move))] == len(game.legal_moves(after[-1]))
+        assert two[int(move)] == len(game.legal_moves(after[-1]))
 
 
 def test_perft_is_a_plain_count(game: Game) -> None:

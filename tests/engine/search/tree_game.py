@@ -65,7 +65,7 @@ class TreeGame(Game):
     def initial(self) -> State:
         return np.zeros(1, STATE)
 
-    def parse_position(self, text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
+    def parse_position(self, text: str) -> tuple[State, list[str]]:
         raise NotImplementedError
 
     def format_position(self, state: State) -> str:
@@ -74,7 +74,7 @@ class TreeGame(Game):
     def parse_move(self, state: State, text: str) -> int:
         return int(text)
 
-    def format_move(self, state: State, move: int, *, chess960: bool = False) -> str:
+    def format_move(self, state: State, move: int) -> str:
         return str(move)
 
     def play(self, line: State, move: int) -> State:
@@ -93,15 +93,6 @@ class TreeGame(Game):
 
     def window(self, line: State) -> State:
         return line[-1:]
-
-    def perft(self, state: State, depth: int) -> dict[str, int]:
-        raise NotImplementedError
-
-    def normalise(self, states: State) -> None:
-        raise NotImplementedError
-
-    def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
-        raise NotImplementedError
 
     def _encode(self, states: State, index: Any, first: Any, history: int, out: NDArray[np.uint8]) -> None:
         for row, i in enumerate(index):

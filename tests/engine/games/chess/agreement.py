@@ -21,6 +21,7 @@ from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING
 
 PROMOTIONS = (None, chess.KNIGHT, chess.BISHOP, chess.ROOK, chess.QUEEN)
 GAME = get_game("chess")
+CHESS960 = GAME.variant("chess960")
 
 
 class Match:
@@ -28,7 +29,7 @@ class Match:
 
     def __init__(self, board: chess.Board) -> None:
         self.board = board
-        self.line, self.notes = GAME.parse_position(board.fen(), chess960=board.chess960)
+        self.line, self.notes = (CHESS960 if board.chess960 else GAME).parse_position(board.fen())
         self.seen = {board._transposition_key(): 1}
 
     def push(self, move: chess.Move) -> None:
@@ -98,7 +99,7 @@ def differences(match: Match, keys: dict[int, object]) -> list[str]:
         "fen": board.fen(),
     }
     found = [f"{what}: {ours[what]} instead of {theirs[what]}" for what in theirs if ours[what] != theirs[what]]
-    again, notes = GAME.parse_position(board.fen(), chess960=board.chess960)
+    again, notes = (CHESS960 if board.chess960 else GAME).parse_position(board.fen())
     if notes or again[-1]["key"] != state["key"]:
         found.append(f"parsed again from its FEN: key {again[-1]['key']} instead of {state['key']}, notes {notes}")
     position = board._transposition_key()

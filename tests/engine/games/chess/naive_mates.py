@@ -7,7 +7,7 @@ import chess
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import State
 
-_CHESS = get_game("chess")
+_CHESS = get_game("chess").variant("chess960")
 
 
 def mates(line: State, plies: int) -> tuple[int, int] | None:
@@ -22,7 +22,7 @@ def mates(line: State, plies: int) -> tuple[int, int] | None:
             return n, 0
         if n % 2 and _mating(board, n):
             for move in _CHESS.legal_moves(line).tolist():
-                board.push_uci(_CHESS.format_move(line[-1], move, chess960=True))
+                board.push_uci(_CHESS.format_move(line[-1], move))
                 found = board.is_check() and _mated(board, n - 1)
                 board.pop()
                 if found:

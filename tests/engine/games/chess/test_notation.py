@@ -11,18 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from az_engine.engine.errors import IllegalMoveError, PositionError
-from az_engine.engine.games import get_game
 
-from .agreement import internal, random_positions
+from .agreement import CHESS960, GAME, internal, random_positions
 
-GAME = get_game("chess")
 START = chess.STARTING_FEN
 
 
 def test_round_trips() -> None:
     for match in itertools.islice(random_positions(random.Random(4)), 1500):
         fen = GAME.format_position(match.line[-1])
-        line, notes = GAME.parse_position(fen, chess960=match.board.chess960)
+        line, notes = (CHESS960 if match.board.chess960 else GAME).parse_position(fen)
         assert notes == []
         assert GAME.format_position(line[-1]) == fen == match.board.fen()
 
@@ -117,10 +115,10 @@ def test_huge_counts_saturate() -> None:
 
 @given(st.text(max_size=120) | st.text("KQkqRNBPrnbp12345678/ wb-abcdefgh", max_size=90))
 def test_any_text_is_read_or_refused(text: str) -> None:
-    for chess960 in (False, True):
+    for game in (GAME, CHESS960):
         refusals = []
         try:
-            GAME.parse_position(text, chess960=chess960)
+            game.parse_position(text)
         except PositionError as refusal:
             refusals.append(str(refusal))
         assert all(refusal.isprintable() for refusal in refusals)
@@ -144,7 +142,7 @@ def test_move_text() -> None:
             number = internal(board, move)
             king_takes_rook = board.copy(stack=False)
             king_takes_rook.chess960 = True
-            assert GAME.format_move(state, number, chess960=True) == king_takes_rook.uci(move)
+            assert CHESS960.format_move(state, number) == king_takes_rook.uci(move)
             assert GAME.parse_move(state, king_takes_rook.uci(move)) == number
             if not board.chess960:
                 assert GAME.format_move(state, number) == move.uci()
@@ -168,8 +166,8 @@ def test_move_text() -> None:
     ],
 )
 def test_castling_notations(fen: str, text: str, meaning: str) -> None:
-    line, _ = GAME.parse_position(fen, chess960=True)
-    assert GAME.format_move(line[-1], GAME.parse_move(line[-1], text), chess960=True) == meaning
+    line, _ = CHESS960.parse_position(fen)
+    assert CHESS960.format_move(line[-1], CHESS960.parse_move(line[-1], text)) == meaning
 
 
 @pytest.mark.parametrize(
@@ -177,7 +175,7 @@ def test_castling_notations(fen: str, text: str, meaning: str) -> None:
     [("HF", "fh"), ("KQ", "fh"), ("K", "h"), ("Q", "f"), ("F", "f"), ("B", ""), ("HB", "h")],
 )
 def test_chess960_castling_letters(letters: str, rooks: str) -> None:
-    line, notes = GAME.parse_position(f"4k3/8/8/8/8/8/8/5RKR w {letters} - 0 1", chess960=True)
+    line, notes = CHESS960.parse_position(f"4k3/8/8/8/8/8/8/5RKR w {letters} - 0 1")
     castling = int(line[-1]["castling"])
     assert "".join(chess.FILE_NAMES[square] for square in chess.scan_forward(castling)) == rooks
     assert len(notes) == len(letters) - len(rooks)
@@ -185,19 +183,19 @@ def test_chess960_castling_letters(letters: str, rooks: str) -> None:
 
 def test_x_fen_inner_rook() -> None:
     """K and Q mean the outermost rook, a file letter any; the text names an inner rook by its file."""
-    line, _ = GAME.parse_position("4k3/8/8/8/8/8/8/R1R1KR1R w CF - 0 1", chess960=True)
+    line, _ = CHESS960.parse_position("4k3/8/8/8/8/8/8/R1R1KR1R w CF - 0 1")
     assert chess.SquareSet(int(line[-1]["castling"])) == {chess.C1, chess.F1}
     fen = GAME.format_position(line[-1])
     assert fen.split()[2] == "FC"
-    assert GAME.parse_position(fen, chess960=True)[0]["castling"] == line["castling"]
-    line, _ = GAME.parse_position("4k3/8/8/8/8/8/8/R1R1KR1R w KQ - 0 1", chess960=True)
+    assert CHESS960.parse_position(fen)[0]["castling"] == line["castling"]
+    line, _ = CHESS960.parse_position("4k3/8/8/8/8/8/8/R1R1KR1R w KQ - 0 1")
     assert chess.SquareSet(int(line[-1]["castling"])) == {chess.A1, chess.H1}
 
 
 def test_one_castling_rook_a_side() -> None:
     """Two rooks cannot both have the right to castle on the same side; such a text must not reach the rules."""
     try:
-        line, notes = GAME.parse_position("4k3/8/8/8/8/8/8/R1R1KR1R w HFCA - 0 1", chess960=True)
+        line, notes = CHESS960.parse_position("4k3/8/8/8/8/8/8/R1R1KR1R w HFCA - 0 1")
     except PositionError:
         return
     assert int(line[-1]["castling"]).bit_count() == 2

@@ -6,15 +6,12 @@ import random
 
 import pytest
 
-from az_engine.engine.games import get_game
 from az_engine.engine.games.base import State
 from az_engine.engine.games.chess.shortmate import NO_MOVE
 from az_engine.engine.games.outcome import LOSS, RUNNING, WIN
 
-from .agreement import choose, random_start
+from .agreement import CHESS960, GAME, choose, random_start
 from .naive_mates import mates
-
-GAME = get_game("chess")
 
 
 def look(line: State, path: list[int], plies: int) -> tuple[int, int, int]:
@@ -39,9 +36,10 @@ def test_all_short_mates_and_no_others() -> None:
     for _ in range(20):
         board = random_start(rng)
         while not board.is_game_over() and board.ply() < 200 and board.halfmove_clock < 90:
-            line = GAME.parse_position(board.fen(), chess960=board.chess960)[0]
+            game = CHESS960 if board.chess960 else GAME
+            line = game.parse_position(board.fen())[0]
             move = choose(board, rng)
-            words = {GAME.format_move(line[-1], m, chess960=board.chess960): m for m in GAME.legal_moves(line).tolist()}
+            words = {game.format_move(line[-1], m): m for m in GAME.legal_moves(line).tolist()}
             path = [words[board.uci(move)]]
             board.push(move)
             if not board.is_game_over() and (board.is_check() or rng.random() < 0.15):

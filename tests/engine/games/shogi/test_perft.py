@@ -42,4 +42,4 @@ def test_counts_by_move() -> None:
     game = get_game("shogi")
     counts = game.perft(game.initial()[-1], 2)
     assert len(counts) == 30
-    assert counts["7g7f"] == 30
+    assert counts[game.parse_move(game.initial(), "7g7f")] == 30
