@@ -7,13 +7,12 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ..engine.errors import OptionError
 from ..engine.params import EngineOptions
-from .lines import LineReader, LineWriter, claim_stdout
+from .lines import LineReader, claim_stdout
 from .options import OPTIONS, OptionValues, add_flags, start_values
 from .session import Session
 
@@ -24,22 +23,7 @@ USUAL_GAMES = {"uci": "chess", "usi": "shogi", "gtp": "go"}  # what a protocol's
 SIGNAL_PATIENCE_S = 3.0  # after SIGINT or SIGTERM, even when the other program has stopped reading
 
 
-class MakeSession(Protocol):
-    """The class of a protocol's session, as it is called here."""
-
-    def __call__(
-        self,
-        make_engine: Callable[[EngineOptions], Engine],
-        values: OptionValues,
-        writer: LineWriter,
-        notes: list[str],
-        /,
-    ) -> Session[Any]:
-        """``notes``: sentences for the user."""
-
-
-def add_arguments(parser: argparse.ArgumentParser, protocol: str) -> None:
-    """Declare the flags of a protocol's command."""
+def add_arguments(protocol: str, parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--game",
         default=USUAL_GAMES[protocol],
@@ -49,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser, protocol: str) -> None:
     add_flags(parser, protocol)
 
 
-def converse(make_session: MakeSession, protocol: str, args: argparse.Namespace) -> int:
+def converse(protocol: str, make_session: type[Session[Any]], args: argparse.Namespace) -> int:
     """Talk on stdin and stdout until ``quit``, then end the process: status 0, or 1 after a bug.
 
     Errors: OptionError for a configuration file that cannot be used, a game that is not played over the protocol, and a

@@ -81,7 +81,6 @@ def read_go(words: Sequence[str], numbers: Collection[str], optional: Collection
 
 
 def _whole(text: str) -> int | None:
-    """A whole number, clamped to 64 bits."""
     found = _WHOLE.fullmatch(text)
     if found is None:
         return None
@@ -156,7 +155,6 @@ def score(line: Line, *, show_wdl: bool = False, mate: Callable[[int], str] = st
 
 
 def game_over_line(lines: tuple[Line, ...], *, mate: Callable[[int], str] = str) -> str:
-    """The ``info`` line for a game that is over."""
     return f"info depth 0 {score(lines[0], mate=mate) if lines else 'score cp 0'}"
 
 

@@ -76,7 +76,6 @@ class TrafficLog:
                 self._close()
 
     def close(self) -> None:
-        """Close the file; later records are dropped."""
         with self._lock:
             self._close()
 
@@ -98,7 +97,6 @@ class LineWriter:
 
     @property
     def closed(self) -> bool:
-        """Whether the other side has closed."""
         return self._descriptor is None
 
     def write(self, reply: str) -> bool:

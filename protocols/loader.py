@@ -19,39 +19,20 @@ class EngineSeam(Protocol):
     """What a protocol needs of an engine; see :class:`az_engine.engine.engine.Engine` for each method."""
 
     @property
-    def description(self) -> str:
-        """The net in use and what runs it."""
-
+    def description(self) -> str: ...
     @property
-    def notes(self) -> Sequence[str]:
-        """Sentences for the user about the last ready()."""
-
-    def configure(self, **changes: object) -> None:
-        """Change fields of EngineOptions."""
-
-    def ready(self, on_progress: Callable[[str], None] | None = None) -> None:
-        """BLOCKS until everything is loaded."""
-
-    def new_game(self) -> None:
-        """Forget the tree and the cache."""
-
-    def set_position(self, root: str | None, moves: Sequence[str]) -> list[str]:
-        """May BLOCK while the rules are loaded."""
-
-    def perft(self, depth: int) -> list[tuple[str, int]]:
-        """BLOCKS."""
-
-    def go(self, limits: Limits, on_info: Callable[[ThinkingInfo], None], on_done: Callable[[BestMove], None]) -> None:
-        """Start a search."""
-
-    def stop(self) -> None:
-        """End the search soon."""
-
-    def ponderhit(self) -> None:
-        """The opponent has played the expected move."""
-
-    def close(self) -> None:
-        """End the search and its threads."""
+    def notes(self) -> Sequence[str]: ...
+    def configure(self, **changes: object) -> None: ...
+    def ready(self, on_progress: Callable[[str], None] | None = None) -> None: ...
+    def new_game(self) -> None: ...
+    def set_position(self, root: str | None, moves: Sequence[str]) -> list[str]: ...
+    def perft(self, depth: int) -> list[tuple[str, int]]: ...
+    def go(
+        self, limits: Limits, on_info: Callable[[ThinkingInfo], None], on_done: Callable[[BestMove], None]
+    ) -> None: ...
+    def stop(self) -> None: ...
+    def ponderhit(self) -> None: ...
+    def close(self) -> None: ...
 
 
 AnyEngine = TypeVar("AnyEngine", bound=EngineSeam)

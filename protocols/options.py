@@ -77,28 +77,23 @@ class Option:
 
     @property
     def names(self) -> dict[str, str]:
-        """Names by protocol."""
         return {protocol: name for protocol, name in (("uci", self.uci), ("usi", self.usi)) if name}
 
     @property
     def field(self) -> str:
-        """The name of the dataclass field ..."""
         return self.sets or self.key
 
     @property
     def owner(self) -> type:
-        """... and the class that has it."""
         return _FIELDS[self.field][0]
 
     @property
     def setting(self) -> Setting:
-        """Meaning and range of the field."""
         found: Setting = _FIELDS[self.field][1].metadata["setting"]
         return found
 
     @property
     def default(self) -> Value:
-        """The field's default as a value."""
         default: Any = _FIELDS[self.field][1].default
         return self.value(default)
 
@@ -118,7 +113,6 @@ class Option:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The values of a combo."""
         return tuple(dict(self.words).get(choice, choice) for choice in self.setting.choices)
 
     @property
@@ -132,7 +126,6 @@ class Option:
         return {"check": "true, false", "string": "text"}.get(kind, "")
 
     def offered(self, protocol: str) -> bool:
-        """Whether a protocol has the option."""
         return bool(getattr(self, protocol)) or not (self.uci or self.usi or self.gtp)
 
     def read(self, options: EngineOptions) -> Value:
@@ -195,7 +188,6 @@ class Option:
 
 
 def show(value: Value) -> str:
-    """A value as the protocols write it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return repr(value).removesuffix(".0") if isinstance(value, float) else str(value)
@@ -278,7 +270,6 @@ class OptionValues:
         self._named = {name.lower(): o for o in self._offered for name in (*o.names.values(), *o.aliases)}
 
     def __getitem__(self, key: str) -> Value:
-        """Current value."""
         return self._values[key]
 
     def declarations(self) -> list[str]:
@@ -311,7 +302,6 @@ class OptionValues:
             self._values[option.key] = option.read(good)
 
     def engine_options(self) -> EngineOptions:
-        """The engine's settings for the current values."""
         changes: dict[type, dict[str, Any]] = {owner: {} for owner in (EngineOptions, SearchParams, SessionOptions)}
         for option in OPTIONS:
             changes[option.owner][option.field] = option.setting_of(self._values[option.key])

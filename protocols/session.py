@@ -76,12 +76,10 @@ class Session(ABC, Generic[AnyEngine]):
     # ------------------------------------------------------------------ what a protocol adds
 
     @abstractmethod
-    def command(self, line: str) -> None:
-        """Obey one input line."""
+    def command(self, line: str) -> None: ...
 
     @abstractmethod
-    def overlong(self) -> None:
-        """A line was too long to be read."""
+    def overlong(self) -> None: ...
 
     @abstractmethod
     def tell(self, text: str) -> None:
@@ -137,7 +135,6 @@ class Session(ABC, Generic[AnyEngine]):
         return self._status
 
     def interrupt(self) -> None:
-        """Quit soon, as a signal handler may ask."""
         self.post(partial(self.quit, INTERRUPT_PATIENCE_S))
 
     def quit(self, patience: float | None = None) -> None:
@@ -231,7 +228,6 @@ class Session(ABC, Generic[AnyEngine]):
     # ------------------------------------------------------------------ steps
 
     def enqueue(self, step: Step) -> None:
-        """Do a step after all earlier ones."""
         self._backlog.append(step)
 
     def unfinished(self) -> list[Step]:
@@ -239,7 +235,6 @@ class Session(ABC, Generic[AnyEngine]):
         return [*([self._busy] if self._busy is not None else []), *self._backlog]
 
     def advance(self) -> None:
-        """Do the steps whose turn it is."""
         while self._status is None and self._busy is None and not self.searching:
             if not self._backlog:
                 if self._quitting is not None:
@@ -303,5 +298,4 @@ class Session(ABC, Generic[AnyEngine]):
 
 
 def internal_error(error: BaseException) -> str:
-    """What the user is told of a bug."""
     return f"internal error, please report it: {type(error).__name__}: {error}"

@@ -5,7 +5,6 @@ USI grew out of UCI: :mod:`usi` says what it does differently.
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -109,7 +108,6 @@ class UciSession(Session[EngineSeam]):
         self.commands[words[skipped]](rest[0] if rest else "")
 
     def overlong(self) -> None:
-        """Say that the line is ignored."""
         self.tell("a line longer than 1 MiB was thrown away")
 
     def _greet(self) -> None:
@@ -132,7 +130,6 @@ class UciSession(Session[EngineSeam]):
             self._set_option(*found)
 
     def position(self, rest: str) -> None:
-        """Obey ``position``."""
         words = rest.split()
         cut = words.index("moves") if "moves" in words else len(words)
         root, moves = words[:cut], words[cut + 1 :]
@@ -172,20 +169,16 @@ class UciSession(Session[EngineSeam]):
     # ------------------------------------------------------------------ output lines
 
     def tell(self, text: str) -> None:
-        """Tell the user one sentence."""
         self.send(self.message(one_line(text)))
 
     def tell_in_debug(self, text: str) -> None:
-        """Tell the user one sentence, in debug mode only."""
         if self.debug:
             self.tell(text)
 
     def unknown_option(self, reason: str) -> None:
-        """The user set an option that does not exist."""
         self.tell(reason)
 
     def message(self, text: str) -> str:
-        """An ``info string`` line."""
         return f"info string {text}"
 
     @staticmethod
@@ -292,7 +285,6 @@ class UciSession(Session[EngineSeam]):
 
     @property
     def searching(self) -> bool:
-        """Whether a search runs."""
         return self._running is not None
 
     def _unanswered(self) -> list[PendingGo]:
@@ -345,7 +337,6 @@ class UciSession(Session[EngineSeam]):
             self._pong()
 
     def stop(self) -> None:
-        """End all searches asked for so far, each with its answer."""
         for go in self._unanswered():
             self._stop(go)
 
@@ -435,18 +426,11 @@ class UciSession(Session[EngineSeam]):
         self._backlog = deque(GoStep(then=partial(self._start, go, "internal error"), go=go) for go in waiting)
 
     def answer_outstanding(self) -> None:
-        """Answer with the best moves known."""
         for go in self._unanswered():
             known = go.latest.lines[0].pv[:1] if go.latest is not None else ()
             self.send(*self.answer(BestMove(known[0] if known else None), go.limits))
         self._running = None
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags of ``az-engine uci``."""
-    conversation.add_arguments(parser, "uci")
-
-
-def main(args: argparse.Namespace) -> int:
-    """Talk UCI on stdin and stdout; see :func:`conversation.converse`."""
-    return conversation.converse(UciSession, "uci", args)
+add_arguments = partial(conversation.add_arguments, "uci")
+main = partial(conversation.converse, "uci", UciSession)

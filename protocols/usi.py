@@ -6,10 +6,9 @@ game can be resigned or won by a declaration, ``go mate`` asks for a proof, ``ga
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from ..engine.info import BestMove
 from ..engine.limits import Limits
@@ -28,14 +27,11 @@ _NUMBERS = (*_CLOCKS, "rtime", "depth", "nodes", "mate", "movetime", "perft")
 
 
 class UsiSession(UciSession):
-    """One USI conversation."""
-
     notation = "sfen"
     no_move = "resign"
 
     @cached_property
     def commands(self) -> dict[str, Callable[[str], None]]:
-        """UCI's, ``gameover``, and a ``ponderhit`` that may bring the clocks."""
         return super().commands | {"gameover": lambda _: self.game_over(), "ponderhit": self._ponderhit}
 
     def position(self, rest: str) -> None:
@@ -70,7 +66,6 @@ class UsiSession(UciSession):
         self.tell_in_debug(reason)
 
     def answer(self, best: BestMove, limits: Limits) -> list[str]:
-        """``bestmove``, or ``checkmate`` after ``go mate``."""
         if limits.solve:
             found = best.checkmate
             if found is None:  # no position, or the end of the process
@@ -93,11 +88,5 @@ def _limits(go: GoWords) -> Limits:
     return replace(limits, time=(black, white))
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags of ``az-engine usi``."""
-    conversation.add_arguments(parser, "usi")
-
-
-def main(args: argparse.Namespace) -> int:
-    """Talk USI on stdin and stdout; see :func:`conversation.converse`."""
-    return conversation.converse(UsiSession, "usi", args)
+add_arguments = partial(conversation.add_arguments, "usi")
+main = partial(conversation.converse, "usi", UsiSession)

@@ -67,8 +67,6 @@ def _numbers(text: str, option: str, form: str, most: int) -> list[float]:
 
 @dataclass(slots=True)
 class Adjudicator:
-    """Adjudicates one game."""
-
     rule: Adjudication
     _losing: list[int] = field(default_factory=lambda: [0, 0])  # moves in a row, by side
     _hopeless: list[int] = field(default_factory=lambda: [0, 0])

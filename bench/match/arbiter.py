@@ -109,7 +109,6 @@ class Arbiter:
         return self._counted(first, "both players count the same")
 
     def won_by(self, side: int, words: str, reason: Reason = "") -> Ending:
-        """The ending in which side 0 or 1 has won."""
         return Ending(-1 if side else 1, words, reason)
 
     def _area(self) -> float:
@@ -122,8 +121,6 @@ class Arbiter:
 
 
 class ChessArbiter(Arbiter):
-    """Standard chess by python-chess."""
-
     judge = f"python-chess {chess.__version__}"
     max_plies = 600
 
@@ -271,16 +268,13 @@ class _Cshogi:
         self._checks.append(bool(self._board.is_check()))
 
     def push(self, move: str) -> None:
-        """Play a legal move."""
         self._board.push_usi(move)
         self._note()
 
     def legal_moves(self) -> set[str]:
-        """As USI writes them."""
         return {self._write(move) for move in self._board.legal_moves}
 
     def can_declare(self) -> bool:
-        """By the 27-point rule."""
         return bool(self._board.is_nyugyoku())
 
     def outcome_by_repetition(self) -> int:

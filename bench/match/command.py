@@ -62,7 +62,6 @@ _LETTERS = "ABCDEFGH"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Players, limits, openings and output."""
     add = parser.add_argument
     add("--game", choices=game_names(), default="chess", help="default: %(default)s")
     add("-A", metavar="SPEC", default="default", help="the first player (default: %(default)s)")
@@ -103,7 +102,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Play the tournament; 0, or 130 when it was interrupted."""
     for name in ("games", "concurrency", "max_plies"):
         if getattr(args, name) is not None and getattr(args, name) < 1:
             raise OptionError(f"--{name.replace('_', '-')} must be 1 or more")

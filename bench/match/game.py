@@ -47,13 +47,11 @@ class PlayerFault(Exception):
 
 
 class GameStopped(Exception):
-    """The game was interrupted because the tournament ends."""
+    """The tournament ends before the game does."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchSettings:
-    """The settings of all games of a tournament."""
-
     game: str  # for get_game
     players: tuple[PlayerSpec, ...]
     max_plies: int | None = None  # then a game is over; None: what is usual in the game
@@ -62,7 +60,6 @@ class MatchSettings:
 
     @property
     def protocol(self) -> str:
-        """That external players speak."""
         return get_game(self.game).protocol
 
 
@@ -78,8 +75,6 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True)
 class MatchGame:
-    """One finished game."""
-
     pairing: Pairing
     ending: Ending
     record: Record
@@ -89,7 +84,6 @@ class MatchGame:
 
     @property
     def moves(self) -> tuple[str, ...]:
-        """From the root on, opening included."""
         return self.record.moves
 
     def points(self, player: int) -> float:
@@ -98,11 +92,9 @@ class MatchGame:
 
     @property
     def kind_of_ending(self) -> str:
-        """The fault, or the words of the ending; endings are counted by it."""
         return self.fault or self.ending.words
 
     def to_json(self) -> dict[str, Any]:
-        """The game as JSON-ready values: one line of the journal."""
         pairing, record = self.pairing, self.record
         return {
             "number": pairing.number,
@@ -187,7 +179,6 @@ class EnginePool:
             del self._running[number]
 
     def close(self) -> None:
-        """Close all engines. BLOCKS."""
         while self._running:
             self._running.popitem()[1].close()
 
@@ -245,8 +236,6 @@ def play_game(pairing: Pairing, settings: MatchSettings, pool: EnginePool, stop:
 
 
 class _RunningGame:
-    """A game under way."""
-
     def __init__(self, pairing: Pairing, settings: MatchSettings, pool: EnginePool, stop: threading.Event) -> None:
         self._pairing, self._settings, self._pool, self._stop = pairing, settings, pool, stop
         self._numbers = (pairing.first, pairing.second)

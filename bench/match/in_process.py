@@ -73,12 +73,10 @@ class OwnPlayer:
     def final_score(self) -> float | None:
         return None
 
-    def game_over(self, result: str) -> None:
-        """Ignore the result: our search does not learn from it."""
+    def game_over(self, result: str) -> None: ...
 
     def close(self) -> None:
         self._engine.close()
 
 
-def _ignore(info: ThinkingInfo) -> None:
-    """Drop a report; the last one comes with the answer."""
+def _ignore(info: ThinkingInfo) -> None: ...

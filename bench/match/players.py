@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -62,45 +62,28 @@ class MoveLimit:
 
     @property
     def given(self) -> bool:
-        """Whether any limit is set."""
         return any(x is not None for x in (self.nodes, self.depth, self.movetime_ms, self.base_ms))
 
     def __str__(self) -> str:
-        parts = []
-        if self.nodes is not None:
-            parts.append(f"{self.nodes} nodes")
-        if self.depth is not None:
-            parts.append(f"depth {self.depth}")
-        if self.movetime_ms is not None:
-            parts.append(f"{self.movetime_ms} ms a move")
+        parts = [(self.nodes, "{} nodes"), (self.depth, "depth {}"), (self.movetime_ms, "{} ms a move")]
+        shown = [form.format(number) for number, form in parts if number is not None]
         if self.byoyomi_ms:
-            parts.append(f"{(self.base_ms or 0) / 1000:g} s and {self.byoyomi_ms} ms byoyomi")
+            shown.append(f"{(self.base_ms or 0) / 1000:g} s and {self.byoyomi_ms} ms byoyomi")
         elif self.base_ms is not None:
-            parts.append(f"{self.base_ms / 1000:g}+{self.increment_ms / 1000:g} s")
-        return ", ".join(parts) or "its own limit"
+            shown.append(f"{self.base_ms / 1000:g}+{self.increment_ms / 1000:g} s")
+        return ", ".join(shown) or "its own limit"
 
 
 class Player(Protocol):
     """A running player; :class:`az_engine.protocols.clients.base.EngineClient` says what each method does."""
 
     @property
-    def name(self) -> str:
-        """Its name for itself."""
-
-    def new_game(self) -> None:
-        """BLOCKS until it is ready for another game."""
-
-    def play(self, root: str | None, moves: Sequence[str], limits: Limits) -> Answer:
-        """Its answer in the position after ``moves``. BLOCKS."""
-
-    def final_score(self) -> float | None:
-        """Its count of a game that has ended. BLOCKS."""
-
-    def game_over(self, result: str) -> None:
-        """Tell it the result, "win", "draw" or "lose"."""
-
-    def close(self) -> None:
-        """End it."""
+    def name(self) -> str: ...
+    def new_game(self) -> None: ...
+    def play(self, root: str | None, moves: Sequence[str], limits: Limits) -> Answer: ...
+    def final_score(self) -> float | None: ...
+    def game_over(self, result: str) -> None: ...
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +99,6 @@ class PlayerSpec:
 
     @property
     def own(self) -> bool:
-        """Whether the player is this engine."""
         return not self.command
 
     def with_limit(self, common: MoveLimit, protocol: str) -> PlayerSpec:
@@ -135,21 +117,11 @@ class PlayerSpec:
 
     def describe(self) -> dict[str, object]:
         """The values that must be equal for a later run to be the same player's, JSON-ready."""
-        return {
-            "name": self.name,
-            "command": list(self.command),
-            "options": dict(self.options),
-            "limit": str(self.limit),
-            "net": self.net,
-            "raw": self.raw,
-        }
+        return asdict(self) | {"command": list(self.command), "limit": str(self.limit)}
 
 
 def parse_clock(text: str) -> tuple[int, int]:
-    """(base, increment) in ms of ``BASE[+INCREMENT]`` in seconds.
-
-    Errors: OptionError.
-    """
+    """(base, increment) in ms of ``BASE[+INCREMENT]`` in seconds. Errors: OptionError."""
     base, _, increment = text.partition("+")
     try:
         base_ms, increment_ms = round(1000 * float(base)), round(1000 * float(increment or 0))

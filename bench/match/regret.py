@@ -53,7 +53,6 @@ _READY_S, _ENDLESS_S = 60.0, 300.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     add = parser.add_argument
     add("records", metavar="RECORDS", type=Path, nargs="+", help="files of games whose positions are used")
     add("--game", choices=game_names(), default="chess", help="default: %(default)s")
@@ -76,17 +75,6 @@ class Position:
     moves: tuple[str, ...]
     line: State  # State[n]
     text: str
-
-
-def expected_points(info: PvInfo) -> float:
-    """Expected points, 0 to 1, of the side to move. Errors: OptionError when the engine gave no score."""
-    if info.mate is not None:
-        return 1.0 if info.mate > 0 else 0.0
-    if info.cp is not None:
-        return float(1.0 / (1.0 + 10.0 ** (-info.cp / 400.0)))
-    if info.chance is not None:
-        return info.chance
-    raise OptionError("the judge gives no scores; take an engine that does")
 
 
 class Memory:
@@ -124,11 +112,9 @@ class Memory:
             raise OptionError(f"{role} {spec.name} had other settings in {self.path}; give name=, or another --out")
 
     def judge(self, text: str, points: float) -> None:
-        """Keep the expected points of the side to move in a position."""
         self._write({"position": text, "points": round(points, 6)})
 
     def choose(self, player: str, text: str, move: str) -> None:
-        """Keep a player's move."""
         self._write({"position": text, "player": player, "move": move})
 
     def _write(self, row: dict[str, Any]) -> None:
@@ -173,18 +159,22 @@ class Judge:
 
 
 def ask(player: Player, position: Position, limits: Limits) -> Answer:
-    """A player's answer in a position, without memory of others. BLOCKS."""
     player.new_game()
     return player.play(position.root, position.moves, limits)
 
 
 def worth(answer: Answer) -> float:
-    """Expected points of the side to move. Errors: OptionError."""
+    """Expected points of the side to move, 0 to 1. Errors: OptionError when the engine gave no score."""
     if answer.win or answer.resign:
         return float(answer.win)
-    if not answer.lines:
-        raise OptionError("the judge gives no scores; take an engine that does")
-    return expected_points(answer.lines[0])
+    best = answer.lines[0] if answer.lines else PvInfo()
+    if best.mate is not None:
+        return float(best.mate > 0)
+    if best.cp is not None:
+        return float(1.0 / (1.0 + 10.0 ** (-best.cp / 400.0)))
+    if best.chance is not None:
+        return best.chance
+    raise OptionError("the judge gives no scores; take an engine that does")
 
 
 def limits_of(spec: PlayerSpec) -> Limits:
@@ -202,10 +192,7 @@ def played(game: Game, position: Position, move: str) -> Position:
 
 
 def positions_of(game: Game, files: Sequence[Path], from_ply: int) -> Iterator[Position]:
-    """The distinct positions of the games, shuffled with a fixed seed.
-
-    Errors: DataError, OptionError.
-    """
+    """The distinct positions of the games, shuffled with a fixed seed. Errors: DataError, OptionError."""
     games = [record for path in files for record in read_games(game.record_formats, path)]
     places = [(i, ply) for i, record in enumerate(games) for ply in range(from_ply, len(record.moves))]
     random.Random(0).shuffle(places)
@@ -222,7 +209,6 @@ def positions_of(game: Game, files: Sequence[Path], from_ply: int) -> Iterator[P
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the command. Errors: AzError."""
     game = get_game(args.game)
     if game.protocol == "gtp":
         raise OptionError(f"{args.game} is played over GTP, whose engines need not give the scores that regret needs")
@@ -316,7 +302,6 @@ def show(names: Sequence[str], losses: NDArray[np.float64], judge: str, *, as_js
 
 
 def _error(values: NDArray[np.float64]) -> float:
-    """Standard error of the mean."""
     return float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else 0.0
 
 

@@ -42,8 +42,6 @@ def pair_counts(games: Iterable[MatchGame], a: int, b: int) -> tuple[list[int], 
 
 @dataclass(frozen=True, slots=True)
 class SprtState:
-    """The state of a running test."""
-
     test: Sprt
     llr: float
     verdict: Verdict | None
@@ -74,13 +72,11 @@ def ratings(games: Sequence[MatchGame], names: Sequence[str], anchor: str) -> di
 
 
 def total_score(games: Iterable[MatchGame], player: int) -> MatchScore:
-    """A player's score against all others."""
     points = Counter(game.points(player) for game in games if player in (game.pairing.first, game.pairing.second))
     return MatchScore(points[1.0], points[0.5], points[0.0])
 
 
 def faults_of(games: Iterable[MatchGame], player: int) -> Counter[str]:
-    """Number of a player's faults, by kind."""
     return Counter(game.fault for game in games if game.fault is not None and game.at_fault == player)
 
 
@@ -112,7 +108,6 @@ def _all_played(games: Sequence[MatchGame], player: int) -> bool:
 
 
 def rating_text(rating: Rating | None) -> str:
-    """A rating with its interval."""
     if rating is None:
         return ""
     return f"{rating.elo:+.0f}" + (f" [{rating.low:+.0f}, {rating.high:+.0f}]" if rating.high > rating.low else "")

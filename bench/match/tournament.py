@@ -130,7 +130,6 @@ class Journal:
         self.games.append(game)
 
     def close(self) -> None:
-        """Release the folder."""
         self._file.close()
 
 
@@ -168,14 +167,12 @@ class Tournament:
     finished: list[MatchGame] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Take the planned games that the journal holds."""
         if self.journal is not None:
             planned = {pairing.number for pairing in self.plan}
             self.finished += [game for game in self.journal.games if game.pairing.number in planned]
 
     @property
     def missing(self) -> list[Pairing]:
-        """The pairings not played yet."""
         played = {game.pairing.number for game in self.finished}
         return [pairing for pairing in self.plan if pairing.number not in played]
 

@@ -34,7 +34,6 @@ class PairScore:
 
     @property
     def games(self) -> int:
-        """Number of games."""
         return self.wins + self.draws + self.losses
 
 

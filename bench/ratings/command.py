@@ -36,7 +36,6 @@ _POINTS = {1: 0, 0: 1, -1: 2}  # result for the first player -> place among wins
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     add = parser.add_argument
     add("files", metavar="FILE", type=Path, nargs="+", help="results: games.jsonl, a match's folder, or game records")
     add("--anchor", metavar="NAME[=ELO]", help="whose rating is known (default: the first player met, at 0)")
@@ -46,7 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the command. Errors: AzError."""
     scores = collect(results_of(path) for path in args.files)
     if not scores:
         raise DataError("there are no finished games between two named players in these files")

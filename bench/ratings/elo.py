@@ -14,11 +14,13 @@ def normal_cdf(x: float) -> float:
     return 0.5 * (1.0 + math.erf(x / math.sqrt(2.0)))
 
 
-def elo_of_score(score: float) -> float:
-    """Elo difference at which the expected score is ``score``; +-inf at 1 and 0.
+def score_of_elo(elo: float) -> float:
+    """Expected points a game of a player ahead by ``elo`` (AlphaZero 2018, Methods, 'Evaluation')."""
+    return 1.0 / (1.0 + math.pow(10.0, -elo / 400.0))
 
-    p(a beats b) = 1 / (1 + 10^((e_b - e_a) / 400)) (AlphaZero 2018, Methods, 'Evaluation').
-    """
+
+def elo_of_score(score: float) -> float:
+    """The inverse of :func:`score_of_elo`; +-inf at 1 and 0."""
     if score <= 0.0:
         return -math.inf
     if score >= 1.0:
@@ -36,7 +38,6 @@ class MatchScore:
 
     @property
     def games(self) -> int:
-        """Number of games."""
         return self.wins + self.draws + self.losses
 
     @property
@@ -72,7 +73,6 @@ class MatchScore:
 
     @property
     def elo_words(self) -> str:
-        """The Elo difference with its 95 % interval, for people."""
         low, high = self.elo_interval()
         if math.isinf(self.elo):
             return f"more than {low:+.0f}" if self.elo > 0 else f"less than {high:+.0f}"

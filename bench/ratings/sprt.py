@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...engine.errors import OptionError
+from .elo import score_of_elo
 
 PAIR_SCORES = (0.0, 0.25, 0.5, 0.75, 1.0)  # points a game of a pair of games
 GAME_SCORES = (0.0, 0.5, 1.0)
@@ -20,11 +21,6 @@ _UNSEEN = 1e-3  # games that count as seen of an outcome that was not: no likeli
 _STEPS = 45  # of bisection
 
 Verdict = Literal["H0", "H1"]
-
-
-def score_of_elo(elo: float) -> float:
-    """Expected points a game of a player ahead by ``elo`` (AlphaZero 2018, Methods, 'Evaluation')."""
-    return 1.0 / (1.0 + math.pow(10.0, -elo / 400.0))
 
 
 def most_likely(counts: Sequence[float], values: Sequence[float], mean: float) -> list[float]:
@@ -59,7 +55,6 @@ class Sprt:
     beta: float = 0.05
 
     def __post_init__(self) -> None:
-        """Errors: OptionError."""
         if not (self.elo0 < self.elo1 and 0 < self.alpha < 0.5 and 0 < self.beta < 0.5):
             raise OptionError("an SPRT needs elo0 < elo1, and alpha and beta between 0 and 0.5")
 

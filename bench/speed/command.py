@@ -41,7 +41,6 @@ _BENCHES = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """One subcommand for each bench."""
     benches = parser.add_subparsers(dest="bench", required=True, metavar="WHAT")
     for name, (line, add, _) in _BENCHES.items():
         bench = benches.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
@@ -51,5 +50,4 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the bench; its exit status."""
     return _BENCHES[args.bench][2](args)

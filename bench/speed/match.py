@@ -19,14 +19,12 @@ _ONE_VISIT = MoveLimit(nodes=1)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument(
         "--games", type=int, default=20, metavar="N", help="of 100 plies at most (default: %(default)s)"
     )
 
 
 def main(args: argparse.Namespace) -> int:
-    """Measure; 0."""
     if args.games < 1:
         raise OptionError("--games must be 1 or more")
     show(_overhead(args.game, args.games), as_json=args.json)

@@ -36,13 +36,11 @@ _PLIES = 12  # of the random games that positions are taken from
 
 
 def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``bench tree``."""
     parser.add_argument("--simulations", type=int, default=100_000, metavar="N", help="default: %(default)s")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="median of N (default: %(default)s)")
 
 
 def add_eval_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``bench eval``."""
     _add_net_arguments(parser)
     parser.add_argument(
         "--batches", type=_sizes, default="1,2,4,8,16,32", metavar="N,N", help="batch sizes (default: %(default)s)"
@@ -51,7 +49,6 @@ def add_eval_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_search_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``bench search``."""
     _add_net_arguments(parser)
     parser.add_argument(
         "--batch", type=int, default=0, metavar="N", help="leaves a batch (default: what the engine uses)"
@@ -81,7 +78,6 @@ def _sizes(text: str) -> list[int]:
 
 
 def tree(args: argparse.Namespace) -> int:
-    """Simulations a second without a net; 0."""
     _check_positive(args, "simulations", "rounds")
     show(_tree(get_game(args.game), args.simulations, args.rounds), as_json=args.json)
     return 0
@@ -112,7 +108,6 @@ def _grow(game: Game, line: State, simulations: int, grown: Tree) -> None:
 
 
 def evaluations(args: argparse.Namespace) -> int:
-    """Positions a second of the net alone; 0."""
     show(_evaluations(args), as_json=args.json)
     return 0
 
@@ -132,7 +127,6 @@ def _evaluations(args: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def search(args: argparse.Namespace) -> int:
-    """Positions a second of the search beside the net alone; 0."""
     _check_positive(args, "rounds")
     show(_search(args), as_json=args.json)
     return 0
@@ -197,11 +191,9 @@ class _Counting:
 
     @property
     def positions(self) -> int:
-        """Number of positions evaluated so far."""
         return sum(self._counts.values())
 
     def evaluate(self, planes: NDArray[np.uint8], slot: int = 0) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Evaluate and count."""
         self._counts[slot] = self._counts.get(slot, 0) + len(planes)
         return self._evaluator.evaluate(planes, slot)
 
@@ -218,7 +210,6 @@ class _Raw:
             session.run(self._outputs, {"planes": planes})
 
     def speed(self, seconds: float) -> float:
-        """Positions a second."""
         start = time.perf_counter()
         batches = [0] * len(self._sessions)
         errors: list[BaseException] = []
@@ -238,7 +229,6 @@ class _Raw:
 
 
 def _run_all(tasks: list[Callable[[], None]]) -> None:
-    """Run tasks side by side, the first one in this thread."""
     threads = [threading.Thread(target=task) for task in tasks[1:]]
     for thread in threads:
         thread.start()

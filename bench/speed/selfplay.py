@@ -21,7 +21,6 @@ _CACHE = 32  # MiB
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Net, board, search and length."""
     parser.add_argument("--net", default="", metavar="FILE", help="an ONNX net (default: the net inside the package)")
     parser.add_argument("--size", type=int, metavar="N", help="lines of the board (default: the game's own)")
     parser.add_argument("--visits", type=int, default=32, metavar="N", help="a move (default: %(default)s)")
@@ -32,7 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Measure; 0."""
     if args.rounds < 1:
         raise OptionError("--rounds must be 1 or more")
     game = get_game(args.game)

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ...engine.errors import EngineProcessError, OptionError
@@ -44,17 +44,11 @@ class Dialogue:
         return [" ".join(["position startpos", "moves", *(move for _, move in moves)])]
 
 
-_GO = (("position startpos", "go nodes 1"), "bestmove")
+_ONE_VISIT = (("position startpos", "go nodes 1"), "bestmove")
+_UCI = Dialogue(("uci", "uciok"), ("isready", "readyok"), ("stop", "bestmove"), _ONE_VISIT, "go infinite")
 _DIALOGUES = {
-    "uci": Dialogue(("uci", "uciok"), ("isready", "readyok"), ("stop", "bestmove"), _GO, "go infinite"),
-    "usi": Dialogue(
-        ("usi", "usiok"),
-        ("isready", "readyok"),
-        ("stop", "bestmove"),
-        _GO,
-        "go infinite",
-        what=("usiok", "readyok", "stop to bestmove"),
-    ),
+    "uci": _UCI,
+    "usi": replace(_UCI, hello=("usi", "usiok"), what=("usiok", "readyok", "stop to bestmove")),
     "gtp": Dialogue(
         ("1 protocol_version", "=1"),
         ("2 boardsize 9", "=2"),
@@ -68,12 +62,10 @@ _DIALOGUES = {
 
 
 def dialogue(game: Game) -> Dialogue:
-    """The dialogue of the protocol that a game is played over."""
     return _DIALOGUES[game.protocol]
 
 
 def add_startup_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``bench startup``."""
     _add_net_argument(parser)
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="warm starts (default: %(default)s)")
     parser.add_argument("--stops", type=int, default=60, metavar="N", help="searches to stop (default: %(default)s)")
@@ -81,23 +73,16 @@ def add_startup_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_memory_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of ``bench memory``."""
     _add_net_argument(parser)
     parser.add_argument(
         "--minutes", type=float, default=3.0, metavar="M", help="of endless thinking (default: %(default)s)"
     )
     parser.add_argument("--hash", type=int, default=64, metavar="MIB", help="memory allowed (default: %(default)s)")
-    parser.add_argument(
-        "--flag",
-        action="append",
-        default=[],
-        metavar="FLAG",
-        help="of the engine, such as --flag=--threads=1",
-    )
+    help_text = "of the engine, such as --flag=--threads=1"
+    parser.add_argument("--flag", action="append", default=[], metavar="FLAG", help=help_text)
 
 
 def startup(args: argparse.Namespace) -> int:
-    """Start, stop, answer; 0."""
     if min(args.rounds, args.stops) < 1:
         raise OptionError("--rounds and --stops must be 1 or more")
     show(_startup(args), as_json=args.json)
@@ -200,7 +185,6 @@ def _ask(process: EnginePipes, exchange: tuple[str, str], on_line: Callable[[str
 
 
 def memory(args: argparse.Namespace) -> int:
-    """Resident memory while the engine thinks for minutes; 0."""
     if not Path("/proc/self/status").is_file():
         raise OptionError("this bench reads /proc and works on Linux only")
     show(_memory(args), as_json=args.json)
@@ -246,7 +230,6 @@ def _memory(args: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def _resident(pid: int) -> float:
-    """Resident memory of a process in MiB."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) / 1024

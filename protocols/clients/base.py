@@ -54,6 +54,9 @@ class Answer:
     ownership: tuple[float, ...] = ()  # GTP: N * N points from the top left, 1 = surely the side to move's; or ()
 
 
+Legal = Callable[[str], bool]  # whether a move is legal in the position asked about
+
+
 class EngineClient(ABC):
     """One external engine. Methods say whether they block; use as a context manager, or call :meth:`close`."""
 
@@ -84,7 +87,7 @@ class EngineClient(ABC):
         self._endless_s = endless_s
         self._asked: float | None = None  # when the running question was sent
         self._deadline = 0.0  # for its answer
-        self._legal: Callable[[str], bool] | None = None
+        self._legal: Legal | None = None
         self._pipes = EnginePipes(command, directory)
         try:
             self._greet(start_s, options or {})
@@ -98,7 +101,6 @@ class EngineClient(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close; kill at once after an error."""
         if kind is None:
             self.close()
         else:
@@ -111,12 +113,10 @@ class EngineClient(ABC):
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs."""
         return self._pipes.alive
 
     @property
     def pid(self) -> int:
-        """Number of the process."""
         return self._pipes.pid
 
     @abstractmethod
@@ -128,28 +128,14 @@ class EngineClient(ABC):
         """Wait until the engine is ready. BLOCKS. Not between :meth:`go` and :meth:`wait`."""
 
     @abstractmethod
-    def set_option(self, name: str, value: object) -> None:
-        """Set one option. Errors: EngineProcessError when it does not offer that name."""
+    def set_option(self, name: str, value: object) -> None: ...
 
-    def play(
-        self,
-        root: str | None,
-        moves: Sequence[str],
-        limits: Limits,
-        legal: Callable[[str], bool] | None = None,
-    ) -> Answer:
-        """:meth:`go` and :meth:`wait`. BLOCKS."""
+    def play(self, root: str | None, moves: Sequence[str], limits: Limits, legal: Legal | None = None) -> Answer:
         self.go(root, moves, limits, legal)
         return self.wait()
 
     @abstractmethod
-    def go(
-        self,
-        root: str | None,
-        moves: Sequence[str],
-        limits: Limits,
-        legal: Callable[[str], bool] | None = None,
-    ) -> None:
+    def go(self, root: str | None, moves: Sequence[str], limits: Limits, legal: Legal | None = None) -> None:
         """Start a search of the position after ``moves`` from the position ``root`` (None: the start position).
 
         BLOCKS until the engine has read the position; this time is not on its clock. ``legal`` checks the move of the
@@ -189,8 +175,7 @@ class EngineClient(ABC):
         self._pipes.kill()
 
     @abstractmethod
-    def _greet(self, start_s: float, options: Mapping[str, object]) -> None:
-        """Exchange greetings and set the options."""
+    def _greet(self, start_s: float, options: Mapping[str, object]) -> None: ...
 
     def _check_idle(self) -> None:
         if self._asked is not None:

@@ -7,14 +7,14 @@ where it has ``kata-set-rules``, its rules are those of the position the game be
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...engine.errors import EngineProcessError
 from ...engine.limits import Limits
 from ..gtp.board import Board, GtpError, read_vertex, vertex
 from ..lines import one_line
-from .base import Answer, EngineClient, PvInfo
+from .base import Answer, EngineClient, Legal, PvInfo
 from .pipes import EngineMisbehaved
 
 EMPTY_BOARD = "9/9/9/9/9/9/9/9/9 b - 7.5 tromp-taylor 0 0 0"  # where a game begins when no position is given
@@ -42,7 +42,6 @@ class AnalysisReport:
 
     @property
     def visits(self) -> int:
-        """Sum over all moves."""
         return sum(line.nodes or 0 for line in self.lines)
 
 
@@ -101,18 +100,11 @@ class GtpClient(EngineClient):
         self._command("protocol_version", self._ready_s)
 
     def set_option(self, name: str, value: object) -> None:
-        """BLOCKS until the engine has answered. Errors: EngineProcessError, also when it refuses the value."""
         if name not in self.offered:
             raise EngineProcessError(f"{self.name} has no command {name!r}; it has {', '.join(sorted(self.offered))}")
         self._command(f"{name} {'' if value is None else value}".strip(), self._ready_s)
 
-    def go(
-        self,
-        root: str | None,
-        moves: Sequence[str],
-        limits: Limits,
-        legal: Callable[[str], bool] | None = None,
-    ) -> None:
+    def go(self, root: str | None, moves: Sequence[str], limits: Limits, legal: Legal | None = None) -> None:
         """As EngineClient says. Errors: EngineProcessError for a depth, and for nodes without a command for them."""
         self._check_idle()
         root = root or EMPTY_BOARD
@@ -150,7 +142,6 @@ class GtpClient(EngineClient):
         return Answer(move, None, report.lines, seconds, ownership=report.ownership)
 
     def _last_report(self, lines: Sequence[str]) -> AnalysisReport:
-        """The last report among the lines of an analysis."""
         family = next((command for command in (*_MOVES, *_ANALYSES) if command in self.offered), "kata-")
         per_winrate = _PER_WINRATE[family.partition("-")[0]]
         reports = (parse_analysis(line, per_winrate) for line in reversed(lines))
@@ -315,7 +306,6 @@ class GtpClient(EngineClient):
         self._pipes.send(f"{self._number} {line}")
 
     def _command(self, line: str, seconds: float) -> str:
-        """The response's text. BLOCKS. Errors: EngineProcessError when the command fails."""
         success, text = self._try(line, seconds)
         if not success:
             raise EngineProcessError(f"{self.name} refuses {line!r}: {one_line(text, 80)}")

@@ -97,12 +97,10 @@ class EnginePipes:
 
     @property
     def alive(self) -> bool:
-        """Whether the process runs."""
         return self._process.poll() is None
 
     @property
     def pid(self) -> int:
-        """Number of the process."""
         return self._process.pid
 
     @property

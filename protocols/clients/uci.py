@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...engine.errors import EngineProcessError
 from ...engine.limits import Limits
 from ..lines import one_line
 from . import base
-from .base import Answer, EngineClient, PvInfo
+from .base import Answer, EngineClient, Legal, PvInfo
 from .pipes import BACKLOG
 
 LONG_MATE = 999  # moves to a mate of unknown length (USI: `score mate +`)
@@ -73,7 +73,6 @@ class UciClient(EngineClient):
         self._wait_for("readyok", self._ready_s)
 
     def set_option(self, name: str, value: object) -> None:
-        """Returns at once."""
         known = {offered.lower(): offered for offered in (*self.always, *self.offered)}
         if name.lower() not in known:
             raise EngineProcessError(f"{self.name} has no option {name!r}; it offers {', '.join(sorted(self.offered))}")
@@ -83,13 +82,7 @@ class UciClient(EngineClient):
             raise EngineProcessError(f"{self.name} takes as {name} {allowed}, not {text!r}")
         self._pipes.send(f"setoption name {known[name.lower()]}" + ("" if value is None else f" value {text}"))
 
-    def go(
-        self,
-        root: str | None,
-        moves: Sequence[str],
-        limits: Limits,
-        legal: Callable[[str], bool] | None = None,
-    ) -> None:
+    def go(self, root: str | None, moves: Sequence[str], limits: Limits, legal: Legal | None = None) -> None:
         """As EngineClient says; use :meth:`stop` and :meth:`ponderhit` meanwhile."""
         self._check_idle()
         second_began = root is not None and root.split()[1:2] == [self.second]
@@ -141,7 +134,6 @@ class UciClient(EngineClient):
 
     @classmethod
     def go_line(cls, limits: Limits) -> str:
-        """The ``go`` line of some limits."""
         words = ["go"]
         if limits.ponder:
             words.append("ponder")

@@ -7,7 +7,7 @@ printed meanwhile; :mod:`player` has all commands, :mod:`session` is the convers
 
 from __future__ import annotations
 
-import argparse
+from functools import partial
 
 from .. import conversation
 from .session import GtpSession
@@ -18,12 +18,5 @@ engine. Analysis as in Leela Zero and KataGo: analyze, lz-analyze, kata-analyze.
 
 By hand: type `boardsize 9`, `play b E5`, `genmove w`, `showboard`, `quit`."""
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the flags of ``az-engine gtp``."""
-    conversation.add_arguments(parser, "gtp")
-
-
-def main(args: argparse.Namespace) -> int:
-    """Talk GTP on stdin and stdout; see :func:`conversation.converse`."""
-    return conversation.converse(GtpSession, "gtp", args)
+add_arguments = partial(conversation.add_arguments, "gtp")
+main = partial(conversation.converse, "gtp", GtpSession)

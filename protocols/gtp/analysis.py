@@ -26,8 +26,6 @@ _FLAGS = (  # KataGo's; those without a field below are accepted, but no net of 
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """What an analysis command asks for."""
-
     colour: str | None = None  # None: the side to move
     interval_ms: int = 10 * _DEFAULT_CS
     least: int = 0  # moves to show, visited or not
@@ -98,7 +96,6 @@ def searched(request: Analysis, legal: Sequence[str]) -> tuple[str, ...]:
 
 
 def analysis_line(info: ThinkingInfo, request: Analysis) -> str:
-    """All moves of one report as one line."""
     shown = [line for i, line in enumerate(info.lines[: request.most]) if line.visits or i < max(request.least, 1)]
     parts = [_move(line, order, request) for order, line in enumerate(shown)]
     if request.root:

@@ -35,7 +35,6 @@ def territory() -> Territory:
 
 
 def other(colour: str) -> str:
-    """The opponent of "b" or "w"."""
     return "w" if colour == "b" else "b"
 
 
@@ -59,12 +58,10 @@ def read_vertex(word: str, size: int) -> str:
 
 
 def vertex(point: int, size: int) -> str:
-    """The vertex of a point."""
     return f"{COLUMNS[point % size]}{size - point // size}"
 
 
 def point(text: str, size: int) -> int:
-    """The point of a vertex that :func:`read_vertex` returned."""
     return (size - int(text[1:])) * size + COLUMNS.index(text[0])
 
 
@@ -89,18 +86,15 @@ class Board:
 
     @property
     def empty(self) -> bool:
-        """Whether no stone is on it."""
         return not self.stones.strip(".")
 
     def with_stones(self, stones: Mapping[int, str]) -> Board:
-        """The board after points have become X, O or ``.``."""
         changed = [*self.stones]
         for p, stone in stones.items():
             changed[p] = stone
         return Board(self.size, "".join(changed))
 
     def drawing(self) -> list[str]:
-        """Lines for people."""
         n = self.size
         stars = territory().handicap(n, territory().most_handicap(n))
         columns = "   " + " ".join(COLUMNS[:n])

@@ -77,10 +77,7 @@ def whole(word: str) -> int:
 
 
 class PlayerClock:
-    """One player's remaining time."""
-
     def __init__(self, system: TimeSystem) -> None:
-        """The game begins."""
         self._system = system
         self._left = system.main
         self._moves = 0  # still to play within _left; 0: it is main time
@@ -93,7 +90,6 @@ class PlayerClock:
         self._moves = 1 if self._system.periods else stones
 
     def spend(self, spent: float) -> None:
-        """Take the seconds of a move off the clock."""
         if self._left is None:
             return
         self._left -= spent

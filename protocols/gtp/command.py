@@ -27,7 +27,6 @@ class GtpCommand:
 
     @property
     def interrupted(self) -> bool:
-        """Whether :meth:`interrupt` was called."""
         return self._interrupted
 
     def interrupt(self) -> None:
@@ -45,7 +44,6 @@ class GtpCommand:
                 stop()
 
     def begin(self, writer: LineWriter) -> None:
-        """Write the head of a response whose lines follow one by one."""
         self.begun = True
         writer.write(f"={self.number}")
 

@@ -30,26 +30,13 @@ class GoEngine(EngineSeam, Protocol):
     """What GTP needs of an engine beyond :class:`EngineSeam`."""
 
     @property
-    def position(self) -> str | None:
-        """The position held, in the game's notation."""
-
-    def sizes(self) -> tuple[int, ...]:
-        """Sizes of board that the net plays, empty for any."""
-
-    def resize(self, size: int) -> None:
-        """Another board."""
-
-    def play(self, move: str) -> None:
-        """One move more."""
-
-    def undo(self) -> None:
-        """One move less."""
-
-    def legal_moves(self) -> list[str]:
-        """Of the position held."""
-
-    def estimate(self) -> Estimate | None:
-        """How the game is expected to end."""
+    def position(self) -> str | None: ...
+    def sizes(self) -> tuple[int, ...]: ...
+    def resize(self, size: int) -> None: ...
+    def play(self, move: str) -> None: ...
+    def undo(self) -> None: ...
+    def legal_moves(self) -> list[str]: ...
+    def estimate(self) -> Estimate | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +49,20 @@ class Move:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The move as the engine reads it."""
         return (SKIP, self.vertex) if self.skip else (self.vertex,)
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The position that a game begins from."""
-
     board: Board
     turn: str = "b"
     handicap: int = 0
 
     def text(self, komi: float, rules: str) -> str:
-        """The position as the engine reads it."""
         return f"{self.board.text} {self.turn} - {komi:g} {rules} {self.handicap} 0 0"
 
 
 def empty(size: int) -> Start:
-    """An empty board."""
     return Start(Board(size, "." * size * size))
 
 
@@ -99,7 +81,6 @@ class GtpGame:
 
     @property
     def start(self) -> Start:
-        """The position that the game began from."""
         if self._start is None:
             sizes = [n for n in self._sizes() if n <= DEFAULT_SIZE]
             self._start = empty(DEFAULT_SIZE if not self._sizes() else max(sizes or self._sizes()))
@@ -112,26 +93,21 @@ class GtpGame:
 
     @property
     def turn(self) -> str:
-        """The colour to move."""
         return other(self.moves[-1].colour) if self.moves else self.start.turn
 
     @property
     def board(self) -> Board:
-        """The current stones."""
         return Board.read(self.engine().position or "")
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The moves as the engine reads them."""
         return tuple(word for move in self.moves for word in move.words)
 
     @property
     def text(self) -> str:
-        """The start as the engine reads it."""
         return self.start.text(self.komi, self.rules)
 
     def engine(self) -> GoEngine:
-        """The engine, holding the position."""
         engine = self._engine()
         if not self._held:
             engine.resize(self.size)
@@ -162,15 +138,12 @@ class GtpGame:
             raise GtpError("unacceptable size")
 
     def clear(self) -> None:
-        """A new game on an empty board."""
         self._begin(empty(self.size))
 
     def _begin(self, start: Start) -> None:
-        """Begin from a legal position."""
         self._start, self.moves, self._held = start, [], False
 
     def set_komi(self, komi: float) -> None:
-        """Change komi."""
         if abs(komi) > _MOST_KOMI or not (2 * komi).is_integer():
             raise GtpError("unacceptable komi")
         self.komi, self._held = komi + 0.0, False  # + 0.0: no minus before a zero
@@ -207,7 +180,6 @@ class GtpGame:
     # ------------------------------------------------------------------ moving
 
     def play(self, colour: str, vertex: str) -> None:
-        """A move of either colour."""
         engine, move = self.engine(), Move(colour, vertex, skip=colour != self.turn)
         with self._turned(engine, move.colour):
             try:
@@ -252,7 +224,6 @@ class GtpGame:
         return PASS
 
     def undo(self) -> None:
-        """Take the last move back."""
         if not self.moves:
             raise GtpError("cannot undo")
         engine = self.engine()
@@ -263,7 +234,6 @@ class GtpGame:
 
     @property
     def passed(self) -> bool:
-        """Whether the last move was a pass."""
         return bool(self.moves) and self.moves[-1].vertex == PASS
 
     def dead(self) -> list[frozenset[int]] | None:
@@ -287,6 +257,5 @@ class GtpGame:
 
     @property
     def _state(self) -> State:
-        """The position held, as the rules have it."""
         line, _ = get_game(f"go{self.size}").parse_position(self.engine().position or "")
         return line[0]  # type: ignore[no-any-return]

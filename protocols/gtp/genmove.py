@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import queue
 from collections.abc import Callable, Sequence
 
 from ...engine.info import BestMove, Line, ThinkingInfo
@@ -15,39 +15,6 @@ RESIGN = "resign"
 _EARLY = 4  # no resignation before size * size / _EARLY moves
 
 
-class Mailbox:
-    """From the search's thread to the one that obeys the command: messages, the last report, the end."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._latest: ThinkingInfo | None = None
-        self._messages: list[str] = []
-        self._best: BestMove | None = None
-
-    def inform(self, info: ThinkingInfo) -> None:
-        """A report; for the search's thread."""
-        with self._changed:
-            if info.message is not None:
-                self._messages.append(info.message)
-            if info.lines:
-                self._latest = info
-            self._changed.notify()
-
-    def finish(self, best: BestMove) -> None:
-        """The end; for the search's thread."""
-        with self._changed:
-            self._best = best
-            self._changed.notify()
-
-    def news(self, known: ThinkingInfo | None) -> tuple[ThinkingInfo | None, list[str], BestMove | None]:
-        """(the last report, messages not yet handed over, the end if it has come). BLOCKS until there is news."""
-        with self._changed:
-            while self._latest is known and not self._messages and self._best is None:
-                self._changed.wait()
-            messages, self._messages = self._messages, []
-            return self._latest, messages, self._best
-
-
 def search(
     engine: EngineSeam,
     limits: Limits,
@@ -57,24 +24,26 @@ def search(
 ) -> tuple[BestMove, ThinkingInfo | None]:
     """Search until the limits or ``command`` end it; returns the best move and the last report. BLOCKS.
 
-    ``show`` gets the reports, ``tell`` sentences for the user.
+    ``show`` gets the reports, ``tell`` sentences for the user: on the search's thread, which waits for them.
     """
-    mailbox = Mailbox()
-    engine.go(limits, mailbox.inform, mailbox.finish)
-    command.on_interrupt(engine.stop)
-    known: ThinkingInfo | None = None
-    best: BestMove | None = None
-    while best is None:
-        info, messages, best = mailbox.news(known)
-        for text in messages:
-            tell(text)
-        if info is not None and info is not known:
+    answer: queue.SimpleQueue[BestMove] = queue.SimpleQueue()
+    last: ThinkingInfo | None = None
+
+    def on_info(info: ThinkingInfo) -> None:
+        nonlocal last
+        if info.message is not None:
+            tell(info.message)
+        if info.lines:
+            last = info
             show(info)
-            known = info
+
+    engine.go(limits, on_info, answer.put)
+    command.on_interrupt(engine.stop)
+    best = answer.get()
     command.on_interrupt(None)
     for text in best.messages:
         tell(text)
-    return best, known
+    return best, last
 
 
 class MoveChooser:
@@ -86,7 +55,6 @@ class MoveChooser:
         self._hopeless: dict[str, int] = {}  # by colour, moves running that looked lost
 
     def forget(self) -> None:
-        """Another game, or moves taken back."""
         self._hopeless.clear()
 
     def choose(self, best: BestMove, lines: Sequence[Line], lead: float, *, last: bool) -> str:

@@ -23,14 +23,10 @@ from .player import GtpPlayer
 
 @dataclass(slots=True, kw_only=True)
 class CommandStep(Step):
-    """A command that waits for its turn."""
-
     command: GtpCommand
 
 
 class GtpSession(Session[GoEngine]):
-    """One GTP conversation."""
-
     quit_patience_s = 10.0  # a net may have to be loaded
     end_patience_s = 10.0
 
@@ -41,7 +37,6 @@ class GtpSession(Session[GoEngine]):
         writer: LineWriter,
         notes: Iterable[str] = (),
     ) -> None:
-        """Load nothing; the ``notes`` go to stderr."""
         super().__init__(make_engine, values, writer, notes)
         self._told: set[str] = set()
         self._player = GtpPlayer(self._loader, values, writer, self.tell)
@@ -90,7 +85,6 @@ class GtpSession(Session[GoEngine]):
         return self.check_output
 
     def stop(self) -> None:
-        """End all searches and analyses asked for so far."""
         for command in self._unanswered():
             command.interrupt()
 

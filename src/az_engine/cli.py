@@ -50,8 +50,7 @@ class Command(Protocol):
 
     HELP: str
 
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Declare the command's own arguments."""
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
 
     def main(self, args: argparse.Namespace) -> int:
         """Run; returns the exit status."""
@@ -109,17 +108,14 @@ def parse(name: str, arguments: Sequence[str]) -> tuple[Command, argparse.Namesp
 
 
 def uci() -> int:
-    """The command ``az-engine-uci``, for GUIs that take only an executable."""
     return main(["uci", *sys.argv[1:]])
 
 
 def usi() -> int:
-    """The command ``az-engine-usi``, likewise."""
     return main(["usi", *sys.argv[1:]])
 
 
 def gtp() -> int:
-    """The command ``az-engine-gtp``, likewise."""
     return main(["gtp", *sys.argv[1:]])
 
 

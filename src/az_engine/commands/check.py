@@ -52,7 +52,6 @@ class Report:
         self._console = Console(highlight=False, soft_wrap=True)
 
     def good(self, what: str, text: str) -> None:
-        """Report that something is in order."""
         self._say("ok", "green", what, text)
 
     def hint(self, what: str, text: str) -> None:
@@ -65,7 +64,6 @@ class Report:
         self._say("fail", "red", what, text)
 
     def recipes(self, game: str, pairs: Sequence[tuple[str, str]]) -> None:
-        """Print what to enter in each program that plays a game."""
         if self._as_json:
             for program, text in pairs:
                 print(json.dumps({"what": program, "status": "recipe", "text": text}), flush=True)
@@ -91,7 +89,6 @@ class Report:
 
 
 def check_machine(report: Report, where: Installation) -> None:
-    """Versions and hardware."""
     report.good("az-engine", f"{__version__}, started as {where.command}")
     packages = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "numba"))
     report.good("Python", f"{platform.python_version()} ({sys.executable}), {packages}")
@@ -107,7 +104,6 @@ def _cpu_name() -> str:
 
 
 def check_onnxruntime(report: Report, where: Installation) -> None:
-    """One build of onnxruntime, and what it can run nets on."""
     builds = {}
     for name in _BUILDS:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -134,7 +130,6 @@ def check_onnxruntime(report: Report, where: Installation) -> None:
 
 
 def check_cache(report: Report) -> None:
-    """Where compiled kernels are kept."""
     problem = cache_problem()
     if problem:
         report.hint("cache", problem)
@@ -221,7 +216,6 @@ def check_command(report: Report, protocol: str, where: Installation) -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Length of the search and form of the report."""
     parser.add_argument("--seconds", type=float, default=2.0, help="length of the search (default 2)")
     parser.add_argument("--json", action="store_true", help="print one JSON object a line")
 

@@ -28,7 +28,6 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     add = parser.add_argument
     add("source", metavar="IN", type=Path, help="a record, or a folder of them")
     add("target", metavar="OUT", type=Path, nargs="?", help="a file, or a folder; left out: the terminal")
@@ -79,7 +78,6 @@ def _game_of(source: Path) -> Game:
 
 
 def _form_of(game: Game, target: Path | None, name: str | None) -> RecordFormat:
-    """The format to write. Errors: OptionError."""
     if name:
         return format_named(game.record_formats, name)
     if target is None:
@@ -100,7 +98,6 @@ def _names(records: list[tuple[str, Record]]) -> Iterator[tuple[str, Record]]:
 
 
 def _write_folder(folder: Path, form: RecordFormat, records: list[tuple[str, Record]], force: bool) -> None:
-    """A file a game. Errors: OptionError, PositionError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

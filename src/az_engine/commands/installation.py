@@ -38,7 +38,6 @@ class Installation:
 
     @property
     def command(self) -> str:
-        """The words to type before a command's name."""
         script = self.folder / "az-engine"
         return shlex.quote(str(script)) if script.is_file() else f"{shlex.quote(sys.executable)} -m az_engine"
 
@@ -50,9 +49,7 @@ class Installation:
 
     @property
     def pip(self) -> str:
-        """This environment's pip."""
         return f"{shlex.quote(sys.executable)} -m pip"
 
     def requirement(self, extra: str) -> str:
-        """az-engine with an extra as a pip requirement."""
         return f"-e {shlex.quote(f'{self.checkout}[{extra}]')}" if self.checkout else f"'az-engine[{extra}]'"

@@ -19,19 +19,15 @@ With a game's name: print that net's card (how it was made, its measured strengt
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedNet:
-    """A net file inside the package."""
-
     path: Path
     info: NetInfo
     sha256: str
 
     @property
     def card(self) -> Path:
-        """Its card, Markdown."""
         return self.path.with_suffix(".md")
 
     def line(self) -> str:
-        """The card in one line."""
         return f"{self.info.summary()}; {self.path.stat().st_size / 1e6:.1f} MB, SHA-256 {self.sha256[:12]}"
 
 
@@ -50,7 +46,6 @@ def embedded_nets() -> tuple[EmbeddedNet, ...]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The game, optionally."""
     parser.add_argument("game", nargs="?", choices=game_names(), help="print the card of this game's net")
 
 

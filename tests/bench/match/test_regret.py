@@ -12,9 +12,9 @@ import chess
 import numpy as np
 import pytest
 
-from az_engine.bench.match.regret import JOURNAL, expected_points
+from az_engine.bench.match.regret import JOURNAL, worth
 from az_engine.cli import main
-from az_engine.protocols.clients.base import PvInfo
+from az_engine.protocols.clients.base import Answer, PvInfo
 
 PGN = """[Event "x"]
 [White "a"]
@@ -143,7 +143,7 @@ def test_the_table_names_players_and_judge(words: list[str], capsys: pytest.Capt
     ],
 )
 def test_expected_points(info: PvInfo, expected: float) -> None:
-    assert expected_points(info) == pytest.approx(expected)
+    assert worth(Answer("e2e4", None, (info,), 0.1)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from az_engine.bench.ratings.sprt import GAME_SCORES, PAIR_SCORES, Sprt, most_likely, parse_sprt, score_of_elo
+from az_engine.bench.ratings.elo import score_of_elo
+from az_engine.bench.ratings.sprt import GAME_SCORES, PAIR_SCORES, Sprt, most_likely, parse_sprt
 from az_engine.engine.errors import OptionError
 
 
