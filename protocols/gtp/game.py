@@ -15,7 +15,7 @@ from ...engine.games import get_game
 from ...engine.info import Estimate
 from ..loader import EngineSeam
 from .board import PASS, STONES, Board, GtpError, other, point, territory
-from .rules import DEFAULT
+from .rules import DEFAULT, Rules
 
 if TYPE_CHECKING:
     from ...engine.games.base import State
@@ -58,8 +58,8 @@ class Start:
     turn: str = "b"
     handicap: int = 0
 
-    def text(self, komi: float, rules: str) -> str:
-        return f"{self.board.text} {self.turn} - {komi:g} {rules} {self.handicap} 0 0"
+    def text(self, komi: float, rules: Rules) -> str:
+        return f"{self.board.text} {self.turn} - {komi:g} {rules.name} {self.handicap} 0 0"
 
 
 def empty(size: int) -> Start:
@@ -148,7 +148,7 @@ class GtpGame:
             raise GtpError("unacceptable komi")
         self.komi, self._held = komi + 0.0, False  # + 0.0: no minus before a zero
 
-    def set_rules(self, rules: str) -> None:
+    def set_rules(self, rules: Rules) -> None:
         """Change the rule set; the moves so far must be legal by it."""
         if not self.moves:
             self.rules, self._held = rules, False
@@ -166,7 +166,7 @@ class GtpGame:
         board = self.start.board.with_stones({point(vertex, size): STONES["b"] for vertex in stones})
         self.load(Start(board, "w", len(stones)), (), komi=self.komi, rules=self.rules)
 
-    def load(self, start: Start, moves: Sequence[Move], *, komi: float, rules: str) -> None:
+    def load(self, start: Start, moves: Sequence[Move], *, komi: float, rules: Rules) -> None:
         """Replace the game, up to its last position. Errors: GtpError when a move or the position is illegal."""
         before = self._start, self.moves, self.komi, self.rules
         self._start, self.moves, self.komi, self.rules, self._held = start, [*moves], komi, rules, False

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ... import __version__
 from ...engine.clock import Stopwatch
@@ -21,7 +22,10 @@ from .clock import PlayerClock, TimeSystem, read_kind, read_time_settings, secon
 from .command import GtpCommand
 from .game import SKIP, GoEngine, GtpGame, Move, Start
 from .genmove import RESIGN, MoveChooser, search
-from .rules import describe_rules, read_kgs_rules, read_rules
+from .rules import Rules, read_kgs_rules, read_rules
+
+if TYPE_CHECKING:
+    from ...engine.games.record import Record
 
 _CHOICES = 4  # lines that a search for a move reports: the best may be a pass or a suicide that we do not play
 
@@ -53,7 +57,8 @@ class GtpPlayer:
             "komi": self._komi,
             "get_komi": lambda _: f"{self._game.komi:g}",
             "kata-set-rules": lambda command: self._rules(read_rules(command.rest)),
-            "kata-get-rules": lambda _: describe_rules(self._game.rules),
+            "kata-set-rule": self._set_rule,
+            "kata-get-rules": lambda _: self._game.rules.text,
             "kgs-rules": lambda command: self._rules(read_kgs_rules(command.rest)),
             "play": self._play,
             "undo": self._undo,
@@ -118,9 +123,13 @@ class GtpPlayer:
         self._game.set_komi(komi)
         return ""
 
-    def _rules(self, name: str) -> str:
-        self._game.set_rules(name)
+    def _rules(self, rules: Rules) -> str:
+        self._game.set_rules(rules)
         return ""
+
+    def _set_rule(self, command: GtpCommand) -> str:
+        key, value = _words(command, 2)
+        return self._rules(self._game.rules.with_field(key, value))
 
     def _play(self, command: GtpCommand) -> str:
         colour, place = _words(command, 2)
@@ -135,7 +144,9 @@ class GtpPlayer:
     def _summary(self) -> str:
         game = self._game
         side = "black" if game.turn == "b" else "white"
-        return f"move {len(game.moves) + 1}, {side} (X is black, O is white), komi {game.komi:g}, {game.rules} rules"
+        return (
+            f"move {len(game.moves) + 1}, {side} (X is black, O is white), komi {game.komi:g}, {game.rules.name} rules"
+        )
 
     # ------------------------------------------------------------------ handicap
 
@@ -255,7 +266,7 @@ class GtpPlayer:
         count, and the opponent's are not yet captured.
         """
         game, ours = self._game, list[frozenset[int]]()
-        if game.rules != "tromp-taylor":
+        if game.rules.agreed:
             stones = game.board.stones
             ours = [points for points in game.dead() or () if stones[min(points)] == STONES[colour]]
         return game.margin(ours) * (1 if colour == "b" else -1)
@@ -348,9 +359,16 @@ class GtpPlayer:
             name, count = command.rest[: -len(last)].rstrip(), max(whole(last) - 1, 0)
         if not name:
             raise GtpError("syntax error")
-        start, komi, rules, moves = _read_sgf(Path(name))
-        self._game.admit(start.board.size)
-        self._game.load(start, moves[:count], komi=komi, rules=rules)
+        record = _read_sgf(Path(name))
+        start, komi, rules, moves = _contents(record)
+        game = self._game
+        game.admit(start.board.size)
+        if rules is None:
+            rules = game.rules
+            said = record.headers.get("Rules")
+            if said is not None:
+                self._tell(f"the file's rules, {said[:40]!r}, are not known; {rules.name} stay in force")
+        game.load(start, moves[:count], komi=game.komi if komi is None else komi, rules=rules)
         self._new_game()
         return ""
 
@@ -377,8 +395,8 @@ def _words(command: GtpCommand, number: int) -> list[str]:
     return command.words
 
 
-def _read_sgf(path: Path) -> tuple[Start, float, str, list[Move]]:
-    """Start, komi, rules and moves of a file's first game. Errors: GtpError, which quotes no content."""
+def _read_sgf(path: Path) -> Record:
+    """A file's first game. Errors: GtpError, which quotes no content."""
     from ...engine.games import get_game
     from ...engine.games.record import format_named
 
@@ -393,7 +411,14 @@ def _read_sgf(path: Path) -> tuple[Start, float, str, list[Move]]:
         raise GtpError(f"cannot load file: {error}") from None
     if record.fault or record.root is None:
         raise GtpError(f"cannot load file: {record.fault}")
-    text, turn, _, komi, rules, stones, *_ = record.root.split()
+    return record
+
+
+def _contents(record: Record) -> tuple[Start, float | None, Rules | None, list[Move]]:
+    """Start, komi, rules (None where the file has none that are known) and moves of a game."""
+    assert record.root is not None
+    headers = record.headers
+    text, turn, _, _, _, stones, *_ = record.root.split()
     start = Start(Board.read(text), turn, int(stones))
     moves: list[Move] = []
     skip = False
@@ -402,4 +427,5 @@ def _read_sgf(path: Path) -> tuple[Start, float, str, list[Move]]:
             moves.append(Move(turn, word, skip))
         skip = word == SKIP
         turn = other(turn)
-    return start, float(komi), rules, moves
+    rules = read_rules(headers["RuleSet"]) if "RuleSet" in headers else None
+    return start, float(headers["Komi"]) if "Komi" in headers else None, rules, moves

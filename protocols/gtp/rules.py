@@ -3,64 +3,152 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .board import GtpError
 
-DEFAULT = "tromp-taylor"
-
-# name of the engine's rule set -> ko, suicide, white's points for N handicap stones
-RULES = {
-    "tromp-taylor": ("POSITIONAL", True, "0"),
-    "chinese": ("SIMPLE", False, "N"),
-    "chinese-ogs": ("POSITIONAL", False, "N"),
-    "aga": ("SITUATIONAL", False, "N-1"),
-    "new-zealand": ("SITUATIONAL", True, "0"),
+_VALUES: dict[str, tuple[Any, ...]] = {  # KataGo's fields, and what they may be here
+    "ko": ("SIMPLE", "POSITIONAL", "SITUATIONAL"),
+    "scoring": ("AREA", "TERRITORY"),
+    "tax": ("NONE", "SEKI"),
+    "suicide": (False, True),
+    "hasButton": (False,),
+    "whiteHandicapBonus": ("0", "N", "N-1"),
+    "friendlyPassOk": (False, True),
 }
-_ALIASES = {"chinese-kgs": "chinese-ogs", "bga": "aga", "new_zealand": "new-zealand", "nz": "new-zealand"}
-_KGS = {"chinese": "chinese-ogs"}  # which KGS plays with positional superko
-_TERRITORY = ("japanese", "korean")
-_FRIENDLY = "friendlyPassOk"  # newer versions of KataGo send and expect it
-_AREA: dict[str, Any] = {"scoring": "AREA", "tax": "NONE", "hasButton": False}
+_DESCRIPTION = re.compile(  # KataGo's own, without komi
+    r"ko(POSITIONAL|SITUATIONAL|SIMPLE)score(AREA|TERRITORY)tax(NONE|SEKI)sui([01])(?:whb(0|N-1|N))?(?:fpok([01]))?"
+)
 
 
-def read_rules(text: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """One rule set; the fields are KataGo's."""
+
+    ko: str = "POSITIONAL"
+    suicide: bool = True
+    bonus: str = "0"  # white's points for N handicap stones
+    friendly: bool = False  # players may pass when they agree, and take dead stones off
+    territory: bool = False  # instead of area
+    tax: bool = False  # on territory in seki
+
+    @property
+    def agreed(self) -> bool:
+        """Whether the players take dead stones off at the end; else every stone on the board counts."""
+        return self.friendly or self.territory
+
+    @property
+    def name(self) -> str:
+        """As the engine reads it: a name, or KataGo's description without spaces."""
+        for name, rules in RULES.items():
+            if rules == self:
+                return name
+        scoring = f"score{'TERRITORY' if self.territory else 'AREA'}tax{'SEKI' if self.tax else 'NONE'}"
+        bonus = f"whb{self.bonus}" if self.bonus != "0" else ""
+        return f"ko{self.ko}{scoring}sui{self.suicide:d}{bonus}{'fpok1' if self.friendly else ''}"
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """As KataGo's dictionary has them."""
+        return {
+            "ko": self.ko,
+            "scoring": "TERRITORY" if self.territory else "AREA",
+            "tax": "SEKI" if self.tax else "NONE",
+            "suicide": self.suicide,
+            "hasButton": False,
+            "whiteHandicapBonus": self.bonus,
+            "friendlyPassOk": self.friendly,
+        }
+
+    @property
+    def text(self) -> str:
+        """KataGo's JSON dictionary."""
+        return json.dumps(self.fields, sort_keys=True)
+
+    def with_field(self, key: str, value: Any) -> Rules:
+        """With one of KataGo's fields changed, to a value of JSON or a word that means it. Errors: GtpError."""
+        key = "scoring" if key == "score" else key
+        if key not in _VALUES:
+            raise GtpError(f"unknown rules option {key[:20]!r}; known are {', '.join(_VALUES)}")
+        allowed = _VALUES[key]
+        if isinstance(value, str):
+            word = value.strip().upper()
+            value = {"TRUE": True, "FALSE": False}.get(word, word) if False in allowed else word
+        if not any(value is each or value == each for each in allowed if type(value) is type(each)):
+            known = ", ".join(map(json.dumps, allowed))
+            raise GtpError(f"{key} {json.dumps(value)[:20]} is not supported; known are {known}")
+        match key:
+            case "ko":
+                return replace(self, ko=value)
+            case "scoring":
+                return replace(self, territory=value == "TERRITORY")
+            case "tax":
+                return replace(self, tax=value == "SEKI")
+            case "suicide":
+                return replace(self, suicide=value)
+            case "whiteHandicapBonus":
+                return replace(self, bonus=value)
+            case "friendlyPassOk":
+                return replace(self, friendly=value)
+        return self
+
+
+RULES = {  # by the names of the engine
+    "tromp-taylor": Rules(),
+    "chinese": Rules("SIMPLE", suicide=False, bonus="N", friendly=True),
+    "chinese-ogs": Rules("POSITIONAL", suicide=False, bonus="N", friendly=True),
+    "aga": Rules("SITUATIONAL", suicide=False, bonus="N-1", friendly=True),
+    "new-zealand": Rules("SITUATIONAL", suicide=True, friendly=True),
+    "japanese": Rules("SIMPLE", suicide=False, territory=True, tax=True),
+}
+DEFAULT = RULES["tromp-taylor"]
+_MORE = {  # names of KataGo beside these; all are read with - for a space or _
+    "goe": replace(DEFAULT, friendly=True),
+    "ing": replace(DEFAULT, friendly=True),
+    "korean": RULES["japanese"],
+    "chinese-kgs": RULES["chinese-ogs"],
+    "bga": RULES["aga"],
+    "french": RULES["aga"],
+    "nz": RULES["new-zealand"],
+}
+_CLOSED_UP = {name.replace("-", ""): rules for name, rules in {**RULES, **_MORE}.items()}
+
+
+def read_rules(text: str) -> Rules:
     """The rule set that a name or KataGo's JSON dictionary means. Errors: GtpError."""
     text = text.strip()
     if text.startswith("{"):
         return _from_json(text)
-    name = text.lower()
-    name = _ALIASES.get(name, name)
-    if name in _TERRITORY:
-        raise GtpError(f"{name} rules are not supported: they count territory, which needs agreement on dead stones")
-    if name not in RULES:
+    rules = _CLOSED_UP.get(text.lower().translate({ord(c): None for c in "-_ "}))
+    if rules is not None:
+        return rules
+    found = _DESCRIPTION.fullmatch(text)
+    if found is None:
         raise GtpError(f"unknown rules; known are {', '.join(RULES)}")
-    return name
+    ko, scoring, tax, suicide, bonus, friendly = found.groups()
+    return Rules(ko, suicide == "1", bonus or "0", friendly == "1", scoring == "TERRITORY", tax == "SEKI")
 
 
-def read_kgs_rules(text: str) -> str:
-    """The rule set of a KGS name. Errors: GtpError."""
-    return _KGS.get(text.lower()) or read_rules(text)
+def read_kgs_rules(text: str) -> Rules:
+    """The rule set of a KGS name; its Chinese rules have superko. Errors: GtpError."""
+    return read_rules("chinese-kgs" if text.strip().lower() == "chinese" else text)
 
 
-def describe_rules(name: str) -> str:
-    """KataGo's JSON dictionary of a rule set. A pass is friendly where dead stones need not be captured."""
-    ko, suicide, bonus = RULES[name]
-    own = {"ko": ko, "suicide": suicide, "whiteHandicapBonus": bonus, _FRIENDLY: name != DEFAULT}
-    return json.dumps(_AREA | own, sort_keys=True)
-
-
-def _from_json(text: str) -> str:
+def _from_json(text: str) -> Rules:
     try:
         given = json.loads(text)
     except (ValueError, RecursionError):
         raise GtpError("the rules are not JSON") from None
     if not isinstance(given, dict):
         raise GtpError("the rules are not a JSON dictionary")
-    default = json.loads(describe_rules(DEFAULT))
-    wanted = default | given
-    for name in RULES:
-        known = json.loads(describe_rules(name))
-        if known == wanted | {_FRIENDLY: given.get(_FRIENDLY, known[_FRIENDLY])}:
-            return name
-    raise GtpError(f"these rules are not supported; known are {', '.join(RULES)}")
+    rules = DEFAULT
+    for key, value in given.items():
+        rules = rules.with_field(key, value)
+    if "friendlyPassOk" not in given:  # older programs do not know it
+        agreed = replace(rules, friendly=True)
+        rules = agreed if agreed in RULES.values() else rules
+    if "tax" not in given and rules.territory:
+        rules = replace(rules, tax=True)
+    return rules

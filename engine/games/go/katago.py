@@ -52,7 +52,7 @@ from .passalive import AREA, mark_area, tax_seki
 from .planes import action_of
 from .rules import PLAY, compensation, situation
 from .rulesets import ALL_TAX, BUTTON, FRIENDLY, KO_MASK, POSITIONAL, SEKI_TAX, SIMPLE, SUICIDE, TERRITORY
-from .state import BLACK, EMPTY, MAX_POINTS, STONE_KEYS, WHITE
+from .state import BLACK, EMPTY, MAX_POINTS, STONE_KEYS
 
 ENCODER, ENCODER_SUICIDE = "katago-v7", "katago-v7-suicide"  # the second sees areas as if suicide were legal
 HISTORY = 5  # moves shown
@@ -75,14 +75,10 @@ def _button(states, oldest, newest, points):
 
 
 @device
-def _own_komi(states, oldest, newest, button, points):
+def _own_komi(states, newest, button, points):
     """Points that the rules give the side to move, in half points."""
     s = states[newest]
-    white = np.int64(_compensation(s.komi, s.handicap, s.rules))
-    if s.rules & TERRITORY:  # counted on the board, a stone played is a prisoner spared
-        for i in range(oldest + 1, newest + 1):
-            if 0 < states[i].last <= points:
-                white += 2 if states[i].turn == WHITE else -2
+    white = np.int64(_compensation(s.komi, s.handicap, s.rules, s.played))
     if button >= 0:
         white += 1 if states[button].turn == BLACK else -1
     most = 2 * (points + _CLIP)
@@ -227,7 +223,7 @@ def encode_row(states, newest, oldest, history, suicidal, ko, b, ladder, area, o
         _mark_forbidden(states, newest, max(button, oldest), b, out, row, _KO * points)
     if not rules & TERRITORY:
         _write_area(b, rules, turn, suicidal, area, out, row)
-    komi = _own_komi(states, oldest, newest, button, points)
+    komi = _own_komi(states, newest, button, points)
     _write_rules(rules, komi, ends and not rules & FRIENDLY, button_left, points, out, row)
     return shown
 

@@ -1,9 +1,10 @@
 """Positions as one line of text, and moves as GTP writes them.
 
-A position is ``BOARD SIDE KO KOMI RULES HANDICAP PASSES PLY``, of which the first two are needed: the rows from the
-top, separated by "/", with X (black), O (white) and numbers of empty points; b or w; the point that may not be retaken
-or -; komi; the rule set; black's handicap stones; passes just made; moves so far. The 3x3 board with a black stone in
-its middle is ``3/1X1/3 w - 7.5 tromp-taylor 0 0 1``.
+A position is ``BOARD SIDE KO KOMI RULES HANDICAP PASSES PLY PRISONERS``, of which the first two are needed: the rows
+from the top, separated by "/", with X (black), O (white) and numbers of empty points; b or w; the point that may not be
+retaken or -; komi; the rule set; black's handicap stones; passes just made; moves so far; by rules that count
+territory, black's prisoners less white's. The 3x3 board with a black stone in its middle is
+``3/1X1/3 w - 7.5 tromp-taylor 0 0 1``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...errors import IllegalMoveError, PositionError
 from .rules import settle_all
-from .rulesets import rule_set, rules_of
+from .rulesets import TERRITORY, rule_set, rules_of
 from .state import BLACK, EMPTY, MAX_SIZE, MIN_SIZE, STATE, WHITE, State, stones_from_array, stones_to_array
 
 COLUMNS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
@@ -72,15 +73,23 @@ def format_position(state: State) -> str:
     ko = "-" if state["ko"] < 0 else vertex(int(state["ko"]), size)
     komi = f"{int(state['komi']) / 2:g}"
     rest = f"{rules_of(int(state['rules'])).name} {state['handicap']} {state['passes']} {state['ply']}"
+    if state["rules"] & TERRITORY:
+        rest += f" {stones_ahead(state) - int(state['played'])}"
     return f"{'/'.join(rows)} {'bw'[int(state['turn'])]} {ko} {komi} {rest}"
+
+
+def stones_ahead(state: State) -> int:
+    """Black's stones on the board of one State[] less white's."""
+    board = stones_to_array(state)
+    return int((board == BLACK).sum()) - int((board == WHITE).sum())
 
 
 def parse_position(text: str) -> tuple[State, list[str]]:
     """State[1] of a position, and no notes. Errors: PositionError, one sentence."""
     fields = text.split()
-    if not 2 <= len(fields) <= 8 or len(text) > _LONGEST:
-        raise PositionError(f"a Go position has two to eight fields, such as '9/9/9/9/9/9/9/9/9 b', not {_quote(text)}")
-    fields += ["-", "7.5", "tromp-taylor", "0", "0", "0"][len(fields) - 2 :]
+    if not 2 <= len(fields) <= 9 or len(text) > _LONGEST:
+        raise PositionError(f"a Go position has two to nine fields, such as '9/9/9/9/9/9/9/9/9 b', not {_quote(text)}")
+    fields += ["-", "7.5", "tromp-taylor", "0", "0", "0", "0"][len(fields) - 2 :]
     board = _parse_board(fields[0])
     size = round(len(board) ** 0.5)
     try:
@@ -92,10 +101,14 @@ def parse_position(text: str) -> tuple[State, list[str]]:
         raise PositionError(f"the side to move must be b or w, not {_quote(fields[1])}")
     line["stones"] = stones_from_array(board[None])
     line["turn"] = BLACK if fields[1] == "b" else WHITE
-    for name, word, most in zip(("handicap", "passes", "ply"), fields[5:], (size * size, 255, 65535), strict=True):
+    for name, word, most in zip(("handicap", "passes", "ply"), fields[5:8], (size * size, 255, 65535), strict=True):
         if not re.fullmatch(r"[0-9]{1,5}", word, re.ASCII) or int(word) > most:
             raise PositionError(f"{name} must be a number up to {most}, not {_quote(word)}")
         line[name] = int(word)
+    if not re.fullmatch(r"-?[0-9]{1,4}", fields[8], re.ASCII):
+        raise PositionError(f"prisoners must be a number up to 9999, not {_quote(fields[8])}")
+    if line[0]["rules"] & TERRITORY:
+        line["played"] = stones_ahead(line[0]) - int(fields[8])
     if fields[2] != "-":
         try:
             ko = point_of(fields[2], size)

@@ -15,7 +15,17 @@ from ...kernels.jit import device, kernel
 from ..factory import Play
 from ..outcome import DRAW, LOSS, RUNNING, WIN
 from .board import BOARD, after, area, clear, copy, play, set_up, untouched
-from .rulesets import BONUS_MASK, BONUS_N, BONUS_N_MINUS_1, BONUS_SHIFT, KO_MASK, SIMPLE, SITUATIONAL, SUICIDE
+from .rulesets import (
+    BONUS_MASK,
+    BONUS_N,
+    BONUS_N_MINUS_1,
+    BONUS_SHIFT,
+    KO_MASK,
+    SIMPLE,
+    SITUATIONAL,
+    SUICIDE,
+    TERRITORY,
+)
 from .state import BLACK, EMPTY, MAX_POINTS, STONE_KEYS, TURN_KEY, WORDS
 
 FILTER_WORDS = 256
@@ -96,8 +106,11 @@ def make(b, s, d, move):
     d.turn = 1 - turn
     d.ply = s.ply + 1 if s.ply < 65535 else 65535
     d.ko, d.passes, d.last = -1, 0, move + 1
+    d.played = s.played
     if move < b.points:
         d.ko = play(b, np.int64(move), turn)
+        if s.rules & TERRITORY:
+            d.played += 1 - 2 * turn
     elif move == b.points:
         d.passes = s.passes + 1 if s.passes < 255 else 255
     else:
@@ -108,15 +121,19 @@ def make(b, s, d, move):
         d.stones[1, w] = b.stones[1, w]
 
 
-def compensation(komi, handicap, rules):
-    """What white gets beside its area, in half points: komi (half points), and points for handicap stones."""
+def compensation(komi, handicap, rules, played):
+    """What white gets beside its area, in half points: komi (half points), and points for handicap stones.
+
+    Territory and prisoners are the area less the stones ``played``, which are 0 where stones count.
+    """
     kind = (rules >> BONUS_SHIFT) & BONUS_MASK
     stones = np.int64(handicap)
+    white = np.int64(komi) + 2 * np.int64(played)
     if kind == BONUS_N:
-        return 2 * stones + np.int64(komi)
+        return 2 * stones + white
     if kind == BONUS_N_MINUS_1:
-        return 2 * max(stones - 1, np.int64(0)) + np.int64(komi)
-    return np.int64(komi)
+        return 2 * max(stones - 1, np.int64(0)) + white
+    return white
 
 
 _compensation = device(compensation)
@@ -125,13 +142,16 @@ _compensation = device(compensation)
 @device
 def score(b, s):
     """Black's score minus white's in half points, komi and white's points for handicap stones included; fills owner."""
-    return 2 * area(b) - _compensation(s.komi, s.handicap, s.rules)
+    return 2 * area(b) - _compensation(s.komi, s.handicap, s.rules, s.played)
 
 
 @device
 def judge(b, s, at_root):
-    """Outcome code for the side to move. At the root play goes on even after two passes."""
-    if at_root or s.passes < 2:
+    """Outcome code for the side to move. At the root play goes on even after two passes.
+
+    So it does by territory rules: after two passes the players agree on dead stones, which no board tells.
+    """
+    if at_root or s.passes < 2 or s.rules & TERRITORY:
         return RUNNING
     points = score(b, s)
     if points == 0:

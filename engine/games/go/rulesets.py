@@ -1,11 +1,14 @@
-"""Rule sets by name. All of them score by area; what differs is ko, suicide and white's points for handicap stones.
+"""Rule sets: ko, suicide, scoring by area or territory, white's points for handicap stones.
 
-Some nets are told more of the rules than is played here: taxes, territory, a button, and whether a pass may be answered
-by a pass at leisure. Those are flags, too, so that what such a net is shown can be compared with its own program.
+A rule set has a name, or KataGo's description of it, such as ``koSIMPLEscoreAREAtaxNONEsui0whbN``.
+
+Some nets see more of the rules than is played here: a tax on all groups and a button. Those are flags, too, so that
+what such a net sees can be compared with its own program.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from ...errors import PositionError
@@ -16,6 +19,12 @@ BONUS_SHIFT, BONUS_MASK = 3, 3
 NO_BONUS, BONUS_N, BONUS_N_MINUS_1 = range(3)  # points for white when black has N handicap stones
 FRIENDLY, TERRITORY, SEKI_TAX, ALL_TAX, BUTTON = 32, 64, 128, 256, 512  # see RuleSet
 
+_KO = ("POSITIONAL", "SITUATIONAL", "SIMPLE")
+_BONUS = ("0", "N", "N-1")
+_DESCRIPTION = re.compile(
+    r"ko(POSITIONAL|SITUATIONAL|SIMPLE)score(AREA|TERRITORY)tax(NONE|SEKI)sui([01])(?:whb(0|N-1|N))?(?:fpok([01]))?"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
@@ -23,7 +32,8 @@ class RuleSet:
 
     ko: POSITIONAL (no earlier board may come again), SITUATIONAL (not with the same side to move), or SIMPLE (only the
     ko just taken may not be retaken). suicide: whether one's own stones may be taken. friendly: players pass when they
-    agree that nothing is left to play, and take dead stones off. territory, taxes, button: no rule set here has them.
+    agree that nothing is left to play, and take dead stones off. territory: empty points and prisoners count, stones
+    do not. seki_tax: points surrounded by a group in seki do not count.
     """
 
     name: str
@@ -31,11 +41,21 @@ class RuleSet:
     suicide: bool
     bonus: int
     friendly: bool = False
+    territory: bool = False
+    seki_tax: bool = False
 
     @property
     def flags(self) -> int:
         """As the state records keep it."""
-        return self.ko | SUICIDE * self.suicide | self.bonus << BONUS_SHIFT | FRIENDLY * self.friendly
+        more = FRIENDLY * self.friendly | TERRITORY * self.territory | SEKI_TAX * self.seki_tax
+        return self.ko | SUICIDE * self.suicide | self.bonus << BONUS_SHIFT | more
+
+    @property
+    def description(self) -> str:
+        """As KataGo writes it."""
+        scoring = f"score{'TERRITORY' if self.territory else 'AREA'}tax{'SEKI' if self.seki_tax else 'NONE'}"
+        bonus = f"whb{_BONUS[self.bonus]}" if self.bonus else ""
+        return f"ko{_KO[self.ko]}{scoring}sui{self.suicide:d}{bonus}{'fpok1' if self.friendly else ''}"
 
 
 RULE_SETS = (
@@ -44,21 +64,29 @@ RULE_SETS = (
     RuleSet("chinese-ogs", POSITIONAL, False, BONUS_N, friendly=True),
     RuleSet("aga", SITUATIONAL, False, BONUS_N_MINUS_1, friendly=True),
     RuleSet("new-zealand", SITUATIONAL, True, NO_BONUS, friendly=True),
+    RuleSet("japanese", SIMPLE, False, NO_BONUS, territory=True, seki_tax=True),
 )
-_UNSUPPORTED = ("japanese", "korean")
 
 
 def rule_set(name: str) -> RuleSet:
-    """The rule set of that name. Errors: PositionError, one sentence."""
+    """The rule set of that name or description. Errors: PositionError, one sentence."""
     for rules in RULE_SETS:
-        if rules.name == name:
+        if name in (rules.name, rules.description):
             return rules
-    known = ", ".join(rules.name for rules in RULE_SETS)
-    if name in _UNSUPPORTED:
-        raise PositionError(
-            f"{name} rules count territory and need agreement on dead stones; area scoring alone is offered: {known}"
-        )
-    raise PositionError(f"no rule set is called {name[:40]!r}; there are {known}")
+    found = _DESCRIPTION.fullmatch(name)
+    if found is None:
+        known = ", ".join(rules.name for rules in RULE_SETS)
+        raise PositionError(f"no rule set is called {name[:40]!r}; there are {known}")
+    ko, scoring, tax, suicide, bonus, friendly = found.groups()
+    return RuleSet(
+        name,
+        _KO.index(ko),
+        suicide == "1",
+        _BONUS.index(bonus or "0"),
+        friendly == "1",
+        scoring == "TERRITORY",
+        tax == "SEKI",
+    )
 
 
 def rules_of(flags: int) -> RuleSet:
@@ -66,4 +94,9 @@ def rules_of(flags: int) -> RuleSet:
     for rules in RULE_SETS:
         if rules.flags == flags:
             return rules
-    raise PositionError(f"no rule set has the flags {flags}")
+    ko, bonus = flags & KO_MASK, flags >> BONUS_SHIFT & BONUS_MASK
+    if flags & (ALL_TAX | BUTTON) or ko >= len(_KO) or bonus >= len(_BONUS):
+        raise PositionError(f"no rule set has the flags {flags}")
+    more = (bool(flags & flag) for flag in (FRIENDLY, TERRITORY, SEKI_TAX))
+    rules = RuleSet("", ko, bool(flags & SUICIDE), bonus, *more)
+    return rule_set(rules.description)

@@ -65,7 +65,7 @@ class GoTerritory(Territory):
         return as_it_stands != without
 
     def lead(self, state: State, points: float) -> float:
-        white = int(compensation(state["komi"], state["handicap"], state["rules"])) / 2
+        white = int(compensation(*(state[name] for name in ("komi", "handicap", "rules", "played")))) / 2
         return points - white if state["turn"] == BLACK else points + white
 
     def stones(self, state: State) -> NDArray[np.uint8]:

@@ -6,8 +6,10 @@ position is the file's. Two moves of one colour running have :data:`notation.SKI
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -19,7 +21,7 @@ from ..record import MAX_PLIES, Reason, Record, RecordFormat
 from . import notation, rules
 from .notation import SKIP
 from .planes import encoder
-from .rulesets import RULE_SETS, rules_of
+from .rulesets import TERRITORY, rule_set, rules_of
 from .state import BLACK, EMPTY, STATE, WHITE, State, stones_from_array, stones_to_array
 
 _play_in_line = line_kernel(rules.PLAY)
@@ -36,8 +38,27 @@ HEADERS = {
     "RU": "Rules",
     "ON": "Opening",
 }
-_RULES = {"chinese": "chinese", "aga": "aga", "nz": "new-zealand", "new zealand": "new-zealand"}
-_NAMES = {name: text for text, name in (("Chinese", "chinese"), ("AGA", "aga"), ("NZ", "new-zealand"))}
+_RULES = {
+    "nz": "new-zealand",
+    "new zealand": "new-zealand",
+    "bga": "aga",
+    "chinese, pair go": "chinese",
+    "cn": "chinese",
+    "jp": "japanese",
+    "korean": "japanese",
+    "kr": "japanese",
+}
+_NAMES = {"chinese": "Chinese", "aga": "AGA", "new-zealand": "NZ", "japanese": "Japanese"}
+_FOX: dict[float, float] = {
+    275: 5.5,
+    325: 6.5,
+    350: 7.0,
+    375: 7.5,
+    550: 5.5,
+    650: 6.5,
+    700: 7.0,
+    750: 7.5,
+}  # komi as Fox writes it
 _CHARSET = re.compile(
     r"utf-?8|us-?ascii|ascii|latin-?[0-9]|iso-?8859-?[0-9]+|(windows-?|cp)[0-9]+|gb2312|gbk|gb18030|big5(hkscs)?"
     r"|euc[-_]?(jp|kr|cn)|shift[-_]?jis|sjis|koi8-?[ru]",
@@ -106,14 +127,21 @@ class _Reader:
         return Record(tuple(self._moves), start, result, reason, names, (), comments, self._headers, fault)
 
     def _komi_and_rules(self) -> tuple[float, str]:
-        root = self._game.get_root()
+        """What the file says; else 0 and Tromp-Taylor, and ``headers`` lack "Komi", or "RuleSet", our name of them."""
+        root, headers = self._game.get_root(), self._headers
         for name, header in HEADERS.items():
             text = _text(root, name)
             if text:
-                self._headers[header] = text
-        wanted = self._headers.get("Rules", "").lower()
-        names = (rules.name for rules in RULE_SETS)
-        return _number(root, "KM", 0.0), _RULES.get(wanted, wanted if wanted in names else "tromp-taylor")
+                headers[header] = text
+        wanted = headers.get("Rules", "").strip()
+        for name in (wanted, _RULES.get(wanted.lower(), wanted.lower())):
+            with suppress(PositionError):
+                headers["RuleSet"] = rule_set(name).name
+        rules = headers.get("RuleSet", "tromp-taylor")
+        komi = _komi(_text(root, "KM"))
+        if komi is not None:
+            headers["Komi"] = f"{komi:g}"
+        return komi or 0.0, rules
 
     def _take(self, node: Any) -> None:
         try:
@@ -132,12 +160,15 @@ class _Reader:
 
     def _set_up(self, black: set[Place], white: set[Place], cleared: set[Place], player: str) -> None:
         state = self._line[self._count - 1 : self._count].copy()
+        ahead = notation.stones_ahead(state[0])
         board = stones_to_array(state[0])
         for colour, points in ((BLACK, black), (WHITE, white), (EMPTY, cleared)):
             for row, column in points:
                 board[(self._size - 1 - row) * self._size + column] = colour
         state["stones"] = stones_from_array(board[None])
         state["ko"], state["passes"] = -1, 0
+        if state[0]["rules"] & TERRITORY:  # stones that are set up are no prisoners
+            state["played"] += notation.stones_ahead(state[0]) - ahead
         if not self._moves and len(black) > 1 and not white:
             state["handicap"] = len(black)
             state["turn"] = WHITE
@@ -192,14 +223,18 @@ def _text(node: Any, name: str) -> str:
         return ""
 
 
-def _number(node: Any, name: str, default: float) -> float:
-    """A number of half points; what is none (some servers write 375 for 3.75) counts as the default."""
+def _komi(text: str) -> float | None:
+    """Komi in points; None when the text is no number of half points.
+
+    A quarter says that it counts stones, which are worth two points: 3.75 is 7.5.
+    """
     try:
-        number = float(node.get(name)) if node.has_property(name) else default
-        notation.half_points(number)
+        komi = float(text) if text.isascii() else math.nan
+        komi = _FOX.get(komi, 2 * komi if komi % 0.5 else komi)
+        notation.half_points(komi)
     except (ValueError, OverflowError, PositionError):
-        return default
-    return number
+        return None
+    return komi
 
 
 def _result(text: str) -> tuple[int | None, Reason]:

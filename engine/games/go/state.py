@@ -26,6 +26,7 @@ STATE = np.dtype(
         ("handicap", "u2"),  # black's handicap stones: some rule sets give white points for them
         ("last", "u2"),  # 1 + the move that led here; 0 where none is known or the side to move just changed
         ("rules", "u2"),  # RuleSet.flags
+        ("played", "i2"),  # by rules that count territory: black's stones less white's, those captured, too; else 0
         ("size", "u1"),  # N, of an N x N board
         ("turn", "u1"),  # BLACK or WHITE to move
         ("passes", "u1"),  # passes in a row that led here, saturating

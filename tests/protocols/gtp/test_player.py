@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
 from collections.abc import Callable
@@ -9,8 +10,8 @@ from collections.abc import Callable
 import pytest
 
 from az_engine.engine.engine import Engine
-from az_engine.engine.games.go.rulesets import _UNSUPPORTED, NO_BONUS, POSITIONAL, RULE_SETS, SIMPLE, SITUATIONAL
-from az_engine.protocols.gtp.rules import RULES
+from az_engine.engine.games.go.rulesets import RULE_SETS, rule_set, rules_of
+from az_engine.protocols.gtp.rules import RULES, Rules, read_rules
 
 from ...fakes.clock import FakeClock
 from .talk import SUICIDE, GtpTalk, engine_that_says
@@ -121,7 +122,7 @@ ERRORS = {
     "kgs-rules": f"unknown rules; known are {', '.join(RULES)}",
     "kata-set-rules {": "the rules are not JSON",
     "kata-set-rules {}x": "the rules are not JSON",
-    'kata-set-rules {"ko":"SPIRAL"}': f"these rules are not supported; known are {', '.join(RULES)}",
+    'kata-set-rules {"ko":"SPIRAL"}': 'ko "SPIRAL" is not supported; known are "SIMPLE", "POSITIONAL", "SITUATIONAL"',
     "final_status_list": "syntax error",
     "final_status_list sleepy": "invalid status",
     "loadsgf": "syntax error",
@@ -375,17 +376,39 @@ def test_rules_by_the_names_of_kgs_and_katago() -> None:
             assert talk.ask(f"kata-set-rules {name}", "kata-get-rules") == ["=", f"= {json}"]
             for given in (json, json.replace(friendly, "")):
                 assert talk.ask(f"kata-set-rules {given}", "kata-get-rules") == ["=", f"= {json}"]
-            assert talk.one(f"kata-set-rules {json.replace(friendly, _NEITHER)}").startswith("? these rules are not")
+            assert talk.one(f"kata-set-rules {json.replace(friendly, _NEITHER)}").startswith("? friendlyPassOk null is")
         assert talk.ask("kgs-rules chinese", "kgs-rules new_zealand", "kgs-rules aga") == ["="] * 3
-        for name in _UNSUPPORTED:
-            assert talk.one(f"kgs-rules {name}").startswith(f"? {name} rules are not supported: they count territory")
-        assert '"ko": "SITUATIONAL"' in talk.one("kata-get-rules")
+        for name in ("japanese", "korean"):
+            talk.ask(f"kgs-rules {name}")
+            assert '"scoring": "TERRITORY", "suicide": false, "tax": "SEKI"' in talk.one("kata-get-rules")
 
 
-def test_our_description_of_the_rule_sets_is_the_engines() -> None:
-    kinds = {POSITIONAL: "POSITIONAL", SITUATIONAL: "SITUATIONAL", SIMPLE: "SIMPLE"}
-    assert {r.name: (kinds[r.ko], r.suicide) for r in RULE_SETS} == {n: (ko, s) for n, (ko, s, _) in RULES.items()}
-    assert {r.name for r in RULE_SETS if r.bonus == NO_BONUS} == {n for n, (_, _, b) in RULES.items() if b == "0"}
+def test_single_fields_of_the_rules() -> None:
+    with GtpTalk() as talk:
+        assert talk.ask("kata-set-rule ko SIMPLE", "kata-set-rule suicide false", "kata-set-rule tax seki") == ["="] * 3
+        assert talk.one("kata-set-rule whiteHandicapBonus N") == "="
+        assert talk.one("kata-get-rules") == (
+            '= {"friendlyPassOk": false, "hasButton": false, "ko": "SIMPLE", "scoring": "AREA", "suicide": false, '
+            '"tax": "SEKI", "whiteHandicapBonus": "N"}'
+        )
+        assert talk.one("boardsize 9") == "=", "the engine plays by them"
+        assert talk.ask("play b E5", "undo") == ["=", "="]
+        for bad in ("ko SPIGHT", "tax ALL", "hasButton true", "komi 7", "suicide 3"):
+            assert talk.one(f"kata-set-rule {bad}").startswith("? ")
+
+
+def test_the_engine_has_the_rules_that_gtp_names() -> None:
+    flags = [True, False]
+    for ko, bonus in itertools.product(("POSITIONAL", "SITUATIONAL", "SIMPLE"), ("0", "N", "N-1")):
+        for suicide, friendly, territory, tax in itertools.product(flags, flags, flags, flags):
+            rules = Rules(ko, suicide, bonus, friendly, territory, tax)
+            theirs = rule_set(rules.name)
+            assert rules_of(theirs.flags) == theirs
+            assert read_rules(rules.name) == read_rules(rules.text) == rules
+            assert (theirs.territory, theirs.seki_tax, theirs.friendly) == (territory, tax, friendly)
+    assert [each.name for each in RULE_SETS] == [*RULES]
+    for each in RULE_SETS:
+        assert read_rules(each.description) == RULES[each.name]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+import pytest
+
 from .talk import GtpTalk, engine_that_says
 
 
@@ -77,3 +79,21 @@ def test_g14_komi_rules_and_a_file_without_moves(tmp_path: Path) -> None:
         assert talk.ask(f"loadsgf {file}", "get_komi", "undo") == ["=", "= -3.5", "? cannot undo"]
         assert '"whiteHandicapBonus": "N"' in talk.one("kata-get-rules")
         assert talk.one("final_score") == "= B+82.5", "81 points, komi, and two for the handicap"
+
+
+def test_komi_and_rules_that_the_file_does_not_say_stay_as_they_are(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "game.sgf"
+    with GtpTalk() as talk:
+        for said, komi, rules in (
+            ("KM[375]RU[Chinese]", "7.5", "chinese"),
+            ("KM[3.75]RU[Chinese]", "7.5", "chinese"),
+            ("", "5.5", "aga"),
+            ("RU[Japanese]", "5.5", "japanese"),
+            ("KM[0]RU[hunter2]", "0", "aga"),
+        ):
+            file.write_text(f"(;SZ[9]{said};B[ee])", encoding="utf-8")
+            assert talk.ask("komi 5.5", "kata-set-rules aga", f"loadsgf {file}", "get_komi")[2:] == ["=", f"= {komi}"]
+            assert f"komi {komi}, {rules} rules" in talk.one("showboard")
+    assert "the file's rules, 'hunter2', are not known; aga stay in force" in capfd.readouterr().err

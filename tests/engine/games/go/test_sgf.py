@@ -27,7 +27,7 @@ def random_record(rng: random.Random) -> Record:
     """A game of random moves on a random board by random rules, now and then out of turn."""
     game = get_game(f"go{rng.choice((2, 5, 9, 19))}")
     assert isinstance(game, Go)
-    rules = rng.choice(("tromp-taylor", "chinese", "aga", "new-zealand", "chinese-ogs"))
+    rules = rng.choice(("tromp-taylor", "chinese", "aga", "new-zealand", "chinese-ogs", "japanese"))
     line = game.initial(rng.choice((0, 6.5, -3.5)), rules)
     start, words = game.format_position(line[-1]), list[str]()
     while len(words) < 60:
@@ -68,9 +68,9 @@ def test_a_real_file() -> None:
         "C[first];W[qf]C[second];B[nc](;W[rd])(;W[qh]))"
     )
     assert record.moves == ("R14", "O17", "S16"), "the first variation"
-    assert record.root == f"19/19/19/15X3/{'19/' * 11}3X15/19/19/19 w - 0.5 tromp-taylor 2 0 0"
+    assert record.root == f"19/19/19/15X3/{'19/' * 11}3X15/19/19/19 w - 0.5 japanese 2 0 0 0"
     assert (record.result, record.reason, record.names) == (-1, "resignation", ("Honinbo", "Yasui"))
-    assert record.headers == {"Rules": "Japanese", "Date": "1846-09-11"}
+    assert record.headers == {"Rules": "Japanese", "Date": "1846-09-11", "Komi": "0.5", "RuleSet": "japanese"}
     assert record.comments == ("first", "second", "", "")
 
 
@@ -82,7 +82,11 @@ def test_a_real_file() -> None:
         ("(;SZ[5];B[aa];B[tt])", ("A5", SKIP, "pass"), "5/5/5/5/5 b - 0 tromp-taylor 0 0 0"),
         ("(;SZ[5]AB[aa:bb];W[ee])", ("E1",), "XX3/XX3/5/5/5 w - 0 tromp-taylor 4 0 0"),
         ("(;SZ[5];B[aa];W[bb];AE[aa]AW[cc];B[dd])", ("D2",), "5/1O3/2O2/5/5 b - 0 tromp-taylor 0 0 2"),
-        ("(;SZ[5]KM[375]RU[chinese];B[aa])", ("A5",), "5/5/5/5/5 b - 375 chinese 0 0 0"),
+        ("(;SZ[5]KM[375]RU[chinese];B[aa])", ("A5",), "5/5/5/5/5 b - 7.5 chinese 0 0 0"),
+        ("(;SZ[5]KM[3.75]RU[Chinese];B[aa])", ("A5",), "5/5/5/5/5 b - 7.5 chinese 0 0 0"),
+        ("(;SZ[5]KM[650]RU[JP];B[aa])", ("A5",), "5/5/5/5/5 b - 6.5 japanese 0 0 0 0"),
+        ("(;SZ[5]KM[6.5]RU[Korean]AB[aa]AW[bb][cc])", (), "X4/1O3/2O2/5/5 b - 6.5 japanese 0 0 0 0"),
+        ("(;SZ[5]KM[5]RU[koSIMPLEscoreAREAtaxSEKIsui0])", (), "5/5/5/5/5 b - 5 koSIMPLEscoreAREAtaxSEKIsui0 0 0 0"),
         ("(;SZ[5]KM[6.3])", (), "5/5/5/5/5 b - 0 tromp-taylor 0 0 0"),
         ("(;SZ[5]KM[1e99]KM[x])", (), "5/5/5/5/5 b - 0 tromp-taylor 0 0 0"),
     ],
