@@ -8,22 +8,34 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that after a crash or power loss there is either the old or the whole new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    draft = Path(name)
+    """Write a file so that after a crash or power loss there is either the old or the whole new one.
+
+    Errors: OSError, whose ``filename`` is the path.
+    """
+    draft: Path | None = None
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        draft = Path(name)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         draft.chmod(0o644)
         draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
+    except BaseException as error:
+        if draft is not None:
+            draft.unlink(missing_ok=True)
+        if isinstance(error, OSError):  # not the draft, and a full disk names no file
+            error.filename, error.filename2 = str(path), None
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder's entries to disk, so that a new file survives a power loss."""
+    handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(handle)
     finally:
-        os.close(folder)
+        os.close(handle)

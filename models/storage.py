@@ -22,6 +22,16 @@ class DiskFull(DataError):
     """The disk is full; nothing was stored. The caller may wait and try again."""
 
 
+class NewerFormat(DataError):
+    """A newer version of az-engine wrote the file; nothing older takes its place."""
+
+
+def check_format(what: str, found: object, known: int) -> None:
+    """Errors: NewerFormat when ``found``, the format version that ``what`` states, is above ``known``."""
+    if isinstance(found, int) and found > known:
+        raise NewerFormat(f"{what} has format {found}, newer than {known}, the newest known here; update az-engine")
+
+
 class RunLock:
     """Locks a run's folder for this process with an flock, which ends with the process."""
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..errors import IllegalMoveError, OptionError
 from .capabilities import Declaration, MateSearch, Territory, TrainingDefaults
 from .encoder import Encoder
-from .factory import Play, line_kernel, perft_kernel
+from .factory import Play, line_kernel, perft_kernel, replay_kernel
 from .outcome import DRAW
 from .position_lines import position_lines
 from .record import RecordFormat
@@ -174,6 +174,23 @@ class Game(ABC):
     def play_at(self, line: State, i: int, move: int) -> None:
         """line[i + 1] becomes the position after a legal move in line[i], repetitions counted over line[: i + 2]."""
         line_kernel(self.play_functions)(line, i, move)
+
+    def replay(
+        self,
+        line: State,
+        moves: NDArray[np.uint16],
+        counts: NDArray[np.uint16] | None = None,
+        others: NDArray[np.uint16] | None = None,
+    ) -> int:
+        """Play moves u2[n] from line[0] on in State[n + 1]; the plies before the first illegal move, n without one.
+
+        counts u2[n]: how many of the moves others u2[m] belong to each position, where they must be legal, too.
+        """
+        none = np.zeros(0, np.uint16)
+        counts = np.zeros(len(moves), np.uint16) if counts is None else counts
+        room = np.empty((1, self.max_moves), np.uint16)
+        played: int = replay_kernel(self.play_functions)(line, moves, counts, none if others is None else others, room)
+        return played
 
     def legal_moves(self, line: State) -> NDArray[np.uint16]:
         """Legal moves u2[m] of the last position of a line (some games forbid what was on the board before)."""

@@ -110,6 +110,37 @@ def line_kernel(play: Play) -> Function:
 
 
 @cache
+def replay_kernel(play: Play) -> Function:
+    """The kernel that plays a recorded game by the rules."""
+    workspace, begin, rewind, follow, look = play.workspace, play.begin, play.rewind, play.follow, play.look
+
+    @kernel
+    def replay_game(line, moves, counts, others, legal):
+        """Play moves u2[n] from line[0] on in State[n + 1]; the plies before the first with an illegal move.
+
+        counts: u2[n], how many of ``others`` u2[m] belong to each ply, where they must be legal, too. legal: u2[1, M],
+        working space.
+        """
+        line, moves, others, legal = borrow(line), borrow(moves), borrow(others), borrow(legal)
+        work, seen = workspace(line), 0
+        begin(work, line, 0)
+        rewind(work, line, 0)
+        for i in range(moves.shape[0]):
+            number = look(work, line, i, True, legal, 0)[0]
+            for k in range(seen - 1, seen + counts[i]):
+                move, found = moves[i] if k < seen else others[k], False
+                for j in range(number):
+                    found |= legal[0, j] == move
+                if not found:
+                    return i
+            seen += counts[i]
+            follow(work, line, i, np.int64(moves[i]))
+        return moves.shape[0]
+
+    return replay_game
+
+
+@cache
 def perft_kernel(play: Play) -> Function:
     """The kernel that counts the leaves of the legal move tree."""
     workspace, begin, rewind = play.workspace, play.begin, play.rewind

@@ -14,7 +14,7 @@ from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
 from ..data.records import read_finished
 from ..data.shards import Ended, LabelFormat, Records, Teaching
-from ..selfplay.replay import STORED, GameReader, title
+from ..selfplay.replay import STORED, GameReader, line_of_game, title
 from .teacher import Asked, Teacher
 from .variations import Explorer, Variation
 
@@ -51,14 +51,10 @@ def read_played(
 def read_stored(game: Game, path: Path) -> list[Played]:
     """The games of a self-play run's file. Errors: DataError, also when they are of another game."""
     expected = {name: value for name, value in title(game, "").items() if name != "run"}
-    found = []
-    for record in GameReader(path, expected).read():
-        line = np.repeat(game.initial()[:1], len(record.moves) + 1)
-        for i, move in enumerate(record.moves.tolist()):
-            if move not in game.legal_moves(line[: i + 1]):
-                raise DataError(f"{path}: move {i + 1} of game {record.id} is illegal; leave the file out")
-            game.play_at(line, i, move)
-        found.append(Played(line, record.moves, record.result))
+    reader = GameReader(path, expected, game)
+    found = [Played(line_of_game(game, record), record.moves, record.result) for record in reader.read()]
+    if reader.faults:
+        raise DataError(f"{path}: {reader.faults[0]}; leave the file out")
     return found
 
 
@@ -69,11 +65,8 @@ def under_rules_of(form: LabelFormat, game: Game, played: Played) -> Played:
     if root == before:
         return played
     line = np.repeat(game.parse_position(root)[0][-1:], len(played.line))
-    for i, move in enumerate(played.moves.tolist()):
-        if move not in game.legal_moves(line[: i + 1]):
-            return Played(line[: i + 1], played.moves[:i], played.result)
-        game.play_at(line, i, move)
-    return Played(line, played.moves, played.result)
+    count = game.replay(line, played.moves)
+    return Played(line[: count + 1], played.moves[:count], played.result)
 
 
 def label_played(

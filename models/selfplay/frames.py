@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.errors import DataError
+from ...engine.files import sync_folder
 from ...engine.kernels.jit import kernel
 from ..storage import DiskFull
 
@@ -118,12 +119,15 @@ class FrameWriter:
         """Open or create the file and cut off a torn tail. Errors: DataError when another process writes to it."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
+        new = not path.exists()
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self._file)
             raise DataError(f"{path} is being written by another process") from error
+        if new:
+            sync_folder(path.parent)
         reader = FrameReader(path)
         self.records = sum(1 for _ in reader.read())
         self.cut = os.fstat(self._file).st_size - reader.offset  # bytes of a torn tail

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.errors import DataError
-from ...engine.games.base import Game
+from ...engine.games.base import Game, State
+from ..storage import NewerFormat, check_format
 from .frames import FrameReader, FrameWriter
 
 STORED = ".games"  # suffix of a shard
@@ -88,6 +89,7 @@ class GameRecord:
         """The inverse of :meth:`to_bytes`. Errors: DataError when the payload is no game."""
         try:
             kind, version, reason, flags, number, first, last, simulations, n, _, result = _HEADER.unpack_from(payload)
+            check_format(f"game {number}", version, _FORMAT)
             if (kind, version) != (_GAME, _FORMAT) or reason >= len(REASONS):
                 raise ValueError(f"kind {kind}, format {version}")
             at = _HEADER.size
@@ -103,6 +105,11 @@ class GameRecord:
             target_moves, shares = take("<u2", total), take("<u2", total)
             if at != len(payload):
                 raise ValueError(f"{len(payload) - at} bytes too many")
+            if abs(result) > 1:
+                raise ValueError(f"its result is {result}")
+            begins = np.cumsum(counts, dtype=np.int64) - counts
+            if not np.add.reduceat(shares.astype(np.int64), begins[counts > 0]).all():
+                raise ValueError("a policy target is empty")
         except (struct.error, ValueError) as error:
             raise DataError(f"a record of a self-play game cannot be read ({error})") from error
         return cls(
@@ -118,6 +125,16 @@ def title(game: Game, run: str) -> dict[str, Any]:
     return {"game": game.name, "board": list(game.planes[1:]), "moves_version": version, "run": run}
 
 
+def line_of_game(game: Game, record: GameRecord) -> State:
+    """The positions State[n + 1] of a game. Errors: DataError when a move, played or of a target, is illegal."""
+    line = np.zeros(len(record.moves) + 1, game.state_dtype)
+    line[:1] = game.initial()
+    played = game.replay(line, record.moves, record.counts, record.target_moves)
+    if played < len(record.moves):
+        raise DataError(f"game {record.id} breaks the rules at move {played + 1}")
+    return line
+
+
 def shard_path(folder: Path, worker: int, number: int) -> Path:
     """The file of a worker's shard."""
     return folder / f"{worker:04d}-{number:05d}{STORED}"
@@ -127,10 +144,16 @@ class GameWriter:
     """Stores one worker's games, each id once, also across restarts of the worker."""
 
     def __init__(
-        self, folder: Path, worker: int, shard_title: dict[str, Any], *, shard_bytes: int = SHARD_BYTES
+        self,
+        folder: Path,
+        worker: int,
+        shard_title: dict[str, Any],
+        *,
+        shard_bytes: int = SHARD_BYTES,
+        say: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """Errors: DataError when another process is this worker."""
-        self.folder, self.worker = folder, worker
+        """``say`` reports a torn end that was cut off. Errors: DataError when another process is this worker."""
+        self.folder, self.worker, self._say = folder, worker, say
         self._title = shard_title
         self._shard_bytes = shard_bytes
         self.ids: set[int] = set()
@@ -144,6 +167,8 @@ class GameWriter:
 
     def _open(self) -> None:
         self._file = FrameWriter(shard_path(self.folder, self.worker, self._number))
+        if self._file.cut:
+            self._say(f"{self._file.path}: its last {self._file.cut} bytes, a game cut short, are removed")
         if self._file.records == 0:
             self._file.append(bytes([_TITLE]) + json.dumps(self._title).encode())
 
@@ -172,47 +197,66 @@ class GameWriter:
 class GameReader:
     """Reads one shard, which may still grow."""
 
-    def __init__(self, path: Path, expected: dict[str, Any]) -> None:
+    def __init__(self, path: Path, expected: dict[str, Any], game: Game | None = None) -> None:
+        """``expected``: see :func:`title`; ``game``: by whose rules the games are checked, None = not."""
         self._frames = FrameReader(path)
-        self._expected = expected
+        self._expected, self._game = expected, game
         self.path = path
+        self.faults: list[str] = []  # of the games left out
 
     @property
     def damaged(self) -> int:
-        """Number of damaged stretches skipped."""
-        return self._frames.damaged
+        """Number of damaged stretches and of games left out."""
+        return self._frames.damaged + len(self.faults)
 
     def read(self) -> list[GameRecord]:
-        """The games since the last call. Errors: DataError when the shard is of another game, board or run."""
+        """The games since the last call; those that cannot be read or break the rules are left out.
+
+        Errors: DataError when the shard is of another game, board or run; NewerFormat.
+        """
         records = []
         for payload in self._frames.read():
             if payload[:1] == bytes([_TITLE]):
-                found = json.loads(payload[1:])
-                different = sorted(k for k in self._expected if found.get(k) != self._expected[k])
-                if different:
-                    field = different[0]
-                    raise DataError(
-                        f"{self.path} holds games of another {field} ({found.get(field)}, "
-                        f"here {self._expected[field]}); leave it out"
-                    )
+                self._check_title(payload[1:])
+                continue
+            try:
+                record = GameRecord.from_bytes(payload)
+                if self._game is not None:
+                    line_of_game(self._game, record)
+            except NewerFormat:
+                raise
+            except DataError as error:
+                self.faults.append(str(error))
             else:
-                records.append(GameRecord.from_bytes(payload))
+                records.append(record)
         return records
+
+    def _check_title(self, text: bytes) -> None:
+        try:
+            found = dict(json.loads(text))
+        except (ValueError, TypeError) as error:
+            raise DataError(f"{self.path} has a broken title ({error}); leave it out") from error
+        for field, here in sorted(self._expected.items()):
+            if found.get(field) != here:
+                raise DataError(
+                    f"{self.path} holds games of another {field} ({found.get(field)}, here {here}); leave it out"
+                )
 
 
 class ReplayFolder:
-    """Reads all shards of a run and gives each game once."""
+    """Reads all shards of a run and gives each game once, checked by the rules."""
 
-    def __init__(self, folder: Path, shard_title: dict[str, Any]) -> None:
-        self.folder = folder
-        self._title = shard_title
+    def __init__(self, folder: Path, game: Game, run: str, say: Callable[[str], None] = lambda text: None) -> None:
+        """``run``: as in :func:`title`; ``say`` reports games that are left out."""
+        self.folder, self._game, self._say = folder, game, say
+        self._title = title(game, run)
         self._readers: dict[Path, GameReader] = {}
         self._seen: set[int] = set()
         self.repeated = 0  # games found a second time
 
     @property
     def damaged(self) -> int:
-        """Damaged stretches skipped in all shards."""
+        """Damaged stretches skipped and games left out in all shards."""
         return sum(r.damaged for r in self._readers.values())
 
     def __len__(self) -> int:
@@ -228,8 +272,11 @@ class ReplayFolder:
         for _, together in groupby(paths, key=lambda path: path.stem[5:]):
             records = []
             for path in together:
-                reader = self._readers.setdefault(path, GameReader(path, self._title))
-                for record in reader.read():
+                reader = self._readers.setdefault(path, GameReader(path, self._title, self._game))
+                before, found = len(reader.faults), reader.read()
+                if new := reader.faults[before:]:
+                    self._say(f"{path}: {len(new)} games are left out, the first because {new[0]}")
+                for record in found:
                     if record.id in self._seen:
                         self.repeated += 1
                     else:

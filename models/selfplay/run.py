@@ -29,7 +29,7 @@ from ..train.origin import origin
 from .examples import write_examples
 from .ladder import Ladder, anchor, described, raw, searching
 from .promotion import Promotion
-from .replay import WORKER_SHIFT, GameRecord, ReplayFolder, title
+from .replay import WORKER_SHIFT, GameRecord, ReplayFolder
 from .resign import ResignControl
 from .runconfig import RunConfig
 from .rundir import Beat, RunFolder
@@ -57,7 +57,7 @@ class SelfPlayRun:
         self.window.symmetries, self.window.history = run.loop.symmetries, self.net.history
         self.held_out = Window(self.game, HELD_OUT_GAMES)
         self.held_out.history = self.net.history
-        self.replay = ReplayFolder(self.folder.games, title(self.game, str(run.seed)))
+        self.replay = ReplayFolder(self.folder.games, self.game, str(run.seed), observer.on_event)
         self.resign = ResignControl(run.resign)
         self._patiently = Patience(
             folder, observer.on_event, stopping=self._stopping, waiting=lambda: self._say("disk full")
@@ -280,6 +280,11 @@ class SelfPlayRun:
             own_games = int(loop.get("own_games", 0))
             self._saved = saved.step
             self.observer.on_event(f"going on from step {saved.step:,}")
+        elif any(self.folder.net_steps):
+            raise DataError(
+                f"{self.folder.checkpoints} is empty and {self.folder.nets} holds trained nets: put the checkpoints "
+                "back, or begin a new run with another --out"
+            )
         elif self.run.init:
             self.learner.begin_from(origin(Path(self.run.init), self.game))
             self.observer.on_event(f"beginning with the weights of {self.run.init}")

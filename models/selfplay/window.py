@@ -15,7 +15,7 @@ from ...engine.errors import DataError
 from ...engine.games.base import Game
 from ...engine.settings import check, setting
 from ..data.dataset import Batch, Positions, one_hot_result
-from .replay import GameRecord
+from .replay import GameRecord, line_of_game
 
 HELD_OUT_GAMES = 200  # newest held-out games that the learner is measured on
 
@@ -49,12 +49,8 @@ def window_games(config: WindowConfig, total: int) -> int:
 
 
 def replayed(game: Game, record: GameRecord) -> NDArray[np.void]:
-    """The positions State[n] in which the moves of a game were chosen."""
-    line = np.zeros(len(record.moves) + 1, game.state_dtype)
-    line[:1] = game.initial()
-    for i, move in enumerate(record.moves.tolist()):
-        game.play_at(line, i, move)
-    return line[:-1]
+    """The positions State[n] in which the moves of a game were chosen. Errors: DataError for an illegal move."""
+    return line_of_game(game, record)[:-1]
 
 
 class Window(Positions):

@@ -96,7 +96,7 @@ class SelfPlayWorker:
         self.pulse = pulse or Pulse(folder, number)
         self.folder, self.run, self.number, self.say = folder, run, number, say
         self.game: Game = run.get_game()
-        self.writer = GameWriter(folder.games, number, title(self.game, str(run.seed)))
+        self.writer = GameWriter(folder.games, number, title(self.game, str(run.seed)), say=say)
         self.stopping: Callable[[], bool] = lambda: False
         self._patiently = Patience(
             folder.folder,

@@ -19,7 +19,9 @@ from torch import Tensor
 
 from ...engine.errors import DataError
 from ...engine.files import write_atomically
+from ..storage import NewerFormat, check_format
 
+FORMAT = 1  # version of the files; those without one are of version 1
 KEPT = 3  # newest checkpoints on disk
 
 
@@ -37,7 +39,8 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
     stem = folder / f"step-{checkpoint.step:08d}"
     content = safetensors.torch.save({name: tensor.contiguous() for name, tensor in checkpoint.tensors.items()})
     write_atomically(stem.with_suffix(".safetensors"), content)
-    body = {"step": checkpoint.step, "sha256": hashlib.sha256(content).hexdigest(), "state": checkpoint.state}
+    digest = hashlib.sha256(content).hexdigest()
+    body = {"format": FORMAT, "step": checkpoint.step, "sha256": digest, "state": checkpoint.state}
     text = json.dumps({"checksum": _checksum(body), **body}, indent=1)
     write_atomically(stem.with_suffix(".json"), text.encode())
     for old in _stems(folder)[KEPT:]:
@@ -47,12 +50,27 @@ def save(folder: Path, checkpoint: Checkpoint) -> Path:
 
 
 def load_newest(folder: Path, on_problem: Callable[[str], None]) -> Checkpoint | None:
-    """The newest undamaged checkpoint, None without one; calls ``on_problem`` for each damaged one."""
+    """The newest undamaged checkpoint, None in a folder without any; calls ``on_problem`` for each damaged one.
+
+    Errors: DataError when all are damaged, NewerFormat.
+    """
+    problems: list[str] = []
     for stem in _stems(folder):
         try:
-            return load(stem.with_suffix(".json"))
+            loaded = load(stem.with_suffix(".json"))
+        except NewerFormat:
+            raise
         except DataError as error:
-            on_problem(f"{error}; trying the one before it")
+            problems.append(str(error))
+        else:
+            for problem in problems:
+                on_problem(f"{problem}; trying the one before it")
+            return loaded
+    if problems:
+        raise DataError(
+            f"no checkpoint in {folder} can be read ({'; '.join(problems)}): "
+            "put a copy of one back, or begin a new run with another --out"
+        )
     return None
 
 
@@ -60,18 +78,19 @@ def of_run(path: Path) -> Checkpoint:
     """The newest undamaged checkpoint of a run's folder, or that of a checkpoint file. Errors: DataError."""
     if path.suffix in (".json", ".safetensors"):
         return load(path.with_suffix(".json"))
-    problems: list[str] = []
-    saved = load_newest(path / "checkpoints", problems.append)
+    saved = load_newest(path / "checkpoints", lambda problem: None)
     if saved is None:
-        reason = problems[0] if problems else f"{path} holds no checkpoints/step-*.json"
-        raise DataError(f"{reason}; give the folder of a training run, or one of its checkpoints")
+        raise DataError(
+            f"{path} holds no checkpoints/step-*.json; give the folder of a training run, or one of its checkpoints"
+        )
     return saved
 
 
 def load(path: Path) -> Checkpoint:
-    """The checkpoint of a JSON file. Errors: DataError when a file is missing or fails its checksum."""
+    """The checkpoint of a JSON file. Errors: DataError when a file is missing or fails its checksum, NewerFormat."""
     try:
         body = json.loads(path.read_text())
+        check_format(f"the checkpoint {path}", body.get("format", 1), FORMAT)
         expected = body.pop("checksum")
         if expected != _checksum(body):
             raise ValueError("its checksum is wrong")

@@ -156,7 +156,7 @@ def test_games_against_itself_are_labelled(tmp_path: Path) -> None:
     writer = GameWriter(tmp_path, 1, title(chess_game, "a seed"))
     assert writer.write(replace(games[0], moves=moves))
     writer.close()
-    with pytest.raises(DataError, match="move 4 of game 0 is illegal"):
+    with pytest.raises(DataError, match="game 0 breaks the rules at move 4; leave the file out"):
         label.main(arguments(tmp_path / "other", [shard_path(tmp_path, 1, 0)]))
 
 

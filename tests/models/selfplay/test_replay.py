@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 
 from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
-from az_engine.models.selfplay.frames import FrameReader
+from az_engine.models.selfplay.frames import FrameReader, FrameWriter
 from az_engine.models.selfplay.replay import GameReader, GameRecord, GameWriter, ReplayFolder, shard_path, title
+from az_engine.models.storage import NewerFormat
 
 from .games import random_game, same
 
@@ -63,7 +65,7 @@ def test_a_game_is_stored_once_by_its_id(tmp_path: Path) -> None:
     assert (again.ids, again.next_id) == ({5}, 6)
     assert not again.write(record)
     again.close()
-    ((read,),) = ReplayFolder(tmp_path, TITLE).read()
+    ((read,),) = ReplayFolder(tmp_path, CHESS, "1").read()
     assert same(read, record)
 
 
@@ -73,7 +75,7 @@ def test_workers_have_ids_and_shards_of_their_own(tmp_path: Path) -> None:
         assert writer.next_id == worker << 32
         writer.write(random_game(CHESS, writer.next_id, plies=3))
         writer.close()
-    replay = ReplayFolder(tmp_path, TITLE)
+    replay = ReplayFolder(tmp_path, CHESS, "1")
     assert [r.id for part in replay.read() for r in part] == [1 << 32, 2 << 32]
     assert list(replay.read()) == []
     with GameWriter(tmp_path, 1, TITLE)._file, pytest.raises(DataError, match="another process"):
@@ -88,7 +90,7 @@ def test_shards_are_ended_when_they_are_big(tmp_path: Path) -> None:
     shards = sorted(p.name for p in tmp_path.iterdir())
     assert shards[:2] == ["0000-00000.games", "0000-00001.games"]
     assert all((tmp_path / name).stat().st_size < 3000 for name in shards)
-    parts = list(ReplayFolder(tmp_path, TITLE).read())
+    parts = list(ReplayFolder(tmp_path, CHESS, "1").read())
     assert len(parts) == len(shards)
     assert [r.id for part in parts for r in part] == list(range(20))
     again = GameWriter(tmp_path, 0, TITLE, shard_bytes=2000)
@@ -106,7 +108,7 @@ def test_a_damaged_game_in_the_middle_is_skipped_and_counted(tmp_path: Path) -> 
     lengths = [12 + len(p) for p in FrameReader(path).read()]
     data[sum(lengths[:3]) + 40] ^= 1  # in the third game
     path.write_bytes(data)
-    replay = ReplayFolder(tmp_path, TITLE)
+    replay = ReplayFolder(tmp_path, CHESS, "1")
     assert [r.id for part in replay.read() for r in part] == [0, 1, 3, 4]
     assert replay.damaged == 1
 
@@ -117,7 +119,7 @@ def test_a_copied_shard_does_not_give_its_games_twice(tmp_path: Path) -> None:
         writer.write(random_game(CHESS, number, plies=4))
     writer.close()
     (tmp_path / "0007-00000.games").write_bytes(shard_path(tmp_path, 0, 0).read_bytes())
-    replay = ReplayFolder(tmp_path, TITLE)
+    replay = ReplayFolder(tmp_path, CHESS, "1")
     assert [r.id for part in replay.read() for r in part] == [0, 1, 2]
     assert (len(replay), replay.repeated) == (3, 3)
 
@@ -127,3 +129,77 @@ def test_a_shard_of_another_run_is_refused(tmp_path: Path) -> None:
     reader = GameReader(shard_path(tmp_path, 0, 0), title(CHESS, "2"))
     with pytest.raises(DataError, match=r"another run \(1, here 2\)"):
         reader.read()
+
+
+def test_games_that_break_the_rules_are_left_out(tmp_path: Path) -> None:
+    """Whatever the checksum says: their moves would go to kernels that trust them."""
+    good = [random_game(CHESS, number, plies=8) for number in range(5)]
+    illegal, unknown, never = (good[n].moves.copy() for n in range(1, 4))
+    illegal[3], unknown[0], never[-1] = illegal[2], 0xFFFF, 12 | 28 << 6 | 4 << 12
+    targets = good[4].target_moves.copy()
+    targets[-1] = 0xFFFF
+    bad = [replace(good[n], moves=m) for n, m in ((1, illegal), (2, unknown), (3, never))]
+    bad.append(replace(good[4], target_moves=targets))
+    writer = GameWriter(tmp_path, 0, TITLE)
+    for record in (good[0], *bad, random_game(CHESS, 9, plies=3)):
+        writer.write(record)
+    writer.close()
+    said: list[str] = []
+    replay = ReplayFolder(tmp_path, CHESS, "1", said.append)
+    assert [r.id for part in replay.read() for r in part] == [0, 9]
+    assert replay.damaged == 4
+    path = tmp_path / "0000-00000.games"
+    assert said == [f"{path}: 4 games are left out, the first because game 1 breaks the rules at move 4"]
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [({"result": 3}, "its result is 3"), ({"target_shares": np.zeros(30, np.float32)}, "a policy target is empty")],
+)
+def test_a_record_of_impossible_values_is_refused(change: dict[str, object], text: str) -> None:
+    record = random_game(CHESS, 2, plies=6)
+    assert len(record.target_shares) == 30
+    with pytest.raises(DataError, match=text):
+        GameRecord.from_bytes(replace(record, **change).to_bytes())  # type: ignore[arg-type]
+    assert GameRecord.from_bytes(replace(record, counts=np.zeros(6, np.uint16), target_moves=record.moves[:0],
+                                         target_shares=record.values[:0]).to_bytes()).targets == 0  # fmt: skip
+
+
+def test_a_newer_format_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    payload = bytearray(random_game(CHESS, 2, plies=6).to_bytes())
+    payload[1] = 2
+    with FrameWriter(shard_path(tmp_path, 0, 0)) as writer:
+        writer.append(bytes(payload))
+    with pytest.raises(NewerFormat, match=r"game 2 has format 2, newer than 1, .* update az-engine"):
+        list(ReplayFolder(tmp_path, CHESS, "1").read())
+
+
+def test_a_broken_title_is_refused(tmp_path: Path) -> None:
+    for title_ in (b"\x00{", b"\x00[1]", b"\x00\xff"):
+        path = tmp_path / f"{len(title_)}-{title_[1]}.games"
+        with FrameWriter(path) as writer:
+            writer.append(title_)
+        with pytest.raises(DataError, match="has a broken title"):
+            GameReader(path, TITLE).read()
+
+
+def test_a_torn_end_is_cut_and_said(tmp_path: Path) -> None:
+    said: list[str] = []
+    for cut in (0, 5):
+        writer = GameWriter(tmp_path, 0, TITLE, say=said.append)
+        writer.write(random_game(CHESS, writer.next_id, plies=6))
+        writer.close()
+        path = shard_path(tmp_path, 0, 0)
+        path.write_bytes(path.read_bytes()[: -cut or None])
+    GameWriter(tmp_path, 0, TITLE, say=said.append).close()
+    assert len(said) == 1
+    assert said[0].startswith(f"{path}: its last ")
+
+
+def test_the_folder_of_a_new_shard_is_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(str(Path(f"/proc/self/fd/{file}").readlink())))
+    FrameWriter(tmp_path / "a.games").close()
+    assert synced == [str(tmp_path)]
+    FrameWriter(tmp_path / "a.games").close()
+    assert synced == [str(tmp_path)]

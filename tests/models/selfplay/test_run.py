@@ -338,6 +338,18 @@ def test_a_run_without_a_step_says_why(
     assert "last net" not in said
 
 
+@pytest.mark.parametrize("broken", [True, False], ids=["damaged", "removed"])
+def test_a_run_that_has_lost_all_its_checkpoints_is_refused(broken: bool, whole: Path, tmp_path: Path) -> None:
+    """It would begin again at step 0, over the nets that it has made."""
+    folder = RunFolder(shutil.copytree(whole, tmp_path / "run"))
+    for path in folder.checkpoints.glob("*.json"):
+        path.write_text("") if broken else path.unlink()
+    net = folder.net(60).read_bytes()
+    with pytest.raises(DataError, match=r"checkpoints.*begin a new run with another --out"):
+        SelfPlayRun(folder.folder, config(), Observer()).train()
+    assert folder.net(60).read_bytes() == net
+
+
 def test_another_seed_is_another_run(whole: Path, tmp_path: Path) -> None:
     train(tmp_path, config(seed=1, loop={"steps": 20}))
     assert games_of(tmp_path)[200:1000] != games_of(whole)[200:1000]

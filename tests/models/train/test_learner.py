@@ -23,7 +23,7 @@ from torch import nn
 from az_engine.engine import files
 from az_engine.engine.errors import DataError, OptionError
 from az_engine.models.data.dataset import Mixture, batch_indices
-from az_engine.models.storage import RunLock
+from az_engine.models.storage import NewerFormat, RunLock
 from az_engine.models.train import checkpoint, loop
 from az_engine.models.train.checkpoint import Checkpoint
 from az_engine.models.train.config import Intervals, LearnerConfig, Length, NetConfig
@@ -363,6 +363,33 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(tmp_path: Path) -> Non
         note.write_text(broken)
         with pytest.raises(DataError, match="damaged"):
             checkpoint.load(note)
+
+
+def test_a_run_without_a_readable_checkpoint_is_refused(tmp_path: Path) -> None:
+    """It would begin again at step 0 and overwrite its nets."""
+    train, heldout = sample_positions()
+
+    def go_on() -> None:
+        run(learner_of(), train, heldout, tmp_path, Length(steps=4), replace(RARE, checkpoint_steps=2), Callbacks())
+
+    go_on()
+    folder = tmp_path / "checkpoints"
+    for path in folder.glob("*.json"):
+        path.write_text("{")
+    with pytest.raises(DataError, match=r"no checkpoint in .*-00000004.json .*-00000002.json .* another --out"):
+        go_on()
+    with pytest.raises(DataError, match="no checkpoint in"):
+        checkpoint.of_run(tmp_path)
+
+
+def test_a_checkpoint_of_a_newer_format_is_refused(tmp_path: Path) -> None:
+    """And none before it is taken in its place: that would undo the newer program's steps."""
+    for step in (1, 2):
+        checkpoint.save(tmp_path, Checkpoint(step, {"x": torch.zeros(1)}, {}))
+    path = tmp_path / "step-00000002.json"
+    path.write_text(path.read_text().replace('"format": 1', '"format": 2'))
+    with pytest.raises(NewerFormat, match=r"step-00000002.json has format 2, newer than 1, .* update az-engine"):
+        checkpoint.load_newest(tmp_path, pytest.fail)
 
 
 def test_old_checkpoints_go_and_none_is_none(tmp_path: Path) -> None:
