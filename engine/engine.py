@@ -287,6 +287,7 @@ class Engine:
         """Stop the search and :meth:`wait` for its answer. Blocks."""
         self.stop()
         self.wait()
+        self._thinking = None  # they hold each other, which would keep the tree's memory until a garbage collection
 
     def _task(self, limits: Limits) -> Task:
         """What ``go`` searches. Blocks while kernels or net are loaded. Errors: NetError without any net."""

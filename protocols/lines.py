@@ -99,6 +99,11 @@ class LineWriter:
     def closed(self) -> bool:
         return self._descriptor is None
 
+    def close(self) -> None:
+        """Write no more, from now on: the descriptor's number may soon be another file's. BLOCKS while a write does."""
+        with self._lock:
+            self._descriptor = None
+
     def write(self, reply: str) -> bool:
         """Write a reply of one or more lines, not interleaved with other threads'. BLOCKS while the pipe is full.
 
@@ -121,6 +126,8 @@ class LineWriter:
 
 class LineReader:
     """Reads lines from a descriptor, a pipe's or a socket's, on a thread of its own; memory stays bounded."""
+
+    skips = True  # overlong lines are skipped; False: the first one ends the input
 
     def __init__(self, descriptor: int) -> None:
         """``descriptor`` stays the caller's."""
@@ -155,6 +162,8 @@ class LineReader:
                 skipping = True
             if skipping:
                 pending.clear()
+                if not self.skips:
+                    break
         if skipping:
             on_overlong()
         elif pending:

@@ -174,14 +174,18 @@ class Option:
             return number
         return "" if text == "<empty>" else text
 
-    def declaration(self, protocol: str, default: Value) -> str:
-        """The line that offers the option in UCI and USI. Numbers with a fraction have no type there: string."""
+    def declaration(self, protocol: str, default: Value, most: float | None = None) -> str:
+        """The line that offers the option in UCI and USI. Numbers with a fraction have no type there: string.
+
+        most: the greatest number, where it is less than the setting's.
+        """
         kind, head = self.kind, f"option name {self.names[protocol]} type "
         if kind == "button":
             return head + "button"
         shown = show(default) or "<empty>"
         if kind == "spin":
-            return f"{head}spin default {shown} min {self.setting.low:g} max {_plain(self.setting.high)}"
+            high = self.setting.high if most is None else most
+            return f"{head}spin default {shown} min {self.setting.low:g} max {_plain(high)}"
         if kind == "combo":
             return f"{head}combo default {shown} " + " ".join(f"var {c}" for c in self.choices)
         return f"{head}{'check' if kind == 'check' else 'string'} default {shown}"
@@ -249,32 +253,48 @@ OPTIONS: tuple[Option, ...] = (
     Option("log_file", "LogFile", "LogFile", gtp=True),
 )
 
+LOCAL = ("weights_file", "provider", "log_file")  # they name files and devices
 BY_KEY: Mapping[str, Option] = {option.key: option for option in OPTIONS}
 
 
 class OptionValues:
     """Current values of all options of one session, and what they make of the engine's settings."""
 
-    def __init__(self, protocol: str, start: Mapping[str, Value] | None = None, hidden: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        protocol: str,
+        start: Mapping[str, Value] | None = None,
+        hidden: Collection[str] = (),
+        caps: Mapping[str, int] | None = None,
+    ) -> None:
         """``start``: values by key that replace the defaults (command line and configuration file, parsed).
 
         ``hidden``: keys of the options that mean nothing to the game; they stay at their defaults.
+        ``caps``: given for a client over the network, the greatest numbers that it may set, by key; it cannot set what
+        names files or devices.
         """
         self.protocol, self.hidden = protocol, frozenset(hidden)
+        self.remote, self._caps = caps is not None, dict(caps or {})
         self._start = {option.key: option.default for option in OPTIONS}
         for option in OPTIONS:
             if option.offered(protocol) and option.key not in self.hidden:
                 self._start[option.key] = (start or {}).get(option.key, option.default_in(protocol))
+        for key, most in self._caps.items():
+            self._start[key] = min(int(self._start[key]), most)
         self._values = dict(self._start)
-        self._offered = [o for o in OPTIONS if protocol in o.names and o.key not in self.hidden]
-        self._named = {name.lower(): o for o in self._offered for name in (*o.names.values(), *o.aliases)}
+        known = [o for o in OPTIONS if protocol in o.names and o.key not in self.hidden]
+        self._offered = [o for o in known if not (self.remote and o.key in LOCAL)]
+        self._named = {name.lower(): o for o in known for name in (*o.names.values(), *o.aliases)}
 
     def __getitem__(self, key: str) -> Value:
         return self._values[key]
 
     def declarations(self) -> list[str]:
         """The option lines of the protocol; their defaults are the values this session began with."""
-        return [option.declaration(self.protocol, self._start[option.key]) for option in self._offered]
+        return [
+            option.declaration(self.protocol, self._start[option.key], self._caps.get(option.key))
+            for option in self._offered
+        ]
 
     def read(self, name: str, text: str | None) -> tuple[Option, Value]:
         """The option and value that a ``setoption`` means; changes nothing.
@@ -284,6 +304,8 @@ class OptionValues:
         option = self._named.get(" ".join(name.split()).lower())
         if option is None:
             raise UnknownOptionError(f"no such option: {one_line(name, 60)}")
+        if self.remote and option.key in LOCAL:
+            raise OptionError(f"{option.names[self.protocol]} is set where the server starts, not over the network")
         if option.kind == "button":
             return option, True
         try:
@@ -292,9 +314,14 @@ class OptionValues:
             stays = show(self._values[option.key]) or "<empty>"
             raise OptionError(f"{option.names[self.protocol]} {error}; it stays at {stays}") from error
 
-    def set(self, option: Option, value: Value) -> None:
-        """Set a value that :meth:`read` returned."""
+    def set(self, option: Option, value: Value) -> str:
+        """Set a value that :meth:`read` returned; a sentence when a cap makes it less, else nothing."""
+        most = self._caps.get(option.key)
+        if most is not None and int(value) > most:
+            self._values[option.key] = most
+            return f"{option.names[self.protocol]} {value} is more than this server gives to one session: it is {most}"
         self._values[option.key] = value
+        return ""
 
     def restore(self, good: EngineOptions, keys: Iterable[str]) -> None:
         """Set the options ``keys`` back to what they are in ``good``."""
@@ -317,8 +344,11 @@ def _given(text: str | None) -> str:
     return text
 
 
-def add_flags(parser: argparse.ArgumentParser, protocol: str) -> None:
-    """Declare ``--config`` and one flag for every option that the protocol has."""
+def add_flags(parser: argparse.ArgumentParser, protocol: str, without: Collection[str] = ()) -> None:
+    """Declare ``--config`` and one flag for every option that the protocol has, or any of them: "all".
+
+    without: keys of options that get no flag.
+    """
     parser.add_argument(
         "--config",
         metavar="FILE",
@@ -327,7 +357,7 @@ def add_flags(parser: argparse.ArgumentParser, protocol: str) -> None:
     )
     group = parser.add_argument_group("options", "values to start with; the protocol's setoption overrides them")
     for option in OPTIONS:
-        if not option.offered(protocol) or option.fixed:
+        if option.fixed or option.key in without or not (protocol == "all" or option.offered(protocol)):
             continue
         flag = "--" + option.key.replace("_", "-")
         default = show(option.default_in(protocol)) or "empty"

@@ -128,6 +128,7 @@ class Session(ABC, Generic[AnyEngine]):
             closing = threading.Thread(target=engine.close, name="close", daemon=True)
             closing.start()
             closing.join(CLOSE_PATIENCE_S)
+        self._loader.engine = None  # in a server the process goes on: nothing else holds the tree's memory
         if self._jobs is not None:
             self._jobs.put(None)
         if self._writer.log is not None:

@@ -151,6 +151,8 @@ class UciSession(Session[EngineSeam]):
         perft = go.numbers.get("perft")
         if perft is None:
             self._search(limits)
+        elif self.values.remote:
+            self.tell("go perft is not answered over the network")  # nothing could stop it
         elif perft < 1:
             self.tell("go perft needs a depth of at least 1")
         else:
@@ -233,7 +235,9 @@ class UciSession(Session[EngineSeam]):
             if option.key == "clear_hash":
                 self._forget()
                 return
-            self.values.set(option, value)
+            note = self.values.set(option, value)
+            if note:
+                self.tell(note)
             if option.key == "log_file":
                 self._open_log()
                 self.tell_notes()

@@ -359,6 +359,8 @@ class GtpPlayer:
             name, count = command.rest[: -len(last)].rstrip(), max(whole(last) - 1, 0)
         if not name:
             raise GtpError("syntax error")
+        if self._values.remote:
+            raise GtpError("cannot load file: files are not read over the network")
         record = _read_sgf(Path(name))
         start, komi, rules, moves = _contents(record)
         game = self._game

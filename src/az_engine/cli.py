@@ -20,6 +20,10 @@ COMMANDS = {
     "uci": ("az_engine.protocols.uci", "play chess in any UCI program (also the argument-free command az-engine-uci)"),
     "usi": ("az_engine.protocols.usi", "play shogi in any USI program (also the argument-free command az-engine-usi)"),
     "gtp": ("az_engine.protocols.gtp", "play Go in any GTP program (also the argument-free command az-engine-gtp)"),
+    "serve": (
+        "az_engine.protocols.serve",
+        "play with many clients over the network, all games in one process",
+    ),
     "check": ("az_engine.commands.check", "see that everything works, and how to enter az-engine in each program"),
     "nets": ("az_engine.commands.nets", "list the nets inside the package"),
     "bench": ("az_engine.bench.speed.command", "measure speed: perft, tree, eval, search, startup, memory"),

@@ -1,0 +1,128 @@
+"""``az-engine serve``: one process that plays with many clients over the network, each in its own session.
+
+Bottom up: :mod:`events` is the log, :mod:`admission` says who may come in, :mod:`connection` is one client,
+:mod:`server` listens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...engine.errors import OptionError
+from ...engine.params import EngineOptions
+from ..options import OPTIONS, Value, add_flags, start_values
+
+if TYPE_CHECKING:
+    from .events import EventLog
+    from .server import Offer
+
+HELP = """\
+Play with many clients over the network: every game in one process, one session a client, each line as on stdin.
+
+A client opens a TCP connection and talks: its first line, `uci`, `usi` or a command of GTP, tells the game. Programs
+that can only start a command start `az-engine connect HOST GAME`; gogui-client connects as it is.
+
+  az-engine serve                         chess, shogi and Go for the programs of this machine, port 8766
+  az-engine serve --host 0.0.0.0          for other machines, too: it shows the token that they must send
+  az-engine serve --game chess --game go=runs/go9
+
+On SIGTERM and Ctrl-C every session gets its move, then the server ends."""
+
+PORT = 8766  # of line protocols
+MOST_IN_FLIGHT = 256  # leaves of one worker
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags: address, games, limits, and what the options of a session begin with."""
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument(
+        "--port", type=int, default=PORT, help="port of UCI, USI and GTP; 0 = a free one (default: 8766)"
+    )
+    parser.add_argument(
+        "--game",
+        action="append",
+        metavar="NAME[=NET]",
+        help="a game to play, with a net of your own; can be repeated (default: all games with a net in this package)",
+    )
+    parser.add_argument("--max-sessions", type=int, default=20, metavar="N", help="at once (default: %(default)s)")
+    parser.add_argument("--per-client", type=int, default=8, metavar="N", help="sessions (default: %(default)s)")
+    parser.add_argument(
+        "--memory", type=int, metavar="MIB", help="for all sessions together (default: half of the machine's)"
+    )
+    parser.add_argument(
+        "--idle", type=float, default=3600.0, metavar="S", help="silence that ends a session; 0 = none (default: 3600)"
+    )
+    parser.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        help="tokens, one a line: a client must send one. Made when it is missing. Without --host only this machine's "
+        "programs connect, and need none",
+    )
+    parser.add_argument("--log-file", metavar="FILE", help="write events there, not to stderr: a JSON object a line")
+    add_flags(parser, "all", without=("weights_file", "log_file"))
+
+
+def main(args: argparse.Namespace) -> int:
+    """Serve until SIGTERM or SIGINT; see :mod:`server`."""
+    from .admission import Admission, default_token_file, loopback, read_tokens
+    from .events import EventLog
+    from .server import Rules, Server
+
+    for name, least in (("max_sessions", 1), ("per_client", 1), ("idle", 0)):
+        if getattr(args, name) < least:
+            raise OptionError(f"--{name.replace('_', '-')} must be at least {least}")
+    log = EventLog(Path(args.log_file) if args.log_file else None)
+    start, notes = start_values(args)
+    for note in notes:
+        log.write("note", text=note)
+    tokens: tuple[str, ...] = ()
+    if args.token_file is not None or not loopback(args.host):
+        path = args.token_file or default_token_file()
+        tokens = read_tokens(path)
+        sys.stderr.write(f"az-engine: clients send a token of {path}; the first is {tokens[0]}\n")
+    memory = args.memory or (os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 21)
+    share = max(memory // args.max_sessions, 1)
+    threads = int(start.get("threads", EngineOptions().threads))
+    rules = Rules(args.idle, {"hash": share, "threads": threads, "batch_size": MOST_IN_FLIGHT})
+    offers = [_offer(words, start, log) for words in args.game or _games()]
+    server = Server((args.host, args.port), offers, Admission(args.max_sessions, args.per_client, tokens), rules, log)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: server.stop())
+    log.write("ready", host=args.host, port=server.port, games=[offer.game for offer in offers])
+    server.run()
+    log.write("end")
+    sys.stderr.flush()
+    os._exit(0)  # see conversation.converse
+
+
+def _games() -> list[str]:
+    """The games with a net inside the package."""
+    from ...engine.games import game_names
+    from ...engine.nets.weights import embedded_net
+
+    return [name for name in game_names() if embedded_net(name)]
+
+
+def _offer(words: str, start: dict[str, Value], log: EventLog) -> Offer:
+    """A game as ``NAME[=NET]``, loaded once, so that no session waits for it. BLOCKS. Errors: AzError."""
+    from ...engine.engine import Engine
+    from ...engine.games import get_game
+    from .server import Offer
+
+    name, _, net = words.partition("=")
+    game = get_game(name)
+    hidden = frozenset(option.key for option in OPTIONS if option.of_games) - game.own_options
+    kept = {key: value for key, value in start.items() if key not in ("weights_file", "log_file")}
+    if net:
+        kept["weights_file"] = net
+    engine = Engine(name, EngineOptions(weights_file=str(kept.get("weights_file", "")), hash_mb=1))
+    engine.ready(lambda text: log.write("load", game=name, text=text))
+    log.write("game", game=name, protocol=game.protocol, net=engine.description)
+    return Offer(name, game.protocol, partial(Engine, name), kept, hidden)

@@ -1,0 +1,100 @@
+"""Who may come in: tokens, and how many conversations the server and each client have at once."""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+import threading
+from collections import Counter
+from ipaddress import ip_address
+from pathlib import Path
+
+from ...engine.errors import AzError, OptionError
+from ..options import default_config
+
+_LEAST_TOKEN = 16  # characters
+
+
+class RefusedError(AzError):
+    """The client is not let in; the text says why and what to do."""
+
+
+def loopback(host: str) -> bool:
+    """Whether only this machine reaches an address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def default_token_file() -> Path:
+    """The file of tokens that is read, and made, without ``--token-file``."""
+    return default_config().with_name("serve-tokens")
+
+
+def read_tokens(path: Path) -> tuple[str, ...]:
+    """The tokens in a file, one a line; a file that does not exist is made, with one new token, for its owner alone.
+
+    Errors: OptionError.
+    """
+    try:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as stream:
+                stream.write(secrets.token_urlsafe(24) + "\n")
+        if path.stat().st_mode & 0o077:
+            raise OptionError(f"others can read the tokens in {path}: chmod 600 it, and change them")
+        lines = path.read_text(encoding="ascii").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not ASCII text"
+        raise OptionError(f"the file of tokens {path} cannot be used ({reason})") from error
+    tokens = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+    if not tokens or min(map(len, tokens)) < _LEAST_TOKEN:
+        raise OptionError(f"{path} needs a token of at least {_LEAST_TOKEN} characters on each line")
+    return tokens
+
+
+class Admission:
+    """Counts the sessions of each client. A client is its token when there are several, else its address."""
+
+    def __init__(self, most: int, per_client: int, tokens: tuple[str, ...] = ()) -> None:
+        """``tokens``: one of them opens the door; none are needed when there are none."""
+        self.most, self.per_client = most, per_client
+        self._tokens = tokens
+        self._sessions: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    @property
+    def sessions(self) -> int:
+        """Sessions that were let in and have not left."""
+        with self._lock:
+            return self._sessions.total()
+
+    def identify(self, address: str, token: str) -> str:
+        """The client's identity. Errors: RefusedError for a token that is missing or wrong."""
+        if not self._tokens:
+            return address
+        given = token.encode("utf-8", "surrogateescape")
+        known = [i for i, each in enumerate(self._tokens) if hmac.compare_digest(each.encode(), given)]
+        if not known:
+            raise RefusedError(
+                "this token is wrong" if token else "this server asks for a token: send `token TOKEN` first"
+            )
+        return address if len(self._tokens) == 1 else f"token {known[0] + 1}"
+
+    def enter(self, client: str) -> None:
+        """Let a session of a client in. Errors: RefusedError when there is no room; then it must not leave()."""
+        with self._lock:
+            if self._sessions.total() >= self.most:
+                raise RefusedError(f"server full: all {self.most} sessions are taken, try again later")
+            if self._sessions[client] >= self.per_client:
+                raise RefusedError(f"server full for you: you have {self.per_client} sessions already, close one first")
+            self._sessions[client] += 1
+
+    def leave(self, client: str) -> None:
+        """A session that was let in is over."""
+        with self._lock:
+            self._sessions[client] -= 1
+            if not self._sessions[client]:
+                del self._sessions[client]

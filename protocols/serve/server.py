@@ -1,0 +1,152 @@
+"""The server: it listens, lets clients in and ends their conversations."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...engine.clock import Stopwatch
+from ...engine.errors import OptionError
+from ...engine.params import EngineOptions
+from ..gtp.session import GtpSession
+from ..lines import LineWriter, one_line
+from ..options import OptionValues, Value
+from ..session import Session
+from ..uci import UciSession
+from ..usi import UsiSession
+from .admission import Admission, RefusedError
+from .connection import Connection, Hello
+from .events import EventLog
+
+SESSIONS: dict[str, type[Session[Any]]] = {"uci": UciSession, "usi": UsiSession, "gtp": GtpSession}
+_TICK_S = 1.0  # between looks for silent clients
+_GREETING = 64  # clients that have not yet said what they want, beyond the sessions
+_END_S = 5.0  # for all sessions to give their moves when the server ends
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A game that the server plays."""
+
+    game: str
+    protocol: str
+    make_engine: Callable[[EngineOptions], Any]
+    start: Mapping[str, Value] = field(default_factory=dict)  # values of options by key
+    hidden: frozenset[str] = frozenset()  # keys of options that mean nothing to the game
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What one session may take of the server."""
+
+    idle_s: float = 3600.0  # without a line from the client; 0 = for ever
+    caps: Mapping[str, int] = field(default_factory=dict)  # the greatest value of options, by key
+
+
+class Server:
+    """Sessions over TCP, each line as on stdin and stdout."""
+
+    def __init__(
+        self, address: tuple[str, int], offers: list[Offer], admission: Admission, rules: Rules, log: EventLog
+    ) -> None:
+        """Listen; port 0 takes a free one. The first offer of a protocol is its usual game. Errors: OptionError."""
+        self._offers, self._admission, self._rules, self._log = offers, admission, rules, log
+        self._connections: set[Connection] = set()
+        self._lock = threading.Lock()
+        self._numbers = 0
+        self._ending = threading.Event()
+        try:
+            self._listener = socket.create_server(address, backlog=128)
+        except OSError as error:
+            raise OptionError(f"{address[0]}:{address[1]} cannot be listened on: {error.strerror or error}") from error
+        self.port = int(self._listener.getsockname()[1])
+
+    def run(self) -> None:
+        """Let clients in until :meth:`stop`, then let every session give its move and close. BLOCKS."""
+        self._listener.settimeout(_TICK_S)
+        watch = Stopwatch()
+        while not self._ending.is_set():
+            try:
+                link, _ = self._listener.accept()
+            except TimeoutError:
+                link = None
+            except OSError as error:
+                if self._ending.is_set():
+                    break
+                self._log.write("accept failed", reason=str(error))  # no descriptors left: others must close first
+                self._ending.wait(_TICK_S)
+                continue
+            if link is not None:
+                self._accept(link)
+            if watch.seconds >= _TICK_S:
+                watch.restart()
+                self._end_silent()
+        self._listener.close()
+        self._end_all()
+
+    def stop(self) -> None:
+        """End :meth:`run` soon, as a signal handler may ask."""
+        self._ending.set()
+        try:
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes accept
+        except OSError:  # it is closed
+            return
+
+    def _accept(self, link: socket.socket) -> None:
+        with self._lock:
+            room = len(self._connections) < self._admission.most + _GREETING
+            self._numbers += 1
+            if room:
+                try:
+                    self._connections.add(
+                        Connection(self._numbers, link, self._admission, self._make, self._log, self._over)
+                    )
+                except (OSError, RuntimeError) as error:  # gone already; no thread can be started
+                    self._log.write("lost", session=self._numbers, reason=str(error))
+                    link.close()
+                return
+        self._log.write("refuse", session=self._numbers, reason="too many connections")
+        link.setblocking(False)
+        try:
+            link.send(b"error: too many connections, try again later\n")
+        except OSError as error:
+            self._log.write("lost", session=self._numbers, reason=str(error))
+        link.close()
+
+    def _over(self, connection: Connection) -> None:
+        with self._lock:
+            self._connections.discard(connection)
+
+    def _all(self) -> list[Connection]:
+        with self._lock:
+            return list(self._connections)
+
+    def _end_silent(self) -> None:
+        if self._rules.idle_s:
+            for connection in self._all():
+                connection.end_if_silent(self._rules.idle_s)
+
+    def _end_all(self) -> None:
+        watch = Stopwatch()
+        connections = self._all()
+        for connection in connections:
+            connection.end("the server ends")
+        for connection in connections:
+            connection.thread.join(max(_END_S - watch.seconds, 0.0))
+        for connection in self._all():
+            connection.cut()
+
+    def _make(self, hello: Hello, client: str, writer: LineWriter) -> Session[Any]:
+        """The session that a client asks for. Errors: RefusedError for a game that is not played here."""
+        offers = [offer for offer in self._offers if offer.protocol == hello.protocol]
+        offer = next((offer for offer in offers if hello.game in ("", offer.game)), None)
+        if offer is None:
+            games = ", ".join(f"{each.game} ({each.protocol.upper()})" for each in self._offers)
+            wanted = one_line(hello.game, 40) or "game"
+            raise RefusedError(f"no {wanted} is played here over {hello.protocol.upper()}; there is {games}")
+        values = OptionValues(offer.protocol, offer.start, offer.hidden, self._rules.caps)
+        make = SESSIONS[offer.protocol]
+        return make(offer.make_engine, values, writer)

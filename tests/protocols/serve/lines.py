@@ -1,0 +1,106 @@
+"""A server in this process, and clients of it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+from az_engine.engine.params import EngineOptions
+from az_engine.protocols.serve.admission import Admission
+from az_engine.protocols.serve.events import EventLog
+from az_engine.protocols.serve.server import Offer, Rules, Server
+
+from ...fakes.engine import FakeEngine, FakeShogiEngine
+from ..gtp.talk import PLAIN, make_engine
+from ..usi_talk import load_rules
+
+PATIENCE_S = 60.0  # only a failing test waits as long
+
+
+class LineClient:
+    """One connection. Context manager: closes."""
+
+    def __init__(self, port: int, *first: str) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+        self._stream = self.socket.makefile("rb")
+        self.send(*first)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+        self.socket.close()
+
+    def send(self, *lines: str) -> None:
+        """Send lines."""
+        self.socket.sendall("".join(line + "\n" for line in lines).encode())
+
+    def line(self) -> str | None:
+        """The next line; None at the end."""
+        raw = self._stream.readline()
+        return raw.decode().rstrip("\n") if raw else None
+
+    def until(self, start: str) -> list[str]:
+        """Lines up to the first that begins so."""
+        lines = []
+        while (line := self.line()) is not None:
+            lines.append(line)
+            if line.startswith(start):
+                return lines
+        raise AssertionError(f"closed without {start}: {lines}")
+
+    def rest(self) -> list[str]:
+        """Everything up to the end."""
+        lines = []
+        while (line := self.line()) is not None:
+            lines.append(line)
+        return lines
+
+
+class RunningServer:
+    """A server on a free port. Context manager: ends it."""
+
+    def __init__(
+        self,
+        log: Path,
+        *,
+        chess: Callable[[EngineOptions], Any] = FakeEngine,
+        most: int = 20,
+        per_client: int = 20,
+        tokens: tuple[str, ...] = (),
+        rules: Rules | None = None,
+    ) -> None:
+        load_rules()
+        offers = [
+            Offer("chess", "uci", chess),
+            Offer("shogi", "usi", FakeShogiEngine),
+            Offer("go", "gtp", make_engine, PLAIN),
+        ]
+        caps = {"hash": 32, "threads": 2}
+        self.log, self.events = log, EventLog(log)
+        self.server = Server(
+            ("127.0.0.1", 0), offers, Admission(most, per_client, tokens), rules or Rules(caps=caps), self.events
+        )
+        self.thread = threading.Thread(target=self.server.run, daemon=True)
+        self.thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def end(self) -> None:
+        """Stop, as SIGTERM does."""
+        self.server.stop()
+        self.thread.join(PATIENCE_S)
+        assert not self.thread.is_alive()
+        self.events.close()
+
+    def client(self, *first: str) -> LineClient:
+        """Connect and send lines."""
+        return LineClient(self.server.port, *first)
