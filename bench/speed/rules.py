@@ -17,11 +17,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ...engine.errors import AzError, DataError, EngineProcessError, OptionError
 from ...engine.games import get_game
-from ...engine.games.base import Game, State, line_of
+from ...engine.games.base import Game, State
+from ...engine.games.rules import line_of
 from ...protocols.clients import uci_client_of
 from ...protocols.clients.pipes import EnginePipes
 from .measure import Measurement, show
@@ -293,7 +294,17 @@ def rules(args: argparse.Namespace) -> int:
     return 0
 
 
+@runtime_checkable
+class RandomGames(Protocol):
+    """A game that has a kernel of random games."""
+
+    def random_games(self, count: int, seed: int) -> int:
+        """Play ``count`` games of random legal moves; returns the moves played."""
+
+
 def _random_games(game: Game, rounds: int) -> Iterator[Measurement]:
+    if not isinstance(game, RandomGames):
+        raise OptionError(f"the rules of {game.name} are measured by az-engine bench perft")
     game.random_games(1, 0)  # loads the kernel
     count, speeds = 16, []
     start = time.perf_counter()

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..info import Verdict
+from .outcome import DRAW, LOSS, WIN
 
 State = NDArray[np.void]
+Planes = TypeVar("Planes", bound=NDArray[Any])
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,40 @@ class TrainingDefaults:
     noise_alpha: float = 0.3  # Dirichlet alpha of self-play, about 10 / typical number of legal moves
     longest_game: int = 512  # plies after which the papers cut a game of self-play off, see Game.adjudicate
     schedule: str = "az"  # name of AlphaZero's learning rates for the game
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Symmetries:
+    """The S reflections and rotations of a board that leave the rules as they are; number 0 changes nothing."""
+
+    points: NDArray[np.int32]  # i4[S, H * W]: the image of each point
+    actions: NDArray[np.int32]  # i4[S, A]: the image of each action
+    _sources: NDArray[np.intp] = field(init=False)  # the point that comes to lie on each point
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_sources", self.points.argsort(axis=1))
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def turn(self, planes: Planes, which: NDArray[np.int64]) -> Planes:
+        """Planes [B, C, H, W] each under its symmetry which i8[B]; a new array."""
+        flat = planes.reshape(*planes.shape[:2], -1)
+        turned: Any = np.empty_like(flat)
+        for k in np.unique(which):
+            rows = which == k
+            turned[rows] = flat[rows].take(self._sources[k], axis=2, mode="clip")
+        return cast(Planes, turned.reshape(planes.shape))
+
+
+def square_symmetries(size: int) -> NDArray[np.int32]:
+    """i4[8, N * N]: the image of each point of a square board; symmetry k = 4 * mirrored + quarter turns."""
+    points = np.arange(size * size, dtype=np.int32).reshape(size, size)
+    images = np.empty((8, size * size), np.int32)
+    for k in range(8):
+        turned = np.rot90(points[:, ::-1] if k >= 4 else points, k % 4)  # turned[image] = point
+        images[k, turned.ravel()] = points.ravel()
+    return images
 
 
 class Declaration(ABC):
@@ -62,6 +99,11 @@ class Territory(ABC):
 
         ``dead``: chains of points that are taken off first.
         """
+
+    def outcome(self, state: State) -> int:
+        """Outcome code of one State[], counted as it is, for the side to move."""
+        points = self.score(state)[0] * (-1 if state["turn"] else 1)
+        return DRAW if points == 0 else WIN if points > 0 else LOSS
 
     @abstractmethod
     def chains(self, state: State) -> list[frozenset[int]]:

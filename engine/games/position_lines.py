@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import BinaryIO
 
 from ..errors import DataError, PositionError
 from .record import MAX_PLIES, LineReader, Record, RecordFormat
-
-State = NDArray[np.void]
-
-
-class _Game(Protocol):
-    """What is needed of :class:`base.Game`, which has these lines as its usual format."""
-
-    def initial(self) -> State: ...
-    def parse_position(self, text: str) -> tuple[State, list[str]]: ...
-    def format_position(self, state: State) -> str: ...
-    def parse_move(self, line: State, text: str) -> int: ...
-    def format_move(self, state: State, move: int) -> str: ...
-    def play(self, line: State, move: int) -> State: ...
+from .rules import Rules
 
 
-def position_lines(game: _Game, name: str, keyword: str, suffixes: tuple[str, ...]) -> RecordFormat:
+def position_lines(game: Rules, name: str, keyword: str, suffixes: tuple[str, ...]) -> RecordFormat:
     """The format for one game; ``keyword`` stands before a position that is not the usual start ("fen", "sfen").
 
     The word ``position`` may be missing; results and names are not kept.
@@ -51,7 +36,7 @@ def position_lines(game: _Game, name: str, keyword: str, suffixes: tuple[str, ..
     return RecordFormat(name, suffixes, read, write, "")
 
 
-def _read_line(game: _Game, keyword: str, words: list[str], number: int) -> Record:
+def _read_line(game: Rules, keyword: str, words: list[str], number: int) -> Record:
     """One line's game; what cannot be used ends it with a fault."""
     root: str | None = None
     played: list[str] = []

@@ -59,20 +59,21 @@ class Outlook:
             if enough():
                 return
             self._ask_after(net, new[start : start + net.batch_size])
-        while self._seen < len(self._game.action_images) and not enough():
+        while self._seen < len(self._game.symmetries or (1,)) and not enough():
             self._ask_root(net)
 
     def _ask_root(self, net: OnnxEvaluator) -> None:
         game = self._game
-        which = np.arange(self._seen, min(self._seen + net.batch_size, len(game.action_images)))
+        which = np.arange(self._seen, min(self._seen + net.batch_size, len(game.symmetries or (1,))))
         if self._planes is None:
             self._planes = encode(game, [self._line], net.history)
-        ownership, score = net.estimate(game.transform(np.repeat(self._planes, len(which), axis=0), which))
+        planes = np.repeat(self._planes, len(which), axis=0)
+        ownership, score = net.estimate(planes if game.symmetries is None else game.symmetries.turn(planes, which))
         if ownership is not None:
-            points = ownership[0].size
-            images = game.action_images[which, :points]
-            turned_back = np.take_along_axis(ownership.reshape(len(which), points), images, axis=1)
-            self._owners = turned_back.sum(axis=0, dtype=np.float64) + (0.0 if self._owners is None else self._owners)
+            owners = ownership.reshape(len(which), -1)
+            if game.symmetries is not None:
+                owners = np.take_along_axis(owners, game.symmetries.points[which], axis=1)
+            self._owners = owners.sum(axis=0, dtype=np.float64) + (0.0 if self._owners is None else self._owners)
         if score is not None:
             self._score = float(score.sum()) + (self._score or 0.0)
         self._seen += len(which)

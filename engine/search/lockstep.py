@@ -21,7 +21,6 @@ from .cache import PositionCache
 from .minibatch import Minibatch
 from .puct import puct_params, select_from
 from .roots import ROOT, add_gumbels, add_noise, choose, gumbel_edge, improved_policy, most_visits, visit_shares
-from .symmetry import has_symmetries
 from .tree import EDGE, EDGES, FULL, MAX_DEPTH, NODE, NODES, TreeArrays, add_base, compact, new_node, tree_of
 
 
@@ -253,7 +252,7 @@ class Lockstep:
         self.searches = Searches(self.roots, np.zeros((slots, moves)), np.zeros((slots, max(visits, 1)), np.int32))
         self._space = (np.empty(nodes, np.int32), np.empty(nodes, np.int32), np.empty(nodes * moves, np.int32))
         self._cache = PositionCache(cache) if cache else None
-        turning = params.symmetries and has_symmetries(self.game)
+        turning = params.symmetries and self.game.symmetries is not None
         self._batch = Minibatch(
             self.game,
             params,

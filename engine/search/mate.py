@@ -25,7 +25,7 @@ class MateSolver:
     def __init__(self, game: Game, line: State, memory: int) -> None:
         """``memory``: bytes of its table."""
         self._game, self._line = game, line
-        self._search = game.mate_search(line, memory)
+        self._search = None if game.mate_search is None else game.mate_search(line, memory)
         self.nodes = 0  # positions made so far
 
     def solve(self, stopped: threading.Event, exhausted: Callable[[int], bool]) -> Checkmate:
@@ -37,14 +37,9 @@ class MateSolver:
         while verdict is None and not stopped.is_set() and not exhausted(search.nodes):
             verdict = search.advance(_SLICE)
         self.nodes = search.nodes
-        return Checkmate(verdict or "timeout", self._text(search.moves) if verdict == "mate" else ())
-
-    def _text(self, moves: list[int]) -> tuple[str, ...]:
-        words, line = [], self._line[-1:]
-        for move in moves:
-            words.append(self._game.format_move(line[-1], move))
-            line = self._game.play(line[-1:], move)
-        return tuple(words)
+        if verdict != "mate":
+            return Checkmate(verdict or "timeout")
+        return Checkmate("mate", self._game.format_moves(self._line[-1], search.moves))
 
 
 def _first_slice(search: MateSearch, stopped: threading.Event) -> Verdict | None:

@@ -102,7 +102,10 @@ class Minibatch:
             rows["row"] = self._numbers[:count]
             self.missing = count
         planes = leaves.planes[: self.missing]
-        return turn(self._game, leaves, count, planes) if self._salts is not None and self.missing else planes
+        symmetries = self._game.symmetries
+        if symmetries is None or self._salts is None or not self.missing:
+            return planes
+        return turn(symmetries, leaves, count, planes)
 
     def take(self, logits: NDArray[np.float32] | None = None, values: NDArray[np.float32] | None = None) -> None:
         """The net's logits f4[K, A] and values f4[K, 3 or 1] for the planes that :meth:`choose` gave; None where K = 0.

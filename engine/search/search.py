@@ -20,7 +20,7 @@ from ..params import SearchParams
 from .cache import PositionCache
 from .minibatch import Minibatch
 from .puct import puct_params
-from .symmetry import has_symmetries, salt
+from .symmetry import salt
 from .tree import MAX_DEPTH, Tree
 
 _RAMP = 8  # a batch is at most 1 + visits / _RAMP, so that the first simulations are well informed
@@ -62,7 +62,7 @@ class Search:
         self._window = window
         self.skip_proven = lines > 1
         self.puct = puct_params(params, skip_proven=self.skip_proven)
-        turning = params.symmetries and has_symmetries(self.game)
+        turning = params.symmetries and self.game.symmetries is not None
         self._salts = np.array([salt(params.seed)]) if turning else None
         self.lock = threading.Lock()  # of the tree
         self._grown = threading.Condition(self.lock)

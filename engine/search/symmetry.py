@@ -8,15 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..games.base import Game
+from ..games.capabilities import Symmetries
 from ..games.leaves import Leaves
 
 _GOLDEN = 0x9E3779B97F4A7C15
-
-
-def has_symmetries(game: Game) -> bool:
-    """Whether a game's board has more symmetries than the identity."""
-    return len(game.action_images) > 1
 
 
 def salt(seed: int) -> np.uint64:
@@ -24,15 +19,14 @@ def salt(seed: int) -> np.uint64:
     return np.uint64((seed + 1) * _GOLDEN & (2**64 - 1))
 
 
-def turn(game: Game, leaves: Leaves, count: int, planes: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def turn(symmetries: Symmetries, leaves: Leaves, count: int, planes: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Planes u1[K, C * H * W] as the net is to see them, each position under a symmetry that its leaf's key decides.
 
     The actions of the ``count`` leaves that lie in them are turned in place, so that they find their logits in what the
     net says.
     """
     asked = np.flatnonzero(leaves.rows["row"][:count] >= 0)  # their rows are 0 .. K - 1
-    images = game.action_images
-    which = (leaves.rows["key"][asked] % np.uint64(len(images))).astype(np.int64)
-    leaves.actions[asked] = images[which[:, None], leaves.actions[asked]]
-    boards = planes.reshape(len(planes), -1, *game.planes[1:])
-    return game.transform(boards, which).reshape(planes.shape)
+    which = (leaves.rows["key"][asked] % np.uint64(len(symmetries))).astype(np.int64)
+    leaves.actions[asked] = symmetries.actions[which[:, None], leaves.actions[asked]]
+    boards = planes.reshape(len(planes), -1, symmetries.points.shape[1], 1)
+    return symmetries.turn(boards, which).reshape(planes.shape)

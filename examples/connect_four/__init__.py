@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from az_engine.engine.errors import PositionError
 from az_engine.engine.games.base import Game, State
-from az_engine.engine.games.capabilities import TrainingDefaults
+from az_engine.engine.games.capabilities import Symmetries, TrainingDefaults
 
 from . import rules
 from .rules import COLUMNS, ROWS, STATE
 
 LETTERS = "abcdefg"
-MIRROR = np.array([range(COLUMNS), range(COLUMNS - 1, -1, -1)], np.int32)
+CELLS = np.arange(ROWS * COLUMNS, dtype=np.int32).reshape(ROWS, COLUMNS)
+MIRRORED = np.stack([CELLS, CELLS[:, ::-1]])
 
 
 class ConnectFour(Game):
@@ -24,6 +24,7 @@ class ConnectFour(Game):
     state_dtype = STATE
     play_functions = rules.PLAY
     encoder = rules.ENCODER
+    symmetries = Symmetries(MIRRORED.reshape(2, -1), MIRRORED[:, 0])
     branching = 6.0
     typical_moves = 18.0
     training = TrainingDefaults(noise_alpha=0.9, longest_game=ROWS * COLUMNS)
@@ -52,13 +53,6 @@ class ConnectFour(Game):
 
     def format_move(self, state: State, move: int) -> str:
         return LETTERS[move]
-
-    @property
-    def action_images(self) -> NDArray[np.int32]:
-        return MIRROR
-
-    def transform(self, planes: NDArray[np.uint8], which: NDArray[np.int64]) -> NDArray[np.uint8]:
-        return np.where((which == 1)[:, None, None, None], planes[..., ::-1], planes)
 
 
 GAME = ConnectFour()

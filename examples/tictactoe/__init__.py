@@ -6,20 +6,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from az_engine.engine.errors import PositionError
 from az_engine.engine.games.base import Game, State
-from az_engine.engine.games.capabilities import TrainingDefaults
+from az_engine.engine.games.capabilities import Symmetries, TrainingDefaults, square_symmetries
 
 from . import rules
 from .rules import STATE
 
 CELLS = [column + row for row in "321" for column in "abc"]  # cell 0 is a3, the top left
-IMAGES = np.empty((8, 9), np.int32)
-for k in range(8):
-    cells = np.arange(9, dtype=np.int32).reshape(3, 3)
-    IMAGES[k, np.rot90(cells[:, ::-1] if k >= 4 else cells, k % 4).ravel()] = cells.ravel()
 
 
 class TicTacToe(Game):
@@ -30,6 +25,7 @@ class TicTacToe(Game):
     state_dtype = STATE
     play_functions = rules.PLAY
     encoder = rules.ENCODER
+    symmetries = Symmetries(square_symmetries(3), square_symmetries(3))
     branching = 4.0
     typical_moves = 4.0
     training = TrainingDefaults(noise_alpha=0.9, longest_game=9)
@@ -56,16 +52,6 @@ class TicTacToe(Game):
 
     def format_move(self, state: State, move: int) -> str:
         return CELLS[move]
-
-    @property
-    def action_images(self) -> NDArray[np.int32]:
-        return IMAGES
-
-    def transform(self, planes: NDArray[np.uint8], which: NDArray[np.int64]) -> NDArray[np.uint8]:
-        flat = planes.reshape(len(planes), 2, 9)
-        images = np.empty_like(flat)
-        np.put_along_axis(images, IMAGES[which][:, None].repeat(2, axis=1), flat, axis=2)
-        return images.reshape(planes.shape)
 
 
 GAME = TicTacToe()

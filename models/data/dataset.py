@@ -130,16 +130,16 @@ class Positions:
         owner = None
         if self.ownership is not None:
             owner = self.ownership[rows].reshape(size, 1, *self.game.planes[1:])
-        images = self.game.action_images
-        if self.symmetries and len(images) > 1:
+        turning = self.game.symmetries if self.symmetries else None
+        if turning is not None:
             # drawn from the batch's own indices: the same batch is the same again, another epoch's batches are others
-            which = np.random.default_rng(indices.tolist()).integers(len(images), size=size)
-            planes = self.game.transform(planes, which)
-            actions = images[which[:, None], actions]
+            which = np.random.default_rng(indices.tolist()).integers(len(turning), size=size)
+            planes = turning.turn(planes, which)
+            actions = turning.actions[which[:, None], actions]
             if legal is not None:
-                legal = np.where(legal < 0, np.int32(-1), images[which[:, None], legal])
+                legal = np.where(legal < 0, np.int32(-1), turning.actions[which[:, None], legal])
             if owner is not None:
-                owner = self.game.transform(owner.view(np.uint8), which).view(np.int8)
+                owner = turning.turn(owner, which)
         return Batch(
             planes,
             actions,

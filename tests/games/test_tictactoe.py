@@ -51,10 +51,11 @@ def test_all_of_it_is_known() -> None:
 def test_symmetries() -> None:
     rng = np.random.default_rng(0)
     planes = rng.integers(0, 2, (8, *GAME.planes)).astype(np.uint8)
-    turned = GAME.transform(planes, np.arange(8)).reshape(8, 2, 9)
-    for k, image in enumerate(GAME.action_images):
+    assert GAME.symmetries is not None
+    turned = GAME.symmetries.turn(planes, np.arange(8)).reshape(8, 2, 9)
+    for k, image in enumerate(GAME.symmetries.actions):
         assert (turned[k][:, image] == planes[k].reshape(2, 9)).all()
-    assert len({tuple(image) for image in GAME.action_images.tolist()}) == 8
+    assert len({tuple(image) for image in GAME.symmetries.actions.tolist()}) == 8
 
 
 @pytest.mark.parametrize(("gumbel", "visits"), [(0, 2000), (9, 6000)])  # halving decides for good by a few visits

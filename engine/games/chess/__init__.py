@@ -12,11 +12,12 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import Game, line_of
+from ..base import Game
 from ..encoder import Encoder
 from ..outcome import DRAW, RUNNING
 from ..position_lines import position_lines
 from ..record import RecordFormat
+from ..rules import line_of
 from . import lc0, notation, rules
 from .planes import ENCODER
 from .shortmate import mates

@@ -1,10 +1,9 @@
 """Go over GTP, on any board from 2x2 to 25x25.
 
-Read :mod:`state` and :mod:`board` first, then :mod:`rules` with :mod:`rulesets`, :mod:`planes` and :mod:`symmetries`
-(what a net sees and says), :mod:`notation`, :mod:`score` and :mod:`handicap`; :mod:`katago`, with :mod:`ladders` and
-:mod:`passalive`, is how that family of nets sees the game. The kernels read the board's size from the states, so that
-one compilation serves every size; a :class:`Go` has one size because a net's input has. Komi and rule set are part of
-each state.
+Read :mod:`state` and :mod:`board` first, then :mod:`rules` with :mod:`rulesets`, :mod:`planes` (what a net sees and
+says), :mod:`notation`, :mod:`score` and :mod:`handicap`; :mod:`katago`, with :mod:`ladders` and :mod:`passalive`, is
+how that family of nets sees the game. The kernels read the board's size from the states, so that one compilation serves
+every size; a :class:`Go` has one size because a net's input has. Komi and rule set are part of each state.
 """
 
 from __future__ import annotations
@@ -14,19 +13,19 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import OptionError
-from ..base import Game, line_of
-from ..capabilities import TrainingDefaults
+from ..base import Game
+from ..capabilities import Symmetries, TrainingDefaults, square_symmetries
 from ..encoder import Encoder
-from ..outcome import DRAW, LOSS, RUNNING, WIN
+from ..outcome import RUNNING
 from ..record import RecordFormat
-from . import katago, notation, rules, symmetries
+from ..rules import line_of
+from . import katago, notation, rules
 from .planes import encoder
 from .rulesets import rule_set
 from .score import GoTerritory
-from .state import BLACK, MAX_SIZE, MIN_SIZE, STATE, State
+from .state import MAX_SIZE, MIN_SIZE, STATE, State
 
 DEFAULT_SIZE, DEFAULT_KOMI, DEFAULT_RULES = 9, 7.5, "tromp-taylor"
 
@@ -49,6 +48,8 @@ class Go(Game):
             raise OptionError(f"Go is played on boards of {MIN_SIZE} to {MAX_SIZE} lines, not {size}")
         self.size = size
         self.encoder = encoder(size)
+        points = square_symmetries(size)
+        self.symmetries = Symmetries(points, np.insert(points, size * size, size * size, axis=1))  # the pass stays
         self.training = replace(self.training, longest_game=2 * size * size)
         self.typical_moves = max(0.3 * size * size, 1.0)  # 9x9: 24, 19x19: 108
         self.branching = max(4.0, 0.6 * size * size)
@@ -83,13 +84,7 @@ class Go(Game):
         return tuple(notation.format_move(state, move) for move in moves)
 
     def outcome(self, line: State) -> int:
-        return self.adjudicate(line) if line[-1]["passes"] >= 2 else RUNNING
-
-    def adjudicate(self, line: State) -> int:
-        """By the score of the board as it is."""
-        state = line[-1]
-        points = self.territory.score(state)[0] * (1 if state["turn"] == BLACK else -1)
-        return DRAW if points == 0 else WIN if points > 0 else LOSS
+        return self.territory.outcome(line[-1]) if line[-1]["passes"] >= 2 else RUNNING
 
     @property
     def record_formats(self) -> tuple[RecordFormat, ...]:
@@ -100,14 +95,8 @@ class Go(Game):
     def normalise(self, states: State) -> None:
         rules.settle_all(states)
 
-    @property
-    def action_images(self) -> NDArray[np.int32]:
-        return symmetries.action_images(self.size)
-
-    def transform(self, planes: NDArray[np.uint8], which: NDArray[np.int64]) -> NDArray[np.uint8]:
-        return symmetries.transform(planes, which)
-
     def random_games(self, count: int, seed: int) -> int:
+        """Play ``count`` games of random legal moves inside one kernel; returns the moves played. For benches."""
         return int(rules.random_games(self.size, rule_set(DEFAULT_RULES).flags, 2 * self.size**2, count, seed)[0])
 
 

@@ -13,11 +13,12 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base import Game, line_of
-from ..capabilities import Declaration, MateSearch, TrainingDefaults
+from ..base import Game
+from ..capabilities import Declaration, TrainingDefaults
 from ..encoder import Encoder
 from ..position_lines import position_lines
 from ..record import RecordFormat
+from ..rules import line_of
 from . import dlshogi, miniosl, notation, rules
 from .mate import ShogiMate
 from .planes import ENCODER
@@ -52,6 +53,7 @@ class Shogi(Game):
     typical_moves = 60.0
     training = TrainingDefaults(noise_alpha=0.15)
     mates = staticmethod(mates)
+    mate_search = ShogiMate
     declaration = EnteringKing()
 
     @property
@@ -91,9 +93,6 @@ class Shogi(Game):
         from . import csa, kif  # wanted by few
 
         return csa.FORMAT, kif.KIF, kif.KI2, position_lines(self, "USI", "sfen", (".usi", ".sfen"))
-
-    def mate_search(self, line: State, memory: int) -> MateSearch:
-        return ShogiMate(line, memory)
 
 
 GAME = Shogi()

@@ -171,10 +171,11 @@ def test_random_symmetries_are_undone() -> None:
         logits[:, :25] = (boards[:, :1] * far).sum(2) * 0.07 * far - far
         return logits, np.tanh(((boards[:, 0] - boards[:, 1]) * (1 + far)).sum(1, keepdims=True) / 40)
 
-    by_points = game.action_images[:, :25]
+    assert game.symmetries is not None
+    by_points = game.symmetries.points
     shown = np.random.default_rng(0).integers(0, 2, (1, *game.planes)).astype(np.uint8)
     for k in range(8):
-        turned_board = game.transform(shown, np.array([k]))
+        turned_board = game.symmetries.turn(shown, np.array([k]))
         assert fair(turned_board)[0][0, by_points[k]] == pytest.approx(fair(shown)[0][0, :25], abs=1e-5)
     plain = lockstep_of(game, lines, fair, PARAMS["az"], VISITS)
     turned = lockstep_of(game, lines, fair, replace(PARAMS["az"], symmetries=True), VISITS)

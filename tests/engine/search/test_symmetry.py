@@ -13,7 +13,7 @@ from az_engine.engine.nets.evaluator import FunctionEvaluator
 from az_engine.engine.params import SearchParams, paper_params
 from az_engine.engine.search.cache import PositionCache
 from az_engine.engine.search.search import Search
-from az_engine.engine.search.symmetry import has_symmetries, salt, turn
+from az_engine.engine.search.symmetry import salt, turn
 from az_engine.engine.search.tree import Tree
 from az_engine.protocols.options import BY_KEY
 
@@ -43,7 +43,7 @@ def test_the_papers_symmetries() -> None:
 def test_only_where_the_game_has_symmetries_can_they_be_asked_for() -> None:
     for name in ("chess", "shogi", "go"):
         game = get_game(name)
-        assert BY_KEY["random_symmetry"].offered(game.protocol) == has_symmetries(game)
+        assert BY_KEY["random_symmetry"].offered(game.protocol) == (game.symmetries is not None)
 
 
 def test_every_logit_comes_back_to_its_point() -> None:
@@ -58,7 +58,8 @@ def test_every_logit_comes_back_to_its_point() -> None:
     straight = np.tile(np.arange(26, dtype=np.uint16), (40, 1))
     actions = leaves.actions
     actions[:], leaves.rows["row"] = straight, row
-    turned = turn(GAME, leaves, 40, boards.reshape(len(boards), -1)).reshape(boards.shape)
+    assert GAME.symmetries is not None
+    turned = turn(GAME.symmetries, leaves, 40, boards.reshape(len(boards), -1)).reshape(boards.shape)
     assert (actions[row < 0] == straight[row < 0]).all()
     assert (actions[:, 25] == 25).all(), "the pass stays"
     seen = set()

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from az_engine.engine.games.base import Game, State, line_of
+from az_engine.engine.games.base import Game, State
 from az_engine.engine.games.encoder import Encoder
 from az_engine.engine.games.leaves import Leaves
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
+from az_engine.engine.games.rules import line_of
 
 STATE = np.dtype([("node", "i4"), ("turn", "u1")])
 MAX_MOVES = 8

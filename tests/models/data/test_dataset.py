@@ -336,12 +336,13 @@ def test_owners_turn_with_the_board() -> None:
     turned = data.batch(np.arange(200))
     assert plain.ownership is not None
     assert turned.ownership is not None
+    assert GO.symmetries is not None
     points = np.arange(81, dtype=np.uint8).reshape(1, 1, 9, 9)
     seen = set()
     for row in range(200):
         fits = []
         for k in range(8):
-            source = GO.transform(points, np.array([k]))[0, 0].ravel()  # [image] = point
+            source = GO.symmetries.turn(points, np.array([k]))[0, 0].ravel()  # [image] = point
             same_board = np.array_equal(
                 plain.planes[row].reshape(17, 81)[:, source], turned.planes[row].reshape(17, 81)
             )

@@ -84,6 +84,7 @@ def test_symmetries_turn_planes_and_moves_together() -> None:
     d, g = sample()
     turned = to_positions(GO, d, g, TargetOptions(), "")
     turned.symmetries = True
+    assert GO.symmetries is not None
     indices = np.arange(0, len(d), 3)
     plain, batch = positions().batch(indices), turned.batch(indices)
     assert (turned.batch(indices).planes == batch.planes).all()
@@ -93,8 +94,8 @@ def test_symmetries_turn_planes_and_moves_together() -> None:
     for row in range(len(indices)):
         fits = [
             k
-            for k, image in enumerate(GO.action_images)
-            if (GO.transform(plain.planes[row : row + 1], np.array([k]))[0] == batch.planes[row]).all()
+            for k, image in enumerate(GO.symmetries.actions)
+            if (GO.symmetries.turn(plain.planes[row : row + 1], np.array([k]))[0] == batch.planes[row]).all()
             and (image[plain.actions[row]] == batch.actions[row]).all()
             and sorted(image[plain.legal[row][plain.legal[row] >= 0]])
             == sorted(batch.legal[row][batch.legal[row] >= 0])

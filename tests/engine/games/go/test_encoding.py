@@ -62,7 +62,8 @@ def test_boards_as_arrays() -> None:
 @pytest.mark.parametrize("size", [2, 3, 9])
 def test_symmetries(size: int) -> None:
     game = get_game(f"go{size}")
-    images = game.action_images
+    assert game.symmetries is not None
+    images = game.symmetries.actions
     assert images.shape == (8, size * size + 1)
     assert len({tuple(row) for row in images}) == 8
     assert (images[0] == np.arange(size * size + 1)).all()
@@ -77,14 +78,15 @@ def test_symmetries(size: int) -> None:
     planes = np.zeros((8 * size**2, 1, size, size), np.uint8)
     which, points = np.repeat(np.arange(8), size**2), np.tile(np.arange(size**2), 8)
     planes.reshape(len(planes), -1)[np.arange(len(planes)), points] = 1
-    turned = game.transform(planes, which)
+    turned = game.symmetries.turn(planes, which)
     assert (turned.reshape(len(planes), -1).argmax(axis=1) == images[which, points]).all()
 
 
 def test_a_turned_game_has_turned_legal_moves_and_planes() -> None:
     game, rng = get_game("go5"), random.Random(9)
+    assert game.symmetries is not None
     for k in range(8):
-        image = game.action_images[k]
+        image = game.symmetries.actions[k]
         line, turned = game.initial(), game.initial()
         for _ in range(60):
             moves = game.legal_moves(line)
@@ -94,4 +96,4 @@ def test_a_turned_game_has_turned_legal_moves_and_planes() -> None:
         out = np.empty((2, *game.planes), np.uint8)
         for planes, played in zip(out, (line, turned), strict=True):
             game.encode(played, np.array([len(played) - 1]), np.zeros(1, np.int64), planes[None])
-        assert (game.transform(out[:1], np.array([k]))[0] == out[1]).all()
+        assert (game.symmetries.turn(out[:1], np.array([k]))[0] == out[1]).all()

@@ -184,8 +184,7 @@ def looks_like(sfen: str, lengths: list[int]) -> int:
 def solve(sfen: str, nodes: int = 2_000_000) -> tuple[str | None, list[str]]:
     """Our own search: verdict (None when ``nodes`` did not do) and moves."""
     line, _ = GAME.parse_position(sfen)
-    search = GAME.mate_search(line, (1 << 20) + 8 * nodes)
-    assert search is not None
+    search = ShogiMate(line, (1 << 20) + 8 * nodes)
     verdict = search.advance(nodes)
     words = []
     for move in search.moves:

@@ -1,0 +1,142 @@
+"""The rules of a game, and its positions and moves as text.
+
+Text lives at the edges (positions and moves as people write them); between them are structured arrays and numba
+kernels over B rows. A *line* is State[n]: the game from its first known position to the current one, which is last.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import IllegalMoveError
+from .factory import Play, line_kernel, perft_kernel, replay_kernel
+
+State = NDArray[np.void]
+
+
+def line_of(line: State) -> State:
+    """A line State[n]; one State[] alone stands for a line of which nothing else is known."""
+    return line if line.ndim else line.reshape(1)
+
+
+class Rules(ABC):
+    """How a game is played and written down. Made of a :class:`Play`, it need not say how a move is made."""
+
+    name: str
+    protocol: str  # "uci", "usi" or "gtp"
+    sides: tuple[str, str] = ("First", "Second")  # what the first and the second player are called
+    state_dtype: np.dtype[Any]
+    play_functions: Play
+    branching: float = 32.0  # legal moves of a typical position, rather too few: memory is shared out by it
+    typical_moves: float = 40.0  # median length of a game, in moves of one player
+
+    # ------------------------------------------------------------------ positions and moves as text
+
+    @abstractmethod
+    def initial(self) -> State:
+        """The line that consists of the start position, State[1]."""
+
+    @abstractmethod
+    def parse_position(self, text: str) -> tuple[State, list[str]]:
+        """State[1] of a position in the game's own notation, and notes on what had to be mended.
+
+        Errors: PositionError, one sentence.
+        """
+
+    @abstractmethod
+    def format_position(self, state: State) -> str:
+        """The game's own notation of one State[]."""
+
+    def parse_move(self, line: State, text: str) -> int:
+        """The legal move that ``text`` names in the last position of a line. Errors: IllegalMoveError, one sentence."""
+        line = line_of(line)
+        for move in self.legal_moves(line).tolist():
+            if self.format_move(line[-1], move) == text:
+                return int(move)
+        raise IllegalMoveError(f"{text[:20]!r} is not a legal move here")
+
+    @abstractmethod
+    def format_move(self, state: State, move: int) -> str:
+        """The move as the protocol writes it."""
+
+    def format_moves(self, state: State, moves: Sequence[int]) -> tuple[str, ...]:
+        """Moves that follow one another from one State[] on, as the protocol writes them."""
+        words, line = [], state.reshape(1)
+        for move in moves:
+            words.append(self.format_move(line[-1], move))
+            line = self.play(line[-1:], move)
+        return tuple(words)
+
+    # ------------------------------------------------------------------ playing
+
+    @property
+    @abstractmethod
+    def max_moves(self) -> int:
+        """M, greatest number of legal moves."""
+
+    @abstractmethod
+    def look(self, line: State) -> tuple[NDArray[np.uint16], int]:
+        """(legal moves u2[m], outcome code as a search's root) of the last position of a line."""
+
+    def play(self, line: State, move: int) -> State:
+        """The line after a legal move, State[n + 1], repetitions counted."""
+        longer = np.empty(len(line) + 1, self.state_dtype)
+        longer[:-1] = line
+        self.play_at(longer, len(line) - 1, move)
+        return longer
+
+    def play_at(self, line: State, i: int, move: int) -> None:
+        """line[i + 1] becomes the position after a legal move in line[i], repetitions counted over line[: i + 2]."""
+        line_kernel(self.play_functions)(line, i, move)
+
+    def replay(
+        self,
+        line: State,
+        moves: NDArray[np.uint16],
+        counts: NDArray[np.uint16] | None = None,
+        others: NDArray[np.uint16] | None = None,
+    ) -> int:
+        """Play moves u2[n] from line[0] on in State[n + 1]; the plies before the first illegal move, n without one.
+
+        counts u2[n]: how many of the moves others u2[m] belong to each position, where they must be legal, too.
+        """
+        none = np.zeros(0, np.uint16)
+        counts = np.zeros(len(moves), np.uint16) if counts is None else counts
+        room = np.empty((1, self.max_moves), np.uint16)
+        played: int = replay_kernel(self.play_functions)(line, moves, counts, none if others is None else others, room)
+        return played
+
+    def legal_moves(self, line: State) -> NDArray[np.uint16]:
+        """Legal moves u2[m] of the last position of a line (some games forbid what was on the board before)."""
+        return self.look(line_of(line))[0]
+
+    def outcome(self, line: State) -> int:
+        """Outcome code of the line's last position for the side to move, draws by rule included."""
+        return self.look(line_of(line))[1]
+
+    def window(self, line: State) -> State:
+        """The end of a line that matters from here on (history planes, repetitions): State[k], k <= n."""
+        return line
+
+    def perft(self, state: State, depth: int) -> dict[int, int]:
+        """{move: leaves of the legal move tree below it} of one State[], ``depth`` >= 1 plies deep."""
+        states = np.zeros(depth + 1, self.state_dtype)
+        states[0] = state
+        moves, leaves = np.empty((depth, self.max_moves), np.uint16), np.empty(self.max_moves, np.int64)
+        count = perft_kernel(self.play_functions)(states, moves, depth, leaves)
+        return dict(zip(moves[0, :count].tolist(), leaves[:count].tolist(), strict=True))
+
+    def normalise(self, states: State) -> None:  # noqa: B027 - most games have nothing to finish
+        """Finish positions whose fields were set by hand, State[N], in place (unusable e.p. squares, keys)."""
+
+    def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:  # noqa: B027 - nor to count
+        """Count repetitions within games laid end to end, in place; first i8[N] = start of each state's game."""
+
+    def side_to_move(self, state: State) -> int:
+        """0 when the first player is to move, else 1."""
+        return int(state["turn"])
