@@ -14,7 +14,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
-from .errors import IllegalMoveError, NetError, OptionError, PositionError
+from .errors import AzError, IllegalMoveError, NetError, OptionError, PositionError
 from .games import get_game
 from .games.base import Game, State
 from .games.outcome import RUNNING, WIN
@@ -26,7 +26,7 @@ from .nets.fit import read_info
 from .nets.netfile import read_outline
 from .nets.netinfo import NetInfo
 from .nets.ownership import estimate
-from .nets.weights import load_evaluator, net_path
+from .nets.weights import load_evaluator, load_stand_in, net_path
 from .params import EngineOptions, SearchParams
 from .precompile import helped
 from .search.cache import PositionCache
@@ -61,6 +61,7 @@ class Engine:
         self._base: State | None = None  # the game up to the tree's base
         self._restricted = False  # the tree's root lacks moves (searchmoves)
         self._thinking: Thinking | None = None
+        self._search: Search | None = None  # the last one
         self._loading = threading.Lock()
         self._warm: set[tuple[str, str]] = set()  # (game, encoder) whose kernels have been called
 
@@ -117,14 +118,34 @@ class Engine:
         if self._loaded == wanted and self._evaluator is not None:
             return self._evaluator
         evaluator = load_evaluator(wanted[0], game, provider=wanted[1], batch_size=wanted[2])
-        self._evaluator, self._loaded, self.net = evaluator, wanted, evaluator.info
+        self._use_net(evaluator)
+        self._loaded = wanted
         note = getattr(evaluator, "note", "")
         if note:
             self.notes.append(note)
-        self._forget()
         return evaluator
 
+    def _use_net(self, evaluator: Evaluator) -> None:
+        self._evaluator, self.net = evaluator, evaluator.info
+        self._forget()
+
+    def _replace_net(self, failed: NetError) -> str:
+        """Go on without a net that has failed, until another one is asked for; returns the sentence that tells it."""
+        game = self._game
+        with self._loading:
+            evaluator = load_stand_in(self._evaluator, game)
+            self._load_kernels(game.using(evaluator.encoder), None)
+            self._use_net(evaluator)
+            options = self.options
+            self._loaded = (options.weights_file, options.provider, options.batch_size, game.planes)
+        playing = (
+            "without a net: every move is as likely" if evaluator.info is None else f"with {evaluator.description}"
+        )
+        return f"{failed}; going on {playing}"
+
     def _make_tree(self) -> None:
+        if self._search is not None and self._search.running:  # a worker hangs in its net: the tree stays with it
+            self._tree = self._search = None
         memory, branching = self.options.hash_mb << 20, self._game.branching
         if self._tree is None or self._memory != (memory, branching):
             _refuse_too_much(self.options.hash_mb)
@@ -289,8 +310,11 @@ class Engine:
         self.wait()
         self._thinking = None  # they hold each other, which would keep the tree's memory until a garbage collection
 
-    def _task(self, limits: Limits) -> Task:
-        """What ``go`` searches. Blocks while kernels or net are loaded. Errors: NetError without any net."""
+    def _task(self, limits: Limits, failed: NetError | None = None) -> Task:
+        """What ``go`` searches; ``failed``: what is wrong with the net so far. Blocks while kernels or net are loaded.
+
+        Errors: OptionError, MemoryError when there is no room for a tree.
+        """
         line = self._line
         game = self._game
         if line is None:
@@ -304,13 +328,26 @@ class Engine:
             return Task(None, None, self.options, (), None, verdict=(final_line(game.outcome(line)),))
         if game.declaration is not None and game.declaration.possible(line):
             return Task(None, None, self.options, (), None, verdict=(final_line(WIN),), win=True)
+        fallback = game.format_move(line[-1], int(legal[0]))
+        try:
+            return self._search_task(limits, line, failed, fallback)
+        except (AzError, MemoryError) as error:
+            return Task(None, line, self.options, (), fallback, error=error)
+
+    def _search_task(self, limits: Limits, line: State, failed: NetError | None, fallback: str) -> Task:
         messages: list[str] = []
         try:
-            self.ready()
+            if failed is None:
+                self.ready()
         except NetError as error:
             if self._evaluator is None:
-                raise
-            messages.append(f"{error}; going on with {self._evaluator.description}")
+                failed = error
+            else:
+                messages.append(f"{error}; going on with {self._evaluator.description}")
+        if failed is not None:
+            messages.append(self._replace_net(failed))
+            self._make_tree()
+        game = self._game
         options, tree, evaluator = self.options, self._tree, self._evaluator
         assert tree is not None
         assert evaluator is not None
@@ -322,7 +359,7 @@ class Engine:
             visits = min(visits or options.nodes_limit, options.nodes_limit)
         if options.elo is not None:
             params, visits = limit_strength(params, options.elo, visits, len(line))
-        search = Search(
+        self._search = Search(
             game,
             tree,
             evaluator,
@@ -335,8 +372,7 @@ class Engine:
             only=only,
             lines=1 if limits.clocked else options.multipv,
         )
-        fallback = game.format_move(line[-1], int(legal[0]))
-        return Task(search, line, options, tuple(messages), fallback)
+        return Task(self._search, line, options, tuple(messages), fallback, error=failed)
 
     def _only_moves(self, limits: Limits, line: State, messages: list[str]) -> np.ndarray | None:
         if not limits.searchmoves:

@@ -126,4 +126,4 @@ class BestMove:
     nodes: int = 0
     time_ms: int = 0
     messages: tuple[str, ...] = field(default=())
-    error: BaseException | None = None  # a bug or an evaluator failure that ended the search early; ``move`` is legal
+    error: BaseException | None = None  # a bug, or an AzError, told among the messages, such as a net that failed

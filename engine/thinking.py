@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from .clock import Budget, Stopwatch, budget
-from .errors import NetError
+from .errors import AzError, NetError
 from .games.base import State
 from .info import BestMove, Checkmate, Line, ThinkingInfo
 from .limits import Limits
+from .nets.evaluator import Interrupted
 from .nets.ownership import Outlook
 from .params import EngineOptions
 from .search.mate import MateSolver
@@ -21,6 +23,9 @@ from .search.tree import DEPTH_MAX, DEPTH_SUM
 _INFO_SECONDS = 0.1  # between reports, growing as the search goes on ...
 _INFO_MAX_SECONDS = 1.0  # ... to this
 _ESTIMATE_SHARE = 0.25  # of the time between reports: what a report may spend on estimates
+_TICK_S = 0.1  # between looks at a search
+_PATIENCE = 3  # ticks that a search may take to end before its evaluation is interrupted ...
+_FIRST_PATIENCE = 10  # ... when it has no move yet, and after the interruption before it is left behind
 
 OnInfo = Callable[[ThinkingInfo], None]
 OnDone = Callable[[BestMove], None]
@@ -38,6 +43,7 @@ class Task:
     verdict: tuple[Line, ...] = ()  # outcome of a finished game as a line without moves
     win: bool = False  # the side to move wins by declaration
     mate: MateSolver | None = None  # with Limits.solve, in place of the search
+    error: BaseException | None = None  # why there is no search, or why it has another net than was asked for
 
 
 class Thinking:
@@ -48,13 +54,13 @@ class Thinking:
 
     def __init__(
         self,
-        prepare: Callable[[Limits], Task],
+        prepare: Callable[[Limits, NetError | None], Task],
         limits: Limits,
         on_info: OnInfo,
         on_done: OnDone,
         previous: Thinking | None,
     ) -> None:
-        """``prepare`` is called in the search's thread once ``previous`` is over; it may block and raise NetError."""
+        """``prepare`` is called in the search's thread once ``previous`` is over, and when its net fails; may block."""
         self.over, self.answered = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="search", daemon=True)
         self._prepare, self._limits, self._previous = prepare, limits, previous
@@ -104,7 +110,7 @@ class Thinking:
             self._previous = None
         task, answer = None, BestMove(None)
         try:
-            task = self._prepare(self._limits)
+            task = self._prepare(self._limits, None)
             answer = self._think(task)
         except BaseException as error:  # noqa: BLE001 - handed over: the protocol shows it and still gets its answer
             answer = self._answer_without_search(task, error)
@@ -121,9 +127,46 @@ class Thinking:
         self._messages = list(task.messages)
         if self._limits.solve:
             return self._solve(task)
+        if task.error is not None and search is None:
+            return self._answer_without_search(task, task.error)
         if search is None or line is None:
             elapsed = self._watch.milliseconds
             return BestMove(None, win=task.win, lines=task.verdict, time_ms=elapsed, messages=task.messages)
+        task = self._search_on(task, search, line)
+        search = task.search
+        assert search is not None
+        if search.note:
+            self._messages.append(search.note)
+        if search.tree.full:
+            self._messages.append(
+                f"the tree has filled Hash ({options.hash_mb} MB) and stops growing; raise Hash for longer searches"
+            )
+        self._inform(search)
+        self._released.wait()  # an infinite or pondering search answers only when asked
+        answer = self._best_move(task, search)
+        self._search = None  # a worker that still hangs in its net changes nothing any more
+        return answer
+
+    def _search_on(self, task: Task, search: Search, line: State) -> Task:
+        """Search until it is time to answer, from the beginning with another net when one fails; the last task."""
+        while True:
+            self._begin(search, line, task.options)
+            self._oversee(search)
+            error = search.error or search.evaluator.fault
+            if isinstance(error, Interrupted) or error is None:
+                return task
+            if not isinstance(error, NetError):
+                raise error
+            if self._stopped.is_set() and search.tree.nodes[search.tree.root]["n"] > 1:
+                self._messages.append(str(error))
+                return task
+            task = self._prepare(self._limits, error)
+            self._messages.extend(task.messages)
+            if task.search is None or task.line is None:
+                return replace(task, search=search, line=line)
+            search, line = task.search, task.line
+
+    def _begin(self, search: Search, line: State, options: EngineOptions) -> None:
         self._search, self._options = search, options
         self._root = RootView(search.game, search.tree, line)
         if self._limits.report_ms is not None:
@@ -139,18 +182,33 @@ class Thinking:
             ponder=options.ponder,
         )
         search.tree.counters[DEPTH_SUM] = search.tree.counters[DEPTH_MAX] = 0
-        search.run(self._should_stop)
-        if isinstance(search.error, NetError):
-            self._messages.append(str(search.error))
-        elif search.error is not None:
-            raise search.error
-        if search.tree.full:
-            self._messages.append(
-                f"the tree has filled Hash ({options.hash_mb} MB) and stops growing; raise Hash for longer searches"
-            )
-        self._inform()
-        self._released.wait()  # an infinite or pondering search answers only when asked
-        return self._best_move(task)
+
+    def _oversee(self, search: Search) -> None:
+        """Run a search in a thread of its own. Interrupt its net when it is long overdue, then leave the thread behind.
+
+        Patience is counted in ticks that this thread has seen: a process that was suspended is no fault of the net.
+        """
+        running = threading.Thread(target=search.run, args=(partial(self._should_stop, search),), name="worker 0")
+        running.daemon = True
+        running.start()
+        overdue = 0
+        while running.is_alive():
+            running.join(_TICK_S)
+            overdue += self._overdue(search)
+            patience = _PATIENCE if search.tree.nodes[search.tree.root]["n"] > 1 else _FIRST_PATIENCE
+            if overdue > patience + _FIRST_PATIENCE:
+                return
+            if overdue > patience:
+                search.stopping = True
+                search.evaluator.interrupt()
+
+    def _overdue(self, search: Search) -> bool:
+        """Whether the search should have ended already."""
+        if self._stopped.is_set() or search.stopping or search.evaluator.fault is not None:
+            return True
+        if self._budget is None or self._limits.infinite or not self._released.is_set():
+            return False
+        return self._clock.seconds > self._budget.maximum
 
     def _solve(self, task: Task) -> BestMove:
         """The answer to ``Limits.solve``; "timeout" without a position."""
@@ -167,10 +225,8 @@ class Thinking:
         found = solver.solve(self._stopped, exhausted)
         return BestMove(None, checkmate=found, nodes=solver.nodes, time_ms=self._watch.milliseconds)
 
-    def _should_stop(self) -> bool:
-        search = self._search
-        assert search is not None
-        if self._stopped.is_set():
+    def _should_stop(self, search: Search) -> bool:
+        if self._stopped.is_set() or search is not self._search:
             return True
         elapsed = self._watch.seconds
         if elapsed >= self._next_info and search.simulations:
@@ -178,7 +234,7 @@ class Thinking:
             if self._limits.report_ms is not None:
                 self._interval = self._limits.report_ms / 1000.0
             self._next_info = elapsed + self._interval
-            self._inform()
+            self._inform(search)
         if not self._released.is_set() or self._limits.infinite:
             return False
         return self._limit_reached(search)
@@ -223,9 +279,8 @@ class Thinking:
     def _say(self, message: str) -> None:
         self._on_info(ThinkingInfo(1, 1, 0, 0, self._watch.milliseconds, 0, (), (), message))
 
-    def _inform(self) -> None:
-        search, options = self._search, self._options
-        assert search is not None
+    def _inform(self, search: Search) -> None:
+        options = self._options
         assert self._root is not None
         for message in self._messages:
             self._say(message)
@@ -237,7 +292,9 @@ class Thinking:
             nodes = int(search.tree.nodes[search.tree.root]["n"])
         if not lines:
             return
-        self._ask(lines)
+        self._ask(search, lines)
+        if search is not self._search:
+            return
         elapsed = max(self._watch.seconds, 1e-3)
         depth = self._depth()
         self._on_info(
@@ -254,10 +311,9 @@ class Thinking:
             )
         )
 
-    def _ask(self, lines: tuple[Line, ...]) -> None:
+    def _ask(self, search: Search, lines: tuple[Line, ...]) -> None:
         """Estimate the moves searched, best first, within a share of the time between reports; never at the end."""
-        search, interval, watch = self._search, self._interval, Stopwatch()
-        assert search is not None
+        interval, watch = self._interval, Stopwatch()
 
         def enough() -> bool:
             return search.stopping or self._stopped.is_set() or watch.seconds >= _ESTIMATE_SHARE * interval
@@ -270,15 +326,13 @@ class Thinking:
         outlook = self._outlook
         return lines if outlook is None else tuple(replace(each, estimate=outlook.after(each.pv[0])) for each in lines)
 
-    def _best_move(self, task: Task) -> BestMove:
-        search = self._search
-        assert search is not None
+    def _best_move(self, task: Task, search: Search) -> BestMove:
         assert self._root is not None
         with search.lock:
             move = self._root.choose(search.params.temperature, search.params.seed)
             line = None if move is None else self._root.line_with(move)
         if line is None:
-            return self._answer_without_search(task, search.error)
+            return self._answer_without_search(task, task.error or search.error)
         return BestMove(
             line.pv[0],
             line.pv[1] if len(line.pv) > 1 else None,
@@ -287,6 +341,7 @@ class Thinking:
             nodes=search.simulations,
             time_ms=self._watch.milliseconds,
             messages=tuple(self._messages),
+            error=task.error,
         )
 
     def _hopeless(self, line: Line) -> bool:
@@ -296,15 +351,17 @@ class Thinking:
         return threshold is not None and playing and line.cp <= -threshold
 
     def _answer_without_search(self, task: Task | None, error: BaseException | None) -> BestMove:
-        """Say why the search gave no move; a bug still gets a legal move, a missing or broken net does not."""
-        known = isinstance(error, NetError)
-        reason = str(error) if error is not None else "the tree has no room for a single position; raise Hash"
-        move = task.fallback if task is not None and not known else None
-        messages = tuple(dict.fromkeys([*self._messages, reason]))
+        """Any legal move, and why the search gave none."""
+        if isinstance(error, MemoryError):
+            error = AzError("there is not enough memory for a search; choose a smaller Hash or fewer Threads")
+        if isinstance(error, Interrupted):
+            error, reason = None, "the search was stopped before the net had answered: any legal move is played"
+        else:
+            reason = str(error) if error is not None else "the tree has no room for a single position; raise Hash"
         return BestMove(
-            move,
+            task.fallback if task is not None else None,
             checkmate=Checkmate("timeout") if self._limits.solve else None,
             time_ms=self._watch.milliseconds,
-            messages=messages,
-            error=None if known else error,
+            messages=tuple(dict.fromkeys([*self._messages, reason])),
+            error=error,
         )

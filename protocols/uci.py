@@ -405,14 +405,12 @@ class UciSession(Session[EngineSeam]):
             self.write_stderr("the engine ended a search that was not running; ignored")
             return
         self._running = None
-        if go.restart and best.error is None:
+        if go.restart and (best.error is None or isinstance(best.error, AzError)):
             go.restart = False
             self._start(go, None)
             return
         for text in best.messages:
             self.tell(text)
-        if isinstance(best.error, AzError):
-            self.tell(str(best.error))
         if best.move is not None:
             info = go.final_report(best, best.move)
             if info is not go.printed or self.values["verbose_move_stats"]:

@@ -180,7 +180,7 @@ def _search_speed(
     return (running.simulations if cached else counting.positions) / elapsed
 
 
-class _Counting:
+class _Counting(Evaluator):
     """An evaluator that counts the positions it was asked for."""
 
     def __init__(self, evaluator: Evaluator) -> None:

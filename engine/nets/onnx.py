@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ..clock import Stopwatch
 from ..errors import NetError
 from ..games.base import Game
-from .evaluator import Output, Planes
+from .deadline import WATCHDOG, Evaluation
+from .evaluator import Interrupted, Output, Planes
 from .fit import EXTRA, check_net
 from .netfile import EMBEDDED, read_outline
 from .netinfo import NetInfo
@@ -25,15 +26,18 @@ from .trial import try_net
 
 Extra = tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]  # ownership f4[B, H, W], score f4[B]
 
-_DRY_RUN_SECONDS = 20.0
+_DEADLINE = 20.0  # s that every evaluation is given on a CPU ...
+_GPU_DEADLINE = 600.0  # ... and on a GPU, where TensorRT compiles the net for every new size of a batch
+_PATIENCE = 200  # times the measured time are given to nets that need longer: a busy machine is no fault of the net
 _BATCH_SECONDS = 0.012  # longest evaluation on a CPU: it delays the answer to stop
+_MEASURING = 1.0  # s for the measurement of one size of a batch
 
 
 class OnnxEvaluator:
     """A net in an ONNX file, run by onnxruntime.
 
-    The file is checked (see ``netfile``), its metadata and shapes are compared with the game, and it is run once under
-    a deadline before it is used.
+    The file is checked (see ``netfile``), its metadata and shapes are compared with the game, and it is run once before
+    it is used. Every evaluation has a deadline; a net that misses it is given up.
     """
 
     def __init__(self, path: str | Path, game: Game, *, provider: str = "auto", batch_size: int = 0) -> None:
@@ -61,6 +65,10 @@ class OnnxEvaluator:
         self.note = ""
         if provider not in ("auto", "cpu") and running[0] not in PROVIDERS[provider]:
             self.note = f"provider {provider} did not start (its libraries are missing?); the net runs on {running[0]}"
+        self.fault: NetError | None = None
+        self._deadline, self._row_deadline = _GPU_DEADLINE if self.on_gpu else _DEADLINE, 0.0  # s: at least, a position
+        self._new_options = load_onnxruntime().RunOptions
+        self._idle: list[Evaluation] = []  # for the next calls
         self._dry_run()
         self.batch_size = batch_size or self._measure_batch()
         self.description = (
@@ -93,13 +101,38 @@ class OnnxEvaluator:
         policy, value, *more = self._run([*self._outputs, *self.extra], planes, 0)
         return policy, value, *self._extra(more)
 
+    def interrupt(self) -> None:
+        """End the evaluations that are under way, from any thread. Returns at once."""
+        WATCHDOG.interrupt(self._give_up)
+
     def _run(self, outputs: Sequence[str], planes: Planes, slot: int) -> list[NDArray[np.float32]]:
+        if self.fault is not None:
+            raise self.fault
         session = self._session(slot)
         try:
-            got: list[NDArray[np.float32]] = session.run(outputs, {"planes": planes.reshape(-1, *self._game.planes)})
+            evaluation = self._idle.pop()
+        except IndexError:
+            evaluation = Evaluation(self._new_options(), self._give_up)
+        options = evaluation.options
+        WATCHDOG.begin(evaluation, max(self._deadline, self._row_deadline * len(planes)))
+        try:
+            got: list[NDArray[np.float32]] = session.run(
+                outputs, {"planes": planes.reshape(-1, *self._game.planes)}, options
+            )
         except Exception as error:  # see raw_session
+            if self.fault is not None:
+                raise self.fault from None
+            if options.terminate:
+                raise Interrupted("the evaluation was interrupted") from None
             raise NetError(f"onnxruntime failed while running the net: {first_line(error)}") from error
+        finally:
+            WATCHDOG.end(evaluation)
+            if not options.terminate:
+                self._idle.append(evaluation)
         return got
+
+    def _give_up(self, seconds: float) -> None:
+        self.fault = NetError(f"the net {self.path.name!r} gave no answer within {seconds:.0f} s and is given up")
 
     def _extra(self, got: list[NDArray[np.float32]]) -> Extra:
         said = dict(zip(self.extra, got, strict=True))
@@ -107,18 +140,10 @@ class OnnxEvaluator:
         return said.get("ownership"), None if score is None else score[:, 0]
 
     def _dry_run(self) -> None:
-        """Run the start position under a deadline and look at what comes out."""
-        planes = np.repeat(self._game.start_planes(), 2, axis=0)
-        options = load_onnxruntime().RunOptions()
-        timer = threading.Timer(_DRY_RUN_SECONDS, lambda: setattr(options, "terminate", True))
-        timer.daemon = True
-        timer.start()
-        try:
-            got = self._sessions[0].run([*self._outputs, *self.extra], {"planes": planes}, options)
-        except Exception as error:  # see raw_session
-            raise NetError(f"the net {self.path.name!r} does not run: {first_line(error)}") from error
-        finally:
-            timer.cancel()
+        """Run the start position and look at what comes out; its time decides about the deadline."""
+        planes, watch = np.repeat(self._game.start_planes(), 2, axis=0), Stopwatch()
+        got = self._run([*self._outputs, *self.extra], planes, 0)
+        self._row_deadline = _PATIENCE * watch.seconds / len(planes)
         assert self.info is not None
         values = 3 if self.info.value_head == "wdl" else 1
         shapes = {"ownership": (2, *self._game.planes[1:]), "score": (2, 1)}
@@ -141,8 +166,8 @@ class OnnxEvaluator:
     def _seconds(self, size: int) -> float:
         """Shortest time of a few evaluations of ``size`` positions."""
         planes = np.repeat(self._game.start_planes(), size, axis=0)
-        times = []
-        for _ in range(6):
+        times: list[float] = []
+        while len(times) < 6 and sum(times) < _MEASURING:
             watch = Stopwatch()
             self.evaluate(planes)
             times.append(watch.seconds)

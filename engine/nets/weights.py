@@ -56,3 +56,20 @@ def load_evaluator(weights: str, game: Game, *, provider: str = "auto", batch_si
     if path is None:
         return UniformEvaluator(game, batch_size or 64)
     return OnnxEvaluator(path, game, provider=provider, batch_size=batch_size)
+
+
+def load_stand_in(failed: Evaluator | None, game: Game) -> Evaluator:
+    """What plays in place of a net that has failed or cannot be loaded (None), always on a CPU. Blocks.
+
+    The same net if it ran on a GPU, else the net inside the package, else no net at all.
+    """
+    inside = embedded_net(game.name)
+    failed_path = failed.path if isinstance(failed, OnnxEvaluator) else None
+    paths = [failed_path if isinstance(failed, OnnxEvaluator) and failed.on_gpu else None, inside]
+    if failed_path == inside and not paths[0]:
+        paths.remove(inside)
+    for path in paths:
+        if path is not None:
+            with contextlib.suppress(NetError):  # the sentence for the user names what plays
+                return OnnxEvaluator(path, game, provider="cpu")
+    return UniformEvaluator(game)

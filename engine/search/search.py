@@ -56,6 +56,8 @@ class Search:
         self.simulations = 0  # done in this search
         self.error: BaseException | None = None
         self.stopping = False
+        self.running = False  # run() has not returned
+        self.note = ""  # a sentence for the user when fewer workers than wanted search
         self._in_flight = 0
         self._cache = cache
         self._only = only if only is not None and len(only) else None
@@ -135,22 +137,35 @@ class Search:
         ``watch`` is called by the first worker after each of its batches, without the lock. A worker's exception ends
         the search and is kept in ``error``.
         """
+        self.running = True
         others = [
             threading.Thread(target=self._work, args=(slot, None), name=f"worker {slot}", daemon=True)
             for slot in range(1, self.workers)
         ]
-        for thread in others:
-            thread.start()
+        started = []
+        try:
+            for thread in others:
+                thread.start()
+                started.append(thread)
+        except RuntimeError:  # the system gives no more threads
+            self.note = f"only {1 + len(started)} of {self.workers} Threads could be started; set fewer"
         self._work(0, watch)
         self.stopping = True
         with self._grown:
             self._grown.notify_all()
-        for thread in others:
+        for thread in started:
             thread.join()
+        self.running = False
 
     def _work(self, slot: int, watch: Callable[[], bool] | None) -> None:
         try:
-            batch = self.minibatch()
+            try:
+                batch = self.minibatch()
+            except MemoryError:
+                if slot == 0:
+                    raise
+                self.note = f"there is not enough memory for {self.workers} Threads; set fewer"
+                return
             while not (self.stopping or self.finished):
                 done = self.step(batch, slot)
                 if watch is not None and watch():

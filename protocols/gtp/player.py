@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ... import __version__
 from ...engine.clock import Stopwatch
-from ...engine.errors import DataError
+from ...engine.errors import AzError, DataError
 from ...engine.info import BestMove, ThinkingInfo
 from ...engine.limits import Limits
 from ..lines import LineWriter
@@ -232,7 +232,7 @@ class GtpPlayer:
                 command.interrupt()
 
         best, last = search(engine, limits, command, show, self._tell)
-        if best.error is not None:
+        if best.error is not None and not isinstance(best.error, AzError):
             self._tell(f"internal error, please report it: {type(best.error).__name__}: {best.error}")
         if best.move is None and not command.endless:
             raise GtpError(best.messages[-1] if best.messages else "there is no move")

@@ -14,7 +14,7 @@ from typing import Any
 import chess
 
 from az_engine.engine.clock import budget
-from az_engine.engine.errors import IllegalMoveError, NetError, PositionError
+from az_engine.engine.errors import AzError, IllegalMoveError, NetError, PositionError
 from az_engine.engine.games import get_game
 from az_engine.engine.info import BestMove, Checkmate, Line, MoveStats, ThinkingInfo, Wdl
 from az_engine.engine.limits import Limits
@@ -205,8 +205,10 @@ class FakeEngine:
         else:
             lines = self._info(nodes, moves).lines
             reply = min(self.legal(self.after(board, moves[0])), default=None)
+            told = (str(error),) if isinstance(error, AzError) else ()
+            time_ms, resign = nodes // 10, self.resigns
             best = BestMove(
-                moves[0], reply, lines=lines, nodes=nodes, time_ms=nodes // 10, error=error, resign=self.resigns
+                moves[0], reply, resign, lines=lines, nodes=nodes, time_ms=time_ms, messages=told, error=error
             )
         on_done(best)
         if self.twice:
