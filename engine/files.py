@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from pathlib import Path
@@ -30,6 +31,18 @@ def write_atomically(path: Path, content: bytes) -> None:
             error.filename, error.filename2 = str(path), None
         raise
     sync_folder(path.parent)
+
+
+def check_writable(path: Path) -> None:
+    """Errors: OSError, whose ``filename`` is the path, when no file can be written there: known before long work."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            if path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    except OSError as error:
+        error.filename = str(path)
+        raise
 
 
 def sync_folder(folder: Path) -> None:

@@ -36,8 +36,12 @@ class RunLock:
     """Locks a run's folder for this process with an flock, which ends with the process."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        """Make the folder and lock it. Errors: DataError when it cannot be written, or another process has it."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise DataError(f"{folder} cannot be written ({error.strerror}); give another --out") from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import errno
 import os
 import re
 import shlex
@@ -109,8 +111,8 @@ class _Faulty(ModuleType):
         super().__init__("faulty")
         self.fault = fault
 
-    def add_arguments(self, parser: object) -> None:
-        pass
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("path", nargs="?")
 
     def main(self, args: object) -> int:
         raise self.fault
@@ -131,6 +133,20 @@ def test_known_faults_end_in_one_sentence(
     monkeypatch.setitem(cli.COMMANDS, "fail", ("faulty", "fails"))
     assert cli.main(["fail"]) == status
     assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize("path", ["runs/a/log", "runs/a", "runs"])
+def test_a_path_of_the_user_that_cannot_be_used_is_one_sentence(
+    path: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fault = PermissionError(errno.EACCES, "Permission denied", path)
+    monkeypatch.setitem(sys.modules, "faulty", _Faulty(fault))
+    monkeypatch.setitem(cli.COMMANDS, "fail", ("faulty", "fails"))
+    assert cli.main(["fail", "runs/a"]) == 2
+    said = f"az-engine: {path} cannot be read or written (Permission denied); give another path or make room\n"
+    assert capsys.readouterr().err == said
+    with pytest.raises(PermissionError):  # it is another's
+        cli.main(["fail", "elsewhere"])
 
 
 def test_a_bug_is_shown_as_one(monkeypatch: pytest.MonkeyPatch) -> None:

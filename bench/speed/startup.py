@@ -17,6 +17,7 @@ from pathlib import Path
 from ...engine.errors import EngineProcessError, OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game
+from ...engine.nets.weights import load_evaluator
 from ...engine.process import module_command
 from ...protocols.clients.pipes import EnginePipes
 from .measure import Measurement, percentile, show
@@ -85,12 +86,19 @@ def add_memory_arguments(parser: argparse.ArgumentParser) -> None:
 def startup(args: argparse.Namespace) -> int:
     if min(args.rounds, args.stops) < 1:
         raise OptionError("--rounds and --stops must be 1 or more")
+    _check_net(args)
     show(_startup(args), as_json=args.json)
     return 0
 
 
 def _add_net_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--net", metavar="FILE", help="an ONNX net (default: the net inside the package)")
+
+
+def _check_net(args: argparse.Namespace) -> None:
+    """Errors: NetError for a net that the engine cannot load; it would play on with another."""
+    if args.net:
+        load_evaluator(args.net, get_game(args.game))
 
 
 def _engine(args: argparse.Namespace, *flags: str, environment: dict[str, str] | None = None) -> EnginePipes:
@@ -187,6 +195,7 @@ def _ask(process: EnginePipes, exchange: tuple[str, str], on_line: Callable[[str
 def memory(args: argparse.Namespace) -> int:
     if not Path("/proc/self/status").is_file():
         raise OptionError("this bench reads /proc and works on Linux only")
+    _check_net(args)
     show(_memory(args), as_json=args.json)
     return 0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...engine.files import write_atomically
+from ...engine.files import check_writable, write_atomically
 from ...engine.games import get_game
 from ...engine.nets.netfile import read_outline
 from ...engine.nets.netinfo import NetInfo
@@ -40,15 +40,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Export, read back, compare, print; 0. Errors: NetError when the program knows no such net."""
+    """Export, read back, compare, print; 0. Errors: NetError when the program knows no such net, OSError."""
+    out = args.out or Path(f"{args.net.stem}{'.pb.gz' if args.to == 'lc0' else '-dlshogi.onnx'}")
+    check_writable(out)
     outline, content = read_outline(args.net)
     info = NetInfo.from_metadata(outline.metadata)
     if args.to == "lc0":
         file, notes = to_lc0(content)
-        out = args.out or Path(f"{args.net.stem}.pb.gz")
     else:
         file, notes = to_dlshogi(content), []
-        out = args.out or Path(f"{args.net.stem}-dlshogi.onnx")
     write_atomically(out, file)
     for note in notes:
         print(f"note: {note}")

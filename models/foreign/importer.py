@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ...engine.errors import NetError, OptionError
-from ...engine.files import write_atomically
+from ...engine.files import check_writable, write_atomically
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.nets.netinfo import NetInfo
@@ -50,6 +50,8 @@ def main(args: argparse.Namespace) -> int:
     if args.bounded and args.file.is_file():
         most = _BYTES + _BYTES_FOR_EACH * args.file.stat().st_size
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    if args.out is not None:
+        check_writable(args.out)
     converted = convert_file(args.file)
     out = args.out or Path(f"{converted.info.name}{'-int8' if args.int8 else ''}.onnx")
     if out.exists() and out.samefile(args.file):

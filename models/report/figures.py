@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...engine.errors import OptionError
-from ...engine.files import write_atomically
+from ...engine.files import check_writable, write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,9 +18,10 @@ KINDS = (".svg", ".png", ".html")
 
 
 def check_name(path: Path) -> None:
-    """Errors: OptionError for a name that is none of a figure."""
+    """Errors: OptionError for a name that is none of a figure, OSError where no file can be written."""
     if path.suffix not in KINDS:
         raise OptionError(f"{path} must end in {', '.join(KINDS[:-1])} or {KINDS[-1]}")
+    check_writable(path)
 
 
 def write_figure(path: Path, figure: Figure, title: str, rows: Sequence[Sequence[str]] = ()) -> None:

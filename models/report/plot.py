@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from ...engine.errors import DataError
-from ...engine.files import write_atomically
+from ...engine.files import check_writable, write_atomically
 from ..selfplay import charts
 from ..train.log import read_config, read_log
 
@@ -38,7 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the command. Errors: DataError."""
+    """Run the command. Errors: DataError, OSError."""
+    folder = args.out or args.run
+    check_writable(folder / "curves.png")
     rows = read_log(args.run / "log.jsonl")
     config = read_config(args.run / "config.json")
     played = args.run / "ladder.jsonl"
@@ -48,7 +50,6 @@ def main(args: argparse.Namespace) -> int:
         figure = draw(rows, title(config))
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=110)
-    folder = args.out or args.run
     write_atomically(folder / "curves.png", picture.getvalue())
     write_atomically(folder / "curves.html", page(rows, config, picture.getvalue()).encode())
     Console(stderr=True).print(f"written: {folder}/curves.png, {folder}/curves.html")

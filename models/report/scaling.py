@@ -28,7 +28,7 @@ from ...bench.match.standings import ratings
 from ...bench.match.tournament import Journal, Tournament, schedule
 from ...bench.ratings.bayes import Rating
 from ...engine.errors import DataError, OptionError
-from ...engine.files import write_atomically
+from ...engine.files import check_writable, write_atomically
 from ...engine.games import game_names, get_game
 from .curves import FILE, Curve, Point, draw, table
 from .figures import write_figure
@@ -151,6 +151,7 @@ def main(args: argparse.Namespace) -> int:
             baseline = replace(baseline, name=f"{baseline.name}, {baseline.limit}")
     doublings = Doublings(player, base, args.doublings, args.movetime is not None, baseline)
     openings = choose_openings(args.openings, game, (args.games + 1) // 2, args.seed, start)
+    check_writable(args.out / "scaling.svg")
     console = Console(stderr=True)
     tournament = play(
         doublings,

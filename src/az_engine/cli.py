@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Protocol, cast
 
 from . import __version__
@@ -91,7 +92,24 @@ def _run(name: str, arguments: list[str]) -> int:
         print(f"az-engine {__version__} (Python {sys.version.split()[0]}, {sys.platform})")
         return 0
     command, parsed = parse(name, arguments)
-    return command.main(parsed)
+    try:
+        return command.main(parsed)
+    except OSError as error:
+        if not _is_given(error.filename, parsed):
+            raise
+        raise AzError(
+            f"{error.filename} cannot be read or written ({error.strerror}); give another path or make room"
+        ) from error
+
+
+def _is_given(file: object, arguments: argparse.Namespace) -> bool:
+    """Whether a path is one that an argument names, or lies above or below it."""
+    if not isinstance(file, str):
+        return False
+    path = Path.cwd() / file
+    values = (v for value in vars(arguments).values() for v in (value if isinstance(value, list | tuple) else [value]))
+    given = [Path.cwd() / value for value in values if isinstance(value, str | Path)]
+    return any(path.is_relative_to(one) or one.is_relative_to(path) for one in given)
 
 
 def parse(name: str, arguments: Sequence[str]) -> tuple[Command, argparse.Namespace]:
