@@ -45,3 +45,9 @@ class DataError(AzError):
 
 class EngineProcessError(AzError):
     """An external engine did not start, answer in time or obey its protocol."""
+
+
+def quoted(text: str, most: int = 60) -> str:
+    """Input for an error message: printable, and at most so many characters long."""
+    shown = text if len(text) <= most else text[: most - 3] + "..."
+    return repr(shown.encode("unicode_escape", "backslashreplace").decode("ascii"))

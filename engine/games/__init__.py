@@ -1,8 +1,8 @@
-"""The games: one folder each, found by being there.
+"""The games, one folder each; a folder on the path is a game.
 
 A folder offers ``GAME``, an instance of :class:`base.Game`. It knows its rules, planes and moves, and neither tree nor
-net. Folders of games elsewhere are added by :func:`register_path`, or by the environment variable AZ_ENGINE_GAMES,
-which lists the directories that hold them, separated as in PATH.
+net. :func:`register_path` adds directories with folders of games, as does the environment variable AZ_ENGINE_GAMES
+(several directories separated as in PATH).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def register_path(directory: Path) -> None:
-    """Find the games in the folders of ``directory``, too; those in the package come first."""
+    """Find games in ``directory``, too; the package's own come first."""
     if str(directory) not in __path__:
         __path__.append(str(directory))
 
@@ -32,13 +32,13 @@ for _directory in os.environ.get("AZ_ENGINE_GAMES", "").split(os.pathsep):
 
 
 def game_names() -> tuple[str, ...]:
-    """Names of the games that are installed; imports none of them."""
+    """Names of the installed games; imports none of them."""
     return tuple(sorted(m.name for m in pkgutil.iter_modules(__path__) if m.ispkg))
 
 
 @cache
 def get_game(name: str) -> Game:
-    """The game of that name; imports its kernels. A number behind the name is the board's size: "go19".
+    """The game of that name; imports its kernels. A number after the name is the board's size: "go19".
 
     Errors: OptionError for an unknown name or size.
     """

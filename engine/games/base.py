@@ -25,27 +25,27 @@ class Game(Rules):
     """The rules of a game, an encoder through which a net sees it, and what only some games have."""
 
     encoder: Encoder
-    own_options: frozenset[str] = frozenset()  # keys of protocols' options that mean nothing to most other games
+    own_options: frozenset[str] = frozenset()  # keys of options that most other games do not offer
     pieces: Literal["discs", "chessmen", "tiles", "stones"] = "discs"  # how boards are drawn
     training: TrainingDefaults = TrainingDefaults()
     symmetries: Symmetries | None = None
-    mates: Callable[..., None] | None = None  # kernel that looks for mates at the leaves, see shogi/shortmate
+    mates: Callable[..., None] | None = None  # kernel that finds short mates at the leaves, see shogi/shortmate
     mate_search: Callable[[State, int], MateSearch] | None = None  # of (line, bytes of its table)
     territory: Territory | None = None
     declaration: Declaration | None = None
-    _plain: Game | None = None  # of a game seen through another encoder: the game as it is
+    _plain: Game | None = None  # in a view through another encoder: the game with its own
 
     # ------------------------------------------------------------------ how a net sees it
 
     @property
     def encoders(self) -> Mapping[str, Encoder]:
-        """By name, how other families of nets see this game."""
+        """Encoders of other families of nets, by name."""
         return {}
 
     def using(self, encoder: str) -> Game:
-        """The same game as a net with that encoder sees it; one object a name. Errors: OptionError for an unknown one.
+        """The game as a net with that encoder sees it, one object for each name.
 
-        Rules, positions and moves stay; planes, actions and their kernels are the encoder's.
+        Rules, positions and moves stay; planes, actions and their kernels are the encoder's. Errors: OptionError.
         """
         return self if encoder == self.encoder.name else _view(self._plain or self, encoder)
 
@@ -70,7 +70,7 @@ class Game(Rules):
 
     @property
     def history(self) -> int:
-        """Positions shown in the planes, the greatest that a net may ask for."""
+        """Positions shown in the planes; a net may ask for fewer."""
         return self.encoder.history
 
     def start_planes(self) -> NDArray[np.uint8]:
@@ -106,12 +106,12 @@ class Game(Rules):
 
     @property
     def record_formats(self) -> tuple[RecordFormat, ...]:
-        """How people write games of it down, the usual form first; here position lines, in files named .GAME."""
+        """File formats of its game records, the usual one first; by default position lines, in files named .GAME."""
         keyword = "sfen" if self.protocol == "usi" else "fen"
         return (position_lines(self, self.protocol, keyword, (f".{self.name}",)),)
 
     def sized(self, size: int) -> Game:
-        """The same game on a board of another size. Errors: OptionError where there is but one."""
+        """The same game on a board of another size. Errors: OptionError for a game with one size."""
         raise OptionError(f"{self.name} has one size of board; leave the size out")
 
     def variant(self, name: str) -> Game:

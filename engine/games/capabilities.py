@@ -22,7 +22,7 @@ class TrainingDefaults:
     """How the game is usually trained."""
 
     noise_alpha: float = 0.3  # Dirichlet alpha of self-play, about 10 / typical number of legal moves
-    longest_game: int = 512  # plies after which the papers cut a game of self-play off, see Game.adjudicate
+    longest_game: int = 512  # plies after which the papers end a game of self-play, see Game.adjudicate
     schedule: str = "az"  # name of AlphaZero's learning rates for the game
 
 
@@ -61,11 +61,11 @@ def square_symmetries(size: int) -> NDArray[np.int32]:
 
 
 class Declaration(ABC):
-    """Winning by a declaration instead of a move, and the rules that no position's text states."""
+    """Winning by declaration instead of a move, and the rules that a position's text leaves out."""
 
     @abstractmethod
     def possible(self, line: State) -> bool:
-        """Whether the side to move may win by declaring at the end of a line; ``outcome`` leaves that choice to it."""
+        """Whether the side to move may win by declaring at the end of a line; ``outcome`` ignores that choice."""
 
     @abstractmethod
     def set_rules(self, line: State, *, rule: str = "27", max_plies: int = 0) -> None:
@@ -78,7 +78,7 @@ class Declaration(ABC):
 class MateSearch(ABC):
     """A search for a forced mate by the side to move at the end of a line, done in slices."""
 
-    moves: list[int]  # of the mate, both sides', once it is found
+    moves: list[int]  # of both sides to the mate, once it is found
 
     @property
     @abstractmethod
@@ -87,7 +87,7 @@ class MateSearch(ABC):
 
     @abstractmethod
     def advance(self, nodes: int) -> Verdict | None:
-        """Search about ``nodes`` more; None while it is not done. Blocks that long, without the GIL."""
+        """Search about ``nodes`` more positions; None until the verdict is known. Blocks without the GIL."""
 
 
 class Territory(ABC):
@@ -97,11 +97,11 @@ class Territory(ABC):
     def score(self, state: State, dead: Iterable[Collection[int]] = ()) -> tuple[float, NDArray[np.uint8]]:
         """(black's score minus white's, komi included; owner u1[N * N]: 0 black, 1 white, 2 nobody) of one State[].
 
-        ``dead``: chains of points that are taken off first.
+        ``dead``: chains to remove first.
         """
 
     def outcome(self, state: State) -> int:
-        """Outcome code of one State[], counted as it is, for the side to move."""
+        """Outcome code of one State[] by its present score, for the side to move."""
         points = self.score(state)[0] * (-1 if state["turn"] else 1)
         return DRAW if points == 0 else WIN if points > 0 else LOSS
 
@@ -111,15 +111,15 @@ class Territory(ABC):
 
     @abstractmethod
     def dead_chains(self, state: State, ownership: Sequence[float]) -> list[frozenset[int]]:
-        """Chains that a net thinks dead; ``ownership`` in [-1, 1] of each point, from the view of the side to move."""
+        """Chains that are dead by a net's ``ownership``, in [-1, 1] of each point, 1 for the side to move."""
 
     @abstractmethod
     def counts_dead_stones(self, state: State) -> bool:
-        """Whether the score of one State[] as it stands would be another without stones that are lost."""
+        """Whether removing dead stones could change the score of one State[]."""
 
     @abstractmethod
     def lead(self, state: State, points: float) -> float:
-        """The lead of the side to move in one State[] that leads by ``points`` on the board: what the rules add."""
+        """The mover's lead in one State[] by the rules, komi included; ``points``: its lead on the board."""
 
     @abstractmethod
     def stones(self, state: State) -> NDArray[np.uint8]:

@@ -17,7 +17,7 @@ OWN_ENCODER = "alphazero"  # name of a game's own planes and actions
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Encoder:
-    """A game's planes and actions. Its values are constants of a net's format; a change of meaning raises the version.
+    """A game's planes and actions. Its values are part of a net's format; raise the version when their meaning changes.
 
     A family whose nets take several arrays has them side by side in its planes; the converted net takes them apart.
     """

@@ -1,6 +1,6 @@
-"""The working arrays of B leaves: what selection, the games' kernels, the position cache and the net say of each.
+"""The working arrays of B leaves: filled in by selection, the game's kernels, the position cache and the net.
 
-numba takes them as one argument. Row b of every array belongs to leaf b, except that the cache packs the planes to
+Kernels take them as one argument. Row b of every array belongs to leaf b, except that the cache packs the planes to
 evaluate to the front.
 """
 
@@ -26,7 +26,7 @@ LEAF = np.dtype(
         ("end", "i2"),  # plies to the end where it is forced, -1 where the rules end the game here
         ("begin", "u2"),  # first move of a short mate
         # by the cache and the net
-        ("row", "i4"),  # of planes in which it lies to be evaluated, -1 where it need not be
+        ("row", "i4"),  # of planes where its planes lie for the net, -1 = not to be evaluated
         ("value", "f4"),  # in [-1, 1], of its side to move
         ("draw", "f4"),  # chance of a draw
     ],
@@ -48,7 +48,7 @@ class Leaves(NamedTuple):
 def make_leaves(size: int, moves: int, width: int, depth: int = 1) -> Leaves:
     """Room for ``size`` leaves of up to ``depth`` plies below their roots, ``moves`` moves, ``width`` bytes of planes.
 
-    Every leaf is the root of game 0, its first position, until it is set otherwise.
+    At first every leaf is the root of game 0.
     """
     rows = np.zeros(size, LEAF)
     rows["end"] = -1

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from ..errors import DataError, PositionError
-from .record import MAX_PLIES, LineReader, Record, RecordFormat
+from .record import MAX_PLIES, BoundedLines, Record, RecordFormat
 from .rules import Rules
 
 
@@ -17,7 +17,7 @@ def position_lines(game: Rules, name: str, keyword: str, suffixes: tuple[str, ..
     """
 
     def read(stream: BinaryIO) -> Iterator[Record]:
-        count, lines = 0, LineReader(stream)
+        count, lines = 0, BoundedLines(stream)
         while text := lines.readline():
             lines.begin_game()
             words = text.split()
@@ -37,7 +37,7 @@ def position_lines(game: Rules, name: str, keyword: str, suffixes: tuple[str, ..
 
 
 def _read_line(game: Rules, keyword: str, words: list[str], number: int) -> Record:
-    """One line's game; what cannot be used ends it with a fault."""
+    """The game of one line; a move that cannot be read or played ends it with a fault."""
     root: str | None = None
     played: list[str] = []
     try:

@@ -1,7 +1,7 @@
-"""The record of a game, as people keep games in files, and what a file format has to offer.
+"""Game records, and the file formats that hold them.
 
 Each game lists its formats (``Game.record_formats``): PGN for chess, CSA and KIF for shogi. Their readers replay the
-moves; what they cannot use ends the game with a sentence in ``Record.fault``.
+moves; an illegal or unreadable move ends the game, and ``Record.fault`` says why.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_GAMES = 1_000_000  # of one file
 MAX_PLIES = 2000  # of one game; a longer one is cut there and has a fault
 
 Reason = Literal[
-    "",  # not said
+    "",  # unknown
     "resignation",
     "mate",
     "stalemate",
@@ -48,11 +48,11 @@ class Record:
     times: tuple[float | None, ...] = ()  # seconds spent on each move, or ()
     comments: tuple[str, ...] = ()  # before the first move and after each one: len(moves) + 1, or ()
     headers: Mapping[str, str] = field(default_factory=dict)  # by PGN's names: Event, Site, Date, TimeControl ...
-    fault: str = ""  # one sentence: why the text was read only up to here
+    fault: str = ""  # one sentence: why the rest of the text was not read
 
 
-class LineReader:
-    """The lines of a stream of UTF-8, for parsers that want ``readline``: bounded, however the file is made."""
+class BoundedLines:
+    """The lines of a UTF-8 stream with bounds on lines and games, for parsers that call ``readline``."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -60,7 +60,7 @@ class LineReader:
         self._left = MAX_GAME
 
     def begin_game(self) -> None:
-        """Another game may be as long as the one before."""
+        """Restart the count of the game's bytes."""
         self._left = MAX_GAME
 
     def readline(self) -> str:
@@ -75,7 +75,7 @@ class LineReader:
 
 @dataclass(frozen=True, slots=True)
 class RecordFormat:
-    """One way to write games down."""
+    """A file format of game records."""
 
     name: str
     suffixes: tuple[str, ...]  # of its files, the usual one first
@@ -86,7 +86,7 @@ class RecordFormat:
 
 
 def format_named(formats: Sequence[RecordFormat], name: str) -> RecordFormat:
-    """The format of that name, such as "csa", or of a file so called. Errors: OptionError."""
+    """The format of that name, such as "csa", or of a file name. Errors: OptionError."""
     lower = name.lower()
     for form in formats:
         if lower == form.name.lower() or any(lower.endswith(suffix) for suffix in form.suffixes):
@@ -96,12 +96,12 @@ def format_named(formats: Sequence[RecordFormat], name: str) -> RecordFormat:
 
 
 def is_record(formats: Sequence[RecordFormat], path: Path) -> bool:
-    """Whether a file's name is that of a record in one of the formats."""
+    """Whether a file's name ends like those of one of the formats."""
     return any(path.name.lower().endswith(suffix) for form in formats for suffix in form.suffixes)
 
 
 def read_games(formats: Sequence[RecordFormat], path: Path) -> Iterator[Record]:
-    """The games of a file, whose name tells the format.
+    """The games of a file in the format of its name.
 
     Errors: OptionError for an unknown format, DataError when the file cannot be read at all.
     """

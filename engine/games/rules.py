@@ -1,6 +1,6 @@
 """The rules of a game, and its positions and moves as text.
 
-Text lives at the edges (positions and moves as people write them); between them are structured arrays and numba
+Text is for the edges, where people and programs write positions and moves; inside are structured arrays and numba
 kernels over B rows. A *line* is State[n]: the game from its first known position to the current one, which is last.
 """
 
@@ -20,19 +20,19 @@ State = NDArray[np.void]
 
 
 def line_of(line: State) -> State:
-    """A line State[n]; one State[] alone stands for a line of which nothing else is known."""
+    """A line State[n]; a single State[] becomes a line of one."""
     return line if line.ndim else line.reshape(1)
 
 
 class Rules(ABC):
-    """How a game is played and written down. Made of a :class:`Play`, it need not say how a move is made."""
+    """How a game is played and written down; its :class:`Play` makes and lists the moves."""
 
     name: str
     protocol: str  # "uci", "usi" or "gtp"
-    sides: tuple[str, str] = ("First", "Second")  # what the first and the second player are called
+    sides: tuple[str, str] = ("First", "Second")  # names of the first and the second player
     state_dtype: np.dtype[Any]
     play_functions: Play
-    branching: float = 32.0  # legal moves of a typical position, rather too few: memory is shared out by it
+    branching: float = 32.0  # legal moves of a typical position, a low estimate: the tree's memory is divided by it
     typical_moves: float = 40.0  # median length of a game, in moves of one player
 
     # ------------------------------------------------------------------ positions and moves as text
@@ -43,7 +43,7 @@ class Rules(ABC):
 
     @abstractmethod
     def parse_position(self, text: str) -> tuple[State, list[str]]:
-        """State[1] of a position in the game's own notation, and notes on what had to be mended.
+        """State[1] of a position in the game's own notation, and notes on what was repaired.
 
         Errors: PositionError, one sentence.
         """
@@ -112,7 +112,7 @@ class Rules(ABC):
         return played
 
     def legal_moves(self, line: State) -> NDArray[np.uint16]:
-        """Legal moves u2[m] of the last position of a line (some games forbid what was on the board before)."""
+        """Legal moves u2[m] of the last position of a line (in some games the line's past forbids some)."""
         return self.look(line_of(line))[0]
 
     def outcome(self, line: State) -> int:
@@ -120,7 +120,7 @@ class Rules(ABC):
         return self.look(line_of(line))[1]
 
     def window(self, line: State) -> State:
-        """The end of a line that matters from here on (history planes, repetitions): State[k], k <= n."""
+        """The end of a line that a search from here on needs (history planes, repetitions): State[k], k <= n."""
         return line
 
     def perft(self, state: State, depth: int) -> dict[int, int]:
@@ -132,7 +132,7 @@ class Rules(ABC):
         return dict(zip(moves[0, :count].tolist(), leaves[:count].tolist(), strict=True))
 
     def normalise(self, states: State) -> None:  # noqa: B027 - most games have nothing to finish
-        """Finish positions whose fields were set by hand, State[N], in place (unusable e.p. squares, keys)."""
+        """Derive the fields that follow from others, such as keys, in place; State[N] as filled in from data."""
 
     def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:  # noqa: B027 - nor to count
         """Count repetitions within games laid end to end, in place; first i8[N] = start of each state's game."""

@@ -1,7 +1,7 @@
-"""Nets of other programs: converted once, by a process of its own, and kept in the user's cache by their content.
+"""Converts nets of other programs once, in a child process, and keeps them in the user's cache by their content.
 
-The engine knows only how such files begin; what is in them is the business of ``az-engine import``, which it calls. Of
-the converted nets those used last are kept, up to a number of bytes.
+The engine only recognises such files; ``az-engine import``, which it calls, reads them. The cache keeps the nets used
+last, up to a number of bytes.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _BEGINNINGS = (b"\x1f\x8b", b"\x0d\xc0\x01\x00\x00")  # gzip, and Lc0's magic
 _KATAGO = re.compile(rb"\s*\S{1,200}\s+[0-9]{1,4}\s+22\s+19\s")  # an unpacked net of KataGo's: name, version, inputs
 _ONNX = ({"input1", "input2"}, {"input", "move", "value"})  # inputs and outputs of ONNX nets: dlshogi's, miniosl's
 _KEPT_BYTES = 2 << 30  # of converted nets
-_FRESH = 3600  # s since its last use in which a net is never removed: an engine may be about to read it
+_FRESH = 3600  # s after its last use before a net may be removed: an engine may be about to read it
 
 
 def native_net(path: Path) -> Path:
-    """``path`` itself, or the converted net when the file is another program's. Blocks while it is converted.
+    """``path``, or the converted net when the file is another program's. Blocks while it converts.
 
     Errors: NetError, one sentence.
     """
     from ..kernels.jit import private_directory  # here: a net's trial needs no numba
 
     if not path.is_file():
-        return path  # the reader says what is wrong with it
+        return path  # the reader reports it
     content = read_net_file(path)
     if not _is_foreign(content):
         return path
@@ -70,7 +70,7 @@ def native_net(path: Path) -> Path:
 
 @contextlib.contextmanager
 def _alone(nets: Path) -> Iterator[None]:
-    """No other engine looks for a converted net or removes one meanwhile. Blocks for as long as they do.
+    """Hold the lock of the folder of converted nets. Blocks while another engine holds it.
 
     Errors: NetError when the folder cannot be used.
     """
@@ -86,7 +86,7 @@ def _alone(nets: Path) -> Iterator[None]:
 
 
 def _prune(nets: Path) -> None:
-    """Remove the nets that were used longest ago until the rest is few enough bytes; never those used just now."""
+    """Remove the nets used longest ago beyond the cache's size; never those in use now."""
     used = []
     for folder in nets.iterdir():
         if folder.is_dir():
@@ -100,7 +100,7 @@ def _prune(nets: Path) -> None:
 
 
 def _is_foreign(content: bytes) -> bool:
-    """Whether the file begins like another program's, or is an ONNX net with another's inputs and outputs."""
+    """Whether the file is another program's, by its first bytes or its ONNX inputs and outputs."""
     if content.startswith(_BEGINNINGS) or _KATAGO.match(content):
         return True
     try:

@@ -1,4 +1,4 @@
-"""What the search needs of a net: planes to policy logits and a value, for a batch of positions.
+"""The seam between search and net: planes in, policy logits and values out, for a batch of positions.
 
 An evaluator answers from the view of the side to move. Calls block and release the GIL; each search worker uses its own
 ``slot``.
@@ -6,7 +6,6 @@ An evaluator answers from the view of the side to move. Calls block and release 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 
 from ..errors import NetError
 from ..games.base import Game
-from ..games.encoder import OWN_ENCODER
 from .netinfo import NetInfo
 
 Planes = NDArray[np.uint8]
@@ -29,9 +27,9 @@ class Evaluator(Protocol):
     """What the search needs of a net."""
 
     info: NetInfo | None  # None for an evaluator without a net
-    batch_size: int  # leaves a call that suit it best
-    history: int  # positions that its planes show
-    encoder: str  # whose planes it takes and whose actions it gives, see Game.using
+    batch_size: int  # best number of leaves in one call
+    history: int  # positions shown in its planes
+    encoder: str  # name of the encoder of its planes and actions, see Game.using
     description: str  # one line: the net and what runs it
     fault: NetError | None = None  # why the net is given up: it has missed a deadline
 
@@ -47,7 +45,7 @@ class Evaluator(Protocol):
 
 
 class UniformEvaluator(Evaluator):
-    """No net: every move is as likely, every position even. For tests, benches and plain MCTS."""
+    """No net: equal priors and even values. For tests, benches and plain MCTS."""
 
     def __init__(self, game: Game, batch_size: int = 64) -> None:
         self.info: NetInfo | None = None
@@ -60,18 +58,3 @@ class UniformEvaluator(Evaluator):
 
     def evaluate(self, planes: Planes, slot: int = 0) -> Output:
         return self._logits[: len(planes)], self._values[: len(planes)]
-
-
-class FunctionEvaluator(Evaluator):
-    """A pure function of the planes instead of a net, for tests."""
-
-    def __init__(self, function: Callable[[Planes], Output], batch_size: int = 8, history: int = 8) -> None:
-        self.info: NetInfo | None = None
-        self.batch_size = batch_size
-        self.history = history
-        self.encoder = OWN_ENCODER
-        self.description = "function"
-        self._function = function
-
-    def evaluate(self, planes: Planes, slot: int = 0) -> Output:
-        return self._function(planes)

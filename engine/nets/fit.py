@@ -7,7 +7,7 @@ from ..games.base import Game
 from .netfile import Outline
 from .netinfo import NetInfo
 
-EXTRA = ("ownership", "score")  # outputs that a net may have beside policy and value
+EXTRA = ("ownership", "score")  # optional outputs, beside policy and value
 
 _FLOAT, _UINT8 = 1, 2  # ONNX element types
 

@@ -1,4 +1,4 @@
-"""What a net says of itself: the metadata inside its ONNX file."""
+"""A net's metadata, kept inside its ONNX file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 from ..errors import NetError
 
-FORMAT = "1"  # of this metadata; a reader refuses a greater one
+FORMAT = "1"  # of this metadata; readers refuse a greater one
 PREFIX = "az_engine."
 
 
@@ -25,10 +25,10 @@ class NetInfo:
     architecture: str = ""  # e.g. "dual-res 6x64 se"
     history: int = 8  # positions of history that the planes hold; older ones are zero
     step: int = 0  # training step
-    trained_on: str = ""  # what it learned from, one sentence
+    trained_on: str = ""  # its training data, one sentence
     quantisation: str = "fp32"  # or "int8"
     license: str = ""
-    encoder: str = "alphazero"  # whose planes and actions it knows, Game.encoder
+    encoder: str = "alphazero"  # name of its encoder, see Game.using
     boards: tuple[int, ...] = ()  # sizes N of board that it plays, H and W of its input being free; empty: only H x W
 
     @property
@@ -37,7 +37,7 @@ class NetInfo:
         return self.boards or self.planes[1:2]
 
     def to_metadata(self) -> dict[str, str]:
-        """As ONNX metadata properties."""
+        """The ONNX metadata properties."""
         props = {PREFIX + "format": FORMAT}
         for f in fields(self):
             value = getattr(self, f.name)
@@ -48,7 +48,7 @@ class NetInfo:
     def from_metadata(cls, props: Mapping[str, str]) -> NetInfo:
         """Read the properties of an ONNX file.
 
-        Errors: NetError when they are missing, of a newer format or not of their kind.
+        Errors: NetError when one is missing, of a newer format or of the wrong type.
         """
         if PREFIX + "format" not in props:
             raise NetError("this ONNX file has no az-engine metadata; give a net of az-engine train or import")
@@ -81,7 +81,7 @@ class NetInfo:
             raise NetError("the net's metadata lacks its game or shapes; export the net again") from error
 
     def summary(self) -> str:
-        """One line for people."""
+        """One line for the user."""
         parts = [
             self.name or self.architecture or "net",
             self.game,

@@ -1,8 +1,7 @@
-"""The fields of ONNX messages that a net may have, and the walk that refuses all others.
+"""The fields of ONNX messages that a net may have; files with others are refused.
 
-Protobuf merges a single field that occurs several times, so what a reader sees depends on the reader: a file with two
-graphs shows one of them to us and the sum of both to onnxruntime. Here every message is walked whole, in bounds, and a
-single field may occur once.
+Protobuf readers differ on a single field that occurs several times: of a file with two graphs we would check one, and
+onnxruntime would run the sum of both. Here every message is read whole, in bounds, and a single field may occur once.
 """
 
 from __future__ import annotations
@@ -21,78 +20,41 @@ _WIRES = {
     "doubles": (FIXED64, BYTES),
 }
 
-# Message -> field -> (name, kind): a kind of _WIRES or a message; "*" after it: any number of times.
-_FIELDS: dict[str, dict[int, tuple[str, str]]] = {
-    "model": {
-        1: ("ir_version", "int"),
-        2: ("producer_name", "text"),
-        3: ("producer_version", "text"),
-        4: ("domain", "text"),
-        5: ("model_version", "int"),
-        6: ("doc_string", "text"),
-        7: ("graph", "graph"),
-        8: ("opset_import", "operator set*"),
-        14: ("metadata_props", "entry*"),
-    },
-    "operator set": {1: ("domain", "text"), 2: ("version", "int")},
-    "entry": {1: ("key", "text"), 2: ("value", "text")},
-    "graph": {
-        1: ("node", "node*"),
-        2: ("name", "text"),
-        5: ("initializer", "tensor*"),
-        10: ("doc_string", "text"),
-        11: ("input", "value*"),
-        12: ("output", "value*"),
-        13: ("value_info", "value*"),
-        14: ("quantization_annotation", "text*"),  # nothing runs by it
-        16: ("metadata_props", "entry*"),
-    },
-    "node": {
-        1: ("input", "text*"),
-        2: ("output", "text*"),
-        3: ("name", "text"),
-        4: ("op_type", "text"),
-        5: ("attribute", "attribute*"),
-        6: ("doc_string", "text"),
-        7: ("domain", "text"),
-        9: ("metadata_props", "entry*"),
-    },
-    "attribute": {
-        1: ("name", "text"),
-        2: ("f", "float"),
-        3: ("i", "int"),
-        4: ("s", "text"),
-        5: ("t", "tensor"),
-        7: ("floats", "floats*"),
-        8: ("ints", "ints*"),
-        9: ("strings", "text*"),
-        13: ("doc_string", "text"),
-        20: ("type", "int"),
-    },
-    "tensor": {
-        1: ("dims", "ints*"),
-        2: ("data_type", "int"),
-        4: ("float_data", "floats*"),
-        5: ("int32_data", "ints*"),
-        6: ("string_data", "text*"),
-        7: ("int64_data", "ints*"),
-        8: ("name", "text"),
-        9: ("raw_data", "text"),
-        10: ("double_data", "doubles*"),
-        11: ("uint64_data", "ints*"),
-        12: ("doc_string", "text"),
-        14: ("data_location", "int"),
-        16: ("metadata_props", "entry*"),
-    },
-    "value": {1: ("name", "text"), 2: ("type", "type"), 3: ("doc_string", "text"), 4: ("metadata_props", "entry*")},
-    "type": {1: ("tensor_type", "tensor type"), 6: ("denotation", "text")},
-    "tensor type": {1: ("elem_type", "int"), 2: ("shape", "shape")},
-    "shape": {1: ("dim", "dimension*")},
-    "dimension": {1: ("dim_value", "int"), 2: ("dim_param", "text"), 3: ("denotation", "text")},
+# Message: its fields, each a number, name and kind: one of _WIRES or a message; "*" after it: any number of times.
+_MESSAGES = {
+    "model": """
+        1 ir_version int, 2 producer_name text, 3 producer_version text, 4 domain text, 5 model_version int,
+        6 doc_string text, 7 graph graph, 8 opset_import operator set*, 14 metadata_props entry*""",
+    "operator set": "1 domain text, 2 version int",
+    "entry": "1 key text, 2 value text",
+    "graph": """
+        1 node node*, 2 name text, 5 initializer tensor*, 10 doc_string text, 11 input value*, 12 output value*,
+        13 value_info value*, 14 quantization_annotation text*, 16 metadata_props entry*""",
+    "node": """
+        1 input text*, 2 output text*, 3 name text, 4 op_type text, 5 attribute attribute*, 6 doc_string text,
+        7 domain text, 9 metadata_props entry*""",
+    "attribute": """
+        1 name text, 2 f float, 3 i int, 4 s text, 5 t tensor, 7 floats floats*, 8 ints ints*, 9 strings text*,
+        13 doc_string text, 20 type int""",
+    "tensor": """
+        1 dims ints*, 2 data_type int, 4 float_data floats*, 5 int32_data ints*, 6 string_data text*,
+        7 int64_data ints*, 8 name text, 9 raw_data text, 10 double_data doubles*, 11 uint64_data ints*,
+        12 doc_string text, 14 data_location int, 16 metadata_props entry*""",
+    "value": "1 name text, 2 type type, 3 doc_string text, 4 metadata_props entry*",
+    "type": "1 tensor_type tensor type, 6 denotation text",
+    "tensor type": "1 elem_type int, 2 shape shape",
+    "shape": "1 dim dimension*",
+    "dimension": "1 dim_value int, 2 dim_param text, 3 denotation text",
+}  # quantization_annotation stays unread: no execution depends on it
+_FIELDS = {  # by message and number: (name, kind)
+    message: {
+        int(number): (name, kind) for number, name, kind in (field.split(maxsplit=2) for field in text.split(","))
+    }
+    for message, text in _MESSAGES.items()
 }
 
 _GRAPH_INSIDE = "contains a graph inside a node, which no net of ours needs"
-_REFUSED = {  # fields of ONNX that a net has no use for -> what the net does
+_REFUSED = {  # refused fields -> the fault
     ("model", 20): "contains instructions for training, which no net of ours needs",
     ("model", 25): "defines functions of its own, which no net of ours needs",
     ("graph", 15): "contains sparse weights, which no net of ours needs",
@@ -106,7 +68,7 @@ _REFUSED = {  # fields of ONNX that a net has no use for -> what the net does
 
 
 def check_fields(model: memoryview) -> None:
-    """Walk an ONNX model; returns when each message holds only known fields, each single one at most once.
+    """Check that each message of a model holds only known fields, each single one at most once.
 
     Errors: NetError for what a net does not need; Damaged when it is no ONNX file.
     """
@@ -133,7 +95,7 @@ def check_fields(model: memoryview) -> None:
 
 
 def _kind(message: str, number: int, wire: int) -> str:
-    """The kind of a field. Errors: NetError for one that is refused; Damaged for one of the wrong wire type."""
+    """The kind of a field. Errors: NetError for a refused one; Damaged for a wrong wire type."""
     if (message, number) in _REFUSED:
         raise NetError(f"the net {_REFUSED[message, number]}")
     if number not in _FIELDS[message]:

@@ -1,4 +1,4 @@
-"""A net without search: what it says of the last positions of some lines."""
+"""A net without search: its outputs for the last positions of some lines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FIRST = np.zeros(1, np.int64)  # a line is one game, which begins at its first 
 
 
 def encode(game: Game, lines: Sequence[State], history: int) -> NDArray[np.uint8]:
-    """Planes u1[B, C, H, W] of the last positions of B lines, with ``history`` positions each (0: all there are)."""
+    """Planes u1[B, C, H, W] of the last positions of B lines, ``history`` of each shown (0: all that fit)."""
     planes = np.zeros((len(lines), *game.planes), np.uint8)
     for row, line in enumerate(lines):
         game.encode(line, _FIRST + len(line) - 1, _FIRST, planes[row : row + 1], history)
@@ -48,7 +48,7 @@ def expected_points(values: NDArray[np.float32]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What a net says of a position, for the side to move."""
+    """A net's outputs for one position, for the side to move."""
 
     moves: NDArray[np.uint16]  # [n] the legal moves
     policy: NDArray[np.float64]  # [n] their probabilities
@@ -58,10 +58,10 @@ class Opinion:
 
 
 class RawNet:
-    """A net that is asked about positions, without search."""
+    """A net without search."""
 
     def __init__(self, weights: str, game: Game, batch_size: int = 1) -> None:
-        """weights: as for ``WeightsFile``, "default" the net inside the package; batch_size: positions a call.
+        """weights: as for ``WeightsFile``, "default" the net inside the package; batch_size: positions in one call.
 
         Errors: NetError.
         """
@@ -69,14 +69,14 @@ class RawNet:
         self._evaluator = load_evaluator(net, game, provider="cpu", batch_size=batch_size)
         self._batch_size = batch_size
         self._game = game.using(self._evaluator.encoder)
-        self.opinion(game.initial())  # a faulty net fails here, before a game begins
+        self.opinion(game.initial())  # a faulty net fails here and not in mid-game
 
     def opinion(self, line: State) -> Opinion:
-        """What the net says of a line's last position. Blocks. Errors: NetError."""
+        """The net's outputs for a line's last position. Blocks. Errors: NetError."""
         return self.opinions([line])[0]
 
     def opinions(self, lines: Sequence[State]) -> list[Opinion]:
-        """What the net says of the last position of each line. Blocks. Errors: NetError."""
+        """The net's outputs for the last position of each line. Blocks. Errors: NetError."""
         batches = (lines[i : i + self._batch_size] for i in range(0, len(lines), self._batch_size))
         return [opinion for batch in batches for opinion in self._of_batch(batch)]
 

@@ -1,4 +1,4 @@
-"""How a game of territory is expected to end: what a net says of a position beside policy and value."""
+"""Estimates of score and ownership by nets that have these outputs."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from .opinions import encode
 
 
 class Outlook:
-    """The end expected from a line's last position, the root, and from the positions after its moves.
+    """Estimates of a line's last position, the root, and of the positions after its moves.
 
-    The net is asked about each of them once, about a few at a time, so that whoever waits need not wait for all.
+    Evaluated once each, in small batches, so that the first results arrive early.
     """
 
     def __init__(self, game: Game, evaluator: Evaluator, line: State) -> None:
-        """Asks for nothing yet; an evaluator without such outputs never says anything."""
+        """Evaluates nothing yet; an evaluator without these outputs never gives an estimate."""
         self._game, self._line = game.using(evaluator.encoder), line
         self._net = evaluator if isinstance(evaluator, OnnxEvaluator) and evaluator.extra else None
         self._planes: NDArray[np.uint8] | None = None  # of the root
-        self._seen = 0  # the root's symmetries of which the net has spoken, and the sums over them
+        self._seen = 0  # symmetries of the root evaluated so far, and the sums over them
         self._owners: NDArray[np.float64] | None = None
         self._score: float | None = None
         self._after: dict[str, Estimate] = {}
 
     def root(self) -> Estimate | None:
-        """The root's: the mean over those of the game's symmetries that were asked about; None before the first."""
+        """The root's estimate, the mean over the symmetries evaluated so far; None before the first."""
         if not self._seen:
             return None
         territory = self._game.territory
@@ -41,13 +41,13 @@ class Outlook:
         return Estimate(score, None if self._owners is None else tuple((self._owners / self._seen).tolist()))
 
     def after(self, move: str) -> Estimate | None:
-        """The end expected after a move, still from the root's point of view; None before it was asked about."""
+        """The estimate after a move, from the view of the root's mover; None before its evaluation."""
         return self._after.get(move)
 
     def ask(self, moves: Sequence[str], enough: Callable[[], bool]) -> None:
-        """Ask about the root, the positions after moves and the root's other symmetries, a batch at a time.
+        """Evaluate the root, the positions after moves and the root's other symmetries, batch by batch.
 
-        It ends when all is known or when it is ``enough()``. Blocks. Errors: NetError.
+        Ends when all is known or ``enough()`` is true. Blocks. Errors: NetError.
         """
         net = self._net
         if net is None:
@@ -91,7 +91,7 @@ class Outlook:
 
 
 def estimate(game: Game, evaluator: Evaluator, line: State) -> Estimate | None:
-    """The end expected from a line's last position, the mean over the game's symmetries; None when the net is silent.
+    """The estimate of a line's last position, the mean over its symmetries; None from a net without these outputs.
 
     Blocks for one evaluation of each. Errors: NetError.
     """

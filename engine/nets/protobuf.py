@@ -1,4 +1,4 @@
-"""Protobuf messages as bytes, read with bounds and written plainly: net files need no more, and no library for it."""
+"""Reads protobuf messages with bounds and writes them, without a library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5  # wire types
 
 
 class Damaged(Exception):
-    """The bytes are not the protobuf they should be."""
+    """The bytes are not valid protobuf."""
 
 
 def _varint(data: memoryview, at: int) -> tuple[int, int]:

@@ -21,7 +21,7 @@ GPU_PROVIDERS = ("CUDAExecutionProvider", "TensorrtExecutionProvider", "DmlExecu
 
 
 def load_onnxruntime() -> Any:
-    """The module, quiet. Errors: NetError when it is missing or broken."""
+    """The module with its log silenced. Errors: NetError when it is missing or broken."""
     try:
         import onnxruntime
     except ImportError as error:
@@ -47,7 +47,7 @@ def _cuda_starts() -> bool:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
         return False
-    with contextlib.redirect_stdout(sys.stderr):  # it prints what it does not find
+    with contextlib.redirect_stdout(sys.stderr):  # it prints the libraries that it does not find
         load_onnxruntime().preload_dlls()
     return True
 
@@ -55,7 +55,7 @@ def _cuda_starts() -> bool:
 def raw_session(model: bytes | str, threads: int = 1, provider: str = "cpu") -> Any:
     """A session for a file's bytes or path, with ``threads`` threads that do not spin. Blocks. Errors: NetError.
 
-    provider: "auto" or a key of PROVIDERS; a missing library falls back to the CPU, which the session's providers tell.
+    provider: "auto" or a key of PROVIDERS; without its library the CPU is used; the session's providers show which.
     """
     ort = load_onnxruntime()
     options = ort.SessionOptions()
@@ -74,10 +74,10 @@ def raw_session(model: bytes | str, threads: int = 1, provider: str = "cpu") -> 
         )
     try:
         return ort.InferenceSession(model, options, providers=[*dict.fromkeys([*wanted, "CPUExecutionProvider"])])
-    except Exception as error:  # onnxruntime raises its own classes for whatever it dislikes in a file
+    except Exception as error:  # onnxruntime raises classes of its own for faults in a file
         raise NetError(f"onnxruntime cannot load the net: {first_line(error)}") from error
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's text, for a sentence of ours; its class where it has none."""
+    """The first line of an error's text, or else its class."""
     return str(error).strip().splitlines()[0][:200] if str(error).strip() else type(error).__name__

@@ -15,7 +15,7 @@ from .onnx import OnnxEvaluator
 
 
 def embedded_net(game: str) -> Path | None:
-    """The path of the net inside the package for a game, if there is one."""
+    """The path of the package's own net for a game, if any."""
     path = EMBEDDED / f"{game}.onnx"
     return path if path.is_file() else None
 
@@ -23,8 +23,8 @@ def embedded_net(game: str) -> Path | None:
 def net_path(weights: str, game: Game) -> Path | None:
     """The file that a ``WeightsFile`` setting names: "" the embedded net, "uniform" none, else a path.
 
-    The path may be the folder of a self-play run, which stands for the net that plays there. A net of another program
-    is converted first, see :func:`conversion.native_net`; that blocks.
+    The folder of a self-play run stands for the net that plays there. Another program's net is converted first, which
+    blocks: see :func:`conversion.native_net`.
 
     Errors: NetError, also when there is no embedded net.
     """

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..games.outcome import LOSS, RUNNING, WIN
-from ..kernels.chance import draw, draw_dirichlet, draw_gumbel
 from ..kernels.jit import device
+from ..kernels.splitmix import draw, draw_dirichlet, draw_gumbel
 from .tree import pack_prior, unpack_prior
 
 ROOT = np.dtype(

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..errors import OptionError
 from ..games.base import Game, State
 from ..games.outcome import RUNNING
-from ..kernels.chance import chance_key, uniform
+from ..kernels.splitmix import chance_key, uniform
 from ..nets.evaluator import Evaluator
 from ..params import SearchParams, paper_params
 from ..settings import check, setting

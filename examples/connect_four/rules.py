@@ -11,7 +11,7 @@ import numpy as np
 from az_engine.engine.games.factory import make_encoder, plain_play
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING
 from az_engine.engine.kernels.jit import device
-from az_engine.engine.kernels.zobrist import chain
+from az_engine.engine.kernels.splitmix import chain
 
 COLUMNS, ROWS = 7, 6
 STATE = np.dtype([("men", "u8", (2,)), ("ply", "u2"), ("turn", "u1")], align=True)  # men: first player's, second's
@@ -81,7 +81,6 @@ def encode_row(work, states, newest, oldest, history, out, row):
 
 @device
 def action_of(s, move):
-    """A move's policy index is the move."""
     return move
 
 

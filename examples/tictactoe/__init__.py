@@ -1,7 +1,4 @@
-"""Tic-tac-toe: the smallest game that has everything. One folder, and nobody else knows of it.
-
-:mod:`rules` holds the kernels; text and symmetries are here.
-"""
+"""Tic-tac-toe, the smallest complete game. :mod:`rules` holds the kernels; text and symmetries are here."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ class TicTacToe(Game):
             raise PositionError(f"{text[:20]!r} is not a board of nine cells x, o and '.'")
         turn = text.count("x") - text.count("o")
         if turn not in (0, 1):
-            raise PositionError(f"{text!r} cannot come about: crosses begin, and both move in turn")
+            raise PositionError(f"{text!r} cannot arise: x begins, and both move in turn")
         line = self.initial()
         line[0]["men"] = [sum(1 << i for i, cell in enumerate(text) if cell == man) for man in "xo"]
         line[0]["ply"] = 9 - text.count(".")

@@ -55,7 +55,6 @@ def encode_row(work, states, newest, oldest, history, out, row):
 
 @device
 def action_of(s, move):
-    """A move's policy index is the move."""
     return move
 
 

@@ -1,8 +1,8 @@
 """Chess and Chess960 over UCI.
 
-Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (what a net sees and
-says), and :mod:`notation` (FEN and UCI); :mod:`shortmate` looks for short mates at the leaves of a search; :mod:`lc0`
-is how Lc0's nets see the game.
+Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (a net's inputs and
+actions), and :mod:`notation` (FEN and UCI); :mod:`shortmate` finds short mates at the leaves of a search; :mod:`lc0`
+has the planes and actions of Lc0's nets.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Chess(Game):
 
     @property
     def record_formats(self) -> tuple[RecordFormat, ...]:
-        from . import pgn  # brings python-chess, wanted by few
+        from . import pgn  # imports python-chess, which few callers need
 
         return pgn.FORMAT, position_lines(self, "UCI", "fen", (".uci",))
 

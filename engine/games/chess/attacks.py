@@ -60,7 +60,6 @@ _RANK = _rank_table()
 
 @device
 def bit(square):
-    """The bitboard of one square."""
     return _1 << np.uint64(square)
 
 
@@ -77,14 +76,13 @@ def _along(line, one, occupied):
 
 @device
 def bishop_attacks(square, occupied):
-    """Squares a bishop attacks, blockers included."""
     one = bit(square)
     return _along(_DIAGONAL[square], one, occupied) | _along(_ANTIDIAGONAL[square], one, occupied)
 
 
 @device
 def rook_attacks(square, occupied):
-    """Squares a rook attacks, blockers included."""
+    """Squares that a rook on ``square`` attacks; like all attacks here, they include the blockers."""
     shift = np.uint64(square & 56)
     inner = np.int64((occupied >> (shift + _1)) & np.uint64(63))
     along_rank = np.uint64(_RANK[((square & 7) << 6) + inner]) << shift
@@ -93,7 +91,6 @@ def rook_attacks(square, occupied):
 
 @device
 def pawn_attacks(pawns, colour):
-    """Squares attacked by all ``pawns`` of a colour."""
     if colour == BLACK:
         return ((pawns & NOT_A_FILE) >> np.uint64(9)) | ((pawns & NOT_H_FILE) >> np.uint64(7))
     return ((pawns & NOT_A_FILE) << np.uint64(7)) | ((pawns & NOT_H_FILE) << np.uint64(9))
@@ -101,7 +98,7 @@ def pawn_attacks(pawns, colour):
 
 @device
 def _fill_up(sliders, empty, shift, files):
-    """Attacks of all sliders towards higher squares; ``files`` keeps them from wrapping round the edge."""
+    """Attacks of all sliders towards higher squares; ``files`` keeps them from wrapping around the edge."""
     free = empty & files
     sliders |= free & (sliders << shift)
     free &= free << shift
@@ -140,7 +137,6 @@ def slider_attacks(diagonal, straight, occupied):
 
 @device
 def knight_attacks(knights):
-    """Squares attacked by all ``knights``."""
     one_left, one_right = (knights >> _1) & NOT_H_FILE, (knights << _1) & NOT_A_FILE
     two_left = (one_left >> _1) & NOT_H_FILE
     two_right = (one_right << _1) & NOT_A_FILE
@@ -156,7 +152,6 @@ def between_straight(a, b):
 
 @device
 def between_diagonal(a, b):
-    """Squares strictly between two squares on one diagonal."""
     return bishop_attacks(a, bit(b)) & bishop_attacks(b, bit(a))
 
 

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from ...kernels.bits import lowest_bit
 from ...kernels.jit import device
-from ...kernels.zobrist import chain
+from ...kernels.splitmix import chain
 from ..factory import make_encoder
 from .attacks import ALL, NONE, bit
-from .planes import fill_plane, set_squares
+from .planes import fill_plane, set_men
 from .rules import MAX_MOVES, PLAY
 from .state import WHITE
 
@@ -89,20 +89,6 @@ def _repeated(states, at, oldest):
 
 
 @device
-def _set_position(s, pawns, white, black, flip, base, out, row):
-    """The twelve planes of men from plane ``base`` on."""
-    for side in range(2):
-        men = white if flip == side else black
-        plane = base + 6 * side
-        set_squares(out, row, plane, pawns & men, flip)
-        set_squares(out, row, plane + 1, s.knights & men, flip)
-        set_squares(out, row, plane + 2, s.bishops & men, flip)
-        set_squares(out, row, plane + 3, s.rooks & men, flip)
-        set_squares(out, row, plane + 4, s.queens & men, flip)
-        set_squares(out, row, plane + 5, s.kings & men, flip)
-
-
-@device
 def _fill_before(s, missing_from, history, flip, out, row):
     """The first position of a game that did not begin with the normal start stands for all before it."""
     pawns, white, black = s.pawns, s.white, s.black
@@ -116,7 +102,7 @@ def _fill_before(s, missing_from, history, flip, out, row):
             white ^= moved
         pawns ^= moved
     for t in range(missing_from, history):
-        _set_position(s, pawns, white, black, flip, t * STEP_PLANES, out, row)
+        set_men(s, pawns, white, black, flip, t * STEP_PLANES, out, row)
 
 
 @device
@@ -129,7 +115,7 @@ def encode_row(work, states, newest, oldest, history, out, row):
     shown = min(history, newest - oldest + 1)
     for t in range(shown):
         s = states[newest - t]
-        _set_position(s, s.pawns, s.white, s.black, flip, t * STEP_PLANES, out, row)
+        set_men(s, s.pawns, s.white, s.black, flip, t * STEP_PLANES, out, row)
         if _repeated(states, newest - t, oldest):
             fill_plane(out, row, t * STEP_PLANES + 12, 1)
     if shown < history and not _is_start(states[oldest]):

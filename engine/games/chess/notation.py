@@ -1,7 +1,7 @@
 """FEN (X-FEN and Shredder-FEN castling letters) and UCI moves, in and out.
 
-A FEN is mended where its meaning is clear (unusable castling rights and en-passant squares are dropped, with a note)
-and refused where it is not.
+A FEN with a clear meaning is repaired (unusable castling rights and en-passant squares are dropped, with a note); any
+other is refused.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from ...errors import IllegalMoveError, PositionError
+from ...errors import IllegalMoveError, PositionError, quoted
 from .rules import settle_all
 from .state import BLACK, KING, NO_SQUARE, PAWN, PIECES, STATE, WHITE, State, square_name
 
@@ -27,7 +27,7 @@ def parse_fen(text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
     """
     fields = text.split()
     if not 4 <= len(fields) <= 6:
-        raise PositionError(f"a FEN has four to six fields, this one has {len(fields)}: {_quote(text)}")
+        raise PositionError(f"a FEN has four to six fields, this one has {len(fields)}: {quoted(text)}")
     line = np.zeros(1, STATE)
     state = line[0]
     men = _parse_board(fields[0])
@@ -37,7 +37,7 @@ def parse_fen(text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
         state[PIECES[piece % 6]] |= np.uint64(1 << index)
         state["white" if piece < 6 else "black"] |= np.uint64(1 << index)
     if fields[1] not in ("w", "b"):
-        raise PositionError(f"the side to move must be w or b, not {_quote(fields[1])}")
+        raise PositionError(f"the side to move must be w or b, not {quoted(fields[1])}")
     state["turn"] = WHITE if fields[1] == "w" else BLACK
     notes = _set_castling(state, men, fields[2], chess960)
     notes += _set_en_passant(state, men, fields[3])
@@ -55,31 +55,20 @@ def parse_fen(text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
     return line, notes
 
 
-def _quote(text: str) -> str:
-    """Input for an error message: printable and short."""
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    return repr(shown.encode("unicode_escape", "backslashreplace").decode("ascii"))
-
-
 def _parse_board(text: str) -> dict[int, str]:
     """{square: letter} of a FEN's first field."""
     ranks = text.split("/")
     if len(ranks) != 8:
-        raise PositionError(f"a FEN's board has 8 ranks, this one has {len(ranks)}: {_quote(text)}")
+        raise PositionError(f"a FEN's board has 8 ranks, this one has {len(ranks)}: {quoted(text)}")
     men: dict[int, str] = {}
     for row, rank in enumerate(ranks):
-        file = 0
-        for letter in rank:
-            if letter in "12345678":
-                file += int(letter)
-            elif letter in _LETTERS:
-                if file < 8:
-                    men[8 * (7 - row) + file] = letter
-                file += 1
-            else:
-                raise PositionError(f"{_quote(letter)} in the FEN's board is neither a piece nor a digit 1 to 8")
-        if file != 8:
-            raise PositionError(f"rank {8 - row} of the FEN has {file} squares instead of 8: {_quote(rank)}")
+        odd = re.search(f"[^{_LETTERS}1-8]", rank)
+        if odd:
+            raise PositionError(f"{quoted(odd[0])} in the FEN's board is neither a piece nor a digit 1 to 8")
+        cells = re.sub("[1-8]", lambda empty: "." * int(empty[0]), rank)
+        if len(cells) != 8:
+            raise PositionError(f"rank {8 - row} of the FEN has {len(cells)} squares instead of 8: {quoted(rank)}")
+        men |= {8 * (7 - row) + file: letter for file, letter in enumerate(cells) if letter != "."}
     return men
 
 
@@ -102,7 +91,7 @@ def _set_castling(state: State, men: dict[int, str], text: str, chess960: bool) 
     if text == "-":
         return []
     if not re.fullmatch("[KQkqA-Ha-h]{1,8}", text):
-        raise PositionError(f"castling rights must be - or letters out of KQkq or a rook's file, not {_quote(text)}")
+        raise PositionError(f"castling rights must be - or letters out of KQkq or a rook's file, not {quoted(text)}")
     notes = []
     for letter in text:
         rank, king, rook = (0, "K", "R") if letter.isupper() else (56, "k", "r")
@@ -138,7 +127,7 @@ def _set_en_passant(state: State, men: dict[int, str], text: str) -> list[str]:
     if text == "-":
         return []
     if not re.fullmatch("[a-h][1-8]", text):
-        raise PositionError(f"the en-passant field must be - or a square, not {_quote(text)}")
+        raise PositionError(f"the en-passant field must be - or a square, not {quoted(text)}")
     square = "abcdefgh".index(text[0]) + 8 * (int(text[1]) - 1)
     up, rank, pawn = (8, 5, "p") if state["turn"] == WHITE else (-8, 2, "P")
     behind_is_free = square not in men and square + up not in men if square >> 3 == rank else False
@@ -152,7 +141,7 @@ def _parse_count(fields: list[str], index: int, what: str, default: int) -> int:
     if len(fields) <= index or fields[index] == "-":
         return default
     if not re.fullmatch("[0-9]+", fields[index], re.ASCII):
-        raise PositionError(f"the FEN's {what} must be a number from 0 on, not {_quote(fields[index])}")
+        raise PositionError(f"the FEN's {what} must be a number from 0 on, not {quoted(fields[index])}")
     return min(int(fields[index][:9]), 65535)
 
 
@@ -160,16 +149,8 @@ def format_fen(state: State) -> str:
     """The FEN of one State[]; the en-passant square only where taking is legal, X-FEN castling letters."""
     rows = []
     for rank in range(7, -1, -1):
-        row = ""
-        for square in range(8 * rank, 8 * rank + 8):
-            letter = _letter_at(state, square)
-            if letter:
-                row += letter
-            elif row and row[-1].isdigit():
-                row = row[:-1] + str(int(row[-1]) + 1)
-            else:
-                row += "1"
-        rows.append(row)
+        row = "".join(_letter_at(state, square) or "." for square in range(8 * rank, 8 * rank + 8))
+        rows.append(re.sub(r"\.+", lambda empty: str(len(empty[0])), row))
     turn = int(state["turn"])
     ep = "-" if state["ep"] == NO_SQUARE else square_name(int(state["ep"]))
     number = int(state["ply"]) // 2 + 1
@@ -213,14 +194,14 @@ def format_uci(state: State, move: int, *, chess960: bool = False) -> str:
 
 def parse_uci(state: State, text: str, moves: list[int]) -> int:
     """The one of the legal moves that UCI notation names, castling in either form. Errors: IllegalMoveError."""
-    for castling_form in (True, False):  # king takes rook first: in Chess960 it cannot mean anything else
+    for castling_form in (True, False):  # king takes rook first: in Chess960 it has no other meaning
         for move in moves:
             if format_uci(state, move, chess960=castling_form) == text and (
                 castling_form or not is_castling(state, move) or abs((move & 7) - "abcdefgh".index(text[2])) == 2
             ):
                 return move
     if not re.fullmatch("[a-h][1-8][a-h][1-8][nbrq]?", text):
-        raise IllegalMoveError(f"{_quote(text)} is not a move in UCI notation such as e2e4 or e7e8q")
+        raise IllegalMoveError(f"{quoted(text)} is not a move in UCI notation such as e2e4 or e7e8q")
     promotes = any(m >> 12 and format_uci(state, m)[:4] == text for m in moves)
     hint = "; a promotion needs its piece, e.g. q" if promotes else ""
     raise IllegalMoveError(f"{text} is not legal in {format_fen(state)}{hint}")

@@ -1,4 +1,4 @@
-"""PGN files: python-chess reads and writes them, and judges the moves; main lines only."""
+"""PGN files, read, checked and written by python-chess; main lines only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import chess
 import chess.pgn
 
 from ...errors import DataError, IllegalMoveError, PositionError
-from ..record import MAX_PLIES, LineReader, Reason, Record, RecordFormat
+from ..record import MAX_PLIES, BoundedLines, Reason, Record, RecordFormat
 
 RESULTS = {"1-0": 1, "1/2-1/2": 0, "0-1": -1}
 _REASONS: dict[str, Reason] = {"time forfeit": "time", "rules infraction": "illegal move", "abandoned": "interrupted"}
@@ -19,28 +19,27 @@ _TIME = re.compile(r"\s*\[%emt (\d{1,4}):(\d\d):(\d\d(?:\.\d{1,6})?)\]\s*", re.A
 
 
 def read(stream: BinaryIO) -> Iterator[Record]:
-    """The games of a file. Errors: DataError when there is none, or when the text cannot be a PGN file."""
-    lines = LineReader(stream)
+    """The games of a file. Errors: DataError when it is no PGN file or has no game."""
+    lines = BoundedLines(stream)
     count = 0
     try:
         while True:
             lines.begin_game()
-            record = chess.pgn.read_game(cast("TextIO", lines), Visitor=Reader)
+            record = chess.pgn.read_game(cast("TextIO", lines), Visitor=_PgnReader)
             if record is None:
                 break
             count += 1
             yield record
-    except (ValueError, AssertionError, IndexError) as error:  # of the library, at text it does not expect
+    except (ValueError, AssertionError, IndexError) as error:  # the library's own at malformed text
         raise DataError(f"line {lines.number} is no PGN ({error})") from error
     if not count:
         raise DataError("there is no PGN game in it")
 
 
-class Reader(chess.pgn.BaseVisitor[Record]):
+class _PgnReader(chess.pgn.BaseVisitor[Record]):
     """Collects one game from python-chess's parser."""
 
     def begin_game(self) -> None:
-        """See BaseVisitor."""
         self.headers: dict[str, str] = {}
         self.root: str | None = None
         self.moves: list[str] = []
@@ -50,7 +49,6 @@ class Reader(chess.pgn.BaseVisitor[Record]):
         self.token = "*"
 
     def visit_header(self, tagname: str, tagvalue: str) -> None:
-        """See BaseVisitor."""
         self.headers[tagname] = tagvalue
 
     def visit_board(self, board: chess.Board) -> None:
@@ -63,13 +61,11 @@ class Reader(chess.pgn.BaseVisitor[Record]):
             self.root = board.fen()
 
     def begin_parse_san(self, board: chess.Board, san: str) -> chess.pgn.SkipType | None:
-        """See BaseVisitor."""
         if len(self.moves) == MAX_PLIES:
             self.fault = f"the game has more than {MAX_PLIES} moves"
         return chess.pgn.SKIP if self.fault else None
 
     def visit_move(self, board: chess.Board, move: chess.Move) -> None:
-        """See BaseVisitor."""
         if not move:
             self.handle_error(ValueError("a move is left out (--)"))
             return
@@ -78,7 +74,6 @@ class Reader(chess.pgn.BaseVisitor[Record]):
         self.times.append(None)
 
     def visit_comment(self, comment: str) -> None:
-        """See BaseVisitor."""
         if self.fault:
             return
         found = _TIME.search(comment)
@@ -88,19 +83,15 @@ class Reader(chess.pgn.BaseVisitor[Record]):
         self.comments[-1] = " ".join(filter(None, [self.comments[-1], " ".join(comment.split())]))
 
     def begin_variation(self) -> chess.pgn.SkipType:
-        """Variations are left out."""
         return chess.pgn.SKIP
 
     def visit_result(self, result: str) -> None:
-        """The result behind the moves."""
         self.token = result
 
     def handle_error(self, error: Exception) -> None:
-        """What is wrong with a move or the first position."""
         self.fault = self.fault or str(error)
 
     def result(self) -> Record:
-        """The game."""
         headers = self.headers
         names = tuple(headers.pop(side, "").replace("?", "") for side in ("White", "Black"))
         token = headers.pop("Result", "*")

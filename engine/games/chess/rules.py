@@ -1,7 +1,7 @@
-"""The rules of chess and Chess960: legal moves, making them, check, and the draws a player need not claim.
+"""The rules of chess and Chess960: legal moves, making them, check, and draws that need no claim.
 
 A move is u16: from + 64 * to + 4096 * promotion (0 none, 1 knight, 2 bishop, 3 rook, 4 queen). Castling is the king
-taking its own rook, in standard chess too, so that both games share every line of this file.
+taking its own rook, in standard chess, too, so that both share this file.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ def sides(s):
 
 
 @device
-def _attacked_by(s, square, enemy, occupied):
-    """Whether any man in ``enemy`` (of the side not to move) attacks a square, given the occupied squares."""
+def _attacked_by(s, square, enemy, colour, occupied):
+    """Whether a man in ``enemy`` attacks a square of ``colour``, the other side, given the occupied squares."""
     straight = (s.rooks | s.queens) & enemy
     diagonal = (s.bishops | s.queens) & enemy
     attackers = (
         (KNIGHT_ATTACKS[square] & s.knights)
         | (KING_ATTACKS[square] & s.kings)
-        | (pawn_attacks(bit(square), s.turn) & s.pawns)
+        | (pawn_attacks(bit(square), colour) & s.pawns)
     ) & enemy
     attackers |= rook_attacks(square, occupied) & straight
     attackers |= bishop_attacks(square, occupied) & diagonal
@@ -64,25 +64,15 @@ def _attacked_by(s, square, enemy, occupied):
 
 @device
 def in_check(s):
-    """Whether the side to move is in check."""
     own, enemy = sides(s)
-    return _attacked_by(s, lowest_bit(s.kings & own), enemy, own | enemy)
+    return _attacked_by(s, lowest_bit(s.kings & own), enemy, np.int64(s.turn), own | enemy)
 
 
 @device
 def enemy_in_check(s):
     """Whether the side that is not to move is in check: such a position cannot arise in a game."""
     own, enemy = sides(s)
-    king = lowest_bit(s.kings & enemy)
-    occupied = own | enemy
-    attackers = (
-        (KNIGHT_ATTACKS[king] & s.knights)
-        | (KING_ATTACKS[king] & s.kings)
-        | (pawn_attacks(bit(king), 1 - s.turn) & s.pawns)
-        | (rook_attacks(king, occupied) & (s.rooks | s.queens))
-        | (bishop_attacks(king, occupied) & (s.bishops | s.queens))
-    )
-    return (attackers & own) != NONE
+    return _attacked_by(s, lowest_bit(s.kings & enemy), own, 1 - np.int64(s.turn), own | enemy)
 
 
 @device
@@ -127,7 +117,7 @@ def _pins_and_checks(s, own, enemy, king):
 
 @device
 def _king_danger(s, own, enemy, king):
-    """Squares the enemy attacks when the king is lifted off the board."""
+    """Squares that the enemy attacks with the king off the board."""
     occupied = (own | enemy) & ~bit(king)
     return (
         slider_attacks((s.bishops | s.queens) & enemy, (s.rooks | s.queens) & enemy, occupied)
@@ -143,7 +133,7 @@ def _ep_is_safe(s, own, enemy, king, capturer):
     target = np.int64(s.ep)
     victim = target - 8 if s.turn == WHITE else target + 8
     occupied = ((own | enemy) & ~(bit(capturer) | bit(victim))) | bit(target)
-    return not _attacked_by(s, king, enemy & ~bit(victim), occupied)
+    return not _attacked_by(s, king, enemy & ~bit(victim), np.int64(s.turn), occupied)
 
 
 @device
@@ -290,7 +280,7 @@ def _piece_key(colour, piece, square):
 
 @device
 def _moved(board, source, target):
-    """A piece's bitboard after a man went from source to target and whatever stood there vanished."""
+    """A kind's bitboard after a man moved from source to target and captured there."""
     present = (board >> np.uint64(source)) & _1
     return (board & ~(bit(source) | bit(target))) | (present << np.uint64(target))
 
@@ -386,7 +376,7 @@ def _ep_is_legal(s):
 
 @device
 def settle(s):
-    """Finish a position set up by hand: drop an en-passant square that cannot be used, compute the key."""
+    """Derive the dependent fields of a position: drop an unusable en-passant square, compute the key."""
     if s.ep != NO_SQUARE and not _ep_is_legal(s):
         s.ep = NO_SQUARE
     key = NONE
@@ -424,7 +414,7 @@ def insufficient_material(s):
 
 @kernel
 def settle_all(states):
-    """Finish positions set up by hand, State[N], in place: see :func:`settle`.
+    """Derive the dependent fields of State[N], in place: see :func:`settle`.
 
     Returns of the last one: whether the side to move is in check, whether the other side is, whether the material is
     insufficient.

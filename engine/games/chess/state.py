@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.zobrist import random_keys
+from ...kernels.splitmix import random_keys
 
 WHITE, BLACK = 0, 1
 PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(6)
@@ -45,5 +45,4 @@ TURN_KEY = _KEYS[-1]
 
 
 def square_name(square: int) -> str:
-    """Name of a square, such as e4."""
     return "abcdefgh"[square & 7] + "12345678"[square >> 3]

@@ -1,7 +1,7 @@
 """Go over GTP, on any board from 2x2 to 25x25.
 
-Read :mod:`state` and :mod:`board` first, then :mod:`rules` with :mod:`rulesets`, :mod:`planes` (what a net sees and
-says), :mod:`notation`, :mod:`score` and :mod:`handicap`; :mod:`katago`, with :mod:`ladders` and :mod:`passalive`, is
+Read :mod:`state` and :mod:`board` first, then :mod:`rules` with :mod:`rulesets`, :mod:`planes` (a net's inputs and
+actions), :mod:`notation`, :mod:`score` and :mod:`handicap`; :mod:`katago`, with :mod:`ladders` and :mod:`passalive`, is
 how that family of nets sees the game. The kernels read the board's size from the states, so that one compilation serves
 every size; a :class:`Go` has one size because a net's input has. Komi and rule set are part of each state.
 """

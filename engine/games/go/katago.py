@@ -1,4 +1,4 @@
-"""What KataGo's nets are shown, their "inputs V7": 22 planes and 19 numbers, as bytes u1[42, N, N].
+"""KataGo's input planes, its "inputs V7": 22 planes and 19 numbers, as bytes u1[42, N, N].
 
 Points and actions are numbered as elsewhere here. Planes 0 to 21, each 0 or 1, "own" being the side to move:
 
@@ -27,7 +27,7 @@ The numbers follow in 20 planes that are constant, whole numbers all:
 | 35, 36   | none |
 | 37       | a pass would end the game |
 | 38, 39   | none |
-| 40       | the button is to be had |
+| 40       | the button is still free |
 | 41       | how near komi is to a draw, KataGo's "parity wave": 0, 1 or 2 for -0.5, 0, 0.5 |
 
 Where a pass would end the game and the rules let players pass in agreement, the planes show neither moves nor passes of
@@ -43,7 +43,7 @@ from functools import cache
 import numpy as np
 
 from ...kernels.jit import device
-from ...kernels.zobrist import chain
+from ...kernels.splitmix import chain
 from ..encoder import Encoder
 from ..factory import make_encoder
 from . import ladders
@@ -67,7 +67,7 @@ _CLIP = 20
 
 @device
 def _button(states, oldest, newest, points):
-    """Index of the first state behind a pass, -1 = nobody passed."""
+    """Index of the first state behind a pass, -1 without a pass."""
     for i in range(oldest + 1, newest + 1):
         if states[i].last == points + 1:
             return i
@@ -97,7 +97,6 @@ def _parity_wave(komi, points):
 
 @device
 def _fill(out, row, plane, points, value):
-    """Set a whole plane."""
     for i in range(plane * points, (plane + 1) * points):
         out[row, i] = value
 
@@ -167,7 +166,6 @@ def _write_ladders(states, newest, shown, points, ladder, out, row):
 
 @device
 def _write_area(b, rules, turn, suicidal, area, out, row):
-    """The planes of own and opponent's area."""
     mark_area(b, area, suicidal or rules & SUICIDE != 0)
     if rules & (SEKI_TAX | ALL_TAX):
         tax_seki(b, area)

@@ -1,4 +1,4 @@
-"""Ladders: which chains can be caught by giving atari again and again, as KataGo's nets are told.
+"""Ladders: which chains can be caught by giving atari again and again, as KataGo's planes show it.
 
 The search is exact within its rules. To move on a chain with two liberties is the attacker, on one with one liberty the
 defender. A defender in atari takes a chain around it that is in atari, or extends; two liberties on its own turn, or a
@@ -110,7 +110,6 @@ def count(t, cell, most):
 
 @device
 def _empty_beside(t, cell):
-    """Empty neighbours of a cell."""
     n = 0
     for k in range(4):
         n += t.colour[_neighbour(t, cell, k)] == EMPTY
@@ -146,7 +145,6 @@ def _play(t, cell, colour):
 
 @device
 def _take_back(t, cell, colour, taken_before, ko_before):
-    """Undo a move of ``colour``."""
     t.colour[cell] = EMPTY
     while t.taken_count > taken_before:
         t.taken_count -= 1
@@ -322,7 +320,6 @@ def _catches(t, cell, move):
 
 @device
 def _point(t, cell):
-    """The point of a cell."""
     return (cell // t.stride - 1) * (t.stride - 1) + cell % t.stride
 
 

@@ -14,7 +14,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import IllegalMoveError, PositionError
+from ...errors import IllegalMoveError, PositionError, quoted
 from .rules import settle_all
 from .rulesets import TERRITORY, rule_set, rules_of
 from .state import BLACK, EMPTY, MAX_SIZE, MIN_SIZE, STATE, WHITE, State, stones_from_array, stones_to_array
@@ -23,7 +23,6 @@ COLUMNS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
 SKIP = "skip"  # the side to move changes without a pass
 _LONGEST = 1200
 _MOST_KOMI = 16000  # half points
-_TOKEN = re.compile(r"[XO]|[1-9][0-9]?")
 
 
 def vertex(point: int, size: int) -> str:
@@ -64,7 +63,6 @@ def empty_board(size: int, komi: float, rules: str) -> State:
 
 
 def format_position(state: State) -> str:
-    """One State[] as text."""
     size = int(state["size"])
     rows = []
     for row in stones_to_array(state).reshape(size, size):
@@ -88,34 +86,34 @@ def parse_position(text: str) -> tuple[State, list[str]]:
     """State[1] of a position, and no notes. Errors: PositionError, one sentence."""
     fields = text.split()
     if not 2 <= len(fields) <= 9 or len(text) > _LONGEST:
-        raise PositionError(f"a Go position has two to nine fields, such as '9/9/9/9/9/9/9/9/9 b', not {_quote(text)}")
+        raise PositionError(f"a Go position has two to nine fields, such as '9/9/9/9/9/9/9/9/9 b', not {quoted(text)}")
     fields += ["-", "7.5", "tromp-taylor", "0", "0", "0", "0"][len(fields) - 2 :]
     board = _parse_board(fields[0])
     size = round(len(board) ** 0.5)
     try:
         komi = float(fields[3])
     except ValueError:
-        raise PositionError(f"komi must be a number, not {_quote(fields[3])}") from None
+        raise PositionError(f"komi must be a number, not {quoted(fields[3])}") from None
     line = empty_board(size, komi, fields[4])
     if fields[1] not in ("b", "w"):
-        raise PositionError(f"the side to move must be b or w, not {_quote(fields[1])}")
+        raise PositionError(f"the side to move must be b or w, not {quoted(fields[1])}")
     line["stones"] = stones_from_array(board[None])
     line["turn"] = BLACK if fields[1] == "b" else WHITE
     for name, word, most in zip(("handicap", "passes", "ply"), fields[5:8], (size * size, 255, 65535), strict=True):
         if not re.fullmatch(r"[0-9]{1,5}", word, re.ASCII) or int(word) > most:
-            raise PositionError(f"{name} must be a number up to {most}, not {_quote(word)}")
+            raise PositionError(f"{name} must be a number up to {most}, not {quoted(word)}")
         line[name] = int(word)
     if not re.fullmatch(r"-?[0-9]{1,4}", fields[8], re.ASCII):
-        raise PositionError(f"prisoners must be a number up to 9999, not {_quote(fields[8])}")
+        raise PositionError(f"prisoners must be a number up to 9999, not {quoted(fields[8])}")
     if line[0]["rules"] & TERRITORY:
         line["played"] = stones_ahead(line[0]) - int(fields[8])
     if fields[2] != "-":
         try:
             ko = point_of(fields[2], size)
         except ValueError:
-            raise PositionError(f"the ko point must be a point of the board or -, not {_quote(fields[2])}") from None
+            raise PositionError(f"the ko point must be a point of the board or -, not {quoted(fields[2])}") from None
         if ko == len(board) or board[ko] != EMPTY:
-            raise PositionError(f"the ko point {_quote(fields[2])} must be an empty point")
+            raise PositionError(f"the ko point {quoted(fields[2])} must be an empty point")
         line["ko"] = ko
     point = settle_all(line)[1]
     if point >= 0:
@@ -130,19 +128,12 @@ def _parse_board(text: str) -> np.ndarray:
         raise PositionError(f"a board has {MIN_SIZE} to {MAX_SIZE} rows, not {size}")
     board = np.full((size, size), EMPTY, np.uint8)
     for number, row in enumerate(rows):
-        tokens = _TOKEN.findall(row)
-        width = sum(1 if token in "XO" else int(token) for token in tokens)
-        if "".join(tokens) != row or width != size:
+        cells = re.sub("[1-9][0-9]?", lambda empty: "." * int(empty[0]), row)
+        if len(cells) != size or set(row) - set("XO0123456789") or "0" in cells:
             raise PositionError(
-                f"row {number + 1} from the top, {_quote(row)}, is not {size} points of X, O and numbers"
+                f"row {number + 1} from the top, {quoted(row)}, is not {size} points of X, O and numbers"
             )
-        column = 0
-        for token in tokens:
-            if token in "XO":
-                board[number, column] = BLACK if token == "X" else WHITE
-                column += 1
-            else:
-                column += int(token)
+        board[number] = ["XO.".index(cell) for cell in cells]  # the numbers of BLACK, WHITE and EMPTY
     return board.ravel()
 
 
@@ -154,7 +145,7 @@ def parse_move(state: State, text: str, legal: NDArray[np.uint16]) -> int:
     try:
         move = point_of(text, size)
     except ValueError:
-        raise IllegalMoveError(f"{_quote(text)} is neither a point of the {size}x{size} board nor pass") from None
+        raise IllegalMoveError(f"{quoted(text)} is neither a point of the {size}x{size} board nor pass") from None
     if move not in legal:
         occupied = move < size * size and stones_to_array(state)[move] != EMPTY
         reason = "there is a stone" if occupied else "ko, superko or suicide"
@@ -163,10 +154,5 @@ def parse_move(state: State, text: str, legal: NDArray[np.uint16]) -> int:
 
 
 def format_move(state: State, move: int) -> str:
-    """A move as GTP writes it."""
     size = int(state["size"])
     return SKIP if move == size * size + 1 else vertex(move, size)
-
-
-def _quote(text: str) -> str:
-    return repr(text if len(text) <= 60 else text[:57] + "...")

@@ -1,4 +1,4 @@
-"""Who owns what without a fight: pass-alive chains and their territory, as KataGo's nets are told.
+"""Pass-alive chains and their territory, as KataGo's planes show them.
 
 A chain is pass-alive when its owner may pass for ever without losing it (Benson, "Life in the game of Go", 1976). A
 region of a colour is a maximal connected set of points without its stones, at least one of them empty. It is vital to a

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...kernels.bits import lowest_bit
 from ...kernels.jit import device
-from ...kernels.zobrist import chain
+from ...kernels.splitmix import chain
 from ..encoder import Encoder
 from ..factory import make_encoder
 from .rules import PLAY

@@ -85,7 +85,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
             game = sgf.Sgf_game.from_coarse_game_tree(tree, _other_encoding(tree))
         except ValueError as error:  # of sgfmill: a size or character set that it does not know
             raise DataError(f"game {number} has a board size or a character set that cannot be read") from error
-        yield _Reader(game).record()
+        yield _SgfReader(game).record()
 
 
 def _other_encoding(tree: Any) -> str | None:
@@ -97,7 +97,7 @@ def _other_encoding(tree: Any) -> str | None:
     return None if not said or _CHARSET.fullmatch(said) else "latin-1"
 
 
-class _Reader:
+class _SgfReader:
     """One game on its way from sgfmill's tree to a record."""
 
     def __init__(self, game: Any) -> None:

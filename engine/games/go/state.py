@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.zobrist import random_keys
+from ...kernels.splitmix import random_keys
 
 BLACK, WHITE, EMPTY, EDGE = range(4)
 MIN_SIZE, MAX_SIZE = 2, 25

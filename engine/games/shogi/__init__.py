@@ -1,7 +1,7 @@
 """Shogi over USI.
 
-Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (what a net sees and
-says), and :mod:`notation` (SFEN and USI moves); :mod:`shortmate` (with :mod:`checks`) looks for short mates at the
+Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (a net's inputs and
+actions), and :mod:`notation` (SFEN and USI moves); :mod:`shortmate` (with :mod:`checks`) looks for short mates at the
 leaves of a search, :mod:`mate` for forced mates alone; :mod:`dlshogi` and :mod:`miniosl` (with :mod:`onemove`) are how
 those families of nets see the game.
 """
@@ -90,7 +90,7 @@ class Shogi(Game):
 
     @property
     def record_formats(self) -> tuple[RecordFormat, ...]:
-        from . import csa, kif  # wanted by few
+        from . import csa, kif  # needed by few callers
 
         return csa.FORMAT, kif.KIF, kif.KI2, position_lines(self, "USI", "sfen", (".usi", ".sfen"))
 

@@ -126,19 +126,16 @@ def side_lookup(table, side, square):
 
 @device
 def nothing():
-    """The empty bitboard."""
     return u128(_0, _0)
 
 
 @device
 def everything():
-    """All 81 squares."""
     return u128(_BOARD_LOW, _BOARD_HIGH)
 
 
 @device
 def bit(square):
-    """The bitboard of one square."""
     return u128(_1, _0) << np.int64(square)
 
 
@@ -168,13 +165,11 @@ def file_attacks(square, occupied):
 
 @device
 def rook_attacks(square, occupied):
-    """Squares a rook attacks, blockers included."""
     return file_attacks(square, occupied) | _along(lookup(_RANK_LINE, square), bit(square), occupied)
 
 
 @device
 def bishop_attacks(square, occupied):
-    """Squares a bishop attacks, blockers included."""
     one = bit(square)
     return _along(lookup(_DIAGONAL, square), one, occupied) | _along(lookup(_ANTIDIAGONAL, square), one, occupied)
 
@@ -211,7 +206,6 @@ def reach(man, side, square, occupied):
 
 @device
 def between(a, b):
-    """Squares strictly between two squares on one line."""
     direction = np.int64(DIRECTIONS[81 * a + b])
     return lookup(RAYS, 81 * direction + a) & lookup(RAYS, 81 * (direction ^ 4) + b)
 

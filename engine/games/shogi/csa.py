@@ -1,6 +1,6 @@
-"""CSA files (Computer Shogi Association, version 2.2; of version 3 what games need): reading and writing.
+"""Reads and writes CSA files (Computer Shogi Association, version 2.2, and the parts of version 3 that games need).
 
-A statement a line, several with commas between; "/" between games. ``'`` begins a remark. Shift-JIS, EUC or UTF-8.
+One statement in each line, or several with commas; "/" between games; ``'`` begins a remark. Shift-JIS, EUC or UTF-8.
 """
 
 from __future__ import annotations
@@ -12,7 +12,18 @@ from typing import BinaryIO
 from ...errors import AzError, DataError, IllegalMoveError, PositionError
 from ..record import Record, RecordFormat
 from . import notation
-from .draft import Draft, Ending, Replay, board_move, drop_move, read_lines, shown
+from .draft import (
+    Ending,
+    GameReader,
+    Replay,
+    board_move,
+    drop_move,
+    headers_of,
+    one_line,
+    read_games,
+    remarks_on,
+    shown,
+)
 from .rules import DROPS
 from .state import BLACK, HELD, PROMOTED, SQUARES
 
@@ -43,47 +54,27 @@ ENDINGS: dict[str, Ending] = {
     "FUZUMI": ("", None),
 }
 _START = notation.parse_sfen(notation.START)[0]
-# The Floodgate server's remark, with the result of either side
+# The Floodgate server's remark with each side's result
 _SUMMARY = re.compile(r"'summary:[^:]{1,40}:[^:]{0,99} (win|lose|draw):[^:]{0,99} (win|lose|draw)\s*")
 
 
 def read(stream: BinaryIO) -> Iterator[Record]:
     """The games of a file. Errors: DataError when there is none."""
-    reader = Reader()
-    count = 0
-    for number, line in read_lines(stream):
-        if line.rstrip() == "/":
-            if reader.begun:
-                count += 1
-                yield reader.draft.record()
-            reader = Reader()
-        else:
-            reader.take(number, line)
-    if reader.begun:
-        count += 1
-        yield reader.draft.record()
-    if not count:
-        raise DataError("there is no CSA game in it")
+    return read_games(stream, _CsaReader, "CSA")
 
 
-class Reader:
-    """Reads one game."""
-
-    def __init__(self) -> None:
-        self.draft = Draft()
-        self.begun = False
-        self.board: list[int] | None = None  # the position as far as it has been described
-        self.hands = [[0] * HELD, [0] * HELD]
+class _CsaReader(GameReader):
+    def ends_before(self, line: str) -> bool:
+        return line.rstrip() == "/"
 
     def take(self, number: int, line: str) -> None:
-        """Read a line."""
         draft = self.draft
         if line.startswith("'"):
             self._remark(line)
             return
         statements = line.split(",") if line[:1] in ("+", "-", "T", "%", "P") else [line]
         for statement in map(str.strip, statements):
-            if not statement:
+            if statement in ("", "/"):
                 continue
             self.begun = True
             try:
@@ -105,7 +96,6 @@ class Reader:
             self.draft.comment(re.sub(r"'\*?", "", line, count=1))
 
     def _state(self, statement: str) -> None:
-        """One statement. Errors: PositionError, DataError."""
         kind, rest = statement[0], statement[1:]
         if kind in "+-":
             self._turn_or_move("+-".index(kind), rest)
@@ -173,7 +163,7 @@ class Reader:
         return [(text[i], text[i + 1], MEN.index(text[i + 2 : i + 4]) + 1) for i in range(0, len(text), 4)]
 
     def _all_the_rest(self, side: int) -> None:
-        """Everything that is not placed yet goes into one hand."""
+        """Put all remaining men into one hand."""
         assert self.board is not None
         for man in range(1, HELD + 1):
             placed = sum(m & 15 in (man, man + PROMOTED) for m in self.board)
@@ -181,7 +171,6 @@ class Reader:
             self.hands[side][man - 1] += max(left, 0)
 
     def _turn_or_move(self, side: int, text: str) -> None:
-        """The side to move first, or a move. Errors: PositionError, DataError."""
         if self.draft.replay is None:
             self.draft.start(self.board or _START["board"].tolist(), self.hands, side)
         if text:
@@ -193,7 +182,6 @@ class Reader:
                 raise IllegalMoveError(f"{'+-'[side]}{text}: {error}") from error
 
     def _end(self, statement: str) -> None:
-        """Errors: PositionError when the position that it ends in cannot be."""
         draft = self.draft
         if draft.ended:
             return
@@ -207,14 +195,12 @@ class Reader:
 
 
 def _square(text: str) -> int:
-    """Number of a square such as 77. Errors: PositionError."""
     if "0" in text:
         raise PositionError(f"there is no square {text}")
     return 9 * (int(text[0]) - 1) + int(text[1]) - 1
 
 
 def _move(replay: Replay, side: int, text: str) -> int:
-    """The move that 7776FU names. Errors: PositionError, DataError."""
     if not re.fullmatch(f"[0-9]{{4}}({'|'.join(MEN)})", text, re.ASCII):
         raise DataError(f"{shown('+-'[side] + text)} is no move such as +7776FU")
     if side != replay.turn:
@@ -232,14 +218,11 @@ def write(record: Record) -> str:
     """One game as CSA 2.2, in UTF-8 (which its first line says). Errors: PositionError."""
     replay = Replay(notation.parse_sfen(record.root or notation.START))
     lines = ["'CSA encoding=UTF-8", "V2.2"]
-    lines += [f"N{sign}{_one_line(name)}" for sign, name in zip("+-", record.names, strict=True) if name]
+    lines += [f"N{sign}{one_line(name)}" for sign, name in zip("+-", record.names, strict=True) if name]
     keys = {ours: theirs for theirs, ours in HEADERS.items()}
-    for name, value in record.headers.items():
-        text = _one_line(value)
-        if name == "Date":
-            text = re.sub(r"^(\d{4})[.-](\d\d)[.-](\d\d)", r"\1/\2/\3", text)
+    for name, text in headers_of(record):
         fits = name in keys and (name != "TimeControl" or re.fullmatch(r"\d+:\d\d\+\d+", text))
-        lines.append(f"${keys[name]}:{text}" if fits else f"'{_one_line(name)}: {text}")
+        lines.append(f"${keys[name]}:{text}" if fits else f"'{one_line(name)}: {text}")
     lines += _position(replay)
     lines += _remarks(record, 0)
     for i, move in enumerate(record.moves):
@@ -258,18 +241,12 @@ def _name(square: int) -> str:
     return f"{square // 9 + 1}{square % 9 + 1}"
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
 def _remarks(record: Record, i: int) -> list[str]:
-    text = record.comments[i] if i < len(record.comments) else ""
     # "'** " before the first move, where engines' remarks on moves cannot be, makes a widely used reader crash
-    return [f"'*{' ' * (i == 0 and line.startswith('*'))}{line}" for line in text.splitlines()]
+    return [f"'*{' ' * (i == 0 and line.startswith('*'))}{line}" for line in remarks_on(record, i)]
 
 
 def _position(replay: Replay) -> list[str]:
-    """The board and the side to move."""
     state = replay.state
     lines = []
     if (state["board"] == _START["board"]).all() and not state["hands"].any():
@@ -286,12 +263,12 @@ def _position(replay: Replay) -> list[str]:
 
 
 def _ending(record: Record, turn: int) -> list[str]:
-    """How the game ended, in the words of the format; a result that it has no word for stands in a remark."""
+    """The statement of how the game ended; a result without a statement goes into a remark."""
     if record.result is None:
         return ["%CHUDAN"]
     points = record.result if turn == BLACK else -record.result
     for word, ending in ENDINGS.items():
-        if ending == (record.reason, points) and word != "TSUMI":  # which some readers take for a draw
+        if ending == (record.reason, points) and word != "TSUMI":  # some readers take it for a draw
             return [f"%{word}"]
     if record.reason in ("illegal move", "perpetual check") and record.result:
         return ["%-ILLEGAL_ACTION" if record.result > 0 else "%+ILLEGAL_ACTION"]
@@ -300,7 +277,7 @@ def _ending(record: Record, turn: int) -> list[str]:
     if points == 0:
         return ["%HIKIWAKE"]
     words = ("win", "lose") if record.result > 0 else ("lose", "win")
-    names = [_one_line(name).replace(":", " ")[:60].strip() or "?" for name in record.names]
+    names = [one_line(name).replace(":", " ")[:60].strip() or "?" for name in record.names]
     sides = ":".join(f"{name} {word}" for name, word in zip(names, words, strict=True))
     return [f"'summary:{record.reason or 'end'}:{sides}"]
 

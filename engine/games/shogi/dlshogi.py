@@ -18,7 +18,8 @@ import numpy as np
 from ...kernels.bits import popcount
 from ...kernels.jit import device
 from ..factory import make_encoder
-from .attacks import DIRECTIONS, ZONES, bit, first, lookup, reach
+from .attacks import ZONES, bit, first, lookup, reach
+from .moves import seen_by_mover
 from .rules import DROPS, MAX_MOVES, PLAY, PROMOTES, set_of
 from .state import BISHOP, BISHOPS, BLACK_MEN, HELD, KINDS, ROOK, ROOKS, SQUARES
 
@@ -36,8 +37,8 @@ _MEN, _POINTS = 10, 20  # planes for the men and points that are still wanted
 _ENTERING_SIDE = 1 + _MEN + _POINTS
 PLANES, PLANES_ENTERING = _ENTERING, _ENTERING + 2 * _ENTERING_SIDE
 _NEEDED = (28, 27)  # points to declare with, black and white
-_DIRECTION = np.array([0, 2, 4, 7, 5, 6, 3, 1], np.int64)  # of the compass of attacks.py
-_KNIGHT_LEFT, _KNIGHT_RIGHT, _PROMOTING, _DROP = 8, 9, 10, 20
+_DIRECTION = np.array([0, 2, 4, 7, 5, 6, 3, 1, 8, 9], np.int64)  # by the direction of moves.py
+_PROMOTING, _DROP = 10, 20
 
 
 @device
@@ -112,20 +113,10 @@ def encode_row(s, out, row):
 @device
 def action_of(s, move):
     """The policy index (i64) of a legal move in a position."""
-    to, source = np.int64(move & 127), np.int64((move >> 7) & 127)
-    if s.turn:
-        to = SQUARES - 1 - to
-        if source < DROPS:
-            source = SQUARES - 1 - source
+    source, to, direction = seen_by_mover(s, move)
     if source >= DROPS:
         return (_DROP + source - DROPS) * SQUARES + to
-    compass = np.int64(DIRECTIONS[SQUARES * source + to])
-    direction = _DIRECTION[compass]  # -1 is no compass point, but a knight's jump
-    if compass < 0:
-        direction = np.int64(_KNIGHT_RIGHT if to < source else _KNIGHT_LEFT)
-    if move & PROMOTES:
-        direction += _PROMOTING
-    return direction * SQUARES + to
+    return (_DIRECTION[direction] + (_PROMOTING if move & PROMOTES else 0)) * SQUARES + to
 
 
 @device

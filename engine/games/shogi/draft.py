@@ -1,14 +1,15 @@
-"""A game on its way from a file to a :class:`Record`: what readers of CSA, KIF and KI2 have in common.
+"""What the readers of CSA, KIF and KI2 share: lines in any encoding, the replay of the moves, the draft of a record.
 
-Every move is checked by the rules. What cannot be used ends the game with a sentence; a move that is said to have lost
-the game as illegal is left out, and the game keeps its result.
+The rules check every move; a fault ends the game, and one sentence says why. A move that lost the game because it is
+illegal is left out, and the game keeps its result.
 """
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -21,16 +22,16 @@ from ..record import MAX_BYTES, MAX_PLIES, Reason, Record
 from . import notation, rules
 from .planes import ENCODER
 from .rules import DROPS, PROMOTES
-from .state import BLACK, PROMOTED, STATE, State
+from .state import BLACK, HELD, PROMOTED, STATE, State
 
 _LONGEST = 1 << 16  # characters of a line
-_MOST_REMARKS, _MOST_HEADERS = 10_000, 1000  # lines after one move, and of a game; the rest is not kept
+_MOST_REMARKS, _MOST_HEADERS = 10_000, 1000  # lines after one move, and of a game; further ones are dropped
 Ending = tuple[Reason, int | None]  # why, and the points of the side to move (None = unknown)
 _SHARPER = {("illegal move", "perpetual check"), ("resignation", "mate")}  # (as files have it, as the rules have it)
 
 
 def read_lines(stream: BinaryIO) -> Iterator[tuple[int, str]]:
-    """The numbered lines of a file: UTF-8 or UTF-16 by their marks, else whichever of UTF-8, Shift-JIS, EUC reads best.
+    """The numbered lines of a file: UTF-8 or UTF-16 by their marks, else the best fit of UTF-8, Shift-JIS and EUC.
 
     Errors: DataError when the file or a line is too long.
     """
@@ -55,12 +56,12 @@ def _encoding(data: bytes) -> str:
 
 
 def _oddity(text: str) -> int:
-    """How many characters are those that text in a wrong encoding is full of: unreadable, half-width kana, controls."""
+    """Number of characters typical of a wrong encoding: unreadable ones, half-width kana, controls."""
     return len(re.findall("[\ufffd\uff61-\uff9f\x80-\x9f]", text))
 
 
 def shown(text: str) -> str:
-    """A piece of the file for a message: short, without control characters."""
+    """A piece of the file for a message, short and printable."""
     text = "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
@@ -72,30 +73,25 @@ class Replay:
     """A game played move by move."""
 
     def __init__(self, root: State) -> None:
-        """Begin at the last of State[n]."""
         self._line = np.empty(128, STATE)
         self._line[0] = root[-1]
         self.moves: list[int] = []
 
     @property
     def state(self) -> State:
-        """The current position, State[]."""
         state: State = self._line[len(self.moves)]
         return state
 
     @property
     def turn(self) -> int:
-        """BLACK or WHITE to move."""
         return int(self.state["turn"])
 
     def legal_moves(self) -> list[int]:
-        """In the form of the engine."""
         end = len(self.moves)
         legal: list[int] = ENCODER.look(self._line[end : end + 1])[0].tolist()
         return legal
 
     def play(self, move: int) -> None:
-        """Play a legal move. Errors: IllegalMoveError."""
         if move not in self.legal_moves():
             raise IllegalMoveError(f"{notation.format_usi(move)} is not legal in {notation.format_sfen(self.state)}")
         if len(self.moves) + 1 == len(self._line):
@@ -134,7 +130,7 @@ def drop_move(to: int, man: int) -> int:
 
 @dataclass(slots=True)
 class Draft:
-    """What has been read of a game so far."""
+    """The part of a game read so far."""
 
     replay: Replay | None = None
     root: str | None = None
@@ -144,7 +140,7 @@ class Draft:
     times: list[float | None] = field(default_factory=list)
     result: int | None = None
     reason: Reason = ""
-    ended: bool = False  # nothing but remarks can follow
+    ended: bool = False  # only remarks can follow
     fault: str = ""
     offender: int | None = None  # the side whose last move was not legal, while nothing has followed it
 
@@ -155,12 +151,10 @@ class Draft:
         self.start_from(notation.format_sfen(line[0]))
 
     def start_from(self, sfen: str) -> None:
-        """Begin from a SFEN. Errors: PositionError."""
         self.replay = Replay(notation.parse_sfen(sfen))
         self.root = None if sfen == notation.START else sfen
 
     def play(self, move: int) -> None:
-        """Play a move. Errors: IllegalMoveError, DataError."""
         assert self.replay is not None
         if len(self.replay.moves) == MAX_PLIES:
             raise DataError(f"the game has more than {MAX_PLIES} moves")
@@ -169,23 +163,21 @@ class Draft:
         self.times.append(None)
 
     def spoil(self, line: int, error: Exception) -> None:
-        """Note why the rest of the game cannot be read."""
         self.fault = f"line {line}: {error}"
         if isinstance(error, IllegalMoveError) and self.replay is not None:
             self.offender = self.replay.turn
 
     def comment(self, text: str) -> None:
-        """A remark on the last move."""
         if len(self.comments[-1]) < _MOST_REMARKS:
             self.comments[-1].append(text.rstrip())
 
     def header(self, name: str, value: str) -> None:
-        """Something about the game, by its PGN name where it has one."""
+        """Set a header, by its PGN name where it has one."""
         if value and len(self.headers) < _MOST_HEADERS:
             self.headers[name] = value
 
     def end(self, ending: Ending) -> None:
-        """The game ended; the points are those of the side to move."""
+        """End the game; the points are those of the side to move."""
         reason, points = ending
         if self.fault:
             if self.offender is not None and reason == "illegal move":
@@ -196,11 +188,11 @@ class Draft:
         self.end_for(reason, points if points is None or turn == BLACK else -points)
 
     def end_for(self, reason: Reason, result: int | None) -> None:
-        """The game ended; the result is black's."""
+        """End the game; the result is black's."""
         self.reason, self.result, self.ended = reason, result, True
 
     def record(self) -> Record:
-        """What became of it; where the text leaves it open, the rules tell the result."""
+        """The record; without a result in the text, the rules decide it."""
         replay = self.replay or Replay(notation.parse_sfen(notation.START))
         if not self.fault and (ruled := _by_rules(replay)) is not None:
             if self.reason == "repetition" or (not self.reason and self.result is None):
@@ -218,6 +210,61 @@ class Draft:
             headers=self.headers,
             fault=self.fault,
         )
+
+
+class GameReader(ABC):
+    """One game on its way from the lines of a file to a record."""
+
+    def __init__(self) -> None:
+        self.draft = Draft()
+        self.begun = False
+        self.board: list[int] | None = None  # the position as far as it has been described
+        self.hands = [[0] * HELD, [0] * HELD]
+
+    @abstractmethod
+    def ends_before(self, line: str) -> bool:
+        """Whether the game is over and the line belongs to the next one."""
+
+    @abstractmethod
+    def take(self, number: int, line: str) -> None:
+        """Read a line; a fault in it ends the game."""
+
+    def record(self) -> Record:
+        """The game as far as it has been read."""
+        return self.draft.record()
+
+
+def read_games(stream: BinaryIO, make_reader: Callable[[], GameReader], kind: str) -> Iterator[Record]:
+    """The games of a file. Errors: DataError when there is none."""
+    reader, count = make_reader(), 0
+    for number, line in read_lines(stream):
+        if reader.ends_before(line):
+            if reader.begun:
+                count += 1
+                yield reader.record()
+            reader = make_reader()
+        reader.take(number, line)
+    if reader.begun:
+        yield reader.record()
+    elif not count:
+        raise DataError(f"there is no {kind} game in it")
+
+
+def one_line(text: str) -> str:
+    """A text for a header, without line breaks."""
+    return " ".join(text.split())
+
+
+def headers_of(record: Record) -> Iterator[tuple[str, str]]:
+    """A record's headers by name, one line each, dates with slashes as in Japanese files."""
+    for name, value in record.headers.items():
+        text = one_line(value)
+        yield name, re.sub(r"^(\d{4})[.-](\d\d)[.-](\d\d)", r"\1/\2/\3", text) if name == "Date" else text
+
+
+def remarks_on(record: Record, i: int) -> list[str]:
+    """The lines of the comment after i moves."""
+    return record.comments[i].splitlines() if i < len(record.comments) else []
 
 
 def _by_rules(replay: Replay) -> tuple[Reason, int] | None:

@@ -1,7 +1,7 @@
-"""KIF and KI2 files: reading both, writing KIF.
+"""Reads KIF and KI2 files, writes KIF.
 
-Headers, a board diagram if the game begins from a special position, then a numbered move a line (KIF) or moves behind
-``▲`` and ``△`` without their origins (KI2). What follows ``変化`` are variations, which are left out.
+Headers, a board diagram if the game begins from a special position, then one numbered move in each line (KIF) or moves
+after ``▲`` and ``△`` without their origins (KI2). Variations, after ``変化``, are skipped.
 """
 
 from __future__ import annotations
@@ -13,7 +13,20 @@ from typing import BinaryIO
 from ...errors import AzError, DataError, IllegalMoveError, PositionError
 from ..record import Reason, Record, RecordFormat
 from . import notation
-from .draft import Draft, Ending, Replay, board_move, drop_move, last_target, read_lines, shown
+from .draft import (
+    Draft,
+    Ending,
+    GameReader,
+    Replay,
+    board_move,
+    drop_move,
+    headers_of,
+    last_target,
+    one_line,
+    read_games,
+    remarks_on,
+    shown,
+)
 from .rules import DROPS, PROMOTES
 from .state import BLACK, HELD, SQUARES, WHITE
 
@@ -80,44 +93,25 @@ _HEADER = re.compile(r"([^\s：]{1,20})：(.*)")
 
 def read(stream: BinaryIO) -> Iterator[Record]:
     """The games of a KIF or KI2 file, of which there is usually one. Errors: DataError when there is none."""
-    reader = Reader()
-    count = 0
-    for number, line in read_lines(stream):
-        if reader.moving and _begins_another(line):
-            count += 1
-            yield reader.record()
-            reader = Reader()
-        reader.take(number, line)
-    if reader.begun:
-        count += 1
-        yield reader.record()
-    if not count:
-        raise DataError("there is no KIF or KI2 game in it")
+    return read_games(stream, _KifReader, "KIF or KI2")
 
 
-def _begins_another(line: str) -> bool:
-    found = _HEADER.match(line)
-    return found is not None and found[1] in ("手合割", "開始日時", "先手", "下手")
-
-
-class Reader:
-    """Reads one game."""
-
+class _KifReader(GameReader):
     def __init__(self) -> None:
-        self.draft = Draft()
-        self.begun = False
+        super().__init__()
         self.moving = False  # the moves have begun
         self.varying = False  # variations have begun
         self.number = 0  # of the last move
-        self.sfen: str | None = None  # of the handicap; "" = one that is not known
+        self.sfen: str | None = None  # of the handicap; "" = an unknown one
         self.handicap = ""
-        self.board: list[int] | None = None  # of the diagram
         self.ranks = 0  # of the diagram read so far
-        self.hands = [[0] * HELD, [0] * HELD]
         self.turn: int | None = None
 
+    def ends_before(self, line: str) -> bool:
+        found = _HEADER.match(line) if self.moving else None
+        return found is not None and found[1] in ("手合割", "開始日時", "先手", "下手")
+
     def record(self) -> Record:
-        """The game."""
         if self.draft.replay is None and not self.draft.fault:
             try:
                 self._start()
@@ -126,7 +120,6 @@ class Reader:
         return self.draft.record()
 
     def take(self, number: int, line: str) -> None:
-        """Read a line."""
         draft = self.draft
         if line.startswith("*"):
             if not self.varying:
@@ -145,7 +138,7 @@ class Reader:
             draft.spoil(number, error)
 
     def _look_for_illegal(self, line: str) -> None:
-        """After a move that is not legal: whether that is why the game ended."""
+        """After an illegal move: check whether it ended the game."""
         found = _NUMBERED.fullmatch(line)
         word = _first_word(found[2] if found else line)
         if word in _ENDINGS:
@@ -153,7 +146,6 @@ class Reader:
         self.draft.offender = None
 
     def _state(self, line: str) -> None:
-        """Errors: PositionError, DataError."""
         draft = self.draft
         if summary := _SUMMARY.match(line):
             self._start()
@@ -179,7 +171,6 @@ class Reader:
             self.begun = True
 
     def _header(self, key: str, value: str) -> None:
-        """Errors: PositionError."""
         self.begun = True
         if key in _PLAYERS:
             self.draft.names[_PLAYERS[key]] = value
@@ -208,7 +199,6 @@ class Reader:
         self.ranks += 1
 
     def _start(self) -> None:
-        """Set up the position that the game begins from. Errors: PositionError."""
         self.begun = True
         if self.draft.replay is not None:
             return
@@ -222,7 +212,6 @@ class Reader:
             self.draft.start_from(self.sfen or notation.START)
 
     def _numbered(self, number: int, text: str) -> None:
-        """A numbered line of KIF. Errors: PositionError, DataError."""
         if self.moving and number != self.number + 1:
             raise DataError(f"move {number} stands where move {self.number + 1} should be")
         self._start()
@@ -240,7 +229,6 @@ class Reader:
             self.draft.times[-1] = seconds
 
     def _move(self, text: str) -> None:
-        """Play a move. Errors: PositionError, DataError."""
         self._start()
         self.moving = True
         replay = self.draft.replay
@@ -289,7 +277,7 @@ def _kanji_number(text: str) -> int | None:
 
 
 def _resolve(replay: Replay, to: int, found: re.Match[str]) -> int:
-    """The move that a text names: by its origin, or by what is said of the way. Errors: IllegalMoveError."""
+    """The move that a text names, by its origin or by the words for its way. Errors: IllegalMoveError."""
     man, promotes = _MAN_OF[found["man"]], found["how"] == "成"
     if found["origin"]:
         source = 9 * _NUMBER_OF[found["origin"][0]] + _NUMBER_OF[found["origin"][1]]
@@ -312,7 +300,7 @@ def _resolve(replay: Replay, to: int, found: re.Match[str]) -> int:
 
 
 def _narrow(sources: list[int], to: int, turn: int, place: str, motion: str) -> list[int]:
-    """Those of the squares, sorted from the mover's right to its left, that the words for place and motion mean."""
+    """The squares that fit the words for place and motion, from the mover's right to its left."""
     ahead = 1 if turn == BLACK else -1  # what a square behind has more of rank
     if motion or place == "直":
         wanted = 0 if motion == "寄" else -1 if motion in ("引", "入") else 1
@@ -354,17 +342,16 @@ def write(record: Record) -> str:
     replay = Replay(notation.parse_sfen(record.root or notation.START))
     lines = ["#KIF version=2.0 encoding=UTF-8"]
     keys = {ours: theirs for theirs, ours in _HEADERS.items()}
-    for name, value in record.headers.items():
-        text = re.sub(r"^(\d{4})[.-](\d\d)[.-](\d\d)", r"\1/\2/\3", value) if name == "Date" else value
+    for name, text in headers_of(record):
         key = keys.get(name, name)
         plain = key in keys.values() or re.fullmatch("[A-Za-z]{1,20}", key)
-        lines.append(f"{'' if plain else '#'}{_one_line(key)}：{_one_line(text)}")
+        lines.append(f"{'' if plain else '#'}{one_line(key)}：{text}")
     handicap = _handicap(record.root)
     lines += [f"手合割：{handicap}"] if handicap else _diagram(replay)
     sides = ("下手", "上手") if handicap != "平手" and handicap else ("先手", "後手")
-    lines += [f"{side}：{_one_line(name)}" for side, name in zip(sides, record.names, strict=True)]
+    lines += [f"{side}：{one_line(name)}" for side, name in zip(sides, record.names, strict=True)]
     lines.append("手数----指手---------消費時間--")
-    lines += _remarks(record, 0)
+    lines += [f"*{line}" for line in remarks_on(record, 0)]
     spent = [0.0, 0.0]
     for i, move in enumerate(record.moves):
         code = notation.parse_usi(replay.state, move, replay.legal_moves())
@@ -376,17 +363,8 @@ def write(record: Record) -> str:
             text += f"({_clock(seconds, 2)}/{_clock(spent[replay.turn], 3)})"
         lines.append(f"{i + 1:4} {text}")
         replay.play(code)
-        lines += _remarks(record, i + 1)
+        lines += [f"*{line}" for line in remarks_on(record, i + 1)]
     return "\n".join([*lines, *_end(record, replay.turn, sides)]) + "\n"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _remarks(record: Record, i: int) -> list[str]:
-    text = record.comments[i] if i < len(record.comments) else ""
-    return [f"*{line}" for line in text.splitlines()]
 
 
 def _clock(seconds: float, fields: int) -> str:
@@ -398,7 +376,7 @@ def _clock(seconds: float, fields: int) -> str:
 
 
 def _handicap(root: str | None) -> str:
-    """The name of a usual start, "" when it is none."""
+    """The name of a usual start, else ""."""
     names = {sfen: name for name, sfen in _HANDICAPS.items()}
     return names.get(notation.START if root is None else root, "")
 
@@ -433,7 +411,7 @@ def _format_move(replay: Replay, move: int) -> str:
 
 
 def _end(record: Record, turn: int, sides: tuple[str, str]) -> list[str]:
-    """The special move, where there is one for such an end, and the line that sums the game up."""
+    """The special move for the game's end, if any, and the summary line."""
     plies = len(record.moves)
     if record.result is None:
         return [f"{plies + 1:4} 中断", f"まで{plies}手で中断"]
@@ -451,7 +429,7 @@ def _end(record: Record, turn: int, sides: tuple[str, str]) -> list[str]:
 
 
 def encode(text: str, name: str) -> bytes:
-    """A file's bytes: Shift-JIS when it is called .kif, as programs expect, else UTF-8."""
+    """A file's bytes: Shift-JIS for the name .kif, as programs expect, else UTF-8."""
     if name.lower().endswith(".kif"):
         return text.replace("encoding=UTF-8", "encoding=Shift_JIS", 1).encode("cp932", "replace")
     return text.encode()

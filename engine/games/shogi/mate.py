@@ -82,7 +82,6 @@ def _slot(table, key):
 
 @device
 def _find(table, key):
-    """The entry of a position, or -1."""
     slot = _slot(table, key)
     for i in range(slot, slot + _BUCKET):
         if table[i].key == key and (table[i].pn | table[i].dn):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ...kernels.bits import lowest_bit
 from ...kernels.jit import device
-from ...kernels.zobrist import chain
+from ...kernels.splitmix import chain
 from ..factory import make_encoder
 from .attacks import (
     BISHOP_LINES,
@@ -43,6 +43,7 @@ from .attacks import (
     reach,
     rook_attacks,
 )
+from .moves import seen_by_mover
 from .notation import START
 from .onemove import ORDER, foremost, mate_in_one
 from .rules import DROPS, MAX_MOVES, PLAY, PROMOTES, attackers, in_check, make, set_of
@@ -79,8 +80,8 @@ _IN_HAND = np.array([ROOK, BISHOP, GOLD, SILVER, KNIGHT, LANCE, PAWN], np.int64)
 _UNIT = np.array([18, 18, 9, 9, 9, 9, 2], np.int64)  # ONE over all there are of it, in that order
 _PAWN_UNIT, _COUNT_UNIT, _MOST = 9, 9, 4
 _CELL = np.array([9 * (square % 9) + square // 9 for square in range(SQUARES)], np.int64)  # where a plane has it
-_DIRECTION = np.argsort(ORDER)  # miniosl's, by the compass
-_KNIGHT_LEFT, _KNIGHT_RIGHT, _PROMOTING, _MOVES = 8, 9, 10, 7
+_DIRECTION = np.append(np.argsort(ORDER), (8, 9))  # miniosl's, by the direction of moves.py
+_PROMOTING, _MOVES = 10, 7
 _DROPPED = np.array([1, 2, 3, 4, 5, 6, 0], np.int64)  # by kind of the man in hand
 _FIRST_NUMBER = np.array([0, 32, 18, 22, 36, 38, 26, 30], np.int64)  # of pawns, lances .. golds, kings
 
@@ -166,7 +167,6 @@ def _renumber(s, d, numbers, held):
 
 @device
 def _mark(out, row, plane, squares, turned):
-    """Set a plane to ONE on some squares."""
     while squares:
         square, squares = first(squares)
         cell = _CELL[square]
@@ -322,7 +322,6 @@ def _behind(square, seen, occupied, straight):
 
 @device
 def _encode_position(s, numbers, turned, out, row):
-    """The planes that need no history."""
     us = np.int64(s.turn)
     occupied = set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1)
     for k in range(2):
@@ -378,20 +377,10 @@ def encode_row(states, newest, oldest, history, numbers, held, scratch, out, row
 @device
 def action_of(s, move):
     """The policy index (i64) of a legal move in a position."""
-    to, source = np.int64(move & 127), np.int64((move >> 7) & 127)
-    if s.turn:
-        to = SQUARES - 1 - to
-        if source < DROPS:
-            source = SQUARES - 1 - source
+    source, to, direction = seen_by_mover(s, move)
     if source >= DROPS:
         return _DROPPED[source - DROPS] * SQUARES + _CELL[to]
-    compass = np.int64(DIRECTIONS[SQUARES * source + to])
-    direction = _DIRECTION[compass]  # -1 is no compass point, but a knight's jump
-    if compass < 0:
-        direction = np.int64(_KNIGHT_LEFT if to > source else _KNIGHT_RIGHT)
-    if move & PROMOTES:
-        direction += _PROMOTING
-    return (_MOVES + direction) * SQUARES + _CELL[to]
+    return (_MOVES + _DIRECTION[direction] + (_PROMOTING if move & PROMOTES else 0)) * SQUARES + _CELL[to]
 
 
 @device

@@ -20,18 +20,31 @@ _KNIGHT_PLANE, _PROMOTION_PLANES, _DROP_PLANE = 64, 66, 132
 
 
 @device
-def action_of(s, move):
-    """The policy index (i64) of a legal move in a position."""
-    to, source = np.int64(move & 127), np.int64((move >> 7) & 127)
+def seen_by_mover(s, move):
+    """(source or drop, destination, direction) of a move, i64, on the board as the mover sees it.
+
+    direction: 0 to 7 by :data:`attacks.COMPASS`, 8 a knight's jump to the left, 9 to the right, of a drop anything.
+    """
+    to, source, direction = np.int64(move & 127), np.int64((move >> 7) & 127), np.int64(8)
     if s.turn:
         to = SQUARES - 1 - to
-        if source < DROPS:
+    if source < DROPS:
+        if s.turn:
             source = SQUARES - 1 - source
+        direction = np.int64(DIRECTIONS[SQUARES * source + to])
+        if direction < 0:
+            direction = np.int64(9 if to < source else 8)
+    return source, to, direction
+
+
+@device
+def action_of(s, move):
+    """The policy index (i64) of a legal move in a position."""
+    source, to, direction = seen_by_mover(s, move)
     if source >= DROPS:
         return (_DROP_PLANE + source - DROPS) * SQUARES + to
-    direction = np.int64(DIRECTIONS[SQUARES * source + to])
-    if direction < 0:
-        plane = np.int64(_KNIGHT_PLANE if to < source else _KNIGHT_PLANE + 1)
+    if direction >= 8:
+        plane = _KNIGHT_PLANE + 9 - direction
     else:
         files, ranks = abs(to // 9 - source // 9), abs(to % 9 - source % 9)
         plane = 8 * direction + max(files, ranks) - 1

@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from ...errors import IllegalMoveError, PositionError
+from ...errors import IllegalMoveError, PositionError, quoted
 from .rules import DROPS, PROMOTES, settle_all
 from .state import (
     BLACK,
@@ -43,17 +43,17 @@ def parse_sfen(text: str) -> State:
     """
     fields = text.split()
     if not 3 <= len(fields) <= 4:
-        raise PositionError(f"a SFEN has three or four fields, this one has {len(fields)}: {_quote(text)}")
+        raise PositionError(f"a SFEN has three or four fields, this one has {len(fields)}: {quoted(text)}")
     line = np.zeros(1, STATE)
     state = line[0]
     state["board"] = _parse_board(fields[0])
     if fields[1] not in ("b", "w"):
-        raise PositionError(f"the side to move must be b or w, not {_quote(fields[1])}")
+        raise PositionError(f"the side to move must be b or w, not {quoted(fields[1])}")
     state["turn"] = BLACK if fields[1] == "b" else WHITE
     state["hands"] = _parse_hands(fields[2])
     number = fields[3] if len(fields) == 4 else "1"
     if not re.fullmatch("[0-9]+", number, re.ASCII):
-        raise PositionError(f"the SFEN's move number must be a number from 1 on, not {_quote(number)}")
+        raise PositionError(f"the SFEN's move number must be a number from 1 on, not {quoted(number)}")
     state["ply"] = min(max(int(number[:9]) - 1, 0), 65535)
     state["declaration"] = POINTS_27
     _check_men(state)
@@ -62,21 +62,15 @@ def parse_sfen(text: str) -> State:
     return line
 
 
-def _quote(text: str) -> str:
-    """Input for an error message: printable and short."""
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    return repr(shown.encode("unicode_escape", "backslashreplace").decode("ascii"))
-
-
 def _parse_board(text: str) -> list[int]:
     """The 81 men of a SFEN's first field, by square."""
     ranks = text.split("/")
     if len(ranks) != 9:
-        raise PositionError(f"a SFEN's board has 9 ranks, this one has {len(ranks)}: {_quote(text)}")
+        raise PositionError(f"a SFEN's board has 9 ranks, this one has {len(ranks)}: {quoted(text)}")
     board = [0] * SQUARES
     for rank, row in enumerate(ranks):
         if not re.fullmatch(r"(?:[1-9]|\+?[PLNSBRGKplnsbrgk])*", row, re.ASCII):
-            raise PositionError(f"rank {'abcdefghi'[rank]} of the SFEN holds something unknown: {_quote(row)}")
+            raise PositionError(f"rank {'abcdefghi'[rank]} of the SFEN holds something unknown: {quoted(row)}")
         file = 9  # of the next square
         for word in re.findall(r"[1-9]|\+?[A-Za-z]", row):
             if word.isdigit():
@@ -92,7 +86,7 @@ def _parse_board(text: str) -> list[int]:
             file -= 1
         if file != 0:
             raise PositionError(
-                f"rank {'abcdefghi'[rank]} of the SFEN has {9 - file} squares instead of 9: {_quote(row)}"
+                f"rank {'abcdefghi'[rank]} of the SFEN has {9 - file} squares instead of 9: {quoted(row)}"
             )
     return board
 
@@ -105,7 +99,7 @@ def _parse_hands(text: str) -> list[list[int]]:
     if not re.fullmatch("(?:(?:[1-9][0-9]?)?[PLNSBRGplnsbrg])+", text, re.ASCII):
         raise PositionError(
             f"pieces in hand must be - or letters out of RBGSNLP with counts before them, such as R2b18p, "
-            f"not {_quote(text)}"
+            f"not {quoted(text)}"
         )
     for count, letter in re.findall("([0-9]*)([A-Za-z])", text):
         hands[letter.islower()][LETTERS.index(letter.upper())] += int(count or 1)
@@ -139,16 +133,9 @@ def format_sfen(state: State) -> str:
     """The SFEN of one State[], with the number of the next move."""
     rows = []
     for rank in range(9):
-        row = ""
-        for file in range(8, -1, -1):
-            man = int(state["board"][9 * file + rank])
-            if man:
-                row += _letter(man)
-            elif row and row[-1].isdigit():
-                row = row[:-1] + str(int(row[-1]) + 1)
-            else:
-                row += "1"
-        rows.append(row)
+        men = [int(state["board"][9 * file + rank]) for file in range(8, -1, -1)]
+        row = "".join(_letter(man) if man else "." for man in men)
+        rows.append(re.sub(r"\.+", lambda empty: str(len(empty[0])), row))
     return f"{'/'.join(rows)} {'bw'[int(state['turn'])]} {_format_hands(state)} {int(state['ply']) + 1}"
 
 
@@ -179,7 +166,7 @@ def format_usi(move: int) -> str:
 def parse_usi(state: State, text: str, legal: list[int]) -> int:
     """The one of the legal moves that USI notation names. Errors: IllegalMoveError."""
     if not re.fullmatch("[1-9][a-i][1-9][a-i][+]?|[PLNSBRG][*][1-9][a-i]", text, re.ASCII):
-        raise IllegalMoveError(f"{_quote(text)} is not a move in USI notation such as 7g7f, 7g7f+ or P*5e")
+        raise IllegalMoveError(f"{quoted(text)} is not a move in USI notation such as 7g7f, 7g7f+ or P*5e")
     source = DROPS + LETTERS.index(text[0]) if text[1] == "*" else _square(text[:2])
     move = _square(text[2:4]) + (source << 7) + PROMOTES * text.endswith("+")
     if move not in legal:

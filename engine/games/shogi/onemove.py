@@ -119,7 +119,7 @@ def _neighbours() -> NDArray[np.int8]:
 
 
 def _rough_directions() -> NDArray[np.int8]:
-    """i1[81 * 81]: DIRECTIONS with miniosl's confusions: it tells squares apart by 16 files + ranks."""
+    """i1[81 * 81]: DIRECTIONS with miniosl's collisions: it numbers squares 16 * file + rank."""
     known = {}
     for c, (df, dr) in enumerate(COMPASS):
         known.update({k * (16 * df + dr): c for k in range(1, 9)})
@@ -129,7 +129,7 @@ def _rough_directions() -> NDArray[np.int8]:
 
 
 def _knights_squares() -> NDArray[np.int8]:
-    """i1[2, 2, 81]: whence a knight of a side checks a king, jumping to the right, to the left; -1 off the board."""
+    """i1[2, 2, 81]: from where a knight checks a king, [side, jump to the right or left, square]; -1 off the board."""
     table = np.full((2, 2, SQUARES), -1, np.int8)
     for side, sign in enumerate((1, -1)):
         for k, df in enumerate((1, -1)):

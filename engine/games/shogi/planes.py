@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.jit import device
-from ...kernels.zobrist import chain
+from ...kernels.splitmix import chain
 from ..factory import make_encoder
 from .attacks import first
 from .moves import NUM_ACTIONS, action_of

@@ -77,7 +77,6 @@ _POINTS_OF_24 = 31  # needed to win under the 24-point rule
 
 @device
 def set_of(s, index):
-    """One of the position's bitboards."""
     return u128(s.sets[index, 0], s.sets[index, 1])
 
 
@@ -112,7 +111,6 @@ def _all_men(s):
 
 @device
 def in_check(s, side):
-    """Whether the king of a side is attacked."""
     return attackers(s, np.int64(s.kings[side]), 1 - side, _all_men(s)) != nothing()
 
 
@@ -266,7 +264,6 @@ def board_moves(s, moves, row, n, us, own, occupied, king, evasions, pinned):
 
 @device
 def _drops(s, moves, row, n, us, own, enemy, empty):
-    """Append the drops on ``empty`` squares."""
     if s.hands[us, 0]:
         targets = empty & files_without(set_of(s, PAWNS) & own) & ~lookup(LAST, us)
         front = side_lookup(PAWN_STEPS, 1 - us, np.int64(s.kings[1 - us]))

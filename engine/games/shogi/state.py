@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.zobrist import random_keys
+from ...kernels.splitmix import random_keys
 
 BLACK, WHITE = 0, 1
 SQUARES = 81
@@ -57,5 +57,4 @@ TURN_KEY = _KEYS[-1]
 
 
 def square_name(square: int) -> str:
-    """Name of a square, such as 7g."""
     return "123456789"[square // 9] + "abcdefghi"[square % 9]

@@ -10,13 +10,14 @@ import pytest
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game, State
 from az_engine.engine.games.outcome import RUNNING
-from az_engine.engine.nets.evaluator import FunctionEvaluator, UniformEvaluator
+from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.params import paper_params
 from az_engine.engine.search.arena import Player, Seat, play_pairs, random_openings
 from az_engine.engine.search.search import Search
 from az_engine.engine.search.tree import Tree
 
+from ...fakes.evaluator import FunctionEvaluator
 from .pure_net import pure_net
 
 GO, CHESS = get_game("go5"), get_game("chess")

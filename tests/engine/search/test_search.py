@@ -13,12 +13,13 @@ from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game, State
 from az_engine.engine.games.outcome import LOSS, RUNNING, WIN
-from az_engine.engine.nets.evaluator import FunctionEvaluator, UniformEvaluator
+from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import SearchParams, paper_params
 from az_engine.engine.search.cache import PositionCache
 from az_engine.engine.search.search import Search
 from az_engine.engine.search.tree import Tree
 
+from ...fakes.evaluator import FunctionEvaluator
 from ..games.chess.naive_mates import mates
 from .pure_net import pure_net
 from .reference_search import ReferenceSearch

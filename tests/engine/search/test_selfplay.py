@@ -12,10 +12,11 @@ import pytest
 from az_engine.engine.errors import OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.go.score import GoTerritory
-from az_engine.engine.nets.evaluator import FunctionEvaluator, UniformEvaluator
+from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import SearchParams, paper_params
 from az_engine.engine.search.selfplay import PlayedGame, SelfPlay, SelfPlayConfig
 
+from ...fakes.evaluator import FunctionEvaluator
 from .pure_net import pure_net
 
 GO, CHESS = get_game("go5"), get_game("chess")

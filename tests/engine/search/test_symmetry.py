@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from az_engine.engine.games import get_game
-from az_engine.engine.nets.evaluator import FunctionEvaluator
 from az_engine.engine.params import SearchParams, paper_params
 from az_engine.engine.search.cache import PositionCache
 from az_engine.engine.search.search import Search
@@ -17,6 +16,7 @@ from az_engine.engine.search.symmetry import salt, turn
 from az_engine.engine.search.tree import Tree
 from az_engine.protocols.options import BY_KEY
 
+from ...fakes.evaluator import FunctionEvaluator
 from .pure_net import pure_net
 
 GAME = get_game("go5")

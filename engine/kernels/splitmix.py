@@ -1,12 +1,13 @@
-"""Random numbers by key: what is drawn depends on who draws it and what for, not on what was drawn before.
+"""Numbers by SplitMix64, the same on every machine: Zobrist keys of positions, and random numbers by key.
 
-A key is made from (seed, game, ply, purpose); from it a stream of u64 by SplitMix64. So a game is the same whoever
-plays it and whatever is played beside it, and nothing needs to be kept to go on with it.
+A stream of random numbers begins with a key of (seed, game, ply, purpose). So a game is the same on any worker and
+beside any other games, and it goes on without a saved state.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .jit import device
 
@@ -15,7 +16,7 @@ MOVE, NOISE, SEARCH, RESIGN, SYMMETRY = range(5)  # purposes
 _MASK = 2**64 - 1
 _GOLDEN, _MIX_1, _MIX_2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
 _GOLDEN_U8, _MIX_1_U8, _MIX_2_U8 = np.uint64(_GOLDEN), np.uint64(_MIX_1), np.uint64(_MIX_2)
-_27, _30, _31, _11 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(11)
+_11, _27, _29, _30, _31 = np.uint64(11), np.uint64(27), np.uint64(29), np.uint64(30), np.uint64(31)
 
 
 def _mix(z: int) -> int:
@@ -23,6 +24,17 @@ def _mix(z: int) -> int:
     z = ((z ^ (z >> 30)) * _MIX_1) & _MASK
     z = ((z ^ (z >> 27)) * _MIX_2) & _MASK
     return z ^ (z >> 31)
+
+
+def random_keys(count: int) -> NDArray[np.uint64]:
+    """Zobrist keys u64[count]: SplitMix64 from seed 0."""
+    return np.array([_mix(i * _GOLDEN) for i in range(count)], np.uint64)
+
+
+@device
+def chain(key, more):
+    """The key (u64) of what ``key`` stands for, followed by what ``more`` stands for."""
+    return ((key ^ (key >> _29)) * _GOLDEN_U8) ^ more
 
 
 def chance_key(*parts: int) -> int:

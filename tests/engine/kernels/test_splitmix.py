@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from az_engine.engine.kernels.chance import chance_key, draw, draw_dirichlet, draw_gumbel, draw_normal, uniform
 from az_engine.engine.kernels.jit import kernel
+from az_engine.engine.kernels.splitmix import chance_key, draw, draw_dirichlet, draw_gumbel, draw_normal, uniform
 
 
 @kernel
