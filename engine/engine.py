@@ -7,6 +7,7 @@ call that needs them), so that a protocol can greet its GUI before anything heav
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -25,20 +26,20 @@ from .nets.evaluator import Evaluator, UniformEvaluator
 from .nets.fit import read_info
 from .nets.netfile import read_outline
 from .nets.netinfo import NetInfo
-from .nets.ownership import estimate
 from .nets.weights import load_evaluator, load_stand_in, net_path
 from .params import EngineOptions, SearchParams
 from .precompile import helped
 from .search.cache import PositionCache
 from .search.mate import MateSolver
 from .search.results import RootView, final_line
-from .search.search import Search
+from .search.search import Search, expected_end
 from .search.strength import limit_strength
 from .search.tree import Tree
 from .thinking import OnDone, OnInfo, Task, Thinking
 
 _CACHE_SHARE = 1 / 16  # of the Hash memory that goes to the position cache
 _MATE_SHARE = 1 / 4  # of Hash, beside it, for the table of a mate search while it runs
+_ESTIMATE_VISITS = 100
 _CROWDED = 0.5  # a tree that is fuller than this drops what the game has left behind
 
 
@@ -150,8 +151,9 @@ class Engine:
         if self._tree is None or self._memory != (memory, branching):
             _refuse_too_much(self.options.hash_mb)
             self._tree = None  # free the old one's memory before allocating the new one's
-            self._tree = Tree(int(memory * (1 - _CACHE_SHARE)), branching)
-            self._cache = PositionCache(int(memory * _CACHE_SHARE), branching)
+            points = math.prod(self._game.planes[1:]) if self._game.territory is not None else 0
+            self._tree = Tree(int(memory * (1 - _CACHE_SHARE)), branching, points)
+            self._cache = PositionCache(int(memory * _CACHE_SHARE), branching, points)
             self._memory = (memory, branching)
             self._base = None
 
@@ -261,14 +263,15 @@ class Engine:
         return [(game.format_move(state, move), leaves) for move, leaves in game.perft(state, depth).items()]
 
     def estimate(self) -> Estimate | None:
-        """The net's estimate of how the game ends from the position held; None when the net has none.
+        """How the game is expected to end from the position held: the average over a small search of its own.
 
-        Blocks for one evaluation, or until the net is loaded. Errors: PositionError, NetError.
+        None when the net says nothing. Blocks for a hundred evaluations at most, and until the net is loaded.
+        Not during a search. Errors: PositionError, NetError.
         """
         line = self._held()
         self.ready()
         assert self._evaluator is not None
-        return estimate(self._game, self._evaluator, line)
+        return expected_end(self._game, self._evaluator, line, _ESTIMATE_VISITS)
 
     @property
     def searching(self) -> bool:
@@ -371,6 +374,7 @@ class Engine:
             visits=None if visits is None or limits.infinite else max(visits, 1),
             only=only,
             lines=1 if limits.clocked else options.multipv,
+            ends=limits.report_ms is not None,
         )
         return Task(self._search, line, options, tuple(messages), fallback, error=failed)
 

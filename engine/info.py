@@ -39,10 +39,11 @@ def centipawns(value: float) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The net's estimate of how a game of territory ends, from the view of the side to move."""
+    """How a game of territory is expected to end, from the view of the side to move: the average over the tree."""
 
     score: float | None = None  # points ahead, komi included; None when the net has no such output
     ownership: tuple[float, ...] | None = None  # N * N from the top left: 1 surely ours, -1 surely theirs; or None
+    ownership_stdev: tuple[float, ...] | None = None  # N * N: its standard deviation over the tree
 
     @property
     def score_stdev(self) -> float | None:
@@ -66,6 +67,8 @@ class Line:
     prior: float  # P of the line's first move
     pv: tuple[str, ...]  # legal moves from the root on
     estimate: Estimate | None = None  # after the line's first move, the root's point of view; when the net says so
+    pv_visits: tuple[int, ...] = ()  # N after each move of the line, as far as positions were visited
+    bound: float | None = None  # lower confidence bound of the expected outcome; with Limits.report_ms
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from .games.base import State
 from .info import BestMove, Checkmate, Line, ThinkingInfo
 from .limits import Limits
 from .nets.evaluator import Interrupted
-from .nets.ownership import Outlook
 from .params import EngineOptions
+from .search.ends import Averages
 from .search.mate import MateSolver
 from .search.results import RootView, visit_lead
 from .search.search import Search
@@ -22,7 +22,6 @@ from .search.tree import DEPTH_MAX, DEPTH_SUM
 
 _INFO_SECONDS = 0.1  # between reports, growing as the search goes on ...
 _INFO_MAX_SECONDS = 1.0  # ... to this
-_ESTIMATE_SHARE = 0.25  # of the time between reports: what a report may spend on estimates
 _TICK_S = 0.1  # between looks at a search
 _PATIENCE = 3  # ticks that a search may take to end before its evaluation is interrupted ...
 _FIRST_PATIENCE = 10  # ... when it has no move yet, and after the interruption before it is left behind
@@ -78,7 +77,6 @@ class Thinking:
         self._interval = _INFO_SECONDS
         self._messages: list[str] = []
         self._options = EngineOptions()
-        self._outlook: Outlook | None = None  # when reports carry estimates
 
     def start(self) -> None:
         """Begin; returns at once."""
@@ -169,8 +167,6 @@ class Thinking:
     def _begin(self, search: Search, line: State, options: EngineOptions) -> None:
         self._search, self._options = search, options
         self._root = RootView(search.game, search.tree, line)
-        if self._limits.report_ms is not None:
-            self._outlook = Outlook(search.game, search.evaluator, line)
         self._budget = budget(
             self._limits,
             search.game.side_to_move(line[-1]),
@@ -286,14 +282,12 @@ class Thinking:
             self._say(message)
         self._messages.clear()
         with search.lock:
-            lines = self._root.lines(options.multipv)
+            averages = self._averages(search)
+            lines = self._root.lines(options.multipv, averages)
             stats = self._root.move_stats(search.params) if options.move_stats else ()
             deepest, used = int(search.tree.counters[DEPTH_MAX]), search.tree.used
             nodes = int(search.tree.nodes[search.tree.root]["n"])
-        if not lines:
-            return
-        self._ask(search, lines)
-        if search is not self._search:
+        if not lines or search is not self._search:
             return
         elapsed = max(self._watch.seconds, 1e-3)
         depth = self._depth()
@@ -305,39 +299,30 @@ class Thinking:
                 int(search.simulations / elapsed),
                 int(1000 * elapsed),
                 min(1000, int(1000 * used)),
-                self._estimated(lines),
+                lines,
                 stats,
-                estimate=self._outlook.root() if self._outlook is not None else None,
+                estimate=None if averages is None else averages.root(),
             )
         )
 
-    def _ask(self, search: Search, lines: tuple[Line, ...]) -> None:
-        """Estimate the moves searched, best first, within a share of the time between reports; never at the end."""
-        interval, watch = self._interval, Stopwatch()
-
-        def enough() -> bool:
-            return search.stopping or self._stopped.is_set() or watch.seconds >= _ESTIMATE_SHARE * interval
-
-        if self._outlook is not None:
-            self._outlook.ask([line.pv[0] for line in lines if line.visits], enough)
-
-    def _estimated(self, lines: tuple[Line, ...]) -> tuple[Line, ...]:
-        """The lines with the estimates after their first moves, where known."""
-        outlook = self._outlook
-        return lines if outlook is None else tuple(replace(each, estimate=outlook.after(each.pv[0])) for each in lines)
+    def _averages(self, search: Search) -> Averages | None:
+        """Of the tree, when reports carry estimates. Call it under the search's lock."""
+        if self._limits.report_ms is None:
+            return None
+        return Averages(search.tree, moves_ownership=self._limits.moves_ownership)
 
     def _best_move(self, task: Task, search: Search) -> BestMove:
         assert self._root is not None
         with search.lock:
             move = self._root.choose(search.params.temperature, search.params.seed)
-            line = None if move is None else self._root.line_with(move)
+            line = None if move is None else self._root.line_with(move, self._averages(search))
         if line is None:
             return self._answer_without_search(task, task.error or search.error)
         return BestMove(
             line.pv[0],
             line.pv[1] if len(line.pv) > 1 else None,
             resign=self._hopeless(line),
-            lines=self._estimated((line,)),
+            lines=(line,),
             nodes=search.simulations,
             time_ms=self._watch.milliseconds,
             messages=tuple(self._messages),

@@ -114,12 +114,22 @@ class Territory(ABC):
         """Chains that are dead by a net's ``ownership``, in [-1, 1] of each point, 1 for the side to move."""
 
     @abstractmethod
+    def unended(self, line: State) -> State:
+        """The line; by rules under which passes do not end the game, a copy, where dead stones are agreed on."""
+
+    @abstractmethod
     def counts_dead_stones(self, state: State) -> bool:
         """Whether removing dead stones could change the score of one State[]."""
 
     @abstractmethod
     def lead(self, state: State, points: float) -> float:
         """The mover's lead in one State[] by the rules, komi included; ``points``: its lead on the board."""
+
+    @abstractmethod
+    def leads(
+        self, root: State, paths: NDArray[np.uint16], lengths: NDArray[np.integer], points: NDArray[np.float32]
+    ) -> NDArray[np.float64]:
+        """``lead`` after each of B paths of moves u2[B, D], of so many moves each, from one State[]; points f4[B]."""
 
     @abstractmethod
     def stones(self, state: State) -> NDArray[np.uint8]:

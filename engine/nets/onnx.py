@@ -96,9 +96,9 @@ class OnnxEvaluator:
         """
         return self._extra(self._run(self.extra, planes, 0) if self.extra else [])
 
-    def evaluate_all(self, planes: Planes) -> tuple[NDArray[np.float32], NDArray[np.float32], *Extra]:
+    def evaluate_all(self, planes: Planes, slot: int = 0) -> tuple[NDArray[np.float32], NDArray[np.float32], *Extra]:
         """Both ``evaluate`` and ``estimate`` for the time of one of them. Blocks. Errors: NetError."""
-        policy, value, *more = self._run([*self._outputs, *self.extra], planes, 0)
+        policy, value, *more = self._run([*self._outputs, *self.extra], planes, slot)
         return policy, value, *self._extra(more)
 
     def interrupt(self) -> None:

@@ -12,10 +12,12 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..games.leaves import Leaves, make_leaves
 from ..games.outcome import RUNNING
 from ..kernels.jit import borrow, entry, kernel
+from .tree import Ends, copy_ends, make_ends
 
 ENTRY = np.dtype(
     [("key", "u8"), ("start", "i8"), ("value", "f4"), ("draw", "f4"), ("count", "i4")], align=True
@@ -87,8 +89,12 @@ def _entries() -> tuple[Callable[..., Any], Callable[..., Any]]:
 class PositionCache:
     """A cache of ``memory`` bytes; safe to use from several threads."""
 
-    def __init__(self, memory: int, moves_per_position: float = 32.0) -> None:
-        positions = max(256, int(memory / (2 * ENTRY.itemsize + moves_per_position * MOVE.itemsize)))
+    def __init__(self, memory: int, moves_per_position: float = 32.0, points: int = 0) -> None:
+        """points: of the board, for which ``ends`` may want memory, too."""
+        more = 2 * (points + 5) if points else 0
+        positions = max(256, int(memory / (2 * ENTRY.itemsize + moves_per_position * MOVE.itemsize + more)))
+        self._ends: Ends | None = None
+        self._mixed = False  # whether positions without their ends are in it
         self._entries = np.zeros(2 * positions, ENTRY)
         self._ring = np.empty(max(4096, int(positions * moves_per_position)), MOVE)
         self._head = np.zeros(1, np.int64)
@@ -101,13 +107,37 @@ class PositionCache:
             self._entries["count"] = 0
             self._entries["key"] = 0
             self._head[0] = 0
+            self._mixed = False
 
-    def probe(self, leaves: Leaves, count: int) -> int:
-        """See :func:`probe`."""
+    def keep_ends(self, points: int) -> None:
+        """Keep the ends of positions, too; forget what was stored without them."""
+        if self._ends is None or self._ends.owners.shape[1] != points:
+            self._ends, self._mixed = make_ends(len(self._entries), points), True
+        if self._mixed:
+            self.clear()
+
+    def probe(self, leaves: Leaves, count: int, ends: Ends | None = None) -> int:
+        """See :func:`probe`; ``ends`` out: of the leaves that are known."""
         with self._lock:
-            return int(self._probe(self._entries, self._ring, self._head, leaves, count))
+            missing = int(self._probe(self._entries, self._ring, self._head, leaves, count))
+            if ends is not None and missing < count:
+                assert self._ends is not None
+                rows = leaves.rows[:count]
+                known = np.flatnonzero((rows["row"] < 0) & (rows["outcome"] == RUNNING))
+                copy_ends(self._ends, self._places(rows["key"][known]), ends, known)
+            return missing
 
-    def store(self, leaves: Leaves, count: int) -> None:
-        """See :func:`store`."""
+    def store(self, leaves: Leaves, count: int, ends: Ends | None = None) -> None:
+        """See :func:`store`; ``ends``: of the leaves."""
         with self._lock:
             self._store(self._entries, self._ring, self._head, leaves, count)
+            if ends is None:
+                self._mixed = True
+                return
+            assert self._ends is not None
+            rows = leaves.rows[:count]
+            stored = np.flatnonzero((rows["row"] >= 0) & (rows["count"] > 0))
+            copy_ends(ends, stored, self._ends, self._places(rows["key"][stored]))
+
+    def _places(self, keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+        return (keys % np.uint64(len(self._entries))).astype(np.int64)

@@ -22,10 +22,11 @@ from ..kernels.jit import entry
 from ..nets.evaluator import Evaluator
 from ..params import SearchParams
 from .cache import PositionCache
+from .ends import note_finished, note_outputs
 from .policy import digest, keep_only, put_first
 from .puct import PARAMS, select
 from .symmetry import turn
-from .tree import EDGE, MAX_DEPTH, NODE, TreeArrays, expand
+from .tree import EDGE, MAX_DEPTH, NODE, Ends, TreeArrays, copy_ends, expand, make_ends
 
 
 def _of_game(kernel: Callable[..., None], state_dtype: np.dtype[Any]) -> Callable[..., None]:
@@ -61,11 +62,13 @@ class Minibatch:
         salts: NDArray[np.uint64] | None = None,
         mate_plies: int = 0,
         only: NDArray[np.uint16] | None = None,
+        ends: Ends | None = None,
     ) -> None:
         """``game``: as its net sees it; states State[G, T]: the game of each tree up to its root; ``size``: B.
 
         salts u8[G]: evaluate each position under a symmetry that its key and its tree's salt decide, None = as it is;
-        mate_plies: longest mates to look for at the leaves, 0 = none; only u2[K]: the roots' moves, None = all.
+        mate_plies: longest mates to look for at the leaves, 0 = none; only u2[K]: the roots' moves, None = all;
+        ends: of the nodes of tree 0, to be filled in.
         """
         self.leaves = game.encoder.make_leaves(size, MAX_DEPTH)
         self.count = 0  # leaves in it
@@ -78,6 +81,8 @@ class Minibatch:
         self._mates = _of_game(game.mates, game.state_dtype) if mate_plies and game.mates is not None else None
         self._mate_plies = mate_plies
         self._select, self._expand = _of_tree()
+        self._ends = ends
+        self._told = None if ends is None else make_ends(size, ends.owners.shape[1])  # of the leaves
         self._numbers = np.arange(size, dtype=np.int32)
 
     def select(self, params: NDArray[Any], root: int, wanted: int, budget: int) -> tuple[int, int]:
@@ -96,8 +101,13 @@ class Minibatch:
             self._mates(self._states, leaves, count, self._mate_plies)
         if self._salts is not None:
             rows["key"] ^= self._salts[rows["slot"]]
+        if self._told is not None:
+            self._told.told[:count] = 0
+            for b in np.flatnonzero((rows["outcome"] != RUNNING) & (rows["end"] < 0)):
+                line = self._states[0, : rows["root"][b] + 1]
+                note_finished(self._game, line, leaves.paths[b, : rows["length"][b]], int(b), self._told)
         if self._cache is not None:
-            self.missing = self._cache.probe(leaves, count)
+            self.missing = self._cache.probe(leaves, count, self._told)
         else:
             rows["row"] = self._numbers[:count]
             self.missing = count
@@ -107,16 +117,27 @@ class Minibatch:
             return planes
         return turn(symmetries, leaves, count, planes)
 
-    def take(self, logits: NDArray[np.float32] | None = None, values: NDArray[np.float32] | None = None) -> None:
+    def take(
+        self,
+        logits: NDArray[np.float32] | None = None,
+        values: NDArray[np.float32] | None = None,
+        ownership: NDArray[np.float32] | None = None,
+        score: NDArray[np.float32] | None = None,
+    ) -> None:
         """The net's logits f4[K, A] and values f4[K, 3 or 1] for the planes that :meth:`choose` gave; None where K = 0.
 
-        Rows that are not finite are counted in ``failed``.
+        ownership f4[K, H, W] and score f4[K]: where ends are kept and the net has these outputs. Rows that are not
+        finite are counted in ``failed``.
         """
         leaves, count = self.leaves, self.count
         if logits is not None:
             self.failed = int(digest(leaves, count, logits, values, self._temperature))
+            if self._told is not None:
+                asked = np.flatnonzero(leaves.rows["row"][:count] >= 0)
+                root = self._states[0, leaves.rows["root"][0]]
+                note_outputs(self._game, root, leaves, asked, (ownership, score), self._salts is not None, self._told)
             if self._cache is not None:
-                self._cache.store(leaves, count)
+                self._cache.store(leaves, count, self._told)
         if self._mates is None and self._only is None:
             return
         for b in np.flatnonzero(leaves.rows["length"][:count] == 0):
@@ -133,7 +154,8 @@ class Minibatch:
         """
         planes = self.choose(count, evaluator.history)
         try:
-            self.take(*(evaluator.evaluate(planes, slot) if len(planes) else ()))
+            ask = evaluator.evaluate if self._told is None else evaluator.evaluate_all  # type: ignore[attr-defined]
+            self.take(*(ask(planes, slot) if len(planes) else ()))
         except NetError as error:
             self.failed = count
             self.leaves.rows["count"][:count] = -1
@@ -146,3 +168,7 @@ class Minibatch:
     def expand(self) -> None:
         """Expand the leaves in their trees and back their values up."""
         self._expand(self._trees, self.leaves, self.count, self._solver)
+        if self._ends is not None and self._told is not None:
+            rows = self.leaves.rows[: self.count]
+            told = np.flatnonzero((self._told.told[: self.count] > 0) & (rows["count"] >= 0))
+            copy_ends(self._told, told, self._ends, rows["node"][told])

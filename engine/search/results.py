@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..games.outcome import LOSS, RUNNING, WIN
 from ..info import Line, MoveStats, Wdl, centipawns
 from ..kernels.jit import borrow, device, kernel
 from ..params import SearchParams
+from .ends import Averages
 from .mate import short_mate
 from .puct import exploration
 from .tree import Tree, tree_of, unpack_priors
@@ -116,8 +118,11 @@ class RootView:
         """Moves from the root on as text."""
         return self._game.format_moves(self._line[-1], moves)
 
-    def lines(self, multipv: int) -> tuple[Line, ...]:
-        """The best ``multipv`` root moves, best first; empty while the root is not expanded."""
+    def lines(self, multipv: int, averages: Averages | None = None) -> tuple[Line, ...]:
+        """The best ``multipv`` root moves, best first; empty while the root is not expanded.
+
+        averages: of the tree, for estimates and bounds.
+        """
         tree = self._tree
         root = tree.nodes[tree.root]
         first, count = int(root["first_edge"]), int(root["edges"])
@@ -126,33 +131,40 @@ class RootView:
         best = np.empty(multipv, np.int32)
         order = best[: best_children(tree.arrays, tree.root, best)].tolist()
         order += [k for k in range(first, first + count) if k not in order][: multipv - len(order)]
-        return tuple(self._line_of(k) for k in order)
+        return tuple(self._line_of(k, averages) for k in order)
 
-    def line_with(self, move: int) -> Line | None:
+    def line_with(self, move: int, averages: Averages | None = None) -> Line | None:
         """The principal variation that begins with a root move; None when the root has no such edge."""
         edges = self._tree.children_of(self._tree.root)[0]
         place = np.flatnonzero(edges["move"] == move)
         first = int(self._tree.nodes[self._tree.root]["first_edge"])
-        return self._line_of(first + int(place[0])) if len(place) else None
+        return self._line_of(first + int(place[0]), averages) if len(place) else None
 
-    def _line_of(self, edge: int) -> Line:
+    def _line_of(self, edge: int, averages: Averages | None) -> Line:
         tree = self._tree
         record = tree.edges[edge]
         prior = float(unpack_priors(record["prior"].reshape(1))[0])
-        pv = self.text(self._variation(edge))
+        moves, visits = self._variation(edge)
+        pv = self.text(moves)
         child = tree.nodes[record["child"]] if record["child"] >= 0 else None
         if child is None or int(child["n"]) == 0:
             wdl = _own_wdl(tree.nodes[tree.root])
             return Line(centipawns(wdl.value), None, wdl, 0, prior, pv)
         wdl = _wdl(child)
-        return Line(centipawns(wdl.value), _mate(child), wdl, int(child["n"]), prior, pv)
+        line = Line(centipawns(wdl.value), _mate(child), wdl, visits[0], prior, pv, pv_visits=visits)
+        if averages is None:
+            return line
+        number = edge - int(tree.nodes[tree.root]["first_edge"])
+        return replace(line, estimate=averages.after(number), bound=averages.bound(number, wdl.value))
 
-    def _variation(self, edge: int) -> list[int]:
-        """Moves of the principal variation that begins with a root edge."""
+    def _variation(self, edge: int) -> tuple[list[int], tuple[int, ...]]:
+        """Moves of the principal variation that begins with a root edge, and the visits behind each, if any."""
         tree, best = self._tree, np.empty(1, np.int32)
-        moves = [int(tree.edges[edge]["move"])]
+        moves, visits = [int(tree.edges[edge]["move"])], list[int]()
         while len(moves) < _MAX_PV:
             child = int(tree.edges[edge]["child"])
+            if child >= 0:
+                visits.append(int(tree.nodes[child]["n"]))
             if child < 0 or not best_children(tree.arrays, child, best):
                 break
             edge = int(best[0])
@@ -160,7 +172,7 @@ class RootView:
         last = tree.nodes[tree.edges[edge]["child"]] if tree.edges[edge]["child"] >= 0 else None
         if last is not None and last["bound"] != RUNNING and last["first_edge"] < 0 and not last["terminal"]:
             moves += short_mate(self._game, self._line, moves, int(last["plies"]))
-        return moves
+        return moves, tuple(visits)
 
     def move_stats(self, params: SearchParams) -> tuple[MoveStats, ...]:
         """Every root edge, most visited last (as Lc0 prints them)."""

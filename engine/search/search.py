@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 
 from ..games.base import Game, State
 from ..games.outcome import RUNNING
+from ..info import Estimate
 from ..nets.evaluator import Evaluator
 from ..params import SearchParams
 from .cache import PositionCache
+from .ends import Averages
 from .minibatch import Minibatch
 from .puct import puct_params
 from .symmetry import salt
-from .tree import MAX_DEPTH, Tree
+from .tree import MAX_DEPTH, Ends, Tree
 
 _RAMP = 8  # a batch is at most 1 + visits / _RAMP, so that the first simulations are well informed
 
@@ -43,10 +45,12 @@ class Search:
         visits: int | None = None,
         only: NDArray[np.uint16] | None = None,
         lines: int = 1,
+        ends: bool = False,
     ) -> None:
         """``visits``: simulations after which it ends; ``only`` u2[K]: root moves to search, None = all.
 
-        lines: with more than one, other moves are searched when the root's outcome is proven.
+        lines: with more than one, other moves are searched when the root's outcome is proven. ends: keep in the tree
+        what the net says of the end of the game, if it says anything.
         """
         self.game = game.using(evaluator.encoder)
         self.tree, self.evaluator, self.params = tree, evaluator, params
@@ -65,6 +69,13 @@ class Search:
         self.skip_proven = lines > 1
         self.puct = puct_params(params, skip_proven=self.skip_proven)
         turning = params.symmetries and self.game.symmetries is not None
+        told = getattr(evaluator, "extra", ())
+        self._ends: Ends | None = None
+        if ends and told:
+            points = int(np.prod(self.game.planes[1:])) if "ownership" in told else 0
+            self._ends = tree.keep_ends(points)
+            if cache is not None:
+                cache.keep_ends(points)
         self._salts = np.array([salt(params.seed)]) if turning else None
         self.lock = threading.Lock()  # of the tree
         self._grown = threading.Condition(self.lock)
@@ -84,6 +95,7 @@ class Search:
             salts=self._salts,
             mate_plies=params.mate_plies if params.solver else 0,
             only=self._only,
+            ends=self._ends,
         )
         batch.leaves.rows["root"] = len(self._window) - 1
         return batch
@@ -176,3 +188,21 @@ class Search:
         except BaseException as error:  # noqa: BLE001 - handed to the caller of run
             self.error = self.error or error
             self.stopping = True
+
+
+def expected_end(game: Game, evaluator: Evaluator, line: State, visits: int) -> Estimate | None:
+    """How a game of territory ends from a line's last position: the average over a search of its own.
+
+    Where the players agree on dead stones, passes do not end the game in this search. None when the net says nothing.
+    Blocks. Errors: NetError.
+    """
+    if game.territory is None:
+        return None
+    line = game.territory.unended(line)
+    tree = Tree(visits * 4096, game.branching)
+    params = SearchParams(solver=False, mate_plies=0, smart_pruning=False)
+    search = Search(game, tree, evaluator, params, game.window(line), visits=visits, ends=True)
+    search.run(lambda: False)
+    if search.error is not None:
+        raise search.error
+    return Averages(tree).root()

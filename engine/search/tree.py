@@ -74,6 +74,26 @@ def pack_priors(priors: NDArray[np.float32]) -> NDArray[np.uint16]:
     return np.where(bits >= np.uint32(96 << 23), (bits >> np.uint32(12)) - _EXPONENT_SHIFT, 0).astype(np.uint16)
 
 
+class Ends(NamedTuple):
+    """How the game ends, as far as it is known, from each of N nodes or leaves; for the side to move there."""
+
+    owners: NDArray[np.int8]  # i1[N, P], 127 = surely its own, -127 = surely the opponent's
+    scores: NDArray[np.float32]  # f4[N], its lead in points, komi counted; NaN where only the owners are known
+    told: NDArray[np.uint8]  # u1[N], 1 where they are known
+
+
+def make_ends(size: int, points: int) -> Ends:
+    """Nothing known of ``size`` nodes. The memory is committed as it is used."""
+    return Ends(np.empty((size, points), np.int8), np.empty(size, np.float32), np.zeros(size, np.uint8))
+
+
+def copy_ends(source: Ends, rows: NDArray[np.intp], target: Ends, places: NDArray[Any]) -> None:
+    """Copy rows of one record to places in another."""
+    target.owners[places] = source.owners[rows]
+    target.scores[places] = source.scores[rows]
+    target.told[places] = source.told[rows]
+
+
 class TreeArrays(NamedTuple):
     """The arrays of one tree or, with an axis in front, of G trees."""
 
@@ -271,21 +291,33 @@ class Tree:
     Its memory is reserved when it is made; the operating system commits it as it is used.
     """
 
-    def __init__(self, memory: int, moves_per_node: float = 32.0) -> None:
-        """``memory``: bytes for nodes and edges together, divided for ``moves_per_node`` edges a node."""
-        per_node = NODE.itemsize + moves_per_node * EDGE.itemsize
+    def __init__(self, memory: int, moves_per_node: float = 32.0, points: int = 0) -> None:
+        """``memory``: bytes for nodes and edges together, divided for ``moves_per_node`` edges a node.
+
+        points: of the board, for which :meth:`keep_ends` may want memory, too.
+        """
+        per_node = NODE.itemsize + moves_per_node * EDGE.itemsize + (points + 5 if points else 0)
         capacity = min(max(1024, int(memory / per_node)), int((2**31 - 1) / moves_per_node))  # edges are numbered in i4
         self.nodes = np.empty(capacity, NODE)
         self.edges = np.empty(max(64 * 1024, int(capacity * moves_per_node)), EDGE)
         self.counters = np.zeros(8, np.int64)
         self.arrays = TreeArrays(self.nodes[None], self.edges[None], self.counters[None])
+        self.ends: Ends | None = None
         self.clear()
 
     def clear(self) -> None:
         """Leave a single unexpanded node, the base, as root."""
+        if self.ends is not None:
+            self.ends.told[: int(self.counters[NODES])] = 0
         self.counters[:] = 0
         add_base(self.arrays, 0)
         self.root = 0
+
+    def keep_ends(self, points: int) -> Ends:
+        """Have ``ends`` of all nodes from now on, on a board of that many points; nothing is known of those before."""
+        if self.ends is None or self.ends.owners.shape[1] != points:
+            self.ends = make_ends(len(self.nodes), points)
+        return self.ends
 
     def child(self, node: int, move: int) -> int:
         """Index of the visited child that ``move`` leads to, or -1."""
@@ -299,6 +331,10 @@ class Tree:
         order = np.argsort(self.nodes["first_edge"][:used], kind="stable").astype(np.int32)
         place = np.empty(used, np.int32)
         compact(self.arrays, 0, base, place, order)
+        if self.ends is not None:
+            kept = np.flatnonzero(place >= 0)  # in the order of their new places
+            copy_ends(self.ends, kept, self.ends, place[kept])
+            self.ends.told[len(kept) : used] = 0
         self.root = int(place[self.root])
 
     @property

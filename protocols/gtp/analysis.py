@@ -18,10 +18,17 @@ _LEAST_CS = 5  # least centiseconds between lines
 _DEFAULT_CS = 50
 _MOST_CS = 100_000
 _MOVES = 40  # moves shown unless told otherwise
-_FLAGS = (  # KataGo's; those without a field below are accepted, but no net of ours has such an output
-    *("ownership", "rootInfo", "movesOwnership", "ownershipStdev", "movesOwnershipStdev", "pvVisits", "pvEdgeVisits"),
-    *("noResultValue", "includeNoResultValue"),
-)
+_FLAGS = {  # KataGo's; None: accepted, but no net of ours has such an output
+    "ownership": "ownership",
+    "ownershipStdev": "ownership_stdev",
+    "movesOwnership": "moves_ownership",
+    "movesOwnershipStdev": "moves_ownership_stdev",
+    "pvVisits": "pv_visits",
+    "pvEdgeVisits": "pv_edge_visits",
+    "rootInfo": "root",
+    "noResultValue": None,
+    "includeNoResultValue": None,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,11 @@ class Analysis:
     allow: tuple[str, ...] | None = None  # only these moves; None = all
     avoid: tuple[str, ...] = ()
     ownership: bool = False
+    ownership_stdev: bool = False
+    moves_ownership: bool = False
+    moves_ownership_stdev: bool = False
+    pv_visits: bool = False
+    pv_edge_visits: bool = False
     root: bool = False
     kata: bool = False  # KataGo's form of numbers
 
@@ -57,8 +69,9 @@ def read_analysis(words: Sequence[str], size: int, *, kata: bool) -> Analysis:
         elif key == "maxmoves":
             request, used = replace(request, most=whole(values[0])), 2
         elif key in _FLAGS and values[0].lower() in ("true", "false"):
-            wanted = values[0].lower() == "true"
-            request, used = _flag(request, key, wanted=wanted), 2
+            field, used = _FLAGS[key], 2
+            if field is not None:
+                request = replace(request, **{field: values[0].lower() == "true"})  # type: ignore[arg-type]
         else:
             raise GtpError("syntax error")
         rest = rest[used:]
@@ -67,12 +80,6 @@ def read_analysis(words: Sequence[str], size: int, *, kata: bool) -> Analysis:
 
 def _interval(word: str) -> int:
     return 10 * min(max(whole(word), _LEAST_CS), _MOST_CS)
-
-
-def _flag(request: Analysis, key: str, *, wanted: bool) -> Analysis:
-    if key == "ownership":
-        return replace(request, ownership=wanted)
-    return replace(request, root=wanted) if key == "rootInfo" else request
 
 
 def _restrict(request: Analysis, key: str, values: Sequence[str], size: int) -> Analysis:
@@ -96,21 +103,39 @@ def searched(request: Analysis, legal: Sequence[str]) -> tuple[str, ...]:
 
 
 def analysis_line(info: ThinkingInfo, request: Analysis) -> str:
-    shown = [line for i, line in enumerate(info.lines[: request.most]) if line.visits or i < max(request.least, 1)]
+    """All moves of one report as one line; moves without a visit only if ``minmoves`` asks for them."""
+    shown = [line for i, line in enumerate(info.lines[: request.most]) if line.visits or i < request.least]
     parts = [_move(line, order, request) for order, line in enumerate(shown)]
     if request.root:
         parts.append(_root(info, request))
-    estimate = info.estimate
-    if request.ownership and estimate is not None and estimate.ownership is not None:
-        parts.append("ownership " + " ".join(f"{x:.3f}" for x in estimate.ownership))
-    return " ".join(parts)
+    if request.ownership:
+        parts.append(_points("ownership", info.estimate))
+    if request.ownership_stdev:
+        parts.append(_points("ownershipStdev", info.estimate, spread=True))
+    return " ".join(filter(None, parts))
 
 
 def _move(line: Line, order: int, request: Analysis) -> str:
     prior = _number(line.prior, request)
     chance = _number((1.0 + line.wdl.value) / 2.0, request)
-    score, pv = _score(line.estimate), " ".join(line.pv)
-    return f"info move {line.pv[0]} visits {line.visits} winrate {chance}{score} prior {prior} order {order} pv {pv}"
+    bound = "" if line.bound is None else f" lcb {_number((1.0 + line.bound) / 2.0, request, clip=False)}"
+    head = f"info move {line.pv[0]} visits {line.visits} winrate {chance}{_score(line.estimate)}"
+    parts = [f"{head} prior {prior}{bound} order {order} pv {' '.join(line.pv)}"]
+    for name, wanted in (("pvVisits", request.pv_visits), ("pvEdgeVisits", request.pv_edge_visits)):
+        if wanted:
+            visits = [*line.pv_visits, *[0] * (len(line.pv) - len(line.pv_visits))]  # 0: behind a proven mate
+            parts.append(f"{name} {' '.join(map(str, visits))}")
+    if request.moves_ownership:
+        parts.append(_points("movesOwnership", line.estimate))
+    if request.moves_ownership_stdev:
+        parts.append(_points("movesOwnershipStdev", line.estimate, spread=True))
+    return " ".join(filter(None, parts))
+
+
+def _points(name: str, estimate: Estimate | None, *, spread: bool = False) -> str:
+    """The ownership of each point, or its standard deviation; nothing where the net does not tell it."""
+    values = None if estimate is None else estimate.ownership_stdev if spread else estimate.ownership
+    return "" if values is None else f"{name} {' '.join(f'{x:.3f}' for x in values)}"
 
 
 def _score(estimate: Estimate | None) -> str:
@@ -128,6 +153,6 @@ def _root(info: ThinkingInfo, request: Analysis) -> str:
     return f"rootInfo visits {info.nodes} winrate {_number((1.0 + value) / 2.0, request)}{_score(info.estimate)}"
 
 
-def _number(chance: float, request: Analysis) -> str:
-    chance = min(max(chance, 0.0), 1.0)
+def _number(chance: float, request: Analysis, *, clip: bool = True) -> str:
+    chance = min(max(chance, 0.0), 1.0) if clip else chance
     return f"{chance:.6f}" if request.kata else str(round(10000 * chance))

@@ -233,6 +233,11 @@ class GtpGame:
     # ------------------------------------------------------------------ the end
 
     @property
+    def ended(self) -> bool:
+        """Whether the last two moves were passes."""
+        return len(self.moves) > 1 and self.passed and self.moves[-2].vertex == PASS
+
+    @property
     def passed(self) -> bool:
         return bool(self.moves) and self.moves[-1].vertex == PASS
 

@@ -224,11 +224,13 @@ class GtpPlayer:
         """Search, and print reports if requested. Errors: GtpError when there is no move."""
         engine.configure(multipv=lines)
         if request is not None:
-            limits = replace(limits, report_ms=request.interval_ms)
+            spread = request.moves_ownership or request.moves_ownership_stdev
+            limits = replace(limits, report_ms=request.interval_ms, moves_ownership=spread)
             command.begin(self._writer)
 
         def show(info: ThinkingInfo) -> None:
-            if request is not None and not self._writer.write(analysis_line(info, request)):
+            line = "" if request is None else analysis_line(info, request)
+            if line and not self._writer.write(line):
                 command.interrupt()
 
         best, last = search(engine, limits, command, show, self._tell)
@@ -329,7 +331,7 @@ class GtpPlayer:
 
     def _dead(self) -> list[frozenset[int]]:
         """Dead chains; none, with a note to the user, when the net has no ownership output."""
-        if self._game.board.empty:
+        if self._game.board.empty or (self._game.ended and not self._game.rules.agreed):
             return []
         try:
             self._ready()

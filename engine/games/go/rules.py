@@ -25,6 +25,7 @@ from .rulesets import (
     SITUATIONAL,
     SUICIDE,
     TERRITORY,
+    UNENDED,
 )
 from .state import BLACK, EMPTY, MAX_POINTS, STONE_KEYS, TURN_KEY, WORDS
 
@@ -151,7 +152,7 @@ def judge(b, s, at_root):
 
     So it does by territory rules: after two passes the players agree on dead stones, which no board tells.
     """
-    if at_root or s.passes < 2 or s.rules & TERRITORY:
+    if at_root or s.passes < 2 or s.rules & (TERRITORY | UNENDED):
         return RUNNING
     points = score(b, s)
     if points == 0:

@@ -18,6 +18,7 @@ KO_MASK, SUICIDE = 3, 4  # bits of the flags
 BONUS_SHIFT, BONUS_MASK = 3, 3
 NO_BONUS, BONUS_N, BONUS_N_MINUS_1 = range(3)  # points for white when black has N handicap stones
 FRIENDLY, TERRITORY, SEKI_TAX, ALL_TAX, BUTTON = 32, 64, 128, 256, 512  # see RuleSet
+UNENDED = 1024  # two passes do not end the game for a search: what is dead is still open
 
 _KO = ("POSITIONAL", "SITUATIONAL", "SIMPLE")
 _BONUS = ("0", "N", "N-1")

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from ..capabilities import Territory
 from . import handicap, notation, passalive
 from .rules import compensation, count_score
+from .rulesets import FRIENDLY, TERRITORY, UNENDED
 from .state import BLACK, EMPTY, WHITE, State, stones_from_array, stones_to_array
 
-_DEAD = -0.3  # mean ownership of a chain, its owner's view, below which it counts as dead: when in doubt it lives
+_DEAD = -0.5  # mean ownership of a chain, its owner's view, below which it counts as dead: when in doubt it lives
 
 
 class GoTerritory(Territory):
@@ -59,6 +60,13 @@ class GoTerritory(Territory):
                 found.append(chain)
         return found
 
+    def unended(self, line: State) -> State:
+        if not line[-1]["rules"] & FRIENDLY:  # territory is agreed on in any case
+            return line
+        line = line.copy()
+        line["rules"] |= UNENDED
+        return line
+
     def counts_dead_stones(self, state: State) -> bool:
         owners = [self.score(state)[1], passalive.area_of(state)]
         as_it_stands, without = (int((who == BLACK).sum()) - int((who == WHITE).sum()) for who in owners)
@@ -67,6 +75,18 @@ class GoTerritory(Territory):
     def lead(self, state: State, points: float) -> float:
         white = int(compensation(*(state[name] for name in ("komi", "handicap", "rules", "played")))) / 2
         return points - white if state["turn"] == BLACK else points + white
+
+    def leads(
+        self, root: State, paths: NDArray[np.uint16], lengths: NDArray[np.integer], points: NDArray[np.float32]
+    ) -> NDArray[np.float64]:
+        depth = np.arange(paths.shape[1])
+        sign = 1.0 if root["turn"] == BLACK else -1.0
+        white = np.full(len(paths), self.lead(root, 0.0) * -sign)
+        if root["rules"] & TERRITORY:
+            stones = (depth < lengths[:, None]) & (paths < int(root["size"]) ** 2)
+            white += sign * np.where(stones, 1 - 2 * (depth % 2), 0).sum(axis=1)
+        black_to_move = (lengths % 2 == 0) == (root["turn"] == BLACK)
+        return np.asarray(points + np.where(black_to_move, -white, white))
 
     def stones(self, state: State) -> NDArray[np.uint8]:
         return stones_to_array(state)

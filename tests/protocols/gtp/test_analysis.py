@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -15,7 +16,7 @@ from ...fakes.clock import FakeClock
 from .talk import GtpTalk, engine_that_says
 
 VERTEX = r"(?:[A-HJ-Z]\d+|pass)"
-LINE = rf"info move {VERTEX} visits \d+ winrate NUMBER prior NUMBER order \d+ pv {VERTEX}(?: {VERTEX})*"
+LINE = rf"info move {VERTEX} visits \d+ winrate NUMBER prior NUMBER( lcb -?NUMBER)? order \d+ pv {VERTEX}(?: {VERTEX})*"
 MOVE = re.compile(LINE.replace("NUMBER", r"\d+"))
 KATA = re.compile(LINE.replace("NUMBER", r"[01]\.\d+"))
 
@@ -54,6 +55,27 @@ def test_fields_of_katago_with_what_the_net_says() -> None:
     assert "rootInfo visits 91 winrate 0.600000" in plain
 
 
+def test_bounds_visits_and_spreads_of_katago() -> None:
+    """As its GTP extensions lay them down."""
+    spread = Estimate(1.0, (0.5, -0.5), (0.25, 0.125))
+    line = Line(50, None, Wdl(0.6, 0.1, 0.3), 60, 0.5, ("D4", "pass", "C3"), spread, (60, 20), 0.1)
+    seen = ThinkingInfo(2, 3, 91, 100, 900, 0, (line, replace(line, visits=0)), estimate=spread)
+    flags = "ownership ownershipStdev movesOwnership movesOwnershipStdev pvVisits pvEdgeVisits".replace(" ", " true ")
+    assert analysis_line(seen, read_analysis(f"{flags} true".split(), 9, kata=True)) == (
+        "info move D4 visits 60 winrate 0.650000 scoreMean 1.00 scoreStdev 1.22 scoreLead 1.00 prior 0.500000 "
+        "lcb 0.550000 order 0 pv D4 pass C3 pvVisits 60 20 0 pvEdgeVisits 60 20 0 "
+        "movesOwnership 0.500 -0.500 movesOwnershipStdev 0.250 0.125 "
+        "ownership 0.500 -0.500 ownershipStdev 0.250 0.125"
+    )
+    below = replace(line, bound=-1.5, estimate=None)
+    assert " lcb -2500 " in analysis_line(replace(seen, lines=(below,)), Analysis()), (
+        "as in Leela Zero, perhaps below 0"
+    )
+    unvisited = replace(seen, lines=(replace(line, visits=0),))
+    assert analysis_line(unvisited, Analysis()) == ""
+    assert "visits 0" in analysis_line(unvisited, Analysis(least=1))
+
+
 def test_sabaki_parses_every_line() -> None:
     """Its parser: the parts between the words info, each ending in a pv of vertices."""
     for part in re.split(r"\s*info\s+", analysis_line(info(), Analysis()))[1:]:
@@ -87,7 +109,14 @@ def test_q5go_finds_its_fields() -> None:
         ("b avoid w D4,pass 1 avoid b C3 20", Analysis("b", avoid=("D4", "pass", "C3"))),
         ("allow b d4,E5 1", Analysis(allow=("D4", "E5"))),
         ("b 10 ownership true rootInfo true", Analysis("b", 100, ownership=True, root=True)),
-        ("b 10 ownership false movesOwnership true pvVisits true", Analysis("b", 100)),
+        (
+            "b 10 ownership false movesOwnership true pvVisits true noResultValue true",
+            Analysis("b", 100, moves_ownership=True, pv_visits=True),
+        ),
+        (
+            "ownershipStdev true movesOwnershipStdev true pvEdgeVisits true",
+            Analysis(ownership_stdev=True, moves_ownership_stdev=True, pv_edge_visits=True),
+        ),
     ],
 )
 def test_argument_forms(words: str, expected: Analysis) -> None:

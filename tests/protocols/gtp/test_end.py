@@ -47,6 +47,16 @@ def test_the_score_with_a_net_leaves_dead_stones_out() -> None:
         ]
 
 
+def test_by_tromp_taylor_nothing_is_dead_after_two_passes() -> None:
+    with GtpTalk(engine_that_says(black_owns)) as talk:
+        talk.ask("boardsize 5", "komi 0.5", "play b C3", "play w A1", "play b pass")
+        assert talk.ask("final_status_list dead", "final_score") == ["= A1", "= B+24.5"]
+        talk.one("play w pass")
+        assert talk.ask("final_status_list dead", "final_score") == ["=", "= W+0.5"]
+        talk.ask("kata-set-rules chinese")
+        assert talk.ask("final_status_list dead", "final_score") == ["= A1", "= B+24.5"]
+
+
 WON = ("boardsize 5", "komi 0.5", *(f"play b C{n}" for n in range(1, 6)), *(f"play w D{n}" for n in range(1, 6)))
 
 

@@ -1,0 +1,180 @@
+"""How the game ends: what the net says of it in every node of a tree, and the averages over the tree.
+
+Only a search that is asked for it keeps this; see ``Search(ends=...)``. An average weighs a node's own evaluation by
+the visits that ended there, so that it follows the moves that the search prefers, and a finished game counts as it is.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..games.base import Game, State
+from ..games.leaves import Leaves
+from ..info import Estimate
+from ..kernels.jit import borrow, kernel
+from .tree import NODES, Ends, Tree, make_ends, tree_of
+
+_SCALE = 127.0  # of ownership in a byte, see Ends
+_MOST_NODES = 20_000  # that an average reads, about: beyond it small subtrees count as their first evaluation
+_LCB_ERRORS = 5.0  # standard errors below the mean, as KataGo's lcbStdevs
+
+GROUP = np.dtype(
+    [
+        ("weight", "f8"),  # visits
+        ("value", "f8"),  # sum of the values V
+        ("squares", "f8"),  # sum of V * V
+        ("told", "f8"),  # visits whose end is known
+        ("score", "f8"),  # sum of the leads
+    ],
+    align=True,
+)
+_SPACE = np.dtype([("below", "f8"), ("share", "f8"), ("sign", "f8"), ("group", "i4")], align=True)
+
+
+def note_outputs(
+    game: Game,
+    root: State,
+    leaves: Leaves,
+    asked: NDArray[np.intp],
+    outputs: tuple[NDArray[np.float32] | None, NDArray[np.float32] | None],
+    turned: bool,
+    out: Ends,
+) -> None:
+    """Note what the net says of the leaves ``asked``, the rows of its outputs, ownership f4[K, H, W] and score f4[K].
+
+    root: State[] at the root of their paths; turned: whether each was evaluated under the symmetry of its key.
+    """
+    ownership, score = outputs
+    if ownership is not None and out.owners.shape[1]:
+        owners = ownership.reshape(len(asked), -1)
+        if turned:
+            assert game.symmetries is not None
+            which = (leaves.rows["key"][asked] % np.uint64(len(game.symmetries))).astype(np.int64)
+            owners = np.take_along_axis(owners, game.symmetries.points[which], axis=1)
+        out.owners[asked] = np.rint(_SCALE * np.clip(owners, -1.0, 1.0))
+    out.scores[asked] = np.nan
+    if score is not None:
+        assert game.territory is not None
+        lengths = leaves.rows["length"][asked]
+        out.scores[asked] = game.territory.leads(root, leaves.paths[asked], lengths, score)
+    out.told[asked] = 1
+
+
+def note_finished(game: Game, line: State, path: NDArray[np.uint16], leaf: int, out: Ends) -> None:
+    """Note the end of a leaf where the rules end the game, ``path`` after the end of a line."""
+    assert game.territory is not None
+    for move in path:
+        line = game.play(line, int(move))
+    lead, owner = game.territory.score(line[-1])
+    black = game.side_to_move(line[-1]) == 0
+    out.scores[leaf] = lead if black else -lead
+    if out.owners.shape[1]:
+        out.owners[leaf] = _SCALE * np.where(owner == 2, 0, np.where((owner == 0) == black, 1, -1))
+    out.told[leaf] = 1
+
+
+@kernel
+def average(trees, root, ends, least, space, groups, owned, squares):
+    """Sum up tree 0 from ``root`` on, the view of its side to move, in one pass over the nodes.
+
+    ends: Ends of the tree's nodes; least: nodes with so many visits or fewer count as their first evaluation; space
+    _SPACE[nodes from the root on]; groups GROUP[1 + children], owned and squares f8[1 + children, P] out: number 0 is
+    the root's own evaluation, k + 1 the subtree of its edge k.
+    """
+    trees, ends, space = borrow(trees), borrow(ends), borrow(space)
+    groups, owned, squares = borrow(groups), borrow(owned), borrow(squares)
+    nodes, edges, counters = tree_of(trees, 0)
+    count, points = counters[NODES] - root, ends.owners.shape[1]
+    for i in range(count):
+        space[i].below = space[i].share = 0.0
+        space[i].group = -1
+    for i in range(1, count):
+        above = nodes[root + i].parent - root
+        if above >= 0:
+            space[above].below += nodes[root + i].n
+    space[0].group, space[0].sign = 0, 1.0
+    if nodes[root].first_edge >= 0:
+        for k in range(nodes[root].children):
+            space[edges[nodes[root].first_edge + k].child - root].group = k + 1
+    for i in range(count):
+        nd, s = nodes[root + i], space[i]
+        weight = np.float64(nd.n)
+        if i > 0:
+            above = nd.parent - root
+            if above < 0 or space[above].share == 0.0:
+                continue
+            if above > 0:
+                s.group = space[above].group
+            s.sign = -space[above].sign
+            weight *= space[above].share
+        own = weight
+        if s.below > 0.0 and (i == 0 or nd.n > least) and not nd.terminal:
+            own = weight / (1.0 + s.below)
+            s.share = own
+        if own == 0.0:
+            continue
+        group, value = groups[s.group], s.sign * nd.net_value
+        group.weight += own
+        group.value += own * value
+        group.squares += own * value * value
+        if ends.told[root + i]:
+            group.told += own
+            group.score += own * s.sign * ends.scores[root + i]
+            for p in range(points):
+                owner = s.sign * ends.owners[root + i, p] / _SCALE
+                owned[s.group, p] += own * owner
+                squares[s.group, p] += own * owner * owner
+
+
+class Averages:
+    """The averages over a tree, from the view of the side to move at its root. Make it under the search's lock."""
+
+    def __init__(self, tree: Tree, *, moves_ownership: bool = False) -> None:
+        """Blocks for some milliseconds in a large tree. moves_ownership: estimates of moves tell it, too."""
+        self._moves_ownership = moves_ownership
+        root, count = tree.root, int(tree.counters[NODES]) - tree.root
+        ends = tree.ends or make_ends(len(tree.nodes), 0)
+        parts, points = 1 + int(tree.nodes[root]["children"]), ends.owners.shape[1]
+        self._groups = np.zeros(parts, GROUP)
+        self._owned, self._squares = np.zeros((parts, points)), np.zeros((parts, points))
+        least = int(tree.nodes[root]["n"]) // _MOST_NODES
+        space = np.empty(count, _SPACE)
+        average(tree.arrays, root, ends, least, space, self._groups, self._owned, self._squares)
+
+    def root(self) -> Estimate | None:
+        """Over the whole tree; None where nothing is known."""
+        groups = self._groups
+        return _estimate(
+            groups["told"].sum(), groups["score"].sum(), self._owned.sum(axis=0), self._squares.sum(axis=0)
+        )
+
+    def after(self, edge: int) -> Estimate | None:
+        """After a move of the root, by the number of its edge; None where nothing is known."""
+        if edge + 1 >= len(self._groups):
+            return None
+        group, width = self._groups[edge + 1], self._owned.shape[1] if self._moves_ownership else 0
+        return _estimate(group["told"], group["score"], self._owned[edge + 1, :width], self._squares[edge + 1, :width])
+
+    def bound(self, edge: int, value: float) -> float | None:
+        """A lower confidence bound of a move's value, by the number of its edge; None before its first visit.
+
+        As KataGo's: five standard errors below the mean, the variance mixed with a wide one that fades with n^3.
+        """
+        if edge + 1 >= len(self._groups) or self._groups[edge + 1]["weight"] <= 0:
+            return None
+        group = self._groups[edge + 1]
+        n, mean = float(group["weight"]), float(group["value"] / group["weight"])
+        variance = max(float(group["squares"]) / n - mean * mean, 1e-8)
+        prior = n**-3
+        variance = (variance * n + (variance + 1.0) * prior) / (n + prior)
+        return max(value - _LCB_ERRORS * float(np.sqrt(variance / n)), -1.0 - _LCB_ERRORS)
+
+
+def _estimate(told: float, score: float, owned: NDArray[np.float64], squares: NDArray[np.float64]) -> Estimate | None:
+    if told <= 0:
+        return None
+    mean = owned / told
+    spread = np.sqrt(np.maximum(squares / told - mean * mean, 0.0))
+    lead = None if np.isnan(score) else float(score / told)
+    return Estimate(lead, tuple(mean.tolist()) or None, tuple(spread.tolist()) or None)
