@@ -19,7 +19,7 @@ from az_engine.engine.games.go.state import BLACK, EMPTY, WHITE, stones_to_array
 from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.info import BestMove, Estimate, ThinkingInfo
 from az_engine.engine.limits import Limits
-from az_engine.engine.nets.evaluator import FunctionEvaluator, UniformEvaluator
+from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.params import EngineOptions, SearchParams
@@ -28,6 +28,7 @@ from az_engine.engine.search.ends import Averages
 from az_engine.engine.search.search import Search
 from az_engine.engine.search.tree import Tree
 
+from ...fakes.evaluator import FunctionEvaluator
 from ..games.go.naive import area, region
 from ..search.pure_net import pure_net
 
