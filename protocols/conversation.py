@@ -69,6 +69,8 @@ def _hidden_options(args: argparse.Namespace, protocol: str) -> set[str]:
     if game.protocol != protocol:
         command = f"az-engine {game.protocol} --game {args.game}"
         raise OptionError(f"{game.name} is played over {game.protocol.upper()}: start {command}")
+    if protocol == "gtp":  # its commands are Go's
+        raise OptionError(f"az-engine gtp plays go alone, and boardsize sets the size: leave out --game {args.game}")
     hidden = {option.key for option in OPTIONS if option.of_games} - game.own_options
     for key in sorted(hidden):
         if getattr(args, key, None) is not None:

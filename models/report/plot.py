@@ -8,17 +8,19 @@ import html
 import io
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from rich.console import Console
 
 from ...engine.errors import DataError
 from ...engine.files import check_writable, write_atomically
 from ..selfplay import charts
 from ..train.log import read_config, read_log
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 HELP = "draw the curves of a training run"
 WINDOW = 25  # log rows of the moving average
@@ -66,6 +68,8 @@ def title(config: dict[str, Any]) -> str:
 
 def draw(rows: list[dict[str, Any]], heading: str) -> Figure:
     """Four charts over the positions seen. Errors: DataError when nothing was logged yet."""
+    from matplotlib.figure import Figure
+
     steps = [row for row in rows if "loss" in row]
     measured = [{**row["heldout"], **row} for row in rows if isinstance(row.get("heldout"), dict)]
     if not steps:

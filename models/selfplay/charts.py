@@ -7,16 +7,17 @@ over training steps).
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
 
 from ...bench.ratings.bayes import Rating
 from ...engine.errors import DataError
 from .ladder import described, ratings_of, scores_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 WINDOW = 9  # log rows of the moving average of losses
 FIXED = -1  # "step" of a player that does not learn
@@ -28,6 +29,9 @@ Rows = list[dict[str, Any]]
 
 def draw(rows: Rows, ladder: Rows, heading: str) -> Figure:
     """Draw seven charts over training steps. Errors: DataError when nothing is logged yet."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import PercentFormatter
+
     steps = [r for r in rows if "loss" in r]
     if not steps:
         raise DataError("the run has logged nothing yet; wait for its first training steps")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from az_engine.commands import check
 from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.outcome import LOSS, RUNNING
@@ -19,7 +21,7 @@ from az_engine.engine.nets.weights import load_evaluator
 from az_engine.models.data.formats import labels_of
 from az_engine.models.data.shards import TargetOptions, Teaching
 
-from ..protocols.process import EngineProcess
+from ..protocols.process import EngineProcess, UsiProcess
 from . import DIRECTORY
 
 GAME = get_game("connect_four")
@@ -27,10 +29,10 @@ NEW = ("connect_four", "tictactoe")
 ENVIRONMENT = {"AZ_ENGINE_GAMES": str(DIRECTORY)}
 
 
-def az_engine(*words: object) -> subprocess.CompletedProcess[str]:
+def az_engine(*words: object, **variables: str) -> subprocess.CompletedProcess[str]:
     """Run a command to its end."""
     command = [sys.executable, "-m", "az_engine", *map(str, words)]
-    environment = {**os.environ, **ENVIRONMENT}
+    environment = {**os.environ, **ENVIRONMENT, **variables}
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
 
 
@@ -73,6 +75,61 @@ def test_the_wrong_protocol_is_told_in_one_sentence() -> None:
         assert done.stdout == ""
         assert sentence in done.stderr
         assert done.stderr.count("\n") == 1
+
+
+def of_protocol(folder: Path, protocol: str) -> dict[str, str]:
+    """Write a game ``strange`` that is tic-tac-toe over another protocol; the environment that finds it."""
+    (folder / "strange").mkdir(parents=True)
+    text = f"class Strange(TicTacToe):\n    name, protocol = 'strange', {protocol!r}\n\n\nGAME = Strange()\n"
+    (folder / "strange/__init__.py").write_text(f"from az_engine.engine.games.tictactoe import TicTacToe\n\n\n{text}")
+    return {"AZ_ENGINE_GAMES": f"{DIRECTORY}{os.pathsep}{folder}"}
+
+
+def test_it_may_be_played_over_usi(tmp_path: Path) -> None:
+    """Its own notation of positions and moves, its own rules; no option of shogi."""
+    environment, game = of_protocol(tmp_path, "usi"), get_game("tictactoe")
+    line = game.play(game.initial(), 4)
+    legal = {game.format_move(line[-1], int(move)) for move in game.legal_moves(line)}
+    with UsiProcess("--game", "strange", "--weights-file", "uniform", "--hash", "16", env=environment) as engine:
+        assert not any("EnteringKing" in text for text in engine.ask(["usi"], "usiok"))
+        engine.ask(["isready", "usinewgame"], "readyok", timeout=200)
+        for go in ("go nodes 30", "go btime 100 wtime 100 byoyomi 50"):
+            position = f"position sfen {game.format_position(line[-1])}"
+            assert engine.ask([position, go], "bestmove")[-1].split()[1] in legal
+        assert engine.ask(["go mate 100"], "checkmate")[-1] == "checkmate notimplemented"
+        engine.send("gameover draw", "quit")
+        assert engine.end(10)[0] == 0
+
+
+def test_gtp_plays_go_alone(tmp_path: Path) -> None:
+    for name in ("strange", "go7"):
+        done = az_engine("gtp", "--game", name, **of_protocol(tmp_path / name, "gtp"))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert (
+            done.stderr
+            == f"az-engine: az-engine gtp plays go alone, and boardsize sets the size: leave out --game {name}\n"
+        )
+
+
+def test_its_moves_are_judged_by_regret(tmp_path: Path) -> None:
+    records = tmp_path / "games.tictactoe"
+    records.write_text("position startpos moves b2 a1 c3\nposition startpos moves a1 b2 c3 a3\n")
+    players = ("-P", "uniform visits=1", "-P", "uniform name=more visits=20000")
+    judge = ("--judge", "uniform name=judge visits=20000", "--from-ply", 1, "--positions", 3, "--level", 100)
+    done = az_engine("regret", "--game", "tictactoe", records, *players, *judge, "--out", tmp_path / "out", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["player"], row["positions"]) for row in rows] == [("az-engine uniform", 3), ("more", 3)]
+    assert rows[1]["loss"] < 1, "it sees to the end of every game"
+
+
+def test_check_says_that_it_has_no_net(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(check, "check_game", lambda *_: None)  # the games with a net inside: tests of the command
+    args = argparse.Namespace(seconds=1.0, json=True)
+    assert check.main(args) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    text = "no net inside this package; make one with az-engine train --game tictactoe"
+    assert {"what": "tictactoe", "status": "hint", "text": text} in rows
 
 
 @pytest.mark.slow  # two commands that compile, torch, and an engine

@@ -158,7 +158,7 @@ def check_game(report: Report, game_name: str, seconds: float) -> None:
         if best.error is not None or best.move is None:
             raise AzError(f"the search from the start position failed ({best.error or 'no move'}); please report it")
         game = get_game(game_name)
-        game.parse_move(game.initial()[-1], best.move)
+        game.parse_move(game.initial(), best.move)
         line = info.lines[0]
         win, draw, loss = (round(100 * chance) for chance in (line.wdl.win, line.wdl.draw, line.wdl.loss))
         report.good(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from az_engine.bench.match.players import MoveLimit, PlayerSpec
 from az_engine.bench.match.tournament import JOURNAL
@@ -43,6 +42,8 @@ def test_the_tree_is_laid_out_without_overlap() -> None:
     ],
 )
 def test_boards(game: str, position: str, shapes: int, letters: int) -> None:
+    from matplotlib.figure import Figure
+
     chart = Figure().subplots()
     bottom = draw_board(chart, get_game(game), position, 1, -1, 2)
     assert len(chart.patches) == shapes
