@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -474,3 +476,19 @@ def test_limited_strength_varies_and_is_weaker(engine: Engine) -> None:
         assert recorder.answer.nodes < 5000
         answers.add(recorder.answer.move)
     assert len(answers) > 2
+
+
+def test_a_closed_engine_frees_its_memory_without_the_collector() -> None:
+    engine = Engine("chess", EngineOptions(weights_file="uniform", hash_mb=8, threads=1))
+    engine.set_position(None, [])
+    engine.go(Limits(nodes=5), lambda info: None, lambda best: None)
+    assert engine._thinking is not None
+    engine._thinking._thread.join()
+    engine.close()
+    tree = weakref.ref(engine._tree)
+    gc.disable()
+    try:
+        del engine
+        assert tree() is None
+    finally:
+        gc.enable()
