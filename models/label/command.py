@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import shlex
-import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -28,7 +27,8 @@ from ...engine.games import game_names, get_game
 from ...engine.nets.opinions import RawNet
 from ..data.formats import labels_of
 from ..data.shards import LabelFormat, Records, ShardStore
-from ..storage import RunLock
+from ..signals import StopSignals
+from ..storage import Patience, RunLock
 from .lesson import ENGINE_TEMPERATURES, NET_TEMPERATURES, Recipe, open_teacher, play_game
 from .reading import read_played
 from .teacher import NODES, Engine
@@ -193,8 +193,9 @@ def main(args: argparse.Namespace) -> int:
         records=tuple(args.records),
         search=args.search or 0,
     )
-    with RunLock(args.out):
-        store = Store(args.out, args.shard_positions, form.shards)
+    with RunLock(args.out), StopSignals() as signals:
+        patiently = Patience(args.out, console.print, stopping=signals)
+        store = Store(args.out, args.shard_positions, form.shards, patiently)
         missing = [g for g in range(args.first_game, args.first_game + games) if g not in store.games]
         if len(missing) < games:
             console.print(f"{games - len(missing)} of {games} games are there already")
@@ -202,19 +203,15 @@ def main(args: argparse.Namespace) -> int:
         with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as progress:
             task = progress.add_task("", total=games, completed=games - len(missing), positions="")
             begun, made = time.monotonic(), 0
-            stopped: list[int] = []
-            before = {s: signal.signal(s, lambda n, _: stopped.append(n)) for s in (signal.SIGINT, signal.SIGTERM)}
             try:
-                for records in label(recipe, missing, args.processes, lambda: bool(stopped)):
+                for records in label(recipe, missing, args.processes, signals):
                     store.add(records)
                     made += len(records)
                     speed = made / (time.monotonic() - begun)
                     progress.update(task, advance=1, positions=f"{made:,} positions, {speed:,.0f}/s")
             finally:
                 store.flush()
-                for number, handler in before.items():
-                    signal.signal(number, handler)
-        if stopped:
+        if signals():
             console.print(f"stopped after {store.positions:,} positions; give the same command to go on")
             return 130
     console.print(f"{args.out}: {store.positions:,} positions of {len(store.games):,} games")
@@ -272,8 +269,8 @@ class Store:
 
     FLUSH_SECONDS = 300.0  # most work that a kill can lose
 
-    def __init__(self, folder: Path, shard_positions: int, form: ShardStore) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, shard_positions: int, form: ShardStore, patiently: Patience) -> None:
+        self.folder, self.patiently = folder, patiently
         self.form = form
         self.shard_positions = shard_positions
         self.games: set[int] = set()
@@ -300,7 +297,8 @@ class Store:
     def flush(self) -> None:
         """Write what is waiting."""
         if self._waiting:
-            self.form.write(self.folder / f"labelled_{self._next:05d}.npz", np.concatenate(self._waiting))
+            path, records = self.folder / f"labelled_{self._next:05d}.npz", np.concatenate(self._waiting)
+            self.patiently(lambda: self.form.write(path, records), f"{len(self._waiting)} labelled games")
             self._next += 1
             self._waiting.clear()
         self._flushed = time.monotonic()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.kernels.jit import cores
 from ..fields import Values, add_flags, assignment, differences, flags_of, merged, nested, read_toml
+from ..signals import StopSignals
 from ..storage import RunLock
 from ..train.log import read_config
 from .presets import preset
@@ -166,9 +166,8 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
             ) from error
         net = run.net_config(game)
         heading = f"{run.game}, {net.architecture}, preset {run.preset}, in {folder}"
-        stopped: list[int] = []
         events = EventWriter(folder / "tensorboard") if args.tensorboard else None
-        with LiveView(console, heading) as view:
+        with LiveView(console, heading) as view, StopSignals() as signals:
             for text in changed:
                 view.say(text)
 
@@ -186,14 +185,11 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
                         view.say(f"{events.path} cannot be written ({error.strerror}): no more is written there")
                         events = None
 
-            observer = Observer(on_status, view.say, on_row, lambda: bool(stopped), command)
+            observer = Observer(on_status, view.say, on_row, signals, signals.attempt, command)
             loop = SelfPlayRun(folder, run, observer)
-            before = {s: signal.signal(s, lambda n, _: stopped.append(n)) for s in (signal.SIGINT, signal.SIGTERM)}
             try:
                 finished = loop.train()
             finally:
-                for number, handler in before.items():
-                    signal.signal(number, handler)
                 if events is not None:
                     events.close()
         if not finished:

@@ -76,22 +76,25 @@ class SelfPlayRun:
         self._saved = -1  # the step of the newest checkpoint
         self._told_memory = False
         self._losses: list[dict[str, float]] = []  # of the steps since the last log row
+        self._resumed: Checkpoint | None = None
 
     # ---- the whole run
 
     def train(self) -> bool:
         """Train to the run's end; False when it was stopped and saved. Errors: AzError."""
         self.folder.paused = self.folder.finished = False
-        state = self._resume()
+        attempt = self.observer.attempt
+        if not attempt(self._resume):
+            return False
         self._log = self._patiently(lambda: Log(self.folder.log, self.learner.step), "the log")
         try:
-            if self.promotion.first(self.resign.threshold()):
-                self.ladder.enqueue(self.learner.step)
+            if not attempt(self._publish_first):
+                return False
             over = self.trainer.finished
             if not over:
-                self._start_playing(state)
+                self._start_playing()
             if self.promotion.undecided:
-                self._consider()
+                attempt(self._consider)
             while not self.trainer.finished:
                 if self._stopping():
                     self._save()
@@ -101,13 +104,7 @@ class SelfPlayRun:
                 self.run.loop.minutes and not over
             ):  # by minutes: the used time, too
                 self._save()  # by steps: each checkpoint once, the same bytes however often killed
-            try:
-                if not self.folder.net(self.learner.step).exists():
-                    self.promotion.export(self._canaries(), self.games)
-            except (NetError, DataError) as error:
-                self.observer.on_event(f"the last weights are not fit to play: {error}")
-            self._rate_the_rest()
-            if self._stopping():
+            if not (attempt(self._publish_last) and attempt(self._rate_the_rest)) or self._stopping():
                 return False
             self._patiently(lambda: setattr(self.folder, "finished", True), "that the run is over")
             self._say("over")
@@ -119,6 +116,17 @@ class SelfPlayRun:
                 self.worker.writer.close()
             self._log.close()
 
+    def _publish_first(self) -> None:
+        if self.promotion.first(self.resign.threshold()):
+            self.ladder.enqueue(self.learner.step)
+
+    def _publish_last(self) -> None:
+        try:
+            if not self.folder.net(self.learner.step).exists():
+                self.promotion.export(self._canaries(), self.games)
+        except (NetError, DataError) as error:
+            self.observer.on_event(f"the last weights are not fit to play: {error}")
+
     def _turn(self) -> None:
         """Learn if there are enough games, else gather games; a resumed run follows the same order."""
         if self._allowed() > self.learner.step:
@@ -128,7 +136,7 @@ class SelfPlayRun:
         else:
             self._gather()
             if self.worker is None and self._allowed() <= self.learner.step:
-                self._rate()
+                self.observer.attempt(self._rate)
                 time.sleep(WAIT_SECONDS)
         if self.supervisor is not None:
             self.supervisor.check()
@@ -202,10 +210,10 @@ class SelfPlayRun:
                 if self.learner.step % self.run.loop.log_steps == 0:
                     self._log_losses()
         if self.learner.step > before and self.learner.step % every == 0:
-            self._measure()
+            self.observer.attempt(self._measure)
             self._save()
-            self._consider()
-        self._rate()
+            self.observer.attempt(self._consider)
+        self.observer.attempt(self._rate)
 
     def _log_losses(self) -> None:
         """Log the mean losses since the last row."""
@@ -269,9 +277,9 @@ class SelfPlayRun:
         self._patiently(lambda: checkpoint.save(self.folder.checkpoints, full), f"step {saved.step:,}")
         self._saved = saved.step
 
-    def _resume(self) -> Checkpoint | None:
+    def _resume(self) -> None:
         """Restore the newest checkpoint and read the games up to it. Errors: DataError."""
-        saved = checkpoint.load_newest(self.folder.checkpoints, self.observer.on_event)
+        self._resumed = saved = checkpoint.load_newest(self.folder.checkpoints, self.observer.on_event)
         own_games = 0
         if saved is not None:
             tensors = {name: t for name, t in saved.tensors.items() if not name.startswith("selfplay.")}
@@ -297,7 +305,6 @@ class SelfPlayRun:
             self._take(records)
         if self.replay.damaged:
             self.observer.on_event(f"{self.replay.damaged} damaged places in the game records were skipped")
-        return saved
 
     def _consider(self) -> None:
         """Publish the newest checkpoint, plan its rating and remove old nets."""
@@ -318,7 +325,8 @@ class SelfPlayRun:
 
     # ---- playing and rating
 
-    def _start_playing(self, saved: Checkpoint | None) -> None:
+    def _start_playing(self) -> None:
+        saved, self._resumed = self._resumed, None
         if self.run.machine.workers:
             self.supervisor = Supervisor(
                 self.folder,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..signals import done
 from .rundir import Beat
 from .supervisor import worker_command
 
@@ -43,4 +44,5 @@ class Observer:
     on_event: Callable[[str], None] = lambda text: None  # a sentence
     on_row: Callable[[dict[str, Any]], None] = lambda row: None  # what is logged
     stop: Callable[[], bool] = lambda: False
+    attempt: Callable[[Callable[[], object]], bool] = done  # see StopSignals.attempt
     worker_command: Callable[[Path, int], Sequence[str]] = worker_command

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import io
 import os
-import signal
 import socket
 import sys
 import time
@@ -25,6 +24,7 @@ from ...engine.kernels.jit import on_compile
 from ...engine.nets.evaluator import Evaluator
 from ...engine.nets.onnx import OnnxEvaluator
 from ...engine.search.selfplay import PlayedGame, SelfPlay
+from ..signals import StopSignals
 from ..storage import Patience
 from .replay import WORKER_SHIFT, GameRecord, GameWriter, title
 from .runconfig import RunConfig, load_run
@@ -215,12 +215,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Run the command. Errors: AzError."""
-    stopped: list[int] = []
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda n, _frame: stopped.append(n))
+    signals = StopSignals()
 
     def stopping() -> bool:
-        return bool(stopped) or (args.parent != 0 and os.getppid() != args.parent)
+        return signals() or (args.parent != 0 and os.getppid() != args.parent)
 
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
@@ -229,7 +227,7 @@ def main(args: argparse.Namespace) -> int:
     run = load_run(args.run)
     if args.provider:
         run = replace(run, machine=replace(run.machine, provider=args.provider))
-    with WorkerSlot(folder, args.number or None) as slot:
+    with signals, WorkerSlot(folder, args.number or None) as slot:
         pulse = Pulse(folder, slot.number)
         on_compile(lambda kernel: pulse.write(COMPILING))
         announced = False
@@ -244,4 +242,4 @@ def main(args: argparse.Namespace) -> int:
         worker.stopping = stopping
         say(f"worker {slot.number} plays {run.game} for {args.run}")
         worker.work()
-    return 130 if stopped else 0
+    return 130 if signals() else 0

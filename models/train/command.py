@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-import signal
 import sys
 import time
 from dataclasses import asdict
@@ -27,6 +26,7 @@ from ..data.records import read_files
 from ..data.shards import TargetOptions
 from ..fields import flags_of, from_flags
 from ..selfplay import reinforce
+from ..signals import StopSignals
 from ..storage import RunLock
 from . import flags
 from .config import HISTORY, Intervals, LearnerConfig, Length, NetConfig, fitting_head, paper
@@ -190,7 +190,6 @@ class Work:
         self.args, self.game, self.train_data, self.heldout = args, game, train, heldout
         self.learner, self.console, self.targets = learner, console, from_flags(TargetOptions, args)
         self.latest: dict[str, Measured] = {}  # by size of board
-        self.stopping = False
         self.started: tuple[float, int] | None = None  # time and number of this start's first step
         self.progress = Progress(
             TextColumn("step {task.fields[step]}"),
@@ -249,19 +248,10 @@ class Work:
         """Train to the end; False when a signal stopped it."""
         from .loop import Callbacks, run
 
-        callbacks = Callbacks(self.stepped, self.measured, self.problem, self.candidate, lambda: self.stopping)
-        before = {s: signal.signal(s, self.stop) for s in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            with self.progress:
-                length, intervals = from_flags(Length, self.args), from_flags(Intervals, self.args)
-                return run(self.learner, self.train_data, self.heldout, self.args.out, length, intervals, callbacks)
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
-    def stop(self, number: int, frame: object) -> None:
-        """Signal handler: end after this step."""
-        self.stopping = True
+        length, intervals = from_flags(Length, self.args), from_flags(Intervals, self.args)
+        with self.progress, StopSignals() as signals:
+            callbacks = Callbacks(self.stepped, self.measured, self.problem, self.candidate, signals, signals.attempt)
+            return run(self.learner, self.train_data, self.heldout, self.args.out, length, intervals, callbacks)
 
     def stepped(self, learner: Learner, losses: dict[str, float]) -> None:
         """Update the progress bar after a step."""

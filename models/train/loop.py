@@ -17,12 +17,14 @@ from typing import Any, Self
 
 from ...engine.errors import DataError, OptionError
 from ..data.dataset import Batch, Dataset
+from ..signals import done
 from . import checkpoint
 from .config import Intervals, LearnerConfig, Length
 from .learner import Learner, Measured
 from .log import Log
 
 AHEAD = 4  # batches
+JOIN_SECONDS = 2.0
 
 
 class Batches:
@@ -52,19 +54,22 @@ class Batches:
             if isinstance(made, Exception):
                 return
 
-    def next(self) -> Batch:
-        """The next batch; raises what the thread raised."""
-        made = self._queue.get()
-        if isinstance(made, Exception):
-            raise made
-        return made
+    def next(self, stop: Callable[[], bool]) -> Batch | None:
+        """The next batch, None once ``stop()`` is true before there is one; raises what the thread raised."""
+        while not stop():
+            with contextlib.suppress(queue.Empty):
+                made = self._queue.get(timeout=0.2)
+                if isinstance(made, Exception):
+                    raise made
+                return made
+        return None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stopped.set()
-        self._thread.join()
+        self._thread.join(JOIN_SECONDS)  # it may be compiling
 
 
 class Trainer:
@@ -100,8 +105,8 @@ class Trainer:
         """Train on ``data`` to the run's end, or to step ``end``; yields the losses of each step."""
         learner = self.learner
         with Batches(data, learner.config, learner.step, end) as batches:
-            while learner.step != end and not self.finished and not self.stop():
-                batch, begun = batches.next(), time.monotonic()
+            while learner.step != end and not self.finished and (batch := batches.next(self.stop)) is not None:
+                begun = time.monotonic()
                 losses = learner.train_step(batch)
                 self.step_seconds = time.monotonic() - begun
                 self.tick()
@@ -122,6 +127,7 @@ class Callbacks:
     on_problem: Callable[[str], None] = lambda text: None
     on_export: Callable[[Learner], None] = lambda learner: None  # every ``export_minutes`` of training
     stop: Callable[[], bool] = lambda: False  # asked after every step; True saves and ends the run
+    attempt: Callable[[Callable[[], object]], bool] = done  # see StopSignals.attempt
 
 
 def run(
@@ -148,6 +154,10 @@ def run(
         learner.restore(saved)
     log = Log(folder / "log.jsonl", learner.step)
     trainer = Trainer(learner, length, callbacks.stop)
+
+    def measure(limit: int) -> bool:
+        return callbacks.attempt(lambda: _measure(learner, heldout, limit, log, callbacks))
+
     last = dict.fromkeys(("checkpoint", "measure", "export"), learner.seconds)
 
     def due(what: str, minutes: float) -> bool:
@@ -168,7 +178,7 @@ def run(
                 log.write({**_where(learner, len(data)), **means(recent), "positions_per_s": speed})
                 recent, recent_since = [], now
             if due("measure", intervals.measure_minutes):
-                _measure(learner, heldout, intervals.measure_positions, log, callbacks)
+                measure(intervals.measure_positions)
             timely = due("checkpoint", intervals.checkpoint_minutes)
             if timely or learner.step % intervals.checkpoint_steps == 0:
                 try:
@@ -178,14 +188,12 @@ def run(
                         f"step {learner.step}: the checkpoint cannot be written ({error.strerror}); make room"
                     )
             if intervals.export_minutes and due("export", intervals.export_minutes):
-                callbacks.on_export(learner)
+                callbacks.attempt(lambda: callbacks.on_export(learner))
         try:
             checkpoint.save(checkpoints, learner.to_checkpoint())
         except OSError as error:
             raise DataError(f"the last checkpoint cannot be written ({error.strerror}); make room and go on") from error
-        if trainer.finished:
-            _measure(learner, heldout, 0, log, callbacks)
-    return trainer.finished
+        return trainer.finished and measure(0)
 
 
 def _measure(learner: Learner, heldout: Dataset, limit: int, log: Log, callbacks: Callbacks) -> None:
