@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ..engine.errors import OptionError
-from ..engine.settings import Setting, choices_of, plain_type, settings_of
+from ..engine.settings import Setting, check, choices_of, plain_type, settings_of
 
 Section = TypeVar("Section")
 Values = dict[str, Any]
@@ -26,7 +26,7 @@ Values = dict[str, Any]
 
 
 def built(cls: type[Section], values: Mapping[str, Any], where: str = "") -> Section:
-    """A section from plain values, checked. ``where``: its name with a dot. Errors: OptionError."""
+    """A section from plain values, types and ranges checked. ``where``: its name with a dot. Errors: OptionError."""
     hints = typing.get_type_hints(cls)
     names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
     for name in values:
@@ -34,7 +34,9 @@ def built(cls: type[Section], values: Mapping[str, Any], where: str = "") -> Sec
             near = get_close_matches(name, names, 1)
             hint = f"; did you mean {where}{near[0]}?" if near else f"; there are {', '.join(names)}"
             raise OptionError(f"there is no setting {where}{name}{hint}")
-    return cls(**{name: _fitting(hints[name], value, where + name) for name, value in values.items()})
+    section = cls(**{name: _fitting(hints[name], value, where + name) for name, value in values.items()})
+    check(section, where)
+    return section
 
 
 def _fitting(kind: Any, value: Any, name: str) -> Any:

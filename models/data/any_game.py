@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from ...engine.errors import DataError, PositionError
 from ...engine.games.base import Game, State
-from .shards import CUT, LabelFormat, Records, ShardFormat, TargetOptions, Teaching
+from .shards import CUT, LabelFormat, Records, ShardFormat, TargetOptions, Teaching, first_wrong
 
 LINES = 8
 LONGEST = 200  # bytes of a position's text
@@ -59,10 +59,7 @@ def first_fault(records: Records) -> str:
         ("win and loss chances exceed 1", records["w"].astype(np.int64) + records["l"] > _ONE),
         ("the result is not -1, 0 or 1", np.abs(records["z"].astype(np.int64)) > 1),
     ]
-    for text, wrong in checks:
-        if wrong.any():
-            return f"record {int(np.argmax(wrong))}: {text}"
-    return ""
+    return first_wrong(checks)
 
 
 def to_states(game: Game, records: Records, first: NDArray[np.int64]) -> State:
@@ -140,5 +137,4 @@ FORMAT = ShardFormat(RECORD, first_fault, to_states, same_moves, kept_policy, ch
 
 
 def labels(game: Game) -> LabelFormat:
-    """How a teacher's games are recorded."""
     return LabelFormat(FORMAT, LINES, SCALE, DECIDED, game.training.longest_game, record_of, same_move, of_nets=True)

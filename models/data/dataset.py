@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,7 @@ class Batch:
     legal: NDArray[np.int32] | None  # [B, M] legal actions, padded with -1; None when unknown
     wdl: NDArray[np.float32]  # [B, 3] chances of win, draw and loss
     z: NDArray[np.float32]  # [B] the game's result, +1 won, 0 drawn, -1 lost
-    ownership: NDArray[np.float32] | None = (
-        None  # [B, H, W] whose each point will be, +1 the mover's; None when unknown
-    )
+    ownership: NDArray[np.float32] | None = None  # [B, H, W] whose a point will be, +1 the mover's; None when unknown
     score: NDArray[np.float32] | None = None  # [B] lead on the board in points, komi left out; None when unknown
 
     def __len__(self) -> int:
@@ -58,6 +56,7 @@ class Dataset(Protocol):
         """
 
 
+@dataclass(eq=False)
 class Positions:
     """Games as flat arrays of states, one row a position, the positions of a game consecutive and in order.
 
@@ -67,45 +66,32 @@ class Positions:
     ownership: i1 [N, H * W] in 1/OWNERSHIP_SCALE and score: f4 [N], as in Batch, where the data have them.
     """
 
-    OWNERSHIP_SCALE = 100
+    OWNERSHIP_SCALE: ClassVar[int] = 100
 
-    def __init__(
-        self,
-        game: Game,
-        states: NDArray[np.void],
-        first: NDArray[np.int64],
-        moves: NDArray[np.uint16],
-        probabilities: NDArray[np.float32],
-        wdl: NDArray[np.float32],
-        z: NDArray[np.float32],
-        *,
-        drawn: NDArray[np.int64] | None = None,
-        description: str = "",
-        mask: bool = True,
-        ownership: NDArray[np.int8] | None = None,
-        score: NDArray[np.float32] | None = None,
-    ) -> None:
-        self.game = game
-        self.states = states
-        self.first = first
-        self.moves = moves
-        self.probabilities = probabilities
-        self.wdl = wdl
-        self.z = z
-        self.drawn = np.arange(len(states), dtype=np.int64) if drawn is None else drawn
-        self.description = description
-        self.ownership = ownership
-        self.score = score
-        self.mask = mask  # whether batches carry the legal actions
+    game: Game
+    states: NDArray[np.void]
+    first: NDArray[np.int64]
+    moves: NDArray[np.uint16]
+    probabilities: NDArray[np.float32]
+    wdl: NDArray[np.float32]
+    z: NDArray[np.float32]
+    drawn: Any = None
+    description: str = ""
+    mask: bool = True  # whether batches carry the legal actions
+    ownership: NDArray[np.int8] | None = None
+    score: NDArray[np.float32] | None = None
+
+    def __post_init__(self) -> None:
         self.symmetries = False  # whether each position is shown under one of the game's symmetries, drawn at random
-        self.history = game.history  # positions encoded; a net that looks at fewer may ask for fewer
+        self.history = self.game.history  # positions encoded; a net that looks at fewer may ask for fewer
+        if self.drawn is None:
+            self.drawn = np.arange(len(self.states), dtype=np.int64)
 
     def __len__(self) -> int:
         return len(self.drawn)
 
     @property
     def parts(self) -> tuple[Positions, ...]:
-        """See :class:`Dataset`."""
         return (self,)
 
     @property
@@ -114,7 +100,6 @@ class Positions:
         return "x".join(map(str, self.game.planes[1:]))
 
     def draw(self, size: int, seed: int, step: int) -> Batch:
-        """See :class:`Dataset`."""
         return self.batch(batch_indices(len(self), size, seed, step))
 
     def batch(self, indices: NDArray[np.int64]) -> Batch:
@@ -140,16 +125,9 @@ class Positions:
                 legal = np.where(legal < 0, np.int32(-1), turning.actions[which[:, None], legal])
             if owner is not None:
                 owner = turning.turn(owner, which)
-        return Batch(
-            planes,
-            actions,
-            probabilities,
-            legal,
-            self.wdl[rows],
-            self.z[rows],
-            None if owner is None else owner[:, 0].astype(np.float32) / np.float32(self.OWNERSHIP_SCALE),
-            None if self.score is None else self.score[rows],
-        )
+        owners = None if owner is None else owner[:, 0].astype(np.float32) / np.float32(self.OWNERSHIP_SCALE)
+        score = None if self.score is None else self.score[rows]
+        return Batch(planes, actions, probabilities, legal, self.wdl[rows], self.z[rows], owners, score)
 
     def targets(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
         """Policy targets of rows i8 [B]: moves u2 [B, K] and their probabilities f4 [B, K]."""

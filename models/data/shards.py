@@ -14,7 +14,7 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -27,7 +27,7 @@ from ...engine.files import write_atomically
 from ...engine.games.base import Game, State
 from ...engine.settings import check, setting
 from .dataset import HOLDOUT_EVERY, HOLDOUT_REST, Positions, games_begin, one_hot_result
-from .openings import openings_of, with_openings
+from .openings import check_openings, openings_of, with_openings
 
 MAX_SHARD_BYTES = 1 << 30  # of one unpacked file
 
@@ -91,6 +91,11 @@ def read_arrays(path: Path, names: tuple[str, ...]) -> list[NDArray[Any]]:
         raise DataError(f"{path.name} is no shard of labelled records ({error}); remove it or make it again") from error
 
 
+def first_wrong(checks: Sequence[tuple[str, Any]]) -> str:
+    """What is wrong with the first record that fails one of the checks (text, wrong bool[N]); "" when all pass."""
+    return next((f"record {int(np.argmax(wrong))}: {text}" for text, wrong in checks if wrong.any()), "")
+
+
 def hold_out(shards: list[tuple[Path, Records]]) -> tuple[Records, Records]:
     """(records to train on, records held out) by the files' names or else the games' numbers. Errors: DataError."""
     training = [records for path, records in shards if not path.name.startswith("holdout")]
@@ -142,7 +147,6 @@ class ShardFormat:
         return records
 
     def write(self, path: Path, records: Records) -> None:
-        """Write one file atomically."""
         buffer = io.BytesIO()
         np.savez_compressed(buffer, d=records.astype(self.dtype))
         write_atomically(path, buffer.getvalue())
@@ -180,7 +184,10 @@ class ShardFormat:
         text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
         openings: dict[int, list[int]] = {}
         for path in paths if self.has_openings else ():
-            openings |= openings_of(path, read_arrays(path, ("g",))[0]) if "g" in array_names(path) else {}
+            if "g" in array_names(path):
+                (games,) = read_arrays(path, ("g",))
+                check_openings(path, games)
+                openings |= openings_of(games)
         train, heldout = (self.to_positions(game, part, options, text) for part in (records, kept))
         return with_openings(train, records, openings), with_openings(heldout, kept, openings)
 

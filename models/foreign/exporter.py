@@ -33,7 +33,6 @@ _POSITIONS = 128
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The net, to whom and where to."""
     parser.add_argument("net", type=Path, help="an fp32 ONNX file of az-engine train")
     parser.add_argument("--to", choices=("lc0", "dlshogi"), required=True, help="the program it is for")
     parser.add_argument("-o", "--out", type=Path, help="file to write (default: NAME.pb.gz or NAME-dlshogi.onnx here)")

@@ -36,7 +36,6 @@ _KEEP_FP32 = ("planes.", "value.", "wdl", "value", "ownership", "score", "board.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The file, where to and how."""
     parser.add_argument("file", type=Path, help="the other program's net")
     parser.add_argument("-o", "--out", type=Path, help="the ONNX file to write (default: NAME.onnx here)")
     parser.add_argument("--int8", action="store_true", help="quantise it (needs az-engine[train])")
@@ -46,7 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Convert, print, write; 0."""
     if args.bounded and args.file.is_file():
         most = _BYTES + _BYTES_FOR_EACH * args.file.stat().st_size
         resource.setrlimit(resource.RLIMIT_AS, (most, most))

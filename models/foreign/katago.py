@@ -121,8 +121,6 @@ def _filled(values: Array, axis: int) -> Array:
 
 
 class _Writer:
-    """Writes one net."""
-
     def __init__(self, graph: GraphWriter, net: KatagoNet) -> None:
         self.graph, self.net = graph, net
         self.tokens = _has_attention(net.blocks)
@@ -333,7 +331,6 @@ class _Writer:
     # ------------------------------------------------------------------ ends
 
     def write(self) -> None:
-        """The whole graph."""
         self.board()
         x = self.entry()
         for i, block in enumerate(self.net.blocks):

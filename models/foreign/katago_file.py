@@ -74,7 +74,6 @@ class _Reader:
     # ------------------------------------------------------------------ words and arrays
 
     def word(self) -> str:
-        """The next word."""
         found = _WORD.match(self._content, self._at)
         if found is None:
             raise NetError("the KataGo net ends too early or is damaged; fetch the file again")
@@ -100,7 +99,6 @@ class _Reader:
         return value
 
     def size(self, what: str) -> int:
-        """A number of channels."""
         return self.integer(what, 1, _MOST_CHANNELS)
 
     def zeros(self, count: int) -> None:
@@ -160,7 +158,6 @@ class _Reader:
         return self.array(name, *shape)
 
     def bias(self, count: int) -> Array:
-        """A bias [C]."""
         name = self.word()
         self._expect(name, (self.size(f"the size of {name!r}"),), (count,))
         return self.array(name, count)
@@ -171,7 +168,6 @@ class _Reader:
             raise NetError(f"the KataGo net's layer {name!r} has sizes {shape} that do not fit the layer before")
 
     def norm(self, channels: int) -> Norm:
-        """A batch normalisation."""
         name = self.word()
         self._expect(name, (self.size(f"the size of {name!r}"),), (channels,))
         epsilon = self.real(f"epsilon of {name!r}")
@@ -185,7 +181,6 @@ class _Reader:
         return Norm(scale.astype(np.float32), (beta - mean * scale).astype(np.float32))
 
     def activation(self) -> str:
-        """The kind of an activation."""
         name = self.word()
         if self._version < 11:
             return RELU
@@ -199,7 +194,6 @@ class _Reader:
         return NormConv(self.norm(channels), self.activation(), self.conv(channels, outputs))
 
     def positive(self, name: str) -> float:
-        """An epsilon."""
         value = self.real(f"epsilon of {name!r}")
         if not 0 < value < 1:
             raise NetError(f"the KataGo net gives {value} as epsilon of {name!r}, which must be between 0 and 1")
@@ -294,7 +288,6 @@ class _Reader:
     # ------------------------------------------------------------------ the whole
 
     def net(self) -> KatagoNet:
-        """Everything from the first word to the last."""
         name = self.word()
         version = self.word()
         if not re.fullmatch(r"[0-9]{1,4}", version, re.ASCII) or not name.isprintable():

@@ -44,7 +44,6 @@ class _Help(argparse.ArgumentDefaultsHelpFormatter):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     default = Recipe("")
     parser.description = (
         "Let an engine (UCI for chess, USI for shogi, GTP for Go) play itself from random openings and record its best "
@@ -162,7 +161,6 @@ def _numbers(kind: type[Any]) -> Any:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the command. Errors: AzError."""
     game = args.game if args.size is None else f"{args.game}{args.size}"
     form = labels_of(game)
     _check_words(args, form)
@@ -295,7 +293,6 @@ class Store:
             self.flush()
 
     def flush(self) -> None:
-        """Write what is waiting."""
         if self._waiting:
             path, records = self.folder / f"labelled_{self._next:05d}.npz", np.concatenate(self._waiting)
             self.patiently(lambda: self.form.write(path, records), f"{len(self._waiting)} labelled games")

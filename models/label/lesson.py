@@ -57,7 +57,6 @@ class Recipe:
 
     @property
     def teacher_name(self) -> str:
-        """As messages call it."""
         return shlex.join(self.teacher.command) if isinstance(self.teacher, Engine) else self.teacher
 
 
@@ -86,7 +85,6 @@ class Worker:
         return self.teacher
 
     def close(self) -> None:
-        """End the teacher."""
         if self.teacher is not None:
             self.teacher.close()
             self.teacher = None
@@ -100,7 +98,6 @@ _worker: list[Worker] = []
 
 
 def open_teacher(recipe: Recipe) -> None:
-    """Prepare a process for :func:`play_game`."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the parent decides
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -193,7 +190,6 @@ class Lesson:
         return moves[names[int(self.random.choice(len(names), p=chances / chances.sum()))]]
 
     def play(self) -> Records:
-        """Play to the end."""
         self.teacher.new_game(self.form.start)
         rows: list[Records] = []
         movers: list[int] = []

@@ -21,8 +21,6 @@ from .variations import Explorer, Variation
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A finished game."""
-
     line: State  # State[n + 1]
     moves: NDArray[np.uint16]  # [n]
     result: int  # for the first player

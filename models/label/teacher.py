@@ -57,8 +57,6 @@ class Engine:
 
 
 class EngineTeacher:
-    """An engine's process."""
-
     def __init__(self, engine: Engine, game: Game, form: LabelFormat, lines: int) -> None:
         """lines: moves labelled a position. BLOCKS. Errors: EngineProcessError."""
         self._told, self._game, self._form, self._lines = engine, game, form, lines
@@ -81,12 +79,10 @@ class EngineTeacher:
         self._start: str | None = None
 
     def new_game(self, start: str | None) -> None:
-        """See :class:`Teacher`."""
         self._start = start
         self._client.new_game()
 
     def teach(self, line: State, moves: Sequence[str]) -> Teaching:
-        """See :class:`Teacher`."""
         answer = self._client.judge(self._start, list(moves), Limits(nodes=self._told.nodes), self._lines)
         found: dict[int, PvInfo] = {}
         for info in answer.lines[: self._lines]:
@@ -107,11 +103,9 @@ class EngineTeacher:
         return Teaching(known, scores, first.wdl, depth, policy, first.chance, first.lead, answer.ownership)
 
     def teach_all(self, asked: Sequence[Asked]) -> list[Teaching]:
-        """See :class:`Teacher`."""
         return [self.teach(line, moves) for line, moves in asked]
 
     def close(self) -> None:
-        """See :class:`Teacher`."""
         self._client.close()
 
 
@@ -126,11 +120,9 @@ class NetTeacher:
         """See :class:`Teacher`."""
 
     def teach(self, line: State, moves: Sequence[str]) -> Teaching:
-        """See :class:`Teacher`."""
         return self.teach_all([(line, moves)])[0]
 
     def teach_all(self, asked: Sequence[Asked]) -> list[Teaching]:
-        """See :class:`Teacher`."""
         mates = [mating_move(self._game, line, MATE_PLIES) for line, _ in asked]
         open_lines = [line for (line, _), mate in zip(asked, mates, strict=True) if mate is None]
         said = iter(self._net.opinions(open_lines))
@@ -147,7 +139,6 @@ class NetTeacher:
 
 
 def _of_mate(move: int) -> Teaching:
-    """A move that mates soon."""
     known, scores = np.array([move], np.uint16), np.array([MATE - MATE_PLIES], np.int64)
     return Teaching(known, scores, None, 0, np.ones(1), 1.0)
 

@@ -72,7 +72,6 @@ def release(
 
 
 def _calibration(part: Positions) -> NDArray[np.uint8]:
-    """Planes to calibrate with."""
     _, height, width = part.game.planes
     count = min(CALIBRATION_POSITIONS, CALIBRATION_POINTS // (height * width))
     return part.batch(spread(len(part), count)).planes
@@ -151,7 +150,6 @@ def _judgement(measured: Measured, *, many: bool) -> str:
 
 
 def _comparison(judgement: Judgement, *, many: bool) -> str:
-    """Rows of the table of the files."""
     boards = f"{judgement.board}, " if many else ""
     fp32, int8 = judgement.agreement.cross_entropy
     return (

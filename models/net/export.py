@@ -90,7 +90,6 @@ class NetworkWriter(GraphWriter):
         return self.node("Mul", [x, y], f"{name}.scaled")
 
     def tower(self, x: str, tower: nn.Sequential, name: str) -> str:
-        """All blocks of a tower."""
         for index, block in enumerate(tower):
             label = f"{name}.{index}"
             if isinstance(block, ResidualBlock):
@@ -106,7 +105,6 @@ class NetworkWriter(GraphWriter):
 
 
 def array(tensor: Tensor) -> NDArray[Any]:
-    """The tensor as float32 array."""
     return tensor.detach().to("cpu", torch.float32).contiguous().numpy()
 
 

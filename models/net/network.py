@@ -26,7 +26,6 @@ class ConvBlock(nn.Module):
         self.relu = relu
 
     def forward(self, x: Tensor) -> Tensor:
-        """See the class."""
         x = self.norm(self.conv(x))
         return functional.relu(x, inplace=True) if self.relu else x
 
@@ -40,7 +39,6 @@ class SqueezeExcite(nn.Module):
         self.up = nn.Linear(hidden, filters)
 
     def forward(self, x: Tensor) -> Tensor:
-        """See the class."""
         gate = torch.sigmoid(self.up(functional.relu(self.down(x.mean(dim=(2, 3))))))
         return x * gate[:, :, None, None]
 
@@ -55,7 +53,6 @@ class ResidualBlock(nn.Module):
         self.squeeze = SqueezeExcite(filters, squeeze) if squeeze else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """See the class."""
         y = self.second(self.first(x))
         if self.squeeze is not None:
             y = self.squeeze(y)
@@ -83,7 +80,6 @@ class ConvPolicy(nn.Module):
         self.out = nn.Conv2d(hidden, config.actions // (height * width), 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """See the class."""
         out: Tensor = self.out(self.block(x))
         return out.flatten(1)
 
@@ -99,7 +95,6 @@ class FlatPolicy(nn.Module):
         self.out = nn.Linear(hidden * height * width, config.actions)
 
     def forward(self, x: Tensor) -> Tensor:
-        """See the class."""
         out: Tensor = self.out(self.block(x).flatten(1))
         return out
 
@@ -114,7 +109,6 @@ class Pool(nn.Module):
     CENTRE, SPREAD = 14.0, 10.0
 
     def forward(self, x: Tensor) -> Tensor:
-        """See the class."""
         mean = x.mean(dim=(2, 3), keepdim=True)
         return torch.cat([mean, mean * ((x.shape[2] - self.CENTRE) / self.SPREAD), x.amax(dim=(2, 3), keepdim=True)], 1)
 
@@ -138,7 +132,6 @@ class PooledPolicy(nn.Module):
         self.pass_out = nn.Conv2d(hidden, 1, 1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """See the class."""
         board = self.pool(self.board(x))
         points: Tensor = self.out(functional.relu(self.block(x) + self.bias(board)))
         passing: Tensor = self.pass_out(functional.relu(self.pass_hidden(board)))
@@ -168,7 +161,6 @@ class ValueOutput(nn.Module):
         self.score = nn.Linear(config.value_hidden, 1) if config.score else None
 
     def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        """See the class."""
         features = self.block(x)
         board = features if self.pool is None else self.pool(features)
         hidden = functional.relu(self.hidden(board.flatten(1)))
@@ -220,14 +212,12 @@ class Network(nn.Module):
             nn.init.normal_(last.weight, std=0.01)
 
     def last_layers(self) -> list[nn.Conv2d | nn.Linear]:
-        """The layers that give the outputs."""
         layers: list[nn.Conv2d | nn.Linear] = [self.policy.out, self.value.out]
         if isinstance(self.policy, PooledPolicy):
             layers.append(self.policy.pass_out)
         return layers + [layer for layer in (self.value.ownership, self.value.score) if layer is not None]
 
     def forward(self, planes: Tensor) -> tuple[Tensor, ...]:
-        """See the class."""
         x = planes[:, self.used] if len(self.used) < planes.shape[1] else planes
         x = (x.to(torch.float32) * self.scale).contiguous(memory_format=torch.channels_last)
         shared: Tensor = self.tower(x)
@@ -235,5 +225,4 @@ class Network(nn.Module):
         return (self.policy(shared).float(), *(y.float() for y in self.value(own)))
 
     def parameter_count(self) -> int:
-        """Number of trained parameters."""
         return sum(p.numel() for p in self.parameters())

@@ -71,7 +71,6 @@ class GraphWriter:
 
 
 def write_model(graph: bytes, metadata: dict[str, str], ir_version: int = IR_VERSION, opset: int = OPSET) -> bytes:
-    """A model of a graph."""
     model = write_field(1, ir_version) + write_field(2, "az-engine") + write_field(7, graph)
     model += write_field(8, write_field(1, "") + write_field(2, opset))
     for key, value in metadata.items():
@@ -80,7 +79,6 @@ def write_model(graph: bytes, metadata: dict[str, str], ir_version: int = IR_VER
 
 
 def tensor(name: str, values: NDArray[Any]) -> bytes:
-    """A TensorProto."""
     content = b"".join(write_field(1, size) for size in values.shape)
     content += write_field(2, _ELEMENTS[values.dtype.name]) + write_field(8, name)
     return content + write_field(9, np.ascontiguousarray(values).tobytes())

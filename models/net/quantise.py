@@ -75,7 +75,6 @@ class PlanesReader(CalibrationDataReader):  # type: ignore[misc]
         self.batches = iter([feed for one in self.sets[start_index:end_index] for feed in one])
 
     def get_next(self) -> dict[str, Any] | None:
-        """The next feed, None at the end."""
         return next(self.batches, None)
 
 

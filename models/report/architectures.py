@@ -61,7 +61,6 @@ class Compared:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Data, length, size of the networks, games and output."""
     add = parser.add_argument
     add("--game", choices=game_names(), default="chess", help="default: %(default)s")
     add("--size", type=int, metavar="N", help="lines of the Go board")
@@ -104,7 +103,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Train, measure, play, tabulate; 0, or 130 when it was interrupted. Errors: AzError."""
     limit = () if args.movetime is None else (args.movetime,)
     if args.games < 0 or min(args.visits, args.concurrency, args.blocks, *limit) < 1:
         raise OptionError("--visits, --movetime, --blocks and --concurrency must be 1 or more, --games 0 or more")
@@ -159,7 +157,6 @@ def _net(args: argparse.Namespace, name: str) -> Path:
 
 
 def _train(args: argparse.Namespace, one: Contender) -> int:
-    """Train one network with az-engine train; its exit status."""
     from ..train import command as train
 
     words = ["--supervised", *args.supervised, "--game", args.game, "--out", str(args.out / one.name), *one.words]
@@ -208,7 +205,6 @@ def _rated(args: argparse.Namespace, compared: Sequence[Compared], console: Cons
 
 
 def as_json(compared: Sequence[Compared]) -> list[dict[str, Any]]:
-    """JSON-ready values."""
     rows = []
     for c in compared:
         row: dict[str, Any] = {"network": c.network, "accuracy": c.accuracy, "value_error": c.value_error}
@@ -220,7 +216,6 @@ def as_json(compared: Sequence[Compared]) -> list[dict[str, Any]]:
 
 
 def table(compared: Sequence[Compared]) -> Table:
-    """For people."""
     shown = Table("network", "parameters", "move accuracy", "value error", "Elo (95 %)")
     for column in shown.columns[1:]:
         column.justify = "right"

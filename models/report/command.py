@@ -35,7 +35,6 @@ _REPORTS = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """One subcommand for each report."""
     reports = parser.add_subparsers(dest="report", required=True, metavar="WHAT")
     for name, (line, module) in _REPORTS.items():
         report = reports.add_parser(
@@ -48,6 +47,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Make the report; its exit status."""
     status: int = _REPORTS[args.report][1].main(args)
     return status

@@ -47,7 +47,6 @@ class Curve:
     points: tuple[Point, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """JSON-ready values."""
         return asdict(self)
 
     @classmethod
@@ -68,7 +67,6 @@ class Curve:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Reports and output."""
     add = parser.add_argument
     add("folders", metavar="DIR", type=Path, nargs="+", help="the --out of az-engine report scaling")
     add("--title", default="", metavar="TEXT", help="above the picture")
@@ -82,7 +80,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Read, draw; 0. Errors: AzError."""
     check_name(args.out)
     curves = [Curve.read(folder) for folder in args.folders]
     if len({curve.unit for curve in curves}) > 1:
@@ -94,7 +91,6 @@ def main(args: argparse.Namespace) -> int:
 
 
 def table(curves: Sequence[Curve]) -> list[list[str]]:
-    """For people."""
     rows = [["game", "player", "limit", "Elo", "95 %", "above"]]
     for curve in curves:
         for p in curve.points:

@@ -81,7 +81,6 @@ _DRAWERS = {"chessmen": _draw_piece, "tiles": _draw_tile, "discs": _draw_disc}
 
 
 def _draw_go(chart: Axes, rows: list[list[str]], left: float, top: float, cell: float) -> None:
-    """Lines and stones; X is black."""
     from matplotlib.patches import Circle
 
     size = len(rows)

@@ -46,7 +46,6 @@ def _with_palette(png: io.BytesIO) -> bytes:
 
 
 def page(title: str, svg: str, rows: Sequence[Sequence[str]]) -> str:
-    """A whole HTML page."""
     cells = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
     table = "".join(f"<tr>{row}</tr>" for row in cells)
     return f"""<!doctype html>

@@ -28,7 +28,6 @@ TRAINED, HELD_OUT = "tab:blue", "tab:orange"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.description = (
         "Draw loss, move accuracy, value error and learning rate of a run of az-engine train, also while it runs; of a "
         "self-play run Elo with 95 % intervals, game length and resignations, too. "
@@ -40,7 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the command. Errors: DataError, OSError."""
     folder = args.out or args.run
     check_writable(folder / "curves.png")
     rows = read_log(args.run / "log.jsonl")

@@ -113,7 +113,6 @@ def steps_of(doublings: Doublings, games: Sequence[MatchGame]) -> list[Step]:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Player, limits, games and output."""
     add = parser.add_argument
     add("--game", choices=game_names(), default="chess", help="default: %(default)s")
     add("--size", type=int, metavar="N", help="lines of the Go board")
@@ -133,7 +132,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Play, rate, draw; 0. Errors: AzError."""
     base = args.visits if args.movetime is None else args.movetime
     if base < 1 or not 1 <= args.doublings <= 20 or min(args.games, args.concurrency) < 1:
         raise OptionError("the first step, --games and --concurrency must be 1 or more, --doublings 1 to 20")

@@ -38,7 +38,6 @@ _BOARD, _GAP, _HEAD = 2.4, 0.22, 0.42  # inches: the board's side, the space bes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Position, net, simulations and output."""
     add = parser.add_argument
     add("--game", choices=game_names(), default="chess", help="default: %(default)s")
     add("--fen", "--sfen", "--position", dest="position", metavar="TEXT", help="the root (default: the start position)")
@@ -57,7 +56,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Search, draw; 0. Errors: AzError."""
     check_name(args.out)
     simulations = [10**power for power in range(2, 10) if 10**power <= args.visits]
     if not simulations or args.states < 1:
@@ -87,7 +85,6 @@ def main(args: argparse.Namespace) -> int:
 
 
 def as_json(snapshot: Snapshot) -> dict[str, Any]:
-    """A snapshot as JSON-ready values."""
     states = [
         {"path": _path(snapshot, i), "visits": s.visits, "share": round(s.share, 5), "value": round(s.value, 2)}
         for i, s in enumerate(snapshot.states)
@@ -96,7 +93,6 @@ def as_json(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _path(snapshot: Snapshot, place: int) -> str:
-    """The moves from the root to a state."""
     moves = []
     while place > 0:
         state = snapshot.states[place]
@@ -151,7 +147,6 @@ def draw(snapshots: Sequence[Snapshot], game: Game, root: State) -> Figure:
 
 
 def _draw_root(chart: Axes, game: Game, root: State) -> None:
-    """The board, whose move it is, and how the trees are read."""
     sides = game.sides
     chart.text(_GAP, -0.3, f"{sides[game.side_to_move(root)]} to move", fontsize=11, weight="bold")
     bottom = draw_board(chart, game, game.format_position(root), _GAP, -_HEAD, _BOARD)

@@ -159,7 +159,6 @@ class FrameWriter:
         self._synced = time.monotonic()
 
     def close(self) -> None:
-        """Sync and close."""
         self.sync()
         os.close(self._file)
 

@@ -28,7 +28,6 @@ class Verdict:
 
     @property
     def score(self) -> float:
-        """Points a game."""
         games = self.wins + self.draws + self.losses
         return (self.wins + 0.5 * self.draws) / games if games else 0.0
 

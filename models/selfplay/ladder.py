@@ -14,7 +14,7 @@ import time
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from ...bench.ratings.bayes import PairScore, Rating, rate
 from ...engine.errors import DataError
@@ -159,32 +159,17 @@ class Ladder:
         return played
 
     def play(self, match: Match) -> PairScore:
-        """Play one match and store its score."""
         begun = time.monotonic()
         seed = hash_of(f"{self.run.seed} {match.a} {match.b} {len(self.rows)}")
         openings = random_openings(self.game, self.config.pairs, self.config.opening_plies, seed)
-        games = play_pairs(
-            self.game,
-            self.player(match.a),
-            self.player(match.b),
-            openings,
-            seed=seed,
-            max_moves=self.run.selfplay.max_moves,
-        )
+        a, b, longest = self.player(match.a), self.player(match.b), self.run.selfplay.max_moves
+        games = play_pairs(self.game, a, b, openings, seed=seed, max_moves=longest)
         points = [g.result if i % 2 == 0 else -g.result for i, g in enumerate(games)]
         score = PairScore(match.a, match.b, points.count(1), points.count(0), points.count(-1))
         seconds = time.monotonic() - begun
         slow = any(name.startswith("search") for name in (match.a, match.b))
         self._longest[slow] = max(seconds, 0.5 * self._longest.get(slow, 0.0))
-        row = {
-            "step": match.step,
-            "a": score.a,
-            "b": score.b,
-            "wins": score.wins,
-            "draws": score.draws,
-            "losses": score.losses,
-            "seconds": round(seconds, 3),
-        }
+        row = {"step": match.step, **asdict(score), "seconds": round(seconds, 3)}
         self.rows.append(row)
         self.patiently(lambda: self._append(json.dumps(row) + "\n"), "a result of the rating")
         return score
@@ -201,7 +186,6 @@ class Ladder:
                 raise
 
     def player(self, name: str) -> Player:
-        """The player of that name. Errors: DataError, NetError."""
         search = self.run.selfplay.search
         kind, _, rest = name.partition(" ")
         if name == RANDOM:
@@ -231,7 +215,6 @@ class Ladder:
     # ---- results
 
     def scores(self) -> list[PairScore]:
-        """The scores of all matches played."""
         return scores_of(self.rows)
 
     def ratings(self) -> dict[str, Rating]:
@@ -240,7 +223,6 @@ class Ladder:
 
 
 def scores_of(rows: list[dict[str, object]]) -> list[PairScore]:
-    """The rows of ``ladder.jsonl`` as scores."""
     return [PairScore(str(r["a"]), str(r["b"]), *(int(str(r[k])) for k in ("wins", "draws", "losses"))) for r in rows]
 
 
@@ -268,5 +250,4 @@ def described(name: str) -> str:
 
 
 def hash_of(text: str) -> int:
-    """A seed that depends on the text alone."""
     return zlib.crc32(text.encode())

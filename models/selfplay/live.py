@@ -28,8 +28,6 @@ def span(seconds: float) -> str:
 
 
 class Speeds:
-    """The workers' speeds, from their beats."""
-
     def __init__(self) -> None:
         self._last: dict[tuple[int, int], tuple[float, int, int, int]] = {}
         self.simulations = self.evaluations = self.positions = 0.0  # a second, all workers together
@@ -83,11 +81,9 @@ class LiveView:
         return time.monotonic() - self._shown >= REFRESH_SECONDS
 
     def say(self, text: str) -> None:
-        """Print a line above the table."""
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def show(self, status: Status) -> None:
-        """Show a status."""
         now = time.monotonic()
         self._shown, self._status = now, status
         self._begun = self._begun or (now, status.progress)
@@ -137,7 +133,6 @@ class LiveView:
         return facts
 
     def picture(self, status: Status, now: float) -> Group:
-        """The heading, the progress bar and the table."""
         table = Table(box=None, show_header=False, pad_edge=False)
         table.add_column(style="bold")
         table.add_column()
@@ -148,7 +143,6 @@ class LiveView:
         )
 
     def line(self, status: Status, now: float) -> str:
-        """The status as one line, for logs."""
         losses = status.losses
         loss = f", policy {losses['policy']:.3f}, value {losses['value']:.3f}" if losses else ""
         elo = "".join(f", {name} {elo:+.0f} [{low:+.0f}, {high:+.0f}]" for name, (elo, low, high) in status.elo.items())

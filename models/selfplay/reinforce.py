@@ -38,7 +38,6 @@ OWN = ("game", "size", "out", "preset", "config", "set", "tensorboard", "given")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of self-play runs."""
     group = parser.add_argument_group("self-play (without --supervised)")
     add = group.add_argument
     add(
@@ -83,7 +82,6 @@ def game_name(args: argparse.Namespace) -> str:
 
 
 def default_out(game: str) -> Path:
-    """The run's folder when none is given."""
     return Path("runs") / game
 
 
@@ -126,7 +124,6 @@ def first_net(path: Path, game: Game) -> Values:
 
 
 def described(run: RunConfig, game: Game, command: str) -> Values:
-    """The content of ``config.json``."""
     return {
         "game": game.name,
         "net": run.net_config(game).to_json(),
@@ -137,7 +134,6 @@ def described(run: RunConfig, game: Game, command: str) -> Values:
 
 
 def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]] = worker_command) -> int:
-    """Run the command. Errors: AzError."""
     import torch
 
     from .live import LiveView
@@ -219,7 +215,6 @@ def finish_unlearned(loop: SelfPlayRun, console: Console) -> int:
 
 
 def finish(loop: SelfPlayRun, console: Console) -> None:
-    """Print the last net's file and rating."""
     folder = loop.folder
     console.print(
         f"the last net: {folder.net(folder.net_steps[-1])} (WeightsFile of any engine command)", soft_wrap=True

@@ -136,7 +136,6 @@ def line_of_game(game: Game, record: GameRecord) -> State:
 
 
 def shard_path(folder: Path, worker: int, number: int) -> Path:
-    """The file of a worker's shard."""
     return folder / f"{worker:04d}-{number:05d}{STORED}"
 
 
@@ -190,7 +189,6 @@ class GameWriter:
         return True
 
     def close(self) -> None:
-        """Sync and close."""
         self._file.close()
 
 

@@ -28,7 +28,6 @@ class ResignControl:
         self.resigned: deque[bool] = deque(maxlen=config.games)
 
     def add(self, record: GameRecord) -> None:
-        """Record a finished game."""
         self.resigned.append(record.reason == "resigned")
         if record.played_on and len(record.outlooks):
             self._games.append((record.outlooks, record.result))

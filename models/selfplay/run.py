@@ -216,7 +216,6 @@ class SelfPlayRun:
         self.observer.attempt(self._rate)
 
     def _log_losses(self) -> None:
-        """Log the mean losses since the last row."""
         losses, self._losses = means(self._losses), []
         speed = self.learner.config.batch / max(1e-9, losses.pop("seconds"))
         self.status.losses = losses
@@ -235,7 +234,6 @@ class SelfPlayRun:
         )
 
     def _figures(self) -> dict[str, Any]:
-        """Statistics of the newest games and of the workers."""
         games = list(self.recent)
         results = [g.result for g in games]
         given_up = [g for g in games if g.reason == "resigned"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from ...engine.errors import DataError, OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.search.selfplay import SelfPlayConfig
-from ...engine.settings import check, setting
+from ...engine.settings import setting
 from ..fields import Values, built
 from ..train.config import LearnerConfig, Length, NetConfig
 from ..train.log import read_config
@@ -48,7 +48,6 @@ class LoopConfig:
     log_steps: int = setting(20, "steps between rows of the log", low=1)
 
     def __post_init__(self) -> None:
-        check(self, "loop.")
         if self.steps < 1 and not self.minutes:
             raise OptionError("a run needs an end: give loop.steps or loop.minutes")
 
@@ -69,9 +68,6 @@ class ResignConfig:
     highest: float = setting(-0.5, "the threshold is never above this", low=-1, high=1)
     lowest: float = setting(-0.99, "nor below this", low=-1, high=1)
 
-    def __post_init__(self) -> None:
-        check(self, "resign.")
-
 
 @dataclass(frozen=True, slots=True)
 class GateConfig:
@@ -83,9 +79,6 @@ class GateConfig:
     opening_plies: int = setting(
         4, "random moves before each pair of games, which would all be one game without", low=0
     )
-
-    def __post_init__(self) -> None:
-        check(self, "gate.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +92,6 @@ class LadderConfig:
     pairs: int = setting(16, "colour-swapped pairs of games against each opponent", low=1)
     opening_plies: int = setting(4, "random moves before each pair of games", low=0)
     earlier: int = setting(2, "earlier checkpoints that each new one plays", low=0)
-
-    def __post_init__(self) -> None:
-        check(self, "ladder.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +109,6 @@ class MachineConfig:
     provider: str = setting("auto", "what runs the nets in self-play, as the engine's option Provider")
     int8: bool = setting(False, "play with nets quantised to int8")
     hang_seconds: float = setting(120.0, "a worker that shows no progress for so long is started again", above=0)
-
-    def __post_init__(self) -> None:
-        check(self, "machine.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,16 +135,13 @@ class RunConfig:
         return built(cls, values)
 
     def to_json(self) -> Values:
-        """As plain JSON values."""
         plain: Values = json.loads(json.dumps(asdict(self)))
         return plain
 
     def get_game(self) -> Game:
-        """The game, on its board. Errors: OptionError."""
         return get_game(self.game)
 
     def net_config(self, game: Game) -> NetConfig:
-        """The network's shape. Errors: OptionError."""
         shape = {"planes": list(game.planes), "actions": game.num_actions}
         net = built(NetConfig, {"history": game.history, **self.net, **shape}, "net.").seeing(game.encoder)
         if net.ownership or net.score:
@@ -165,19 +149,24 @@ class RunConfig:
         return net
 
     def learner_config(self) -> LearnerConfig:
-        """The learner's settings. Errors: OptionError."""
         return built(LearnerConfig, {**self.learner, "seed": self.seed}, "learner.")
 
 
 def sections() -> dict[str, type]:
-    """The classes of a run's settings by what their names begin with: "", "net.", "learner.", "selfplay." ..."""
-    hints = typing.get_type_hints(RunConfig)
-    parts: dict[str, type] = {f"{f.name}.": f.metadata.get("section", hints[f.name]) for f in fields(RunConfig)}
-    return {"": RunConfig, **{name: part for name, part in parts.items() if is_dataclass(part)}}
+    """The classes of a run's settings by what their names begin with: "", "net.", "learner.", "selfplay.search." ..."""
+
+    def below(name: str, part: type) -> Iterator[tuple[str, type]]:
+        yield name, part
+        hints = typing.get_type_hints(part)
+        for f in fields(part):
+            inner = f.metadata.get("section", hints[f.name])
+            if isinstance(inner, type) and is_dataclass(inner):
+                yield from below(f"{name}{f.name}.", inner)
+
+    return dict(below("", RunConfig))
 
 
 def load_run(folder: Path) -> RunConfig:
-    """The settings of a run's folder. Errors: DataError."""
     values = read_config(folder / "config.json")
     try:
         return RunConfig.from_values(values["run"])

@@ -56,12 +56,10 @@ class RunFolder:
         self._finished = folder / "finished"
 
     def net(self, step: int) -> Path:
-        """The file of a published net."""
         return self.nets / f"net_{step:08d}.onnx"
 
     @property
     def net_steps(self) -> list[int]:
-        """Training steps of the published nets, oldest first."""
         return sorted(int(p.stem[4:]) for p in self.nets.glob("net_????????.onnx"))
 
     @property

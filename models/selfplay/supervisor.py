@@ -37,7 +37,6 @@ class _Child:
 
 
 def worker_command(folder: Path, number: int) -> list[str]:
-    """Command line that starts a self-play worker."""
     return module_command("az_engine", "selfplay", str(folder), "--number", str(number), "--parent", str(os.getpid()))
 
 
@@ -60,7 +59,6 @@ class Supervisor:
         self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
 
     def start(self) -> None:
-        """Start the workers."""
         self.folder.workers.mkdir(parents=True, exist_ok=True)
         for child in self._children:
             self._start(child)
@@ -68,7 +66,6 @@ class Supervisor:
 
     @property
     def pids(self) -> list[int]:
-        """Process ids of the workers that run."""
         return [c.process.pid for c in self._children if c.process is not None and c.process.poll() is None]
 
     def beats(self) -> list[Beat]:

@@ -55,5 +55,4 @@ class EventWriter:
         self._file.flush()
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...engine.errors import DataError
 from ...engine.games.base import Game
-from ...engine.settings import check, setting
+from ...engine.settings import setting
 from ..data.dataset import Batch, Positions, one_hot_result
 from .replay import GameRecord, line_of_game
 
@@ -31,9 +31,6 @@ class WindowConfig:
     held_out_every: int = setting(
         0, "every so many-th game is measured on and never trained on; 0 = none, as in the papers", low=0
     )
-
-    def __post_init__(self) -> None:
-        check(self, "window.")
 
 
 def window_games(config: WindowConfig, total: int) -> int:
@@ -74,7 +71,6 @@ class Window(Positions):
 
     @property
     def games(self) -> int:
-        """Games in the window."""
         return len(self._lengths)
 
     def add(self, records: list[GameRecord]) -> None:

@@ -67,7 +67,6 @@ class Pulse:
         return state != self.beat.state or time.monotonic() - self._written >= BEAT_SECONDS
 
     def write(self, state: str) -> None:
-        """Write a beat now."""
         self._written = time.monotonic()
         self.beat.state, self.beat.count = state, self.beat.count + 1
         try:
@@ -164,7 +163,6 @@ class SelfPlayWorker:
 
     @property
     def beat(self) -> Beat:
-        """What this worker has done so far."""
         return self.pulse.beat
 
     def _stops(self) -> bool:
@@ -200,7 +198,6 @@ class SelfPlayWorker:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.description = (
         "Play games for a run of az-engine train, which starts such processes itself (--workers). Start more by hand "
         "on any machine that shares the run's folder, before or while the learner runs; Ctrl-C ends one. Each has its "
@@ -214,7 +211,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the command. Errors: AzError."""
     signals = StopSignals()
 
     def stopping() -> bool:

@@ -103,7 +103,6 @@ def load(path: Path) -> Checkpoint:
 
 
 def _stems(folder: Path) -> list[Path]:
-    """Checkpoints by their JSON files, newest first."""
     return sorted((p.with_suffix("") for p in folder.glob("step-????????.json")), reverse=True)
 
 

@@ -41,12 +41,10 @@ NOT_IN_RECORDS = ("temperature", "centipawns", "value", "teacher")  # of the Tar
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     flags.add_arguments(parser)
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the command. Errors: AzError."""
     if args.supervised is None:
         return reinforce.main(args)
     if args.out is None:
@@ -94,7 +92,6 @@ def main(args: argparse.Namespace) -> int:
 
 
 def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
-    """The network that the arguments describe."""
     if args.paper:
         return paper(game, args.paper - 1)
     if args.also_plays and args.policy_head != "pooled":
@@ -254,7 +251,6 @@ class Work:
             return run(self.learner, self.train_data, self.heldout, self.args.out, length, intervals, callbacks)
 
     def stepped(self, learner: Learner, losses: dict[str, float]) -> None:
-        """Update the progress bar after a step."""
         self.average = losses["loss"] if self.average is None else 0.98 * self.average + 0.02 * losses["loss"]
         if self.started is None:
             self.started = (time.monotonic(), learner.step)
@@ -275,7 +271,6 @@ class Work:
             )
 
     def measured(self, learner: Learner, measured: Measured) -> None:
-        """Print a measurement."""
         self.latest[measured.board] = measured
         board = f" {measured.board}" if len(self.heldout.parts) > 1 else ""
         self.console.print(
@@ -285,11 +280,9 @@ class Work:
         )
 
     def problem(self, text: str) -> None:
-        """Print an error that the run recovered from."""
         self.console.print(text)
 
     def candidate(self, learner: Learner) -> None:
-        """Export a candidate of the weights so far."""
         try:
             released = self.release(f"candidate_{learner.seconds / 60:03.0f}")
         except NetError as error:  # a young net may fail the checks; the run goes on
@@ -298,7 +291,6 @@ class Work:
             self.console.print(f"candidate at {learner.seconds / 60:.0f} min: {summary(released)}")
 
     def name(self) -> str:
-        """The net's name."""
         return self.args.name or f"{self.game.name} {self.learner.net_config.architecture}"
 
     def boards(self) -> tuple[int, ...]:
@@ -320,7 +312,6 @@ class Work:
         return release(self.learner, self.game, self.train_data, self.heldout, self.args.out / stem, info)
 
     def finish(self) -> None:
-        """Export the final net and write its card."""
         from ..net.card import card
 
         assert self.latest is not None

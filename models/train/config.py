@@ -92,12 +92,10 @@ class NetConfig:
         return f"{self.kind} {self.blocks}x{self.filters}" + (f" se{self.squeeze}" if self.squeeze else "")
 
     def to_json(self) -> dict[str, Any]:
-        """As plain JSON values."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> NetConfig:
-        """The inverse of :meth:`to_json`. Errors: OptionError."""
         try:
             planes, used = tuple(values["planes"]), values.get("used")
             if used is None:  # a run from before encoders said it: of 8 positions, then fewer than 8 planes of none

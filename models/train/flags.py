@@ -15,7 +15,6 @@ from .config import Intervals, LearnerConfig, Length, NetConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.description = (
         "Train a network from games against itself, as in the papers (az-engine train --game go --size 9), or on "
         "labelled positions or game records with --supervised (then the run ends with an fp32 and an int8 ONNX file "

@@ -11,7 +11,8 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from dataclasses import asdict, dataclass
+from collections import defaultdict
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -117,21 +118,14 @@ class TorchBatch:
 
     @classmethod
     def of(cls, batch: Batch, device: torch.device) -> TorchBatch:
-        """Copy a batch to the device."""
 
-        def put(values: Any) -> Tensor:
-            return torch.from_numpy(values).to(device, non_blocking=True)
+        def put(values: Any) -> Any:
+            if values is None:
+                return None
+            tensor = torch.from_numpy(values).to(device, non_blocking=True)
+            return tensor.long() if tensor.dtype == torch.int32 else tensor
 
-        return cls(
-            put(batch.planes),
-            put(batch.actions).long(),
-            put(batch.probabilities),
-            None if batch.legal is None else put(batch.legal).long(),
-            put(batch.wdl),
-            put(batch.z),
-            None if batch.ownership is None else put(batch.ownership),
-            None if batch.score is None else put(batch.score),
-        )
+        return cls(**{f.name: put(getattr(batch, f.name)) for f in fields(cls)})
 
     def losses(self, outputs: dict[str, Tensor]) -> dict[str, Tensor]:
         """The loss of each of the network's outputs: policy, value, and ownership and score if it gives them.
@@ -237,7 +231,7 @@ class Learner:
         """Judge the first ``limit`` positions (0 = all) spread evenly over ``data`` with the averaged weights."""
         count = min(len(data), limit or len(data))
         chosen = np.linspace(0, len(data) - 1, count).astype(np.int64)
-        sums = np.zeros(7)
+        sums: defaultdict[str, float] = defaultdict(float)
         for start in range(0, count, 512):
             batch = TorchBatch.of(data.batch(chosen[start : start + 512]), self.device)
             with self.autocast():
@@ -252,32 +246,16 @@ class Learner:
                 logits_of_best = logits
             best = batch.actions.gather(1, batch.probabilities.argmax(1, keepdim=True))[:, 0]
             outcome = expected_outcome(output)
-            lead = 0.0
+            sums["top1"] += (logits_of_best.argmax(1) == best).sum().item()
+            sums["policy"] += losses["policy"].item() * len(best)
+            sums["value"] += losses["value"].item() * len(best)
+            sums["result_error"] += (outcome - batch.z).square().sum().item() / 4
+            sums["teacher_error"] += (outcome - (batch.wdl[:, 0] - batch.wdl[:, 2])).square().sum().item() / 4
+            if "ownership" in losses:
+                sums["ownership"] += losses["ownership"].item() * len(best) / 4
             if "score" in outputs and batch.score is not None:
-                lead = float((outputs["score"][:, 0] - batch.score).abs().sum())
-            sums += np.array(
-                [
-                    float((logits_of_best.argmax(1) == best).sum()),
-                    float(losses["policy"]) * len(best),
-                    float(losses["value"]) * len(best),
-                    float((outcome - batch.z).square().sum()) / 4,
-                    float((outcome - (batch.wdl[:, 0] - batch.wdl[:, 2])).square().sum()) / 4,
-                    float(losses.get("ownership", 0.0)) * len(best) / 4,
-                    lead,
-                ]
-            )
-        top1, policy, value, result_error, teacher_error, owners, lead = (float(x) for x in sums / count)
-        return Measured(
-            top1,
-            policy,
-            value,
-            result_error,
-            teacher_error,
-            count,
-            data.board,
-            owners if self.net_config.ownership else None,
-            lead if self.net_config.score else None,
-        )
+                sums["score"] += (outputs["score"][:, 0] - batch.score).abs().sum().item()
+        return Measured(**{name: total / count for name, total in sums.items()}, positions=count, board=data.board)
 
     # ---- saving and going on
 
@@ -362,11 +340,8 @@ class Learner:
                 states.setdefault(int(index), {})[key] = tensor
             self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": states})
             torch.set_rng_state(parts["random"]["torch"])
-            self.step, self.progress, self.seconds = (
-                saved.step,
-                float(saved.state["progress"]),
-                float(saved.state["seconds"]),
-            )
+            self.step, self.progress = saved.step, float(saved.state["progress"])
+            self.seconds = float(saved.state["seconds"])
         except (RuntimeError, KeyError, ValueError) as error:
             raise DataError(
                 f"the checkpoint of step {saved.step} does not fit this network ({error}); give a new --out"

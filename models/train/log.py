@@ -33,7 +33,6 @@ class Log:
             ) from error
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 
@@ -54,7 +53,6 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """The run's settings. Errors: DataError."""
     try:
         config = json.loads(path.read_text())
     except (OSError, ValueError) as error:

@@ -114,7 +114,6 @@ class Trainer:
 
 
 def means(rows: Sequence[dict[str, float]]) -> dict[str, float]:
-    """The mean of every column."""
     return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
 
 

@@ -30,13 +30,11 @@ class MuonAdamW:
         self.param_groups = [*self.muon.param_groups, *self.adamw.param_groups]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Clear the gradients of both optimisers."""
         for matrix in self.matrices:
             matrix.grad = None
         self.adamw.zero_grad(set_to_none)
 
     def step(self) -> None:
-        """Take a step of both optimisers."""
         for matrix, flat in zip(self.matrices, self.flat, strict=True):
             assert matrix.grad is not None
             flat.grad = matrix.grad.permute(0, 2, 3, 1).flatten(1)
@@ -50,7 +48,6 @@ class MuonAdamW:
         return {"state": states}
 
     def load_state_dict(self, saved: dict[str, Any]) -> None:
-        """Restore a :meth:`state_dict`."""
         count = len(self.flat)
         for optimiser, first, last in ((self.muon, 0, count), (self.adamw, count, 1 << 30)):
             states = {i - first: state for i, state in saved["state"].items() if first <= i < last}

@@ -19,7 +19,7 @@ from az_engine.models.selfplay.run import SelfPlayRun
 from az_engine.models.selfplay.status import Observer
 from az_engine.models.signals import StopSignals
 from az_engine.models.train import checkpoint, loop
-from az_engine.models.train.config import Length
+from az_engine.models.train.config import Intervals, Length
 from az_engine.models.train.learner import Learner
 from az_engine.models.train.loop import Callbacks
 
@@ -79,7 +79,7 @@ def test_supervised_training_is_saved(
         monkeypatch.setattr(Learner, "measure", endless)
     elif what == "export":
         callbacks.on_export = endless
-        intervals = loop.Intervals(export_minutes=1e-9)
+        intervals = Intervals(export_minutes=1e-9)
     else:  # a batch that does not come: its thread compiles, say
         real = Positions.draw
 

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....engine.games.base import Game, State
-from ..shards import LabelFormat, Records, ShardFormat, TargetOptions, Teaching
+from ..shards import LabelFormat, Records, ShardFormat, TargetOptions, Teaching, first_wrong
 
 LINES = 5
 RECORD = np.dtype(
@@ -83,10 +83,7 @@ def first_fault(records: Records) -> str:
         ("win and loss chances exceed 1000", records["w"].astype(np.int64) + records["l"] > 1000),
         ("the result is not -1, 0 or 1", np.abs(records["z"].astype(np.int64)) > 1),
     ]
-    for text, wrong in checks:
-        if wrong.any():
-            return f"record {int(np.argmax(wrong))}: {text}"
-    return ""
+    return first_wrong(checks)
 
 
 def to_states(game: Game, records: Records, first: NDArray[np.int64]) -> NDArray[np.void]:
@@ -181,5 +178,4 @@ to_positions, read_folder = FORMAT.to_positions, FORMAT.read_folder
 
 
 def labels(game: Game) -> LabelFormat:
-    """How an engine's games are recorded."""
     return LabelFormat(FORMAT, LINES, 180.0, 1200, 260, record_of, code_of)

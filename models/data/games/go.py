@@ -41,8 +41,9 @@ from ....engine.errors import DataError, OptionError
 from ....engine.files import write_atomically
 from ....engine.games.base import Game, State
 from ..any_game import WITHOUT_SCORES, same_move
-from ..dataset import Positions, one_hot_result
-from ..shards import Ended, LabelFormat, Records, TargetOptions, Teaching, hold_out, read_arrays
+from ..dataset import Positions, games_begin, one_hot_result
+from ..openings import openings_of, with_openings
+from ..shards import Ended, LabelFormat, Records, TargetOptions, Teaching, first_wrong, hold_out, read_arrays
 
 RULES = "chinese-ogs"  # positional superko, no suicide: what the labels were made with
 _D_FIELDS = ("stones", "turn", "ko", "ply", "n", "mv", "p", "w", "played", "z", "rnd", "dead", "game")
@@ -116,9 +117,8 @@ def first_fault(d: Records, g: Records, points: int) -> str:
     ]
     if "own" in (d.dtype.names or ()):
         checks.append(("an owner is impossible", (np.abs(d["own"].astype(np.int64)) > OWN_SCALE).any(axis=1)))
-    for text, wrong in checks:
-        if wrong.any():
-            return f"record {int(np.argmax(wrong))}: {text}"
+    if fault := first_wrong(checks):
+        return fault
     halves = 2 * g["komi"].astype(np.float64)
     wrong = (g["nopen"] > g["open"].shape[1]) | (g["open"] > points).any(axis=1)
     wrong |= ~((np.abs(halves) < 16000) & (halves == np.round(halves))) | ~np.isfinite(g["tt"].astype(np.float64))
@@ -146,41 +146,16 @@ def policy(d: Records, points: int) -> NDArray[np.float32]:
 
 def to_positions(game: Game, d: Records, g: Records, options: TargetOptions, description: str) -> Positions:
     """Records as a data set, openings in front of their games; ``played`` mode leaves out blindly drawn moves."""
-    points = game.num_actions - 1
+    points, lines = game.num_actions - 1, game.planes[1]
     order = np.argsort(g["game"])
     games = g[order][np.searchsorted(g["game"][order], d["game"])]
-    new = np.ones(len(d), bool)
-    new[1:] = (d["game"][1:] != d["game"][:-1]) | (d["ply"][1:].astype(np.int64) != d["ply"][:-1].astype(np.int64) + 1)
-    begins = np.flatnonzero(new)
-    opening = np.where(d["ply"][begins] == games["nopen"][begins], games["nopen"][begins], 0).astype(np.int64)
-    before = np.zeros(len(d), np.int64)
-    before[begins] = opening
-    rows = np.arange(len(d)) + np.cumsum(before)  # where each record goes, openings included
-    total = len(d) + int(opening.sum())
-
-    lines = game.planes[1]
     empty = game.parse_position(f"{'/'.join([str(lines)] * lines)} b - 0 {RULES}")[0]
-    states, records = np.repeat(empty, total), np.repeat(empty, len(d))
-    records["ko"], records["ply"], records["turn"] = d["ko"], d["ply"], d["turn"] - 1
-    records["stones"] = _bitboards(d["stones"], records["stones"].shape[2])
-    records["komi"] = np.round(2 * games["komi"].astype(np.float64))
-    passed = (d["played"][:-1] == points) & ~new[1:]
-    records["passes"][1:] = passed
-    states[rows] = records
-    starts = rows[begins] - opening
-    first = np.zeros(total, np.int64)
-    first[starts] = starts
-    first = np.maximum.accumulate(first)
-    for start, length, at in zip(starts[opening > 0], opening[opening > 0], begins[opening > 0], strict=True):
-        states[start]["komi"] = records[at]["komi"]
-        end = states[start + length].copy()
-        for i, move in enumerate(games[at]["open"][:length].tolist()):
-            game.play_at(states, start + i, move)
-        if (states[start + length]["stones"] != end["stones"]).any():
-            raise DataError(
-                f"the opening of game {d[at]['game']} does not lead to its first record; make the data again"
-            )
-        states[start + length] = end
+    roots = np.repeat(empty, len(d))
+    roots["komi"] = np.round(2 * games["komi"].astype(np.float64))
+    states, first = roots.copy(), games_begin(d["game"], d["ply"])
+    states["ko"], states["ply"], states["turn"] = d["ko"], d["ply"], d["turn"] - 1
+    states["stones"] = _bitboards(d["stones"], states["stones"].shape[2])
+    states["passes"][1:] = (d["played"][:-1] == points) & (first[1:] < np.arange(1, len(d)))
     game.normalise(states)
 
     if options.policy == "soft":
@@ -193,23 +168,23 @@ def to_positions(game: Game, d: Records, g: Records, options: TargetOptions, des
     win = d["w"].astype(np.float64) / 65535
     weight = np.where(d["dead"] == 1, 0.0, options.teacher)[:, None]
     wdl = weight * np.stack([win, np.zeros(len(d)), 1 - win], axis=1) + (1 - weight) * one_hot_result(z)
-    owners = None
-    if "own" in (d.dtype.names or ()):
-        owners = (d["own"] * (Positions.OWNERSHIP_SCALE // OWN_SCALE)).astype(np.int8)
-    return Positions(
+    names = d.dtype.names or ()
+    owners = (d["own"] * (Positions.OWNERSHIP_SCALE // OWN_SCALE)).astype(np.int8) if "own" in names else None
+    data = Positions(
         game,
         states,
         first,
-        _spread(moves.astype(np.uint16), rows, total),
-        _spread(probabilities, rows, total),
-        _spread(wdl.astype(np.float32), rows, total),
-        _spread(z.astype(np.float32), rows, total),
-        drawn=rows[d["rnd"] == 0] if options.policy == "played" else rows,
+        moves.astype(np.uint16),
+        probabilities,
+        wdl.astype(np.float32),
+        z.astype(np.float32),
+        drawn=np.flatnonzero(d["rnd"] == 0) if options.policy == "played" else None,
         description=description,
         mask=options.mask,
-        ownership=_spread(owners, rows, total) if owners is not None else None,
-        score=_spread(leads(d, games), rows, total) if "lead" in (d.dtype.names or ()) else None,
+        ownership=owners,
+        score=leads(d, games) if "lead" in names else None,
     )
+    return with_openings(data, d, openings_of(g), roots)
 
 
 def leads(d: Records, games: Records) -> NDArray[np.float32]:
@@ -224,13 +199,6 @@ def _bitboards(stones: NDArray[np.uint8], words: int) -> NDArray[np.uint64]:
     bits[:, 0, : stones.shape[1]] = stones == 1
     bits[:, 1, : stones.shape[1]] = stones == 2
     return np.packbits(bits, axis=2, bitorder="little").view(np.uint64)
-
-
-def _spread(values: NDArray[Any], rows: NDArray[np.int64], total: int) -> NDArray[Any]:
-    """Values of records at their rows, zero in the openings' rows, which are never drawn."""
-    spread = np.zeros((total, *values.shape[1:]), values.dtype)
-    spread[rows] = values
-    return spread
 
 
 def read_folder(game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
@@ -287,11 +255,9 @@ class GoShards:
     unused = WITHOUT_SCORES
 
     def read(self, path: Path) -> Records:
-        """The positions of one file. Errors: DataError."""
         return read_shard(path, self.points)[0]
 
     def write(self, path: Path, records: Records) -> None:
-        """Write whole games atomically: positions and games apart."""
         names = [name for name in records.dtype.names or () if name not in _OF_GAME]
         first = np.flatnonzero(np.diff(records["game"].astype(np.int64), prepend=-1))
         positions = np.zeros(len(records), np.dtype([(n, records.dtype[n]) for n in names]))
@@ -308,7 +274,6 @@ class GoShards:
 
 
 def record_of(game: Game, line: State, teaching: Teaching) -> Records:
-    """Record[1] of a line's last position."""
     assert game.territory is not None
     state, size = line[-1], int(line[-1]["size"])
     row = np.zeros(1, _dtype(size * size, owners=bool(teaching.ownership)))

@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from ....engine.games.base import Game, State
 from ....engine.games.outcome import LOSS
 from ..any_game import WITHOUT_SCORES, kept_policy, same_move, same_moves, taught
-from ..shards import LabelFormat, Records, ShardFormat, TargetOptions, Teaching
+from ..shards import LabelFormat, Records, ShardFormat, TargetOptions, Teaching, first_wrong
 
 LINES = 8
 RECORD = np.dtype(
@@ -91,10 +91,7 @@ def first_fault(records: Records) -> str:
         ("the labelled moves have no probability", (records["p"] * used).astype(np.int64).sum(axis=1) == 0),
         ("the result is not -1, 0 or 1", np.abs(records["z"].astype(np.int64)) > 1),
     ]
-    for text, wrong in checks:
-        if wrong.any():
-            return f"record {int(np.argmax(wrong))}: {text}"
-    return ""
+    return first_wrong(checks)
 
 
 def to_states(game: Game, records: Records, first: NDArray[np.int64]) -> NDArray[np.void]:
@@ -141,5 +138,4 @@ FORMAT = ShardFormat(
 
 
 def labels(game: Game) -> LabelFormat:
-    """How a teacher's games are recorded."""
     return LabelFormat(FORMAT, LINES, SCALE, 3000, 320, record_of, same_move, of_nets=True)

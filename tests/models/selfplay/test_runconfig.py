@@ -82,12 +82,16 @@ def test_every_preset_fits_every_game(names: str, game: str) -> None:
 def test_the_manual_lists_every_setting() -> None:
     rows = []
     for section, part in sections().items():
+        values = RunConfig("").to_json()
+        for name in section.split(".")[:-1]:
+            values = values[name]
         for f, kind, known in settings_of(part):
             if section + f.name == "learner.seed":
                 continue  # the run's
             allowed = ", ".join(choices_of(kind)) or known.range
             meaning = f"{known.meaning} ({allowed})" if allowed else known.meaning
-            default = "none" if f.default is None else json.dumps(f.default)
+            value = values.get(f.name, f.default)
+            default = "none" if value is None else json.dumps(value)
             rows.append(f"| `{section}{f.name}` | {default} | {meaning} |")
     table = "\n".join(rows)
     manual = Path(__file__).parents[3] / "docs" / "training.md"
@@ -98,6 +102,8 @@ def test_what_a_setting_may_be_is_said() -> None:
     for bad, text in (
         ({"ladder": {"every": 0}}, "ladder.every is 0; it must be at least 1"),
         ({"selfplay": {"noise_share": 1.5}}, "noise_share is 1.5; it must be 0 to 1"),
+        ({"selfplay": {"search": {"c_puct": -1}}}, "selfplay.search.c_puct is -1.0; it must be 0 to 100"),
+        ({"selfplay": {"search": {"fpu": "none"}}}, "selfplay.search.fpu is 'none'; it must be one of zero,"),
         ({"loop": {"reuse": 0}}, "loop.reuse is 0.0; it must be greater than 0"),
     ):
         with pytest.raises(OptionError, match=text):
