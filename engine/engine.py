@@ -8,7 +8,6 @@ call that needs them), so that a protocol can greet its GUI before anything heav
 from __future__ import annotations
 
 import math
-import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
@@ -35,6 +34,7 @@ from .search.results import RootView, final_line
 from .search.search import Search, expected_end
 from .search.strength import limit_strength
 from .search.tree import Tree
+from .system import memory_bytes
 from .thinking import OnDone, OnInfo, Task, Thinking
 
 _CACHE_SHARE = 1 / 16  # of the Hash memory that goes to the position cache
@@ -418,7 +418,7 @@ class Engine:
 
 def _refuse_too_much(hash_mb: int) -> None:
     """Memory is committed as the tree grows: more than the machine has would kill the process in mid-game."""
-    present = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    present = memory_bytes() >> 20
     if hash_mb > 0.8 * present:
         most = present * 4 // 5
         raise OptionError(f"Hash {hash_mb} MB is too much for this machine's {present} MB; set at most {most}")

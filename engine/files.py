@@ -7,6 +7,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from .system import replace, sync_folder
+
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that after a crash or power loss there is either the old or the whole new one.
@@ -23,7 +25,7 @@ def write_atomically(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         draft.chmod(0o644)
-        draft.replace(path)
+        replace(draft, path)
     except BaseException as error:
         if draft is not None:
             draft.unlink(missing_ok=True)
@@ -43,12 +45,3 @@ def check_writable(path: Path) -> None:
     except OSError as error:
         error.filename = str(path)
         raise
-
-
-def sync_folder(folder: Path) -> None:
-    """Flush a folder's entries to disk, so that a new file survives a power loss."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import time
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from ..engine.errors import DataError
+from ..engine.system import BINARY, lock
 
 RETRY_SECONDS = 5.0
 
@@ -33,17 +33,17 @@ def check_format(what: str, found: object, known: int) -> None:
 
 
 class RunLock:
-    """Locks a run's folder for this process with an flock, which ends with the process."""
+    """Locks a run's folder for this process with a lock that ends with the process."""
 
     def __init__(self, folder: Path) -> None:
         """Make the folder and lock it. Errors: DataError when it cannot be written, or another process has it."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+            self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | BINARY, 0o644)
         except OSError as error:
             raise DataError(f"{folder} cannot be written ({error.strerror}); give another --out") from error
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(self._file)
         except OSError as error:
             holder = os.read(self._file, 32).decode(errors="replace").strip()
             os.close(self._file)

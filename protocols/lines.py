@@ -191,6 +191,7 @@ def claim_stdout() -> LineWriter:
     if sys.stdout is not None:
         sys.stdout.flush()
     descriptor = os.dup(1)
-    os.set_blocking(descriptor, True)
+    if sys.platform != "win32":  # where a descriptor always blocks
+        os.set_blocking(descriptor, True)
     os.dup2(2, 1)
     return LineWriter(descriptor)

@@ -7,7 +7,6 @@ journal.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import queue
@@ -23,6 +22,7 @@ from ...engine.errors import DataError, OptionError
 from ...engine.files import write_atomically
 from ...engine.games import get_game
 from ...engine.games.record import format_games
+from ...engine.system import lock
 from .game import EnginePool, GameStopped, MatchGame, MatchSettings, Pairing, play_game
 from .openings import Opening
 
@@ -67,7 +67,7 @@ class Journal:
         except OSError as error:
             raise OptionError(f"cannot write to {folder}: {error.strerror}; choose another --out") from None
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(self._file.fileno())
         except OSError:
             self._file.close()
             raise OptionError(f"another match is writing to {folder}; choose another --out") from None

@@ -95,7 +95,7 @@ class _CacheState:
 
 
 def _user_cache_home() -> Path:
-    home = os.environ.get("XDG_CACHE_HOME")
+    home = os.environ.get("XDG_CACHE_HOME") or (os.environ.get("LOCALAPPDATA") if os.name == "nt" else None)
     if home:
         return Path(home)
     try:
@@ -119,8 +119,10 @@ def _hash_of(sources: list[Path], *more: str) -> str:
 
 def _refuse_foreign(path: Path) -> None:
     """A directory that another user can write would let that user run code here: the cache holds machine code."""
+    if not hasattr(os, "getuid"):  # Windows: the user's own folders are the user's, and their modes say nothing
+        return
     info = path.stat()
-    if hasattr(os, "getuid") and info.st_uid != os.getuid():
+    if info.st_uid != os.getuid():
         raise PermissionError("it belongs to another user")
     if info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise PermissionError("others can write to it")

@@ -7,7 +7,6 @@ last, up to a number of bytes.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import re
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from ..errors import NetError
 from ..process import run_module
+from ..system import lock
 from .netfile import read_net_file, read_outline_bytes
 from .netinfo import PREFIX
 
@@ -77,7 +77,7 @@ def _alone(nets: Path) -> Iterator[None]:
     try:
         nets.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (nets / ".lock").open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            lock(file.fileno(), wait=True)
             yield
     except OSError as error:
         raise NetError(

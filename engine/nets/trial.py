@@ -7,8 +7,6 @@ package's own is run once by a child with bounded memory and time; what the chil
 from __future__ import annotations
 
 import json
-import resource
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +15,7 @@ import numpy as np
 
 from ..errors import NetError
 from ..process import run_module
+from ..system import limit_process, ran_out_of_time
 from .session import raw_session
 
 _SECONDS = 30  # of computing
@@ -49,7 +48,7 @@ def try_net(model: bytes, sha256: str, planes: tuple[int, int, int], cache: Path
 
 
 def _reason(child: subprocess.CompletedProcess[bytes]) -> str:
-    if child.returncode == -signal.SIGXCPU:
+    if ran_out_of_time(child.returncode):
         return f"the net did not answer within {_SECONDS} s of computing and is not used"
     if child.returncode < 0:
         return f"the net crashed onnxruntime (signal {-child.returncode}) and is not used"
@@ -64,9 +63,7 @@ def main(arguments: list[str]) -> int:
     """The child: read a net from standard input, run two empty boards, report a fault as JSON; the exit code."""
     seconds, *planes = map(int, arguments)
     model = sys.stdin.buffer.read()
-    limit = _BYTES + 8 * len(model)
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))  # SIGXCPU, then SIGKILL
+    limit_process(_BYTES + 8 * len(model), seconds)
     try:
         session = raw_session(model)
         boards = np.zeros((2, *planes), np.uint8)

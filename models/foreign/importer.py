@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import resource
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.session import raw_session
+from ...engine.system import limit_process
 from ..net.probes import own_games
 from .families import convert_file
 from .source import Converted
@@ -46,8 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     if args.bounded and args.file.is_file():
-        most = _BYTES + _BYTES_FOR_EACH * args.file.stat().st_size
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        limit_process(_BYTES + _BYTES_FOR_EACH * args.file.stat().st_size)
     if args.out is not None:
         check_writable(args.out)
     converted = convert_file(args.file)

@@ -8,7 +8,6 @@ SYNC that begins a whole frame.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import struct
 import time
@@ -20,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.errors import DataError
-from ...engine.files import sync_folder
 from ...engine.kernels.jit import kernel
+from ...engine.system import BINARY, lock, sync_folder
 from ..storage import DiskFull
 
 SYNC = b"\xa7AZ\x1e"
@@ -120,9 +119,9 @@ class FrameWriter:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         new = not path.exists()
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | BINARY, 0o644)
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(self._file)
         except OSError as error:
             os.close(self._file)
             raise DataError(f"{path} is being written by another process") from error

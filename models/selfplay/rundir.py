@@ -14,7 +14,6 @@ finished                 workers end when this file exists
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import time
@@ -24,6 +23,7 @@ from typing import Any, Self
 
 from ...engine.errors import DataError
 from ...engine.files import write_atomically
+from ...engine.system import BINARY, lock
 
 COMPILING = "compiling"  # state of a worker: it writes no beat until the kernel is compiled
 PAUSE_SECONDS = 60.0  # a pause ends unless the learner renews it
@@ -147,16 +147,16 @@ class Beat:
 
 
 class WorkerSlot:
-    """One of the run's worker numbers, held by an flock, which ends with the process."""
+    """One of the run's worker numbers, held by a lock that ends with the process."""
 
     def __init__(self, folder: RunFolder, number: int | None = None) -> None:
         """Take ``number``, or the lowest free one from 1 on. Errors: DataError when it is taken."""
         folder.workers.mkdir(parents=True, exist_ok=True)
         numbers = range(1, 10_000) if number is None else (number,)
         for candidate in numbers:
-            file = os.open(folder.workers / f"{candidate:04d}.lock", os.O_RDWR | os.O_CREAT, 0o644)
+            file = os.open(folder.workers / f"{candidate:04d}.lock", os.O_RDWR | os.O_CREAT | BINARY, 0o644)
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock(file)
             except OSError:
                 os.close(file)
                 continue

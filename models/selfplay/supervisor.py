@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import threading
 import time
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from ...engine.errors import DataError
 from ...engine.process import module_command
+from ...engine.system import OWN_GROUP
 from ..storage import RETRY_SECONDS
 from .rundir import COMPILING, Beat, RunFolder
 
@@ -105,7 +105,7 @@ class Supervisor:
                 stdout=log,
                 stderr=log,
                 env={**os.environ, "OMP_NUM_THREADS": "1"},
-                start_new_session=True,  # Ctrl-C reaches the learner, which then ends its workers
+                **OWN_GROUP,  # Ctrl-C reaches the learner, which then ends its workers
             )
         child.started = child.seen = time.monotonic()
         child.beat, child.compiling = (-1, 0), False
@@ -138,7 +138,7 @@ class Supervisor:
                 child.seen, child.compiling = now, beat.state == COMPILING
         if now - child.seen > (max(COMPILE_SECONDS, self.hang_seconds) if child.compiling else self.hang_seconds):
             self.say(f"worker {child.number} has shown no progress for {now - child.seen:.0f} s: killed, started again")
-            child.process.send_signal(signal.SIGKILL)  # works on a stopped process, too
+            child.process.kill()  # works on a stopped process, too
             child.process.wait()
             child.process, child.wait_until = None, now
             self.restarts += 1

@@ -9,10 +9,8 @@ takes each line's time of arrival, so a caller that is busy does not cost the en
 from __future__ import annotations
 
 import contextlib
-import os
 import queue
 import shlex
-import signal
 import subprocess
 import threading
 from collections import deque
@@ -21,6 +19,7 @@ from typing import BinaryIO, Self
 
 from ...engine.clock import Stopwatch
 from ...engine.errors import EngineProcessError
+from ...engine.system import OWN_GROUP, kill_group
 from ..lines import clean, one_line
 
 BACKLOG = 5000  # unread lines kept; beyond, info lines are dropped
@@ -77,7 +76,7 @@ class EnginePipes:
                 stderr=subprocess.PIPE,
                 cwd=directory,
                 env=environment,
-                start_new_session=True,
+                **OWN_GROUP,
             )
         except (OSError, ValueError, IndexError) as error:
             reason = getattr(error, "strerror", None) or error
@@ -193,10 +192,7 @@ class EnginePipes:
     def kill(self) -> None:
         """Kill the engine and the processes it started, at once."""
         if self.alive:
-            try:
-                os.killpg(self._process.pid, signal.SIGKILL)
-            except OSError:  # it has just ended, or changed its group
-                self._process.kill()
+            kill_group(self._process)
             self._process.wait()
         self._release()
 

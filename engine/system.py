@@ -1,0 +1,132 @@
+"""What operating systems do differently: locks, limits, process groups, folders. POSIX here, Windows beside it.
+
+On Windows psutil stands in for what POSIX has as system calls.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+if sys.platform == "win32":
+    import msvcrt
+
+    import psutil
+
+    BINARY = os.O_BINARY
+    _LOCKED_BYTE = 1 << 40  # far behind any file's end: Windows keeps others from reading a locked byte
+
+    def lock(descriptor: int, *, wait: bool = False) -> None:
+        """Lock an open file for this process until it is closed. Blocks with ``wait``. Errors: OSError when taken."""
+        while True:
+            at = os.lseek(descriptor, 0, os.SEEK_CUR)
+            try:
+                os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
+                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+                return
+            except OSError:
+                if not wait:
+                    raise
+            finally:
+                os.lseek(descriptor, at, os.SEEK_SET)
+            time.sleep(0.05)
+
+    def sync_folder(folder: Path) -> None:
+        """Do nothing: NTFS keeps its folders in a journal."""
+
+    def replace(draft: Path, path: Path) -> None:
+        """Give a file its name; waits up to a second while another process has the old one open. Errors: OSError."""
+        for _ in range(20):
+            try:
+                draft.replace(path)
+                return
+            except PermissionError:
+                time.sleep(0.05)
+        draft.replace(path)
+
+    def memory_bytes() -> int:
+        """Size of the machine's memory."""
+        return int(psutil.virtual_memory().total)
+
+    def limit_process(memory: int, seconds: int | None = None) -> None:
+        """End this process when it takes more than ``memory`` bytes, or computes for more than ``seconds``."""
+        own = psutil.Process()
+
+        def watch() -> None:
+            while own.memory_info().vms <= memory:
+                if seconds is not None and sum(own.cpu_times()[:2]) > seconds:
+                    os._exit(_OUT_OF_TIME)
+                time.sleep(0.05)
+            os._exit(_OUT_OF_MEMORY)
+
+        threading.Thread(target=watch, name="limits", daemon=True).start()
+
+    def kill_group(process: subprocess.Popen[bytes]) -> None:
+        """Kill a process started with :data:`OWN_GROUP` and those that it started."""
+        try:
+            children = psutil.Process(process.pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            return
+        for each in [*children, process]:
+            try:
+                each.kill()
+            except (psutil.NoSuchProcess, OSError):  # it has just ended
+                continue
+
+    OWN_GROUP: dict[str, Any] = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+    _OUT_OF_TIME, _OUT_OF_MEMORY = 124, 125
+
+    def ran_out_of_time(status: int) -> bool:
+        """Whether a child ended because of the seconds of :func:`limit_process`."""
+        return status == _OUT_OF_TIME
+
+else:
+    import fcntl
+    import resource
+
+    BINARY = 0
+    OWN_GROUP: dict[str, Any] = {"start_new_session": True}
+
+    def lock(descriptor: int, *, wait: bool = False) -> None:
+        """Lock an open file for this process until it is closed. Blocks with ``wait``. Errors: OSError when taken."""
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def sync_folder(folder: Path) -> None:
+        """Force a folder's entries to the disk. Errors: OSError."""
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def replace(draft: Path, path: Path) -> None:
+        """Give a file its name. Errors: OSError."""
+        draft.replace(path)
+
+    def memory_bytes() -> int:
+        """Size of the machine's memory."""
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+    def limit_process(memory: int, seconds: int | None = None) -> None:
+        """End this process when it takes more than ``memory`` bytes, or computes for more than ``seconds``."""
+        if sys.platform != "darwin":  # macOS refuses a limit of the address space
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        if seconds is not None:
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))  # SIGXCPU, then SIGKILL
+
+    def kill_group(process: subprocess.Popen[bytes]) -> None:
+        """Kill a process started with :data:`OWN_GROUP` and those that it started."""
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except OSError:  # it has just ended, or changed its group
+            process.kill()
+
+    def ran_out_of_time(status: int) -> bool:
+        """Whether a child ended because of the seconds of :func:`limit_process`."""
+        return status == -signal.SIGXCPU

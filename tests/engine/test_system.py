@@ -1,0 +1,151 @@
+"""What operating systems do differently: the Windows half on fakes of its modules, the program without POSIX."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from az_engine.engine.process import module_command
+from az_engine.engine.system import kill_group, limit_process, lock, memory_bytes, ran_out_of_time
+
+# Loads engine/system.py as Windows would, with msvcrt and psutil played by what Linux has, then hides POSIX.
+WINDOWS = """
+import builtins, fcntl, os, resource, signal, subprocess, sys, time, types, threading
+
+class Msvcrt(types.ModuleType):
+    LK_NBLCK = 2
+    def locking(self, descriptor, mode, count):
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, count, 0, os.SEEK_CUR)
+
+class Process:
+    def __init__(self, pid=None): self.pid = pid or os.getpid()
+    def memory_info(self):
+        pages = int(open(f"/proc/{self.pid}/statm").read().split()[0])
+        return types.SimpleNamespace(vms=pages * 4096)
+    def cpu_times(self): return resource.getrusage(resource.RUSAGE_SELF)[:2]
+    def children(self, recursive): return []
+    def kill(self): os.kill(self.pid, 9)
+
+psutil = types.ModuleType("psutil")
+psutil.Process, psutil.NoSuchProcess = Process, ProcessLookupError
+psutil.virtual_memory = lambda: types.SimpleNamespace(total=8 << 30)
+sys.modules["msvcrt"], sys.modules["psutil"] = Msvcrt("msvcrt"), psutil
+os.O_BINARY, subprocess.CREATE_NEW_PROCESS_GROUP = 0, 0
+sys.platform = "win32"
+import az_engine.engine.system
+sys.platform = "linux"
+for name in ("fcntl", "resource", "termios", "pwd", "grp"):
+    sys.modules.pop(name, None)
+class Nothing:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("fcntl", "resource", "termios", "pwd", "grp"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Nothing())
+for name in ("sysconf", "killpg", "getuid", "geteuid", "setsid", "getpgid", "mkfifo", "sched_getaffinity"):
+    delattr(os, name)  # set_blocking stays: it is asked for where sys.platform is not win32
+for name in ("SIGKILL", "SIGXCPU", "SIGSTOP", "SIGHUP", "SIGUSR1"):
+    delattr(signal, name)
+"""
+
+
+def child(code: str, *arguments: str, given: str = "", folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    start = module_command("unused")
+    head = start[: start.index("-c") + 1]
+    paths = f"import json, sys; sys.path[:] = json.loads({start[-2]!r})\n"
+    return subprocess.run(
+        [*head, paths + code, *arguments], input=given, capture_output=True, text=True, check=False, cwd=folder
+    )
+
+
+def run_windows(*arguments: str, given: str = "", folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    code = f"{WINDOWS}\nfrom az_engine.cli import main\nsys.argv[0] = 'az-engine'\nsys.exit(main(sys.argv[1:]))"
+    return child(code, *arguments, given=given, folder=folder)
+
+
+@pytest.mark.parametrize(
+    ("command", "lines", "answer"),
+    [
+        ("uci", "uci\nisready\nposition startpos moves e2e4\ngo nodes 20\n", "bestmove "),
+        ("usi", "usi\nisready\nposition startpos\ngo nodes 20\n", "bestmove "),
+        ("gtp", "boardsize 9\nkomi 7\ngenmove b\nquit\n", "= "),
+    ],
+)
+def test_conversations_without_posix(command: str, lines: str, answer: str) -> None:
+    flags = ["--nodes-limit", "20"] if command == "gtp" else []
+    ended = run_windows(command, *flags, given=lines)
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode == 0, ended.stderr
+    assert any(line.startswith(answer) for line in ended.stdout.splitlines())
+
+
+@pytest.mark.slow
+def test_a_match_and_a_run_without_posix(tmp_path: Path) -> None:
+    played = run_windows(
+        *"match -A uniform -B uniform --visits 4 --games 2 --max-plies 20 --out match".split(), folder=tmp_path
+    )
+    assert played.returncode == 0, played.stderr
+    assert (tmp_path / "match" / "result.json").is_file()
+    small = "selfplay.visits=8 selfplay.games=8 loop.first_positions=100 loop.checkpoint_steps=2 ladder.share=0"
+    settings = [word for setting in small.split() for word in ("--set", setting)]
+    command = "train --game go --size 5 --blocks 1 --filters 8 --batch 32 --steps 2 --workers 0 --out run"
+    trained = run_windows(*command.split(), *settings, folder=tmp_path)
+    assert trained.returncode == 0, trained.stderr
+    assert (tmp_path / "run" / "nets" / "current.json").is_file()
+
+
+def test_the_windows_half_by_itself(tmp_path: Path) -> None:
+    code = f"""{WINDOWS}
+from az_engine.engine.system import *
+from az_engine.engine import system
+one = os.open("file", os.O_RDWR | os.O_CREAT)
+os.write(one, b"content")
+system.lock(one)
+again = subprocess.run([sys.executable, "-c", '''
+import fcntl, os
+two = os.open("file", os.O_RDWR)
+print(os.read(two, 100))  # what is locked can be read
+try:
+    fcntl.lockf(two, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, {1 << 40})
+except OSError:
+    print("taken")
+'''], capture_output=True, text=True)
+print(again.stdout, again.stderr, system.memory_bytes(), flush=True)
+os.write(one, b" more")
+system.limit_process(1 << 50, 1)
+while True: pass
+"""
+    ended = child(code, folder=tmp_path)
+    assert ended.returncode == 124, ended.stderr  # a second of computing was over
+    assert "b'content'\ntaken" in ended.stdout
+    assert str(8 << 30) in ended.stdout
+    assert (tmp_path / "file").read_bytes() == b"content more"
+
+
+def test_memory_is_limited() -> None:
+    code = "from az_engine.engine.system import limit_process\nlimit_process(1 << 30)\nbytearray(2 << 30)"
+    assert "MemoryError" in child(code).stderr
+    assert child(WINDOWS + code + "\ntime.sleep(60)").returncode == 125
+
+
+def test_a_locked_file_is_refused(tmp_path: Path) -> None:
+    first, second = (os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT) for _ in range(2))
+    lock(first)
+    with pytest.raises(OSError, match="unavailable"):
+        lock(second)
+    os.close(first)
+    lock(second)
+    os.close(second)
+
+
+def test_this_machine() -> None:
+    assert 1 << 28 < memory_bytes() < 1 << 50
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+    kill_group(process)
+    assert process.wait() != 0
+    kill_group(process)  # harmless once it has ended
+    assert not ran_out_of_time(0)
+    assert limit_process.__doc__
