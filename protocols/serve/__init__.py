@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ...engine.errors import OptionError
 from ...engine.params import EngineOptions
+from ...engine.system import memory_bytes
 from ..options import OPTIONS, Value, add_flags, start_values
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def main(args: argparse.Namespace) -> int:
         path = args.token_file or default_token_file()
         tokens = read_tokens(path)
         sys.stderr.write(f"az-engine: clients send a token of {path}; the first is {tokens[0]}\n")
-    memory = args.memory or (os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 21)
+    memory = args.memory or (memory_bytes() >> 21)
     share = max(memory // args.max_sessions, 1)
     threads = int(start.get("threads", EngineOptions().threads))
     rules = Rules(args.idle, {"hash": share, "threads": threads, "batch_size": MOST_IN_FLIGHT})

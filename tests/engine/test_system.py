@@ -11,6 +11,7 @@ import pytest
 
 from az_engine.engine.process import module_command
 from az_engine.engine.system import kill_group, limit_process, lock, memory_bytes, ran_out_of_time
+from az_engine.protocols.clients.pipes import EnginePipes
 
 # Loads engine/system.py as Windows would, with msvcrt and psutil played by what Linux has, then hides POSIX.
 WINDOWS = """
@@ -52,47 +53,47 @@ for name in ("SIGKILL", "SIGXCPU", "SIGSTOP", "SIGHUP", "SIGUSR1"):
 """
 
 
-def child(code: str, *arguments: str, given: str = "", folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+def child_command(code: str) -> list[str]:
     start = module_command("unused")
-    head = start[: start.index("-c") + 1]
-    paths = f"import json, sys; sys.path[:] = json.loads({start[-2]!r})\n"
-    return subprocess.run(
-        [*head, paths + code, *arguments], input=given, capture_output=True, text=True, check=False, cwd=folder
-    )
+    return [*start[: start.index("-c") + 1], f"import json, sys; sys.path[:] = json.loads({start[-2]!r})\n{code}"]
 
 
-def run_windows(*arguments: str, given: str = "", folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+def child(code: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(child_command(code), capture_output=True, text=True, check=False, cwd=folder)
+
+
+def windows(*arguments: str) -> list[str]:
     code = f"{WINDOWS}\nfrom az_engine.cli import main\nsys.argv[0] = 'az-engine'\nsys.exit(main(sys.argv[1:]))"
-    return child(code, *arguments, given=given, folder=folder)
+    return [*child_command(code), *arguments]
 
 
 @pytest.mark.parametrize(
     ("command", "lines", "answer"),
     [
-        ("uci", "uci\nisready\nposition startpos moves e2e4\ngo nodes 20\n", "bestmove "),
-        ("usi", "usi\nisready\nposition startpos\ngo nodes 20\n", "bestmove "),
-        ("gtp", "boardsize 9\nkomi 7\ngenmove b\nquit\n", "= "),
+        ("uci", "uci\nisready\nposition startpos moves e2e4\ngo nodes 20", "bestmove"),
+        ("usi", "usi\nisready\nposition startpos\ngo nodes 20", "bestmove"),
+        ("gtp", "boardsize 9\nkomi 7\ngenmove b\nname", "="),
     ],
 )
 def test_conversations_without_posix(command: str, lines: str, answer: str) -> None:
     flags = ["--nodes-limit", "20"] if command == "gtp" else []
-    ended = run_windows(command, *flags, given=lines)
-    assert "Traceback" not in ended.stderr
-    assert ended.returncode == 0, ended.stderr
-    assert any(line.startswith(answer) for line in ended.stdout.splitlines())
+    with EnginePipes(windows(command, *flags)) as program:
+        program.send(lines)
+        program.until(answer, patience=250)
+        program.send("quit")
 
 
 @pytest.mark.slow
 def test_a_match_and_a_run_without_posix(tmp_path: Path) -> None:
-    played = run_windows(
-        *"match -A uniform -B uniform --visits 4 --games 2 --max-plies 20 --out match".split(), folder=tmp_path
-    )
+    words = "match -A uniform -B uniform --visits 4 --games 2 --max-plies 20 --out match".split()
+    played = subprocess.run(windows(*words), capture_output=True, text=True, check=False, cwd=tmp_path)
     assert played.returncode == 0, played.stderr
     assert (tmp_path / "match" / "result.json").is_file()
     small = "selfplay.visits=8 selfplay.games=8 loop.first_positions=100 loop.checkpoint_steps=2 ladder.share=0"
     settings = [word for setting in small.split() for word in ("--set", setting)]
     command = "train --game go --size 5 --blocks 1 --filters 8 --batch 32 --steps 2 --workers 0 --out run"
-    trained = run_windows(*command.split(), *settings, folder=tmp_path)
+    words = [*command.split(), *settings]
+    trained = subprocess.run(windows(*words), capture_output=True, text=True, check=False, cwd=tmp_path)
     assert trained.returncode == 0, trained.stderr
     assert (tmp_path / "run" / "nets" / "current.json").is_file()
 
