@@ -25,6 +25,7 @@ from .nets.evaluator import Evaluator, UniformEvaluator
 from .nets.fit import read_info
 from .nets.netfile import read_outline
 from .nets.netinfo import NetInfo
+from .nets.opinions import Opinion, opinions_of
 from .nets.weights import load_evaluator, load_stand_in, net_path
 from .params import EngineOptions, SearchParams
 from .precompile import helped
@@ -272,6 +273,16 @@ class Engine:
         self.ready()
         assert self._evaluator is not None
         return expected_end(self._game, self._evaluator, line, _ESTIMATE_VISITS)
+
+    def opinion(self, symmetry: int = 0) -> Opinion:
+        """What the net says of the position held, without a search, under one of the board's symmetries.
+
+        Blocks for one evaluation, and until the net is loaded. Not during a search. Errors: PositionError, NetError.
+        """
+        line = self._held()
+        self.ready()
+        assert self._evaluator is not None
+        return opinions_of(self._game, self._evaluator, [line], symmetry)[0]
 
     @property
     def searching(self) -> bool:

@@ -19,7 +19,7 @@ from .in_process import OwnPlayer
 SPEC_HELP = """\
   default           this engine with the net inside the package
   uniform           this engine without a net
-  FILE.onnx         this engine with that net; also net=FILE
+  FILE.onnx         this engine with that net, or another program's (.bin.gz, .pb.gz); also net=FILE
   raw:NET           that net without search: its most probable move (raw:default, raw:FILE.onnx)
   cmd=PROGRAM       any engine that speaks the game's protocol (UCI, USI, GTP); with arguments
                     cmd="PROGRAM ARGUMENTS"
@@ -31,6 +31,7 @@ and behind it, separated by blanks:
 _NUMBERS = {"nodes": "nodes", "visits": "nodes", "depth": "depth", "movetime": "movetime_ms", "byoyomi": "byoyomi_ms"}
 _KINDS = "a player is default, uniform, FILE.onnx, raw:NET or cmd=PROGRAM, see az-engine match --help"
 _SETTINGS = "behind a player stand name=, option.NAME=, visits=, nodes=, depth=, movetime=, tc= and byoyomi="
+_NETS = (".onnx", ".bin.gz", ".txt.gz", ".pb.gz", ".pb")  # ends of nets' names
 _DEFAULT, _UNIFORM = "", "uniform"  # as EngineOptions.weights_file has them
 
 
@@ -185,7 +186,7 @@ def _net(word: str) -> str | None:
     if word in ("default", "uniform"):
         return _DEFAULT if word == "default" else _UNIFORM
     path = word.removeprefix("net=")
-    return str(Path(path).resolve()) if path != word or (word.endswith(".onnx") and "=" not in word) else None
+    return str(Path(path).resolve()) if path != word or (word.endswith(_NETS) and "=" not in word) else None
 
 
 def _named(net: str) -> str:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import NetError
+from ..errors import NetError, OptionError
 from ..games.base import Game, State
+from .evaluator import Evaluator
 from .onnx import OnnxEvaluator
 from .weights import load_evaluator
 
@@ -81,21 +82,37 @@ class RawNet:
         return [opinion for batch in batches for opinion in self._of_batch(batch)]
 
     def _of_batch(self, lines: Sequence[State]) -> list[Opinion]:
-        planes = encode(self._game, lines, self._evaluator.history)
-        if isinstance(self._evaluator, OnnxEvaluator):
-            logits, values, owners, score = self._evaluator.evaluate_all(planes)
-        else:
-            (logits, values), owners, score = self._evaluator.evaluate(planes), None, None
-        opinions = []
-        for i, line in enumerate(lines):
-            moves, actions = legal_actions(self._game, line)
-            policy = logits[i, actions]
-            if not (np.isfinite(policy).all() and np.isfinite(values[i]).all()):
-                raise NetError("the net's policy or value is not finite; use another net")
-            points = float(expected_points(values[i : i + 1])[0])
-            lead = None
-            if score is not None and self._game.territory is not None:
-                lead = self._game.territory.lead(line[-1], float(score[i]))
-            owned = () if owners is None else tuple(owners[i].ravel().tolist())
-            opinions.append(Opinion(moves, softmax(policy), points, lead, owned))
-        return opinions
+        return opinions_of(self._game, self._evaluator, lines)
+
+
+def opinions_of(game: Game, evaluator: Evaluator, lines: Sequence[State], symmetry: int = 0) -> list[Opinion]:
+    """The outputs for the last position of each line, under one of the board's symmetries. Blocks.
+
+    Errors: NetError; OptionError where there is no such symmetry.
+    """
+    game = game.using(evaluator.encoder)
+    if symmetry and (game.symmetries is None or symmetry >= len(game.symmetries)):
+        raise OptionError(f"the board has no symmetry {symmetry}")
+    planes = encode(game, lines, evaluator.history)
+    if symmetry and game.symmetries is not None:
+        planes = game.symmetries.turn(planes, np.full(len(planes), symmetry))
+    if isinstance(evaluator, OnnxEvaluator):
+        logits, values, owners, score = evaluator.evaluate_all(planes)
+    else:
+        (logits, values), owners, score = evaluator.evaluate(planes), None, None
+    opinions = []
+    for i, line in enumerate(lines):
+        moves, actions = legal_actions(game, line)
+        owned = None if owners is None else owners[i].ravel()
+        if symmetry and game.symmetries is not None:
+            actions = game.symmetries.actions[symmetry, actions]
+            owned = None if owned is None else owned[game.symmetries.points[symmetry]]
+        policy = logits[i, actions]
+        if not (np.isfinite(policy).all() and np.isfinite(values[i]).all()):
+            raise NetError("the net's policy or value is not finite; use another net")
+        points = float(expected_points(values[i : i + 1])[0])
+        lead = None
+        if score is not None and game.territory is not None:
+            lead = game.territory.lead(line[-1], float(score[i]))
+        opinions.append(Opinion(moves, softmax(policy), points, lead, () if owned is None else tuple(owned.tolist())))
+    return opinions

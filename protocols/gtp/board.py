@@ -23,6 +23,11 @@ PASS = "pass"
 _VERTEX = re.compile(r"([A-HJ-Z])([1-9][0-9]?)")
 
 
+def result(margin: float) -> str:
+    """Black's lead as GTP writes it: ``B+3.5``, ``W+0.5``, ``0``."""
+    return "0" if margin == 0 else f"{'B' if margin > 0 else 'W'}+{abs(margin):g}"
+
+
 class GtpError(AzError):
     """A command that fails; its text follows the question mark of the response."""
 

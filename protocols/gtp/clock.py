@@ -29,6 +29,11 @@ class TimeSystem:
     stones: int = 0
     periods: int = 0
     increment: float = 0.0
+    cap: float = math.inf  # that an increment does not lift the clock above
+    longest: float = math.inf  # of a single move
+
+
+KINDS = ("none", "absolute", "byoyomi", "canadian", "fischer", "fischer-capped")
 
 
 def read_time_settings(words: Sequence[str]) -> TimeSystem:
@@ -51,6 +56,12 @@ def read_kind(words: Sequence[str]) -> TimeSystem:
             return TimeSystem(seconds(numbers[0]))
         case "fischer", 2:
             return TimeSystem(seconds(numbers[0]), increment=seconds(numbers[1]))
+        case "fischer-capped", 4:
+            main, increment = seconds(numbers[0]), seconds(numbers[1])
+            cap, longest = (math.inf if n < 0 else n for n in (seconds(word, negative=True) for word in numbers[2:]))
+            if cap < main:
+                raise GtpError("the main time limit is less than the main time")
+            return TimeSystem(main, increment=increment, cap=cap, longest=longest)
         case "byoyomi", 3:
             return TimeSystem(seconds(numbers[0]), seconds(numbers[1]), 1, max(whole(numbers[2]), 1))
         case "canadian", 3:
@@ -98,7 +109,7 @@ class PlayerClock:
             if self._moves <= 0:
                 self._left, self._moves = self._system.period, self._system.stones
             return
-        self._left += self._system.increment
+        self._left = max(min(self._left + self._system.increment, self._system.cap), self._left)
         if self._left <= 0 and self._system.stones:  # this move ended in overtime
             self._overtime = True
             self._left, self._moves = self._left + self._system.period, self._system.stones - 1
@@ -122,4 +133,7 @@ class PlayerClock:
             byoyomi = max(round(1000 * system.period / system.stones) + min(left, 0), 0)
         increment = round(1000 * system.increment)
         time = (left, None) if side == 0 else (None, left)
-        return Limits(time=time, increment=(increment, increment), byoyomi=byoyomi, movestogo=movestogo)
+        movetime = None if math.isinf(system.longest) else round(1000 * (system.longest - gone))
+        return Limits(
+            time=time, increment=(increment, increment), byoyomi=byoyomi, movestogo=movestogo, movetime=movetime
+        )

@@ -7,7 +7,10 @@ from collections.abc import Callable
 
 from ..lines import LineWriter
 
-ENDLESS = ("analyze", "lz-analyze", "kata-analyze")  # they run until another line comes
+ENDLESS = (  # another line ends them
+    *("analyze", "lz-analyze", "kata-analyze"),
+    *("kata-search_cancellable", "kata-search_analyze_cancellable"),
+)
 
 
 class GtpCommand:

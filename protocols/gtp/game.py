@@ -14,11 +14,12 @@ from ...engine.errors import NetError, PositionError
 from ...engine.games import get_game
 from ...engine.info import Estimate
 from ..loader import EngineSeam
-from .board import PASS, STONES, Board, GtpError, other, point, territory
+from .board import PASS, STONES, Board, GtpError, other, point, territory, vertex
 from .rules import DEFAULT, Rules
 
 if TYPE_CHECKING:
     from ...engine.games.base import State
+    from ...engine.nets.opinions import Opinion
 
 SIZES = range(2, 26)
 DEFAULT_SIZE, DEFAULT_KOMI = 19, 7.5  # the size if the net plays it, else its greatest
@@ -37,6 +38,7 @@ class GoEngine(EngineSeam, Protocol):
     def undo(self) -> None: ...
     def legal_moves(self) -> list[str]: ...
     def estimate(self) -> Estimate | None: ...
+    def opinion(self, symmetry: int = 0) -> Opinion: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,11 @@ class GtpGame:
     def size(self) -> int:
         """Lines of the board, N."""
         return self.start.board.size
+
+    @property
+    def vertices(self) -> list[str]:
+        """All points, as they are numbered."""
+        return [vertex(p, self.size) for p in range(self.size**2)]
 
     @property
     def turn(self) -> str:

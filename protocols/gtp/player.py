@@ -17,11 +17,21 @@ from ..lines import LineWriter
 from ..loader import Loader
 from ..options import OptionValues
 from .analysis import Analysis, analysis_line, read_analysis, searched
-from .board import PASS, STONES, Board, GtpError, other, read_colour, read_vertex, territory, vertex
-from .clock import PlayerClock, TimeSystem, read_kind, read_time_settings, seconds, whole
+from .board import PASS, STONES, Board, GtpError, other, point, read_colour, read_vertex, result, territory, vertex
+from .clock import KINDS, PlayerClock, TimeSystem, read_kind, read_time_settings, seconds, whole
 from .command import GtpCommand
-from .game import SKIP, GoEngine, GtpGame, Move, Start
+from .game import SKIP, GoEngine, GtpGame, Move, Start, empty
 from .genmove import RESIGN, MoveChooser, search
+from .params import get_param, get_params, list_params, read_params, set_params
+from .questions import (
+    ANALYZE_COMMANDS,
+    all_legal,
+    estimate_score,
+    is_legal,
+    last_move,
+    move_history,
+    raw_net,
+)
 from .rules import Rules, read_kgs_rules, read_rules
 
 if TYPE_CHECKING:
@@ -59,15 +69,35 @@ class GtpPlayer:
             "kata-set-rules": lambda command: self._rules(read_rules(command.rest)),
             "kata-set-rule": self._set_rule,
             "kata-get-rules": lambda _: self._game.rules.text,
+            "kata-list-params": lambda _: list_params(),
+            "kata-get-param": lambda command: get_param(values, *_words(command, 1)),
+            "kata-get-params": lambda _: get_params(values),
+            "kata-set-param": self._set_param,
+            "kata-set-params": self._set_params,
             "kgs-rules": lambda command: self._rules(read_kgs_rules(command.rest)),
             "play": self._play,
             "undo": self._undo,
+            "gg-undo": self._undo_moves,
+            "gogui-play_sequence": self._play_sequence,
+            "set_position": self._set_position,
+            "is_legal": lambda command: is_legal(self._game, command.words),
+            "all_legal": lambda command: all_legal(self._game, command.words),
+            "last_move": lambda _: last_move(self._game),
+            "move_history": lambda _: move_history(self._game),
+            "estimate_score": self._estimate_score,
+            "kata-raw-nn": self._raw_nn,
+            "gogui-analyze_commands": lambda _: ANALYZE_COMMANDS,
+            "stop": lambda _: "",
             "genmove": self._genmove,
             "reg_genmove": self._reg_genmove,
             "kgs-genmove_cleanup": self._cleanup,
             "genmove_analyze": self._genmove_analyze,
             "lz-genmove_analyze": self._genmove_analyze,
             "kata-genmove_analyze": self._genmove_analyze,
+            "kata-search": self._kata_search,
+            "kata-search_cancellable": self._kata_search,
+            "kata-search_analyze": self._kata_search_analyze,
+            "kata-search_analyze_cancellable": self._kata_search_analyze,
             "analyze": self._analyze,
             "lz-analyze": self._analyze,
             "kata-analyze": self._analyze,
@@ -77,8 +107,9 @@ class GtpPlayer:
             "time_settings": lambda command: self._set_time(read_time_settings(command.words)),
             "kgs-time_settings": lambda command: self._set_time(read_kind(command.words)),
             "kata-time_settings": lambda command: self._set_time(read_kind(command.words)),
+            "kata-list_time_settings": lambda _: " ".join(KINDS),
             "time_left": self._time_left,
-            "final_score": lambda _: _result(self._game.margin(self._dead())),
+            "final_score": lambda _: result(self._game.margin(self._dead())),
             "final_status_list": self._final_status_list,
             "showboard": lambda _: "\n".join([self._summary(), *self._game.board.drawing()]),
             "loadsgf": self._loadsgf,
@@ -141,12 +172,56 @@ class GtpPlayer:
         self._chooser.forget()
         return ""
 
+    def _undo_moves(self, command: GtpCommand) -> str:
+        """``[N]``: all of them or none."""
+        count = whole(command.words[0]) if command.words else 1
+        if len(command.words) > 1 or count > len(self._game.moves):
+            raise GtpError("cannot undo")
+        for _ in range(count):
+            self._game.undo()
+        self._chooser.forget()
+        return ""
+
+    def _play_sequence(self, command: GtpCommand) -> str:
+        """``COLOUR VERTEX ...``: all of them or none."""
+        game, played = self._game, 0
+        moves = _pairs(command.words, game.size)
+        try:
+            for colour, place in moves:
+                game.play(colour, place)
+                played += 1
+        except GtpError:
+            for _ in range(played):
+                game.undo()
+            raise
+        return ""
+
+    def _set_position(self, command: GtpCommand) -> str:
+        """``COLOUR VERTEX ...``: an empty board with these stones, black to move."""
+        game = self._game
+        stones = {place: colour for colour, place in _pairs(command.words, game.size)}
+        if PASS in stones or 2 * len(stones) < len(command.words):
+            raise GtpError("Illegal stone placements - overlapping stones or stones with no liberties?")
+        places = {point(place, game.size): STONES[colour] for place, colour in stones.items()}
+        game.load(Start(empty(game.size).board.with_stones(places)), (), komi=game.komi, rules=game.rules)
+        self._new_game()
+        return ""
+
     def _summary(self) -> str:
         game = self._game
         side = "black" if game.turn == "b" else "white"
         return (
             f"move {len(game.moves) + 1}, {side} (X is black, O is white), komi {game.komi:g}, {game.rules.name} rules"
         )
+
+    def _set_param(self, command: GtpCommand) -> str:
+        name, value = _words(command, 2)
+        set_params(self._values, {name: value})
+        return ""
+
+    def _set_params(self, command: GtpCommand) -> str:
+        set_params(self._values, read_params(command.rest))
+        return ""
 
     # ------------------------------------------------------------------ handicap
 
@@ -310,6 +385,22 @@ class GtpPlayer:
         self._writer.write(f"play {move}")
         command.succeed(self._writer)
 
+    def _kata_search(self, command: GtpCommand) -> str:
+        """A move that is not played; "cancelled" where another line may end the search and has."""
+        (word,) = _words(command, 1)
+        move = self._decide(command, read_colour(word), None)
+        return "cancelled" if command.endless and command.interrupted else move
+
+    def _kata_search_analyze(self, command: GtpCommand) -> None:
+        request = read_analysis(command.words, self._game.size, kata=True)
+        move = self._decide(command, request.colour or self._game.turn, request)
+        self._writer.write(f"play {'cancelled' if command.endless and command.interrupted else move}")
+        command.succeed(self._writer)
+
+    def _raw_nn(self, command: GtpCommand) -> str:
+        self._ready()
+        return raw_net(self._game, command.words)
+
     def _analyze(self, command: GtpCommand) -> None:
         request = read_analysis(command.words, self._game.size, kata=command.name.startswith("kata"))
         colour = request.colour or self._game.turn
@@ -341,6 +432,10 @@ class GtpPlayer:
         if dead is None:
             self._tell("no net tells dead stones here: every stone on the board counts as alive")
         return dead or []
+
+    def _estimate_score(self, _: GtpCommand) -> str:
+        self._ready()
+        return estimate_score(self._game, self._game.margin())
 
     def _final_status_list(self, command: GtpCommand) -> str:
         (status,) = _words(command, 1)
@@ -387,16 +482,18 @@ class GtpPlayer:
         return write(Record(self._game.words, self._game.text))
 
 
-def _result(margin: float) -> str:
-    """Black's lead as GTP writes it: ``B+3.5``, ``W+0.5``, ``0``."""
-    return "0" if margin == 0 else f"{'B' if margin > 0 else 'W'}+{abs(margin):g}"
-
-
 def _words(command: GtpCommand, number: int) -> list[str]:
     """The arguments, if there are as many. Errors: GtpError."""
     if len(command.words) != number:
         raise GtpError("syntax error")
     return command.words
+
+
+def _pairs(words: Sequence[str], size: int) -> list[tuple[str, str]]:
+    """Colours and vertices. Errors: GtpError."""
+    if len(words) % 2:
+        raise GtpError("syntax error")
+    return [(read_colour(a), read_vertex(b, size)) for a, b in zip(words[::2], words[1::2], strict=True)]
 
 
 def _read_sgf(path: Path) -> Record:

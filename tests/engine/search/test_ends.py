@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +259,27 @@ def test_nobody_asks_unless_reports_come_at_an_interval(net: Path) -> None:
     assert engine._tree.ends is None, "it costs nothing when nobody asks"
     assert all(report.estimate is None for report in reports)
     assert all(line.estimate is None for report in reports for line in report.lines)
+
+
+def test_estimates_cost_no_evaluation_beside_the_search_s(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timed move with analysis has its whole time for the search."""
+    asked: list[int] = []
+    run = OnnxEvaluator._run
+
+    def counting(evaluator: OnnxEvaluator, outputs: Sequence[str], planes: np.ndarray, slot: int) -> Any:
+        asked.append(len(planes))
+        return run(evaluator, outputs, planes, slot)
+
+    engine = engine_with(net, 5)
+    engine.configure(batch_size=1)
+    engine.set_position(None, [])
+    engine.ready()
+    monkeypatch.setattr(OnnxEvaluator, "_run", counting)
+    reports: list[ThinkingInfo] = []
+    engine.go(Limits(nodes=100, report_ms=1), reports.append, lambda _: None)
+    assert engine.wait(60)
+    assert reports[-1].estimate is not None
+    assert sum(asked) <= 100
 
 
 def test_spread_of_independent_points() -> None:

@@ -121,3 +121,20 @@ def test_every_clock_gives_limits_that_end_the_search(
         limits = clock.limits(0)
         assert limits is None or limits.bounded
         clock.spend(spent)
+
+
+def test_capped_fischer_of_katago() -> None:
+    system = read_kind("fischer-capped 60 10 65 20".split())
+    clock = PlayerClock(system)
+    limits = clock.limits(0, 0.5)
+    assert limits is not None
+    assert (limits.time[0], limits.increment, limits.movetime) == (59_500, (10_000, 10_000), 19_500)
+    clock.spend(2.0)
+    limits = clock.limits(0)
+    assert limits is not None
+    assert limits.time[0] == 65_000, "and no more"
+    free = read_kind("fischer-capped 60 10 -1 -1".split())
+    assert free == read_kind("fischer 60 10".split())
+    for bad in ("fischer-capped 60 10 50 5", "fischer-capped 60 10 65", "fischer-capped 60 -1 65 5"):
+        with pytest.raises(GtpError):
+            read_kind(bad.split())

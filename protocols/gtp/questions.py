@@ -1,0 +1,103 @@
+"""Commands that ask about the game and change nothing: legality, moves so far, the net's own view.
+
+GNU Go's ``is_legal``, ``all_legal``, ``last_move``, ``move_history`` and ``estimate_score``; KataGo's ``kata-raw-nn``;
+GoGui's ``gogui-analyze_commands``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .board import COLOURS, PASS, STONES, GtpError, read_colour, read_vertex, result
+from .game import GtpGame, Move
+
+ANALYZE_COMMANDS = """\
+string/Final Score/final_score
+string/Estimate Score/estimate_score
+plist/Dead Stones/final_status_list dead
+plist/Stones in Seki/final_status_list seki
+plist/All Legal/all_legal %c
+hstring/Move History/move_history
+hstring/Raw Net/kata-raw-nn 0
+hstring/Rules/kata-get-rules
+hstring/Parameters/kata-get-params
+none/Clear Cache/clear_cache"""
+_SYMMETRIES = 8
+_NAMES = {"b": "black", "w": "white"}
+
+
+def is_legal(game: GtpGame, words: Sequence[str]) -> str:
+    """``COLOUR VERTEX``: 1 or 0. Errors: GtpError."""
+    if len(words) != 2:
+        raise GtpError("syntax error")
+    with game.to_move(read_colour(words[0])) as engine:
+        return str(int(read_vertex(words[1], game.size) in engine.legal_moves()))
+
+
+def all_legal(game: GtpGame, words: Sequence[str]) -> str:
+    """``COLOUR``: its legal moves, without the pass. Errors: GtpError."""
+    if len(words) != 1:
+        raise GtpError("syntax error")
+    with game.to_move(read_colour(words[0])) as engine:
+        return " ".join(move for move in engine.legal_moves() if move != PASS)
+
+
+def last_move(game: GtpGame) -> str:
+    """Errors: GtpError."""
+    if not game.moves:
+        raise GtpError("no previous move known")
+    return _of(game.moves[-1])
+
+
+def move_history(game: GtpGame) -> str:
+    """The moves, the last one first."""
+    return "\n".join(map(_of, reversed(game.moves)))
+
+
+def estimate_score(game: GtpGame, fallback: float) -> str:
+    """The expected score, and one standard deviation above and below it, as white sees them.
+
+    fallback: black's lead when the net says nothing.
+    """
+    estimate = game.engine().estimate()
+    if estimate is None or estimate.score is None:
+        return f"{result(fallback)} (upper bound: {-fallback:.1f}, lower: {-fallback:.1f})"
+    lead = estimate.score if game.turn == "b" else -estimate.score
+    spread = estimate.score_stdev or 0.0
+    return f"{result(round(lead, 1))} (upper bound: {spread - lead:.1f}, lower: {-spread - lead:.1f})"
+
+
+def raw_net(game: GtpGame, words: Sequence[str]) -> str:
+    """``[COLOUR] SYMMETRY [OPTIMISM]``: what the net says, in KataGo's form; ours has no optimism. Errors: GtpError."""
+    rest = [*words]
+    colour = read_colour(rest.pop(0)) if rest and rest[0].lower() in COLOURS else game.turn
+    if not 1 <= len(rest) <= 2 or not (rest[0] == "all" or (rest[0].isdigit() and int(rest[0][:9]) < _SYMMETRIES)):
+        raise GtpError("syntax error")
+    symmetries = range(_SYMMETRIES) if rest[0] == "all" else [int(rest[0])]
+    with game.to_move(colour):
+        return "\n".join(_raw_net(game, colour, symmetry) for symmetry in symmetries)
+
+
+def _raw_net(game: GtpGame, colour: str, symmetry: int) -> str:
+    engine, size = game.engine(), game.size
+    opinion = engine.opinion(symmetry)
+    policy = dict(zip(engine.legal_moves(), opinion.policy.tolist(), strict=True))
+    sign = 1.0 if colour == "w" else -1.0
+    chance = opinion.chance if colour == "w" else 1.0 - opinion.chance
+    lines = [f"symmetry {symmetry}", f"whiteWin {chance:.6f}", f"whiteLoss {1.0 - chance:.6f}", "noResult 0.000000"]
+    if opinion.lead is not None:
+        lines.append(f"whiteLead {sign * opinion.lead:.3f}")
+    shown = [f"{policy[v]:8.6f}" if v in policy else "    NAN" for v in game.vertices]
+    lines += ["policy", *_rows(shown, size), f"policyPass {policy[PASS]:8.6f}"]
+    if opinion.ownership:
+        lines += ["whiteOwnership", *_rows([f"{sign * x:9.7f}" for x in opinion.ownership], size)]
+    return "\n".join(lines)
+
+
+def _rows(words: Sequence[str], size: int) -> list[str]:
+    return [" ".join(words[start : start + size]) for start in range(0, len(words), size)]
+
+
+def _of(move: Move) -> str:
+    assert move.colour in STONES
+    return f"{_NAMES[move.colour]} {move.vertex}"
