@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Generic, Protocol, TypeVar
 
 from ..engine.errors import AzError, NetError
@@ -12,6 +12,7 @@ from ..engine.limits import Limits
 from ..engine.params import EngineOptions
 from .options import OPTIONS, OptionValues, SessionOptions
 
+NO_NET = "uniform"  # a WeightsFile that needs no file
 _NET_KEYS = ("weights_file", "provider")
 
 
@@ -26,6 +27,7 @@ class EngineSeam(Protocol):
     def ready(self, on_progress: Callable[[str], None] | None = None) -> None: ...
     def new_game(self) -> None: ...
     def set_position(self, root: str | None, moves: Sequence[str]) -> list[str]: ...
+    def legal_moves(self) -> list[str]: ...
     def perft(self, depth: int) -> list[tuple[str, int]]: ...
     def go(
         self, limits: Limits, on_info: Callable[[ThinkingInfo], None], on_done: Callable[[BestMove], None]
@@ -108,13 +110,14 @@ class Loader(Generic[AnyEngine]):
             self._tell(f"{words or 'playing with'} {engine.description}")
 
     def _fall_back(self, wanted: EngineOptions, error: Exception) -> str | None:
-        """Restore first the options that are likely at fault, then all."""
+        """Restore first the options that are likely at fault, then all; at last do without a net."""
         reason = self._tell_why(error)
         good = self._good or OptionValues(self._values.protocol, hidden=self._values.hidden).engine_options()
         everything = [option.key for option in OPTIONS if option.owner is not SessionOptions]
         suspects = [key for key in everything if (key in _NET_KEYS) == isinstance(error, NetError)]
-        for keys in (suspects, everything):
-            self._values.restore(good, keys)
+        without_net = replace(good, weights_file=NO_NET)
+        for options, keys in ((good, suspects), (good, everything), (without_net, _NET_KEYS)):
+            self._values.restore(options, keys)
             if self._values.engine_options() == wanted:  # that has just failed
                 continue
             wanted = self._values.engine_options()

@@ -11,6 +11,8 @@ command applies to the next search, and input is read all the time. ``stop`` and
 
 from __future__ import annotations
 
+import contextlib
+import math
 import queue
 import sys
 import threading
@@ -31,6 +33,9 @@ from .options import OptionValues
 
 INTERRUPT_PATIENCE_S = 0.7  # after SIGINT or SIGTERM, for what was asked before
 CLOSE_PATIENCE_S = 0.3  # for the engine's threads
+UNREAD_BYTES = 16 << 20  # of lines that were read and not yet looked at: beyond it no more are read
+MOST_BYTES = 32 << 20  # of the backlog
+STEP_BYTES = 1 << 10  # about what a step takes beside its line
 
 Event = Callable[[], None]
 
@@ -42,13 +47,15 @@ class Step:
     work: Callable[[], Event] | None = None
     then: Event | None = None  # without work
     failed: Event | None = None  # after an error in the work
+    size: int = 0  # bytes
 
 
 class Session(ABC, Generic[AnyEngine]):
     """One conversation. A protocol adds its commands and the form of its replies."""
 
     quit_patience_s: ClassVar[float]  # for what was asked before `quit` ...
-    end_patience_s: ClassVar[float]  # ... or before the end of the input
+    end_patience_s: ClassVar[float]  # ... or before a bug
+    reads_on: ClassVar[bool] = True  # also while the backlog is full: a line may end what it waits for
     keep_alive_s: ClassVar[float | None] = None  # a blank line this often while the worker is busy
 
     def __init__(
@@ -66,6 +73,10 @@ class Session(ABC, Generic[AnyEngine]):
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._jobs: queue.SimpleQueue[Callable[[], Event] | None] | None = None
         self._backlog: deque[Step] = deque()
+        self._waiting = 0  # bytes of the backlog
+        self._unread = 0  # bytes of lines that wait for _receive()
+        self._line = 0  # bytes of the line that is obeyed now
+        self._room = threading.Condition()  # of both numbers, for the reader
         self._busy: Step | None = None  # on the worker
         self._silence = Stopwatch()
         self._quitting: tuple[Stopwatch, float] | None = None  # since when, and seconds for what is left
@@ -94,6 +105,10 @@ class Session(ABC, Generic[AnyEngine]):
         """End all searches asked for so far, each with its answer. Returns at once."""
 
     @abstractmethod
+    def stop_endless(self) -> None:
+        """The input has ended: end all searches that only another line would end. Returns at once."""
+
+    @abstractmethod
     def answer_outstanding(self) -> None:
         """The session ends now: answer what is still unanswered with the best at hand."""
 
@@ -109,11 +124,7 @@ class Session(ABC, Generic[AnyEngine]):
 
     def run(self, reader: LineReader) -> int:
         """Read to the end of the input or ``quit`` and return the exit status: 0, or 1 after a bug. BLOCKS."""
-        reader.start(
-            lambda line: self.post(partial(self._receive, line)),
-            partial(self.post, self._receive_overlong),
-            partial(self.post, partial(self.quit, self.end_patience_s)),
-        )
+        reader.start(self._hear, partial(self.post, self._receive_overlong), partial(self.post, self._end_of_input))
         while self._status is None:
             try:
                 event = self._events.get(timeout=self._patience())
@@ -123,11 +134,11 @@ class Session(ABC, Generic[AnyEngine]):
                 event()
             except Exception as error:  # noqa: BLE001  the one boundary: a bug still gets every command its answer
                 self._crash(error)
+        with self._room:
+            self._room.notify_all()
         engine = self._loader.engine
         if engine is not None and self._busy is None:
-            closing = threading.Thread(target=engine.close, name="close", daemon=True)
-            closing.start()
-            closing.join(CLOSE_PATIENCE_S)
+            in_time(engine.close)
         self._loader.engine = None  # in a server the process goes on: nothing else holds the tree's memory
         if self._jobs is not None:
             self._jobs.put(None)
@@ -143,16 +154,41 @@ class Session(ABC, Generic[AnyEngine]):
 
         None: the protocol's ``quit_patience_s``.
         """
-        if self._quitting is None:
-            self._quitting = (Stopwatch(), self.quit_patience_s if patience is None else patience)
+        seconds = self.quit_patience_s if patience is None else patience
+        if self._quitting is None or seconds < self._quitting[1]:
+            self._quitting = (Stopwatch(), seconds)
             self.stop()
+            self.advance()
+
+    def _end_of_input(self) -> None:
+        """Finish what was asked, however long it takes, unless nobody reads the answers any more."""
+        if self._quitting is None:
+            self._quitting = (Stopwatch(), math.inf)
+            self.stop_endless()
             self.advance()
 
     def post(self, event: Event) -> None:
         """Let the session's thread call ``event``. From any thread."""
         self._events.put(event)
 
+    def _hear(self, line: str) -> None:
+        """Pass a line on, for the reader's thread; wait while too many lines wait already."""
+        with self._room:
+            while self._status is None and (self._unread > UNREAD_BYTES or (self.crowded and not self.reads_on)):
+                self._room.wait()
+            self._unread += len(line) + STEP_BYTES
+        self.post(partial(self._receive, line))
+
+    @property
+    def crowded(self) -> bool:
+        """Whether the backlog is full."""
+        return self._waiting > MOST_BYTES
+
     def _receive(self, line: str) -> None:
+        self._line = len(line)
+        with self._room:
+            self._unread -= self._line + STEP_BYTES
+            self._room.notify()
         if self._writer.log is not None:
             self._writer.log.record("<", line)
         if self._quitting is None:
@@ -169,7 +205,7 @@ class Session(ABC, Generic[AnyEngine]):
         waits = []
         if self._busy is not None and self.keep_alive_s is not None:
             waits.append(self.keep_alive_s - self._silence.seconds)
-        if self._quitting is not None:
+        if self._quitting is not None and self._quitting[1] < math.inf:
             since, patience = self._quitting
             waits.append(patience - since.seconds)
         return max(min(waits), 0.0) if waits else None
@@ -191,7 +227,7 @@ class Session(ABC, Generic[AnyEngine]):
 
     def check_output(self) -> None:
         """Quit when nobody reads any more; tell it when the log has ended."""
-        if self._writer.closed and self._quitting is None:
+        if self._writer.closed:
             self.quit(0.0)
         log = self._writer.log
         if log is not None and log.fault is not None:
@@ -204,13 +240,13 @@ class Session(ABC, Generic[AnyEngine]):
             self.tell(note)
         self._notes.clear()
 
-    def write_stderr(self, text: str, prefix: str = "") -> None:
-        """Write to stderr and to the log, which leaves ``prefix`` out."""
+    def write_stderr(self, text: str) -> None:
+        """Write to stderr, after the program's name, and to the log."""
         if self._writer.log is not None:
             self._writer.log.record("!", text)
         if sys.stderr is not None:
             try:
-                sys.stderr.write(f"{prefix}{text}\n")
+                sys.stderr.write(f"az-engine: {text}\n")
                 sys.stderr.flush()
             except (OSError, ValueError):
                 return  # nobody reads it; the log has it
@@ -229,6 +265,8 @@ class Session(ABC, Generic[AnyEngine]):
     # ------------------------------------------------------------------ steps
 
     def enqueue(self, step: Step) -> None:
+        step.size = STEP_BYTES + self._line
+        self._waiting += step.size
         self._backlog.append(step)
 
     def unfinished(self) -> list[Step]:
@@ -242,6 +280,9 @@ class Session(ABC, Generic[AnyEngine]):
                     self._status = self._fault
                 return
             step = self._backlog.popleft()
+            with self._room:
+                self._waiting -= step.size
+                self._room.notify()
             if step.work is not None:
                 self._busy = step
                 self._silence.restart()
@@ -289,13 +330,23 @@ class Session(ABC, Generic[AnyEngine]):
             return
         self.tell(internal_error(error))
         self.drop_backlog()
+        self._waiting = sum(step.size for step in self._backlog)
         self._quitting = None
         self.post(partial(self.quit, self.end_patience_s))
 
     def _end_now(self) -> None:
         self.answer_outstanding()
         self._backlog.clear()
+        self._waiting = 0
         self._status = self._fault
+
+
+def in_time(work: Callable[[], object]) -> None:
+    """Do a last thing on a thread of its own, if there is one left, and wait a moment only."""
+    thread = threading.Thread(target=work, name="end", daemon=True)
+    with contextlib.suppress(RuntimeError):
+        thread.start()
+        thread.join(CLOSE_PATIENCE_S)
 
 
 def internal_error(error: BaseException) -> str:

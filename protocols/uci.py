@@ -5,10 +5,11 @@ USI grew out of UCI: :mod:`usi` says what it does differently.
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import ClassVar
 
@@ -16,11 +17,13 @@ from .. import __version__
 from ..engine.errors import AzError, OptionError, PositionError, UnknownOptionError
 from ..engine.info import BestMove, ThinkingInfo
 from ..engine.limits import Limits
+from ..engine.params import EngineOptions
 from . import conversation
 from .go_command import GoWords, PendingGo, game_over_line, info_lines, read_go, stats_lines
-from .lines import one_line
+from .lines import LineWriter, one_line
 from .loader import EngineSeam
-from .session import Event, Session, Step
+from .options import OptionValues
+from .session import MOST_BYTES, Event, Session, Step, in_time
 
 HELP = """\
 Play chess in any program that speaks UCI: enter this command, or az-engine-uci, as the engine.
@@ -32,6 +35,8 @@ Another game that is played over UCI: --game NAME. Its positions are `position f
 REPORTS_PER_S = 20  # blocks of info lines
 LINES_PER_S = 400  # info lines, when the blocks are long
 
+_MOVES = re.compile(r"(^|(?<=\s))moves(\s|$)")
+_CROWDED = f"more than {MOST_BYTES >> 20} MiB was waiting"
 _NUMBERS = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime", "perft")
 
 
@@ -45,6 +50,17 @@ class GoStep(Step):
 @dataclass(slots=True)
 class PingStep(Step):
     """An ``isready`` that waits for the engine; answered at once when a search begins."""
+
+    answered: bool = False
+
+
+@dataclass(slots=True)
+class ThrownStep(Step):
+    """Lines that were thrown away, one after the other, because too much was waiting."""
+
+    lines: int = 0
+    positions: int = 0
+    searches: Counter[bool] = field(default_factory=Counter)  # by whether they look for a mate: each gets an answer
 
 
 def read_setoption(rest: str) -> tuple[str, str | None] | None:
@@ -73,6 +89,22 @@ class UciSession(Session[EngineSeam]):
     _running: PendingGo | None = None  # its search runs
     _position_set = False
     _refusal: str | None = None  # why no position is held
+
+    def __init__(
+        self,
+        make_engine: Callable[[EngineOptions], EngineSeam],
+        values: OptionValues,
+        writer: LineWriter,
+        notes: Iterable[str] = (),
+    ) -> None:
+        """See :class:`Session`."""
+        super().__init__(make_engine, values, writer, notes)
+        self._unanswered: dict[PendingGo, None] = {}  # in order; of these ...
+        self._unstopped: deque[PendingGo] = deque()  # ... those that nobody has stopped
+        self._present: deque[PendingGo] = deque()  # ... those of the present game
+        self._over = 0  # ... how many belong to a game that is over
+        self._endless: PendingGo | None = None  # ... the one that only another command would end
+        self._pings: deque[PingStep] = deque()  # not answered
 
     # ------------------------------------------------------------------ input lines
 
@@ -105,7 +137,35 @@ class UciSession(Session[EngineSeam]):
         if skipped:
             self.tell_in_debug(f"skipped unknown words before {words[skipped]}")
         rest = line.split(maxsplit=skipped + 1)[skipped + 1 :]
-        self.commands[words[skipped]](rest[0] if rest else "")
+        known, obey = words[skipped], self.commands[words[skipped]]
+        if self.crowded and known in ("position", "go", "setoption", "isready", f"{self.values.protocol}newgame"):
+            self._throw_away(known, rest[0] if rest else "")
+        else:
+            obey(rest[0] if rest else "")
+
+    def _throw_away(self, name: str, rest: str) -> None:
+        """Obey nothing, but answer: at once, or when the backlog is done."""
+        last = self._backlog[-1] if self._backlog else None
+        if not isinstance(last, ThrownStep):
+            last = ThrownStep()
+            last.then = partial(self._answer_thrown, last)
+            self.enqueue(last)
+        last.lines += 1
+        last.positions += name == "position"
+        if name == "isready":
+            self._pong()
+        elif name == "go":
+            go, limits = self.read_go(rest.split())
+            last.searches[limits.solve] += "perft" not in go.numbers
+
+    def _answer_thrown(self, thrown: ThrownStep) -> None:
+        self.tell(f"{_CROWDED}: {thrown.lines} lines were thrown away")
+        if thrown.positions:
+            self._hold(f"a position was thrown away: {_CROWDED}", [])
+        best = BestMove(None if thrown.positions else self._any_move())
+        for solve, count in thrown.searches.items():
+            for _ in range(count):
+                self.send(*self.answer(best, Limits(solve=solve)))
 
     def overlong(self) -> None:
         self.tell("a line longer than 1 MiB was thrown away")
@@ -130,15 +190,15 @@ class UciSession(Session[EngineSeam]):
             self._set_option(*found)
 
     def position(self, rest: str) -> None:
-        words = rest.split()
-        cut = words.index("moves") if "moves" in words else len(words)
-        root, moves = words[:cut], words[cut + 1 :]
+        found = _MOVES.search(rest)
+        root, moves = (rest, "") if found is None else (rest[: found.start()], rest[found.end() :])
+        kind, *text = root.split(maxsplit=1) or [""]
         form = f"startpos or {self.notation} <{self.notation.upper()}>"
-        if root == ["startpos"]:
+        if kind == "startpos" and not text:
             self._set_position(None, moves)
-        elif root[:1] == [self.notation] and len(root) > 1:
-            self._set_position(" ".join(root[1:]), moves)
-        elif words:
+        elif kind == self.notation and text:
+            self._set_position(" ".join(text[0].split()), moves)
+        elif rest.strip():
             reason = f"position: expected {form}, then moves <moves> or nothing"
             self.enqueue(Step(then=partial(self._hold, reason, [reason])))
         else:
@@ -204,17 +264,24 @@ class UciSession(Session[EngineSeam]):
 
     def _ping(self) -> None:
         """Answer when everything asked before is done and the engine is loaded; at once during a search."""
+        playing = self.searching and not self._over
+        idle = not self.searching and self._busy is None and not self._backlog
+        if playing or (idle and self._loader.up_to_date):
+            self._pong()
+            return
 
         def work() -> Event:
             self._loader.prepare()
-            return self._pong
+            return pong
 
-        playing = self.searching and not any(go.game_over for go in self._unanswered())
-        idle = not self.searching and not self.unfinished()
-        if playing or (idle and self._loader.up_to_date):
-            self._pong()
-        else:
-            self.enqueue(PingStep(work, failed=self._pong))
+        def pong() -> None:
+            if not step.answered:
+                self._pings.popleft()
+                self._pong()
+
+        step = PingStep(work, failed=pong)
+        self._pings.append(step)
+        self.enqueue(step)
 
     def _pong(self) -> None:
         self.tell_notes()
@@ -248,12 +315,15 @@ class UciSession(Session[EngineSeam]):
         if self._loader.engine is not None:
             self._loader.engine.new_game()
 
-    def _set_position(self, root: str | None, moves: Sequence[str]) -> None:
-        """Set up a position; if it is refused no position is held, and ``go`` says so."""
+    def _set_position(self, root: str | None, moves: str) -> None:
+        """Set up a position; if it is refused no position is held, and ``go`` says so.
+
+        The moves stay one text until it is their turn: as words they take many times its memory.
+        """
 
         def work() -> Event:
             try:
-                notes = self._loader.configured().set_position(root, moves)
+                notes = self._loader.configured().set_position(root, moves.split())
             except PositionError as error:
                 return partial(self._hold, str(error), [str(error)])
             return partial(self._hold, None, notes)
@@ -291,31 +361,38 @@ class UciSession(Session[EngineSeam]):
     def searching(self) -> bool:
         return self._running is not None
 
-    def _unanswered(self) -> list[PendingGo]:
-        running = [self._running] if self._running is not None else []
-        return running + [step.go for step in self.unfinished() if isinstance(step, GoStep)]
-
     def _search(self, limits: Limits) -> None:
         """Search. An earlier search that nothing else would end is stopped; it gets its own answer first."""
-        earlier = self._unanswered()
-        for go in earlier:
-            if go.endless:
-                self._stop(go)
-        self._enqueue_go(PendingGo(limits, queued=bool(earlier)))
+        self.stop_endless()
+        go = PendingGo(limits, queued=bool(self._unanswered))
+        self._unanswered[go] = None
+        self._unstopped.append(go)
+        self._present.append(go)
+        if go.endless:
+            self._endless = go
+        self._enqueue_go(go)
 
     def _enqueue_go(self, go: PendingGo) -> None:
         def work() -> Event:
             if go.queued:
                 go.waited.restart()
-            reason = self._refusal or self._loader.prepare()
-            if reason is None:
+            self._loader.prepare()  # whatever it cannot load, the engine answers with a legal move
+            if self._refusal is None:
                 self._engine_with_position()
-            return partial(self._start, go, reason)
+            return partial(self._start, go, self._refusal)
 
         self.enqueue(GoStep(work, failed=partial(self._answer_none, go), go=go))
 
     def _answer_none(self, go: PendingGo) -> None:
-        self.send(*self.answer(BestMove(None), go.limits))
+        self._answer(go, BestMove(None))
+
+    def _answer(self, go: PendingGo, best: BestMove) -> None:
+        del self._unanswered[go]
+        self._over -= go.game_over
+        for waiting in (self._unstopped, self._present):
+            if waiting and waiting[0] is go:
+                waiting.popleft()
+        self.send(*self.answer(best, go.limits))
 
     def _start(self, go: PendingGo, reason: str | None) -> None:
         """Let the engine begin, or answer at once when there is a ``reason`` for no move."""
@@ -333,22 +410,29 @@ class UciSession(Session[EngineSeam]):
             raise
         if go.stopped:
             engine.stop()
-        if any(other.game_over for other in self._unanswered()):
+        if self._over:
             return
-        pings = sum(isinstance(step, PingStep) for step in self._backlog)
-        self._backlog = deque(step for step in self._backlog if not isinstance(step, PingStep))
-        for _ in range(pings):
+        while self._pings:
+            self._pings.popleft().answered = True
             self._pong()
 
     def stop(self) -> None:
-        for go in self._unanswered():
+        for go in self._unstopped:
+            self._stop(go)
+        self._unstopped.clear()
+
+    def stop_endless(self) -> None:
+        go, self._endless = self._endless, None
+        if go is not None and go.endless:
             self._stop(go)
 
     def game_over(self) -> None:
         """End all searches as :meth:`stop` does; their answers come before those to anything asked from now on."""
-        for go in self._unanswered():
+        self.stop()
+        for go in self._present:
             go.game_over = True
-            self._stop(go)
+        self._over += len(self._present)
+        self._present.clear()
 
     def _stop(self, go: PendingGo) -> None:
         go.stopped = True
@@ -360,19 +444,20 @@ class UciSession(Session[EngineSeam]):
 
         ``clocks`` replace those of a ``go ponder`` that had no limit at all: its search begins anew.
         """
-        for go in self._unanswered():
-            if go.limits.ponder and not go.ponder_hit:
-                engine = self._loader.engine if go is self._running else None
-                go.ponder_hit = True
-                go.waited.restart()
-                go.next_report = 0.0
-                if clocks is not None and not go.limits.bounded:
-                    go.limits = replace(clocks, searchmoves=go.limits.searchmoves)
-                    go.restart = engine is not None
-                    if engine is not None:
-                        engine.stop()
-                elif engine is not None:
-                    engine.ponderhit()
+        go = self._endless
+        if go is None or not go.limits.ponder or go.ponder_hit or go not in self._unanswered:
+            return
+        engine = self._loader.engine if go is self._running else None
+        go.ponder_hit = True
+        go.waited.restart()
+        go.next_report = 0.0
+        if clocks is not None and not go.limits.bounded:
+            go.limits = replace(clocks, searchmoves=go.limits.searchmoves)
+            go.restart = engine is not None
+            if engine is not None:
+                engine.stop()
+        elif engine is not None:
+            engine.ponderhit()
 
     def _on_info(self, go: PendingGo, info: ThinkingInfo) -> None:
         """Called by the search."""
@@ -415,7 +500,7 @@ class UciSession(Session[EngineSeam]):
             info = go.final_report(best, best.move)
             if info is not go.printed or self.values["verbose_move_stats"]:
                 self.send(*self.report(info, final=True))
-        self.send(*self.answer(best, go.limits))
+        self._answer(go, best)
         if best.error is not None and not isinstance(best.error, AzError):
             raise best.error
         self.advance()
@@ -428,11 +513,26 @@ class UciSession(Session[EngineSeam]):
         self._backlog = deque(GoStep(then=partial(self._start, go, "internal error"), go=go) for go in waiting)
 
     def answer_outstanding(self) -> None:
-        for go in self._unanswered():
-            known = go.latest.lines[0].pv[:1] if go.latest is not None else ()
-            self.send(*self.answer(BestMove(known[0] if known else None), go.limits))
+        held = self._any_move()  # as good for the searches that come before another position
+        running = [GoStep(go=self._running)] if self._running is not None else []
+        for step in [*running, *self.unfinished()]:
+            if isinstance(step, GoStep):
+                latest = step.go.latest
+                self._answer(step.go, BestMove(held if latest is None else latest.lines[0].pv[0]))
+            elif step.work is not None and not isinstance(step, PingStep):
+                held = None
         self._running = None
 
+    def _any_move(self) -> str | None:
+        """A legal move of the position that is held; None when there is none, or the engine does not tell at once."""
+        engine, found = self._loader.engine, list[str]()
 
-add_arguments = partial(conversation.add_arguments, "uci")
+        def look() -> None:
+            with contextlib.suppress(AzError):
+                found.extend(engine.legal_moves()[:1] if engine is not None else ())
+
+        in_time(look)
+        return found[0] if found else None
+
+
 main = partial(conversation.converse, "uci", UciSession)

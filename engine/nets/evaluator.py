@@ -52,7 +52,7 @@ class UniformEvaluator(Evaluator):
         self.batch_size = batch_size
         self.history = 1
         self.encoder = game.encoder.name
-        self.description = "uniform (no net)"
+        self.description = "no net: every move is as likely"
         self._logits = np.zeros((1024, game.num_actions), np.float32)
         self._values = np.zeros((1024, 1), np.float32)
 

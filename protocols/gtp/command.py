@@ -19,7 +19,6 @@ class GtpCommand:
     def __init__(self, number: str, name: str, rest: str) -> None:
         """``number``: the id's digits as they came, or nothing; ``rest``: the arguments."""
         self.number, self.name, self.rest = number, name, rest
-        self.words = rest.split()
         self.endless = name in ENDLESS
         self.fault = ""  # why the command fails, if that is known when it is read
         self.begun = False  # the head of the response is written
@@ -27,6 +26,11 @@ class GtpCommand:
         self._interrupted = False
         self._stop: Callable[[], None] | None = None
         self._lock = threading.Lock()
+
+    @property
+    def words(self) -> list[str]:
+        """The arguments; not kept, for they take many times the memory of the line."""
+        return self.rest.split()
 
     @property
     def interrupted(self) -> bool:

@@ -233,7 +233,10 @@ class GtpPlayer:
 
     def _place_free_handicap(self, command: GtpCommand) -> str:
         """As many of the stones as have a fixed place, which the specification allows."""
-        stones = min(self._stones(command), territory().most_handicap(self._game.size))
+        size, stones = self._game.size, self._stones(command)
+        if stones >= size * size:
+            raise GtpError("invalid number of stones")
+        stones = min(stones, territory().most_handicap(size))
         if stones < 2:
             raise GtpError("invalid number of stones")
         return self._place_fixed(stones)
@@ -284,14 +287,12 @@ class GtpPlayer:
     # ------------------------------------------------------------------ thinking
 
     def _ready(self) -> None:
-        """Load the net for the board. Errors: GtpError with the reason when there is none."""
+        """Load the net for the board; what cannot be loaded is told, and the engine does without."""
         self._game.engine()
         if self._ready_size != self._game.size:
             self._loader.again()
-        reason = self._loader.prepare()
-        if reason is not None:
-            raise GtpError(reason)
-        self._ready_size = self._game.size
+        if self._loader.prepare() is None:
+            self._ready_size = self._game.size
 
     def _search(
         self, engine: GoEngine, command: GtpCommand, limits: Limits, request: Analysis | None, *, lines: int
@@ -424,10 +425,7 @@ class GtpPlayer:
         """Dead chains; none, with a note to the user, when the net has no ownership output."""
         if self._game.board.empty or (self._game.ended and not self._game.rules.agreed):
             return []
-        try:
-            self._ready()
-        except GtpError as error:
-            self._tell(str(error))
+        self._ready()
         dead = self._game.dead()
         if dead is None:
             self._tell("no net tells dead stones here: every stone on the board counts as alive")

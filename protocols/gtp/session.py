@@ -5,7 +5,6 @@ The worker obeys one command after another and writes their responses. Another l
 
 from __future__ import annotations
 
-import threading
 import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from ...engine.errors import AzError
 from ...engine.params import EngineOptions
 from ..lines import LineWriter, one_line
 from ..options import OptionValues
-from ..session import CLOSE_PATIENCE_S, Event, Session, Step, internal_error
+from ..session import Event, Session, Step, in_time, internal_error
 from .command import GtpCommand, read_command
 from .game import GoEngine
 from .player import GtpPlayer
@@ -29,6 +28,7 @@ class CommandStep(Step):
 class GtpSession(Session[GoEngine]):
     quit_patience_s = 10.0  # a net may have to be loaded
     end_patience_s = 10.0
+    reads_on = False  # in strict turns
 
     def __init__(
         self,
@@ -39,6 +39,7 @@ class GtpSession(Session[GoEngine]):
     ) -> None:
         super().__init__(make_engine, values, writer, notes)
         self._told: set[str] = set()
+        self._endless: list[GtpCommand] = []  # not interrupted yet
         self._player = GtpPlayer(self._loader, values, writer, self.tell)
         self.tell_notes()
 
@@ -53,10 +54,10 @@ class GtpSession(Session[GoEngine]):
         self._take(command)
 
     def _take(self, command: GtpCommand | None) -> None:
-        for earlier in self._unanswered():
-            if earlier.endless:
-                earlier.interrupt()
+        self.stop_endless()
         if command is not None:
+            if command.endless:
+                self._endless.append(command)
             self.enqueue(CommandStep(partial(self._obey, command), command=command))
             if command.name == "quit":
                 self.quit()
@@ -88,11 +89,16 @@ class GtpSession(Session[GoEngine]):
         for command in self._unanswered():
             command.interrupt()
 
+    def stop_endless(self) -> None:
+        for command in self._endless:
+            command.interrupt()
+        self._endless.clear()
+
     def tell(self, text: str) -> None:
         """Tell the user a sentence, once: on stderr, since stdout carries nothing but responses. From any thread."""
         if text not in self._told:
             self._told.add(text)
-            self.write_stderr(one_line(text), "az-engine: ")
+            self.write_stderr(one_line(text))
 
     def tell_from_worker(self, text: str) -> None:
         """Tell it at once: before the response to the command that it is about."""
@@ -100,9 +106,7 @@ class GtpSession(Session[GoEngine]):
 
     def answer_outstanding(self) -> None:
         """Let all commands fail but ``quit``; wait a moment only, lest the controller has stopped reading."""
-        answering = threading.Thread(target=self._fail, args=(self._unanswered(),), name="answer", daemon=True)
-        answering.start()
-        answering.join(CLOSE_PATIENCE_S)
+        in_time(partial(self._fail, self._unanswered()))
 
     def _fail(self, commands: list[GtpCommand]) -> None:
         for command in commands:

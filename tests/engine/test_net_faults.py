@@ -66,7 +66,7 @@ def test_without_any_net_every_move_is_as_likely(monkeypatch: pytest.MonkeyPatch
     recorder = think(engine, nodes=60)
     assert recorder.done.wait(60)
     assert recorder.answers[0].move in engine.legal_moves()
-    assert "without a net: every move is as likely" in sentences(recorder)
+    assert "going on with no net: every move is as likely" in sentences(recorder)
     engine.close()
 
 

@@ -85,6 +85,12 @@ class FakeEngine:
         self._board, notes = self.set_up(root, moves)
         return notes
 
+    def legal_moves(self) -> list[str]:
+        """Of the position held."""
+        if self._board is None:
+            raise PositionError("no position is set")
+        return self.legal(self._board)
+
     def perft(self, depth: int) -> list[tuple[str, int]]:
         """Counted slowly."""
         self._note("perft", str(depth))

@@ -159,22 +159,22 @@ def test_a_bad_net_is_told_and_the_last_good_one_plays_on() -> None:
     """)
 
 
-def test_without_any_net_there_is_no_move_but_always_an_answer() -> None:
+def test_without_any_net_the_search_does_without() -> None:
     play(
-        r"""
+        f"""
         > isready
         < info string the net inside the package is damaged: install az-engine again
+        < info string going on with uniform
         < readyok
         > isready
         < readyok
-        > go infinite
-        < info string no move: the net inside the package is damaged: install az-engine again
-        < info depth 0 score cp 0
-        < bestmove \(none\)
+        > go nodes 10
+        <* {INFO}
+        < bestmove a2a3 ponder a7a5
         > setoption name WeightsFile value good.onnx
         > go nodes 10
         < info string playing with good.onnx
-        <* info depth .*
+        <* {INFO}
         < bestmove a2a3 ponder a7a5
         """,
         faulty(embedded_is_broken=True),

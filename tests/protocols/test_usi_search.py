@@ -368,17 +368,17 @@ def test_s15_u47_the_end_of_input_and_quit_during_an_endless_search() -> None:
             assert talk.status() == 0
 
 
-def test_without_any_net_there_is_no_move_but_always_an_answer() -> None:
+def test_without_any_net_the_search_does_without() -> None:
     play(
         f"""
         > isready
         < info string the net inside the package is damaged: install az-engine again
+        < info string going on with uniform
         < readyok
         > position startpos
-        > go btime 1000 wtime 1000
-        < info string no move: the net inside the package is damaged: install az-engine again
-        < info depth 0 score cp 0
-        < bestmove resign
+        > go nodes 10
+        <* {INFO}
+        < {BEST}
         > setoption name WeightsFile value good.onnx
         > go nodes 10
         < info string playing with good.onnx
