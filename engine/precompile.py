@@ -54,7 +54,7 @@ def helped(game: Game) -> Iterator[None]:
 def compile_tree(game: Game) -> None:
     """Compile the kernels of tree, search and report that a search of ``game`` calls, and none of its own."""
     made_up = copy.copy(game)
-    vars(made_up).update(encoder=replace(game.encoder, describe=_describe), mates=None)
+    vars(made_up).update(encoder=replace(game.encoder, describe=_describe))
     line, tree = np.zeros(1, game.state_dtype), Tree(1 << 20)
     search = Search(
         made_up,
@@ -83,7 +83,7 @@ def _compile_digest(search: Search) -> None:
     digest(leaves, 0, logits, values, np.float32(1.0))
 
 
-def _describe(states: State, leaves: Leaves, count: int, history: int) -> None:
+def _describe(states: State, leaves: Leaves, count: int, history: int, plies: int) -> None:
     """Describe made-up positions, all with the same moves."""
     rows = leaves.rows[:count]
     leaves.planes[:count] = 0

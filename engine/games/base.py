@@ -29,7 +29,6 @@ class Game(Rules):
     pieces: Literal["discs", "chessmen", "tiles", "stones"] = "discs"  # how boards are drawn
     training: TrainingDefaults = TrainingDefaults()
     symmetries: Symmetries | None = None
-    mates: Callable[..., None] | None = None  # kernel that finds short mates at the leaves, see shogi/shortmate
     mate_search: Callable[[State, int], MateSearch] | None = None  # of (line, bytes of its table)
     territory: Territory | None = None
     declaration: Declaration | None = None
@@ -76,7 +75,7 @@ class Game(Rules):
     def start_planes(self) -> NDArray[np.uint8]:
         """Planes u1[1, C, H, W] of the start position, by the search's own kernel."""
         states, leaves = self.encoder.leaf_after(self.initial())
-        self.encoder.describe(states, leaves, 1, self.history)
+        self.encoder.describe(states, leaves, 1, self.history, 0)
         return leaves.planes.reshape(1, *self.planes)
 
     def encode(

@@ -33,10 +33,11 @@ class Encoder:
     moves_version: int = 1
 
     # kernels, see the factory
-    describe: Callable[..., None]  # (states, leaves, count, history): what the leaves of a search are
+    describe: Callable[..., None]  # (states, leaves, count, history, plies): what the leaves of a search are
     encode: Callable[..., None]
     actions: Callable[..., None]
     legal_actions: Callable[..., None]
+    finds_mates: bool = False  # whether describe looks for short mates
 
     @property
     def width(self) -> int:
@@ -52,9 +53,12 @@ class Encoder:
         """Room for ``size`` leaves of up to ``depth`` plies below their roots."""
         return make_leaves(size, self.max_moves, self.width, depth)
 
-    def leaf_after(self, line: State, path: Sequence[int] = ()) -> tuple[State, Leaves]:
-        """State[1, T] and the one leaf that ``path`` leads to from a line's end, for a kernel."""
-        states, leaves = np.zeros((1, len(line) + len(path) + 1), line.dtype), self.make_leaves(1, len(path) + 1)
+    def leaf_after(self, line: State, path: Sequence[int] = (), plies: int = 0) -> tuple[State, Leaves]:
+        """State[1, T] and the one leaf that ``path`` leads to from a line's end, with room for mates in ``plies``."""
+        states, leaves = (
+            np.zeros((1, len(line) + len(path) + plies + 1), line.dtype),
+            self.make_leaves(1, len(path) + 1),
+        )
         states[0, : len(line)] = line
         leaves.paths[0, : len(path)] = path
         leaves.rows["root"], leaves.rows["length"] = len(line) - 1, len(path)
@@ -67,6 +71,6 @@ class Encoder:
         Calls the search's own kernel: compiling the move generator a second time would cost seconds at a cold start.
         """
         states, leaves = self.leaf_after(line)
-        self.describe(states, leaves, 1, 1)
+        self.describe(states, leaves, 1, 1, 0)
         leaf = leaves.rows[0]
         return leaves.moves[0, : leaf["count"]], int(leaf["outcome"])

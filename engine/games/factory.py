@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..kernels.jit import borrow, device, kernel
+from ..kernels.jit import borrow, device, keep, kernel
 from .encoder import Encoder
-from .outcome import RUNNING
+from .mates import NO_MATES, NO_MOVE, Mates
+from .outcome import LOSS, RUNNING, WIN
 
 Function = Callable[..., Any]  # of numba: typed by its calls
 
@@ -22,8 +23,8 @@ Function = Callable[..., Any]  # of numba: typed by its calls
 class Play(NamedTuple):
     """How a game is played: device functions over a line of states State[N] and a working space.
 
-    ``work`` is what ``workspace`` made of the line: whatever a game keeps beside its states, such as a board with
-    chains. The space that it makes is used until the kernel returns. A move is an i64.
+    ``work`` is what ``workspace`` made of the line, borrowed: whatever a game keeps beside its states, such as a board
+    with chains. A move is an i64.
     """
 
     workspace: Function  # (states) -> work, once a call of a kernel
@@ -101,10 +102,12 @@ def line_kernel(play: Play) -> Function:
     def play_in_line(line, i, move):
         """line[i + 1] of State[n] becomes the position after ``move`` in line[i], its repetitions counted."""
         line = borrow(line)
-        work = workspace(line)
+        owner = workspace(line)
+        work = borrow(owner)
         begin(work, line, i)
         rewind(work, line, i)
         follow(work, line, i, np.int64(move))
+        keep(owner)
 
     return play_in_line
 
@@ -155,7 +158,8 @@ def perft_kernel(play: Play) -> Function:
         """
         states, moves = borrow(states), borrow(moves)
         legal, done = np.zeros(depth, np.int64), np.zeros(depth, np.int64)
-        work = workspace(states)
+        owner = workspace(states)
+        work = borrow(owner)
         begin(work, states, 0)
         rewind(work, states, 0)
         legal[0] = look(work, states, 0, True, moves, 0)[0]
@@ -174,6 +178,7 @@ def perft_kernel(play: Play) -> Function:
                 level -= 1
             else:
                 legal[level], done[level] = look(work, states, level, False, moves, level)[0], 0
+        keep(owner)
         return legal[0]
 
     return perft
@@ -197,41 +202,54 @@ def replay(play: Play) -> Function:
 
 
 def make_encoder(
-    play: Play, encode_row: Function, action_of: Function, key: Function, *, reads_work: bool = False, **fields: Any
+    play: Play,
+    encode_row: Function,
+    action_of: Function,
+    key: Function,
+    *,
+    mates: Mates = NO_MATES,
+    reads_work: bool = False,
+    **fields: Any,
 ) -> Encoder:
     """An encoder with its kernels; ``fields``: the others of :class:`Encoder`.
 
     encode_row(work, states, newest, oldest, history, out, row) writes the planes of states[newest], whose game begins
     at states[oldest], to out[row] (u1[C * H * W]). action_of(s, move) is the policy index (i64) of a legal move.
     key(work, states, at, history, out, row) is a u64 of all that the planes just written to out[row] show, and of the
-    legal moves if the past forbids some. reads_work: whether encode_row does.
+    legal moves if the past forbids some. mates: how ``describe`` looks for short mates. reads_work: whether encode_row
+    does.
     """
     shown = play if reads_work else play._replace(workspace=_no_workspace, begin=_nothing, rewind=_nothing)
     return Encoder(
-        describe=_describe(play, encode_row, action_of, key),
+        describe=_describe(play, encode_row, action_of, key, mates),
         encode=_encode(shown, encode_row),
         actions=_actions(action_of),
         legal_actions=_legal_actions(play, action_of),
+        finds_mates=mates is not NO_MATES,
         **fields,
     )
 
 
-def _describe(play: Play, encode_row: Function, action_of: Function, key: Function) -> Function:
+def _describe(play: Play, encode_row: Function, action_of: Function, key: Function, mates: Mates) -> Function:
     workspace, begin, look, reach = play.workspace, play.begin, play.look, replay(play)
+    make_space, find_mate = mates
 
     @kernel
-    def describe(states, leaves, count, history):
+    def describe(states, leaves, count, history, plies):
         """Replay ``count`` paths and describe the leaves they end in.
 
         states:  State[G, T], each game up to its root, which a leaf's ``root`` numbers, and working space behind it
-        leaves:  in: slot, root, length and paths. Out: outcome, count, moves and, where the game goes on, key, actions
-                 and planes
+        leaves:  in: slot, root, length and paths. Out: outcome, end, begin, count, moves and, where the game goes on,
+                 key, actions and planes
         history: positions shown in the planes
+        plies:   look for forced mates of up to so many where the game goes on: outcome becomes WIN or LOSS, but not at
+                 the root itself, end the mate's plies, begin its first move (NO_MOVE where there is none)
 
         A root is made ready once for all of its leaves that follow one another.
         """
         states, leaves = borrow(states), borrow(leaves)
-        work, known = workspace(states[0]), -1
+        owner, known = (workspace(states[0]), make_space()), -1
+        work, space = borrow(owner)
         for b in range(count):
             leaf, line = leaves.rows[b], states[leaves.rows[b].slot]
             if leaf.slot != known:
@@ -239,12 +257,19 @@ def _describe(play: Play, encode_row: Function, action_of: Function, key: Functi
                 begin(work, line, np.int64(leaf.root))
             at = reach(work, line, leaves, b)
             legal, outcome = look(work, line, at, at == leaf.root, leaves.moves, b)
+            mate, first = np.int64(0), NO_MOVE
+            if outcome == RUNNING and plies > 0:
+                mate, first = find_mate(line, at, leaves.moves, b, np.int64(legal), plies, space)
+            leaf.begin, leaf.end = first, -1
+            if mate and at != leaf.root:
+                outcome, leaf.end = WIN if mate % 2 else LOSS, mate
             leaf.count, leaf.outcome, leaf.key = legal, outcome, 0
             if outcome == RUNNING:
                 for k in range(legal):
                     leaves.actions[b, k] = action_of(line[at], np.int64(leaves.moves[b, k]))
                 encode_row(work, line, at, 0, history, leaves.planes, b)
                 leaf.key = key(work, line, at, history, leaves.planes, b)
+        keep(owner)
 
     return describe
 
@@ -260,12 +285,14 @@ def _encode(play: Play, encode_row: Function) -> Function:
         begins; history: positions shown.
         """
         states, out = borrow(states), borrow(out)
-        work = workspace(states[:1])
+        owner = workspace(states[:1])
+        work = borrow(owner)
         for b in range(index.shape[0]):
             here = states[index[b] : index[b] + 1]
             begin(work, here, 0)
             rewind(work, here, 0)
             encode_row(work, states, index[b], first_index[b], history, out, b)
+        keep(owner)
 
     return encode
 
@@ -292,7 +319,8 @@ def _legal_actions(play: Play, action_of: Function) -> Function:
         A move that only the game's past forbids is among them.
         """
         states, moves = borrow(states), np.empty((1, out.shape[1]), np.uint16)
-        work = workspace(states[:1])
+        owner = workspace(states[:1])
+        work = borrow(owner)
         for b in range(index.shape[0]):
             here = states[index[b] : index[b] + 1]
             begin(work, here, 0)
@@ -300,5 +328,6 @@ def _legal_actions(play: Play, action_of: Function) -> Function:
             counts[b] = look(work, here, 0, True, moves, 0)[0]
             for k in range(counts[b]):
                 out[b, k] = action_of(here[0], np.int64(moves[0, k]))
+        keep(owner)
 
     return legal_actions

@@ -354,16 +354,18 @@ def assign(typingctx: Any, target: Any, source: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def borrow(typingctx: Any, arrays: Any) -> Any:
-    """The same array, or named tuple of arrays, without reference counts.
+    """The same array, or tuple of arrays, without reference counts; None stays None.
 
     Passing an array to a function that is not inlined costs two atomic counts; a borrowed one costs none. It must not
-    outlive the original, so kernels borrow their arguments at entry.
+    outlive the original: kernels borrow their arguments at entry, and :func:`keep` what they allocate themselves.
     """
 
     def lend(context: Any, builder: Any, kind: Any, value: Any) -> Any:
         if isinstance(kind, numba.types.BaseTuple):
             members = [lend(context, builder, t, builder.extract_value(value, i)) for i, t in enumerate(kind.types)]
             return context.make_tuple(builder, kind, members)
+        if not isinstance(kind, numba.types.Array):
+            return value
         struct = context.make_array(kind)(context, builder, value)
         struct.meminfo = struct.meminfo.type(None)
         struct.parent = struct.parent.type(None)
@@ -373,3 +375,8 @@ def borrow(typingctx: Any, arrays: Any) -> Any:
         return lend(context, builder, signature.args[0], args[0])
 
     return arrays(arrays), codegen
+
+
+@device
+def keep(owner: Any) -> None:
+    """Keep an array, or tuple of arrays, alive until here: numba frees it after its last use, borrowed or not."""

@@ -63,7 +63,7 @@ def _first_slice(search: MateSearch, stopped: threading.Event) -> Verdict | None
 
 
 def short_mate(game: Game, line: State, moves: Sequence[int], plies: int) -> list[int]:
-    """The moves of the mate in ``plies`` that ``Game.mates`` has found after ``moves``, one or more, from a line's end.
+    """The moves of the mate in ``plies`` that ``describe`` has found after ``moves``, one or more, from a line's end.
 
     The defender plays the longest defence. The list ends early where the kernel no longer finds the mate.
     """
@@ -85,7 +85,7 @@ def short_mate(game: Game, line: State, moves: Sequence[int], plies: int) -> lis
 
 def mating_move(game: Game, line: State, plies: int) -> int | None:
     """A move of the side to move that forces mate within ``plies``; None when none is found. Blocks."""
-    if game.mates is None:
+    if not game.encoder.finds_mates:
         return None
     begins = _look(game, line, (), plies)[1]  # without a mate: a number that is no legal move
     return begins if begins in _moves(game, line) else None
@@ -102,7 +102,6 @@ def _mate_after(game: Game, line: State, move: int, plies: int) -> tuple[int, in
 
 def _look(game: Game, line: State, moves: tuple[int, ...], plies: int) -> tuple[int, int]:
     """(plies, first move) that the kernel gives for the leaf after ``moves``; without moves, for the root, -1 plies."""
-    assert game.mates is not None
-    states, leaves = game.encoder.leaf_after(game.window(line), moves)
-    game.mates(states, leaves, 1, plies)
+    states, leaves = game.encoder.leaf_after(game.window(line), moves, plies)
+    game.encoder.describe(states, leaves, 1, 1, plies)
     return int(leaves.rows[0]["end"]), int(leaves.rows[0]["begin"])

@@ -36,15 +36,20 @@ def _of_game(kernel: Callable[..., None], state_dtype: np.dtype[Any]) -> Callabl
 
 @cache
 def _entry_of_game(kernel: Callable[..., None], state_dtype: np.dtype[Any]) -> Callable[..., None]:
-    return entry(kernel, np.zeros((1, 1), state_dtype), make_leaves(1, 1, 1), 0, 0)
+    return entry(kernel, np.zeros((1, 1), state_dtype), make_leaves(1, 1, 1), 0, 0, 0)
 
 
 @cache
-def _of_tree() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The entry points of ``select`` and ``expand``."""
+def _of_tree() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    """The entry points of ``select``, ``digest`` and ``expand``."""
     leaves = make_leaves(1, 1, 1)
     trees = TreeArrays(np.zeros((1, 1), NODE), np.zeros((1, 1), EDGE), np.zeros((1, 8), np.int64))
-    return entry(select, trees, np.zeros(1, PARAMS), 0, leaves, 0, 0), entry(expand, trees, leaves, 0, True)
+    answer = np.zeros((1, 1), np.float32)
+    return (
+        entry(select, trees, np.zeros(1, PARAMS), 0, leaves, 0, 0),
+        entry(digest, leaves, 0, answer, answer, np.float32(1)),
+        entry(expand, trees, leaves, 0, True),
+    )
 
 
 class Minibatch:
@@ -78,9 +83,8 @@ class Minibatch:
         self._solver, self._temperature = params.solver, np.float32(params.policy_temperature)
         self._salts, self._only = salts, only
         self._describe = _of_game(game.encoder.describe, game.state_dtype)
-        self._mates = _of_game(game.mates, game.state_dtype) if mate_plies and game.mates is not None else None
-        self._mate_plies = mate_plies
-        self._select, self._expand = _of_tree()
+        self._mate_plies = mate_plies if game.encoder.finds_mates else 0
+        self._select, self._digest, self._expand = _of_tree()
         self._ends = ends
         self._told = None if ends is None else make_ends(size, ends.owners.shape[1])  # of the leaves
         self._numbers = np.arange(size, dtype=np.int32)
@@ -96,9 +100,7 @@ class Minibatch:
         """
         leaves, rows = self.leaves, self.leaves.rows[:count]
         self.count, self.failed = count, 0
-        self._describe(self._states, leaves, count, history)
-        if self._mates is not None:
-            self._mates(self._states, leaves, count, self._mate_plies)
+        self._describe(self._states, leaves, count, history, self._mate_plies)
         if self._salts is not None:
             rows["key"] ^= self._salts[rows["slot"]]
         if self._told is not None:
@@ -131,17 +133,18 @@ class Minibatch:
         """
         leaves, count = self.leaves, self.count
         if logits is not None:
-            self.failed = int(digest(leaves, count, logits, values, self._temperature))
+            rows = np.ascontiguousarray(logits, np.float32), np.ascontiguousarray(values, np.float32)
+            self.failed = int(self._digest(leaves, count, *rows, self._temperature))
             if self._told is not None:
                 asked = np.flatnonzero(leaves.rows["row"][:count] >= 0)
                 root = self._states[0, leaves.rows["root"][0]]
                 note_outputs(self._game, root, leaves, asked, (ownership, score), self._salts is not None, self._told)
             if self._cache is not None:
                 self._cache.store(leaves, count, self._told)
-        if self._mates is None and self._only is None:
+        if not self._mate_plies and self._only is None:
             return
         for b in np.flatnonzero(leaves.rows["length"][:count] == 0):
-            if self._mates is not None:
+            if self._mate_plies:
                 legal = max(int(leaves.rows["count"][b]), 0)
                 put_first(int(leaves.rows["begin"][b]), leaves.moves[b, :legal], leaves.priors[b, :legal])
             if self._only is not None:

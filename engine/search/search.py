@@ -82,9 +82,10 @@ class Search:
 
     def minibatch(self) -> Minibatch:
         """The leaves of one worker of this search."""
-        states = np.zeros((1, len(self._window) + MAX_DEPTH + 1), self.game.state_dtype)
-        states[0, : len(self._window)] = self._window
         params = self.params
+        length = len(self._window) + MAX_DEPTH + params.mate_plies + 1
+        states = np.zeros((1, length), self.game.state_dtype)
+        states[0, : len(self._window)] = self._window
         batch = Minibatch(
             self.game,
             params,

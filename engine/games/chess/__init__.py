@@ -1,8 +1,8 @@
 """Chess and Chess960 over UCI.
 
 Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (a net's inputs and
-actions), and :mod:`notation` (FEN and UCI); :mod:`shortmate` finds short mates at the leaves of a search; :mod:`lc0`
-has the planes and actions of Lc0's nets.
+actions), and :mod:`notation` (FEN and UCI); the short mates at the leaves of a search need :mod:`checks`;
+:mod:`lc0` has the planes and actions of Lc0's nets.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from ..record import RecordFormat
 from ..rules import line_of
 from . import lc0, notation, rules
 from .planes import ENCODER
-from .shortmate import mates
 from .state import STATE, State
 
 
@@ -36,7 +35,6 @@ class Chess(Game):
     play_functions = rules.PLAY
     encoder = ENCODER
     typical_moves = 45.0
-    mates = staticmethod(mates)
 
     def __init__(self, *, chess960: bool = False) -> None:
         self._chess960 = chess960

@@ -21,6 +21,7 @@ from ...kernels.jit import device
 from ...kernels.splitmix import chain
 from ..factory import make_encoder
 from .attacks import ALL, NONE, bit
+from .checks import MATES
 from .planes import fill_plane, set_men
 from .rules import MAX_MOVES, PLAY
 from .state import WHITE
@@ -157,6 +158,7 @@ ENCODERS = {
         encode_row,
         action_of,
         _key,
+        mates=MATES,
         name="lc0",
         planes=(NUM_PLANES, 8, 8),
         num_actions=NUM_ACTIONS,

@@ -16,6 +16,7 @@ from ...kernels.jit import device
 from ...kernels.splitmix import chain
 from ..factory import make_encoder
 from .attacks import ALL, NONE, bit, first
+from .checks import MATES
 from .moves import NUM_ACTIONS, action_of
 from .rules import MAX_MOVES, PLAY
 from .state import WHITE
@@ -108,6 +109,7 @@ ENCODER = make_encoder(
     encode_row,
     action_of,
     _key,
+    mates=MATES,
     planes=(NUM_PLANES, 8, 8),
     num_actions=NUM_ACTIONS,
     max_moves=MAX_MOVES,

@@ -1,9 +1,9 @@
 """Shogi over USI.
 
 Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (a net's inputs and
-actions), and :mod:`notation` (SFEN and USI moves); :mod:`shortmate` (with :mod:`checks`) looks for short mates at the
-leaves of a search, :mod:`mate` for forced mates alone; :mod:`dlshogi` and :mod:`miniosl` (with :mod:`onemove`) are how
-those families of nets see the game.
+actions), and :mod:`notation` (SFEN and USI moves); the short mates at the leaves of a search need :mod:`checks`;
+:mod:`mate` looks for forced mates alone; :mod:`dlshogi` and :mod:`miniosl` (with :mod:`onemove`) are how those families
+of nets see the game.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from ..rules import line_of
 from . import dlshogi, miniosl, notation, rules
 from .mate import ShogiMate
 from .planes import ENCODER
-from .shortmate import mates
 from .state import NO_RULE, POINTS_24, POINTS_27, STATE, State
 
 DECLARATIONS = {"none": NO_RULE, "24": POINTS_24, "27": POINTS_27}
@@ -52,7 +51,6 @@ class Shogi(Game):
     encoder = ENCODER
     typical_moves = 60.0
     training = TrainingDefaults(noise_alpha=0.15)
-    mates = staticmethod(mates)
     mate_search = ShogiMate
     declaration = EnteringKing()
 

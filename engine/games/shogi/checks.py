@@ -1,10 +1,11 @@
-"""Moves that give check: what an attacker may play in the search for a mate."""
+"""Moves that give check: what an attacker plays in a search for a mate; and the short mates at the leaves."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ...kernels.jit import device
+from ..mates import Attack, short_mates
 from .attacks import (
     BISHOP_LINES,
     KING_STEPS,
@@ -22,7 +23,19 @@ from .attacks import (
     reach,
     side_lookup,
 )
-from .rules import DROPS, PROMOTES, attacked_squares, board_moves, emit, pawn_mates, pins_and_checks, set_of
+from .rules import (
+    DROPS,
+    MAX_MOVES,
+    PROMOTES,
+    attacked_squares,
+    board_moves,
+    emit,
+    generate,
+    make,
+    pawn_mates,
+    pins_and_checks,
+    set_of,
+)
 from .state import BISHOPS, BLACK_MEN, HELD, KNIGHT, LANCE, LANCES, PAWN, PAWNS, PROMOTED, ROOKS
 
 
@@ -43,7 +56,7 @@ def checks(s, moves, row):
     if checkers > 1:
         return n
     end = board_moves(s, moves, row, n, us, own, occupied, king, evasions, pinned)
-    n = _keep_checks(s, moves, row, n, end, us, occupied, target, screens)
+    n = _keep_checks(s, moves, row, n, end, screens)
     empty = evasions & ~occupied
     if empty:
         n = _drops(s, moves, row, n, us, own, enemy, target, empty)
@@ -71,16 +84,25 @@ def screens_of(s, side, target, occupied):
 
 
 @device
-def _keep_checks(s, moves, row, n, end, us, occupied, target, screens):
-    """Keep those of moves[row, n:end] that give check, by the moved man or by one behind it; returns the new end."""
+def _keep_checks(s, moves, row, n, end, screens):
+    """Keep those of moves[row, n:end] that give check, by the moved man or by one behind it; returns the new end.
+
+    screens: the own men that stand alone between an own slider and the enemy king.
+    """
+    us = np.int64(s.turn)
+    occupied, target = set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1), np.int64(s.kings[1 - us])
     source, man, wanted = np.int64(-1), np.int64(-1), nothing()
     for i in range(n, end):
         move = np.int64(moves[row, i])
-        moved = np.int64(s.board[(move >> 7) & 127] & 15) + (PROMOTED if move & PROMOTES else 0)
-        if moved != man or (move >> 7) & 127 != source:  # moves of one man follow each other
-            source, man = (move >> 7) & 127, moved
+        origin = (move >> 7) & 127
+        if origin >= DROPS:
+            moved = origin - DROPS + 1
+        else:
+            moved = np.int64(s.board[origin] & 15) + (PROMOTED if move & PROMOTES else 0)
+        if moved != man or origin != source:  # moves of one man follow each other
+            source, man = origin, moved
             wanted = reach(man, 1 - us, target, occupied)
-            if screens & bit(source):
+            if origin < DROPS and screens & bit(source):
                 wanted |= ~line_from(target, source)
         if wanted & bit(move & 127):
             moves[row, n] = move
@@ -106,3 +128,31 @@ def _drops(s, moves, row, n, us, own, enemy, target, empty):
             squares &= ~lookup(LAST_TWO, us)
         n = emit(moves, row, n, DROPS + man - 1, squares)
     return n
+
+
+@device
+def _keep_all_checks(s, moves, row, legal):
+    us = np.int64(s.turn)
+    own, enemy = set_of(s, BLACK_MEN + us), set_of(s, BLACK_MEN + 1 - us)
+    screens = screens_of(s, us, np.int64(s.kings[1 - us]), own | enemy) & own
+    return _keep_checks(s, moves, row, np.int64(0), legal, screens)
+
+
+@device
+def _checked(s):
+    return s.checked != 0
+
+
+@device
+def _longest(line, at, plies):
+    """How long a mate may be: until the greatest number of plies, and 1 where a position may come a fourth time."""
+    if line[at].limit:
+        plies = min(plies, np.int64(line[at].limit) - np.int64(line[at].ply))
+    if plies > 1:
+        for i in range(at + 1):
+            if line[i].repetitions >= 2:
+                return np.int64(1)
+    return plies
+
+
+MATES = short_mates(Attack(MAX_MOVES, generate, checks, _keep_all_checks, True, make, _checked, _longest))

@@ -19,6 +19,7 @@ from ...kernels.bits import popcount
 from ...kernels.jit import device
 from ..factory import make_encoder
 from .attacks import ZONES, bit, first, lookup, reach
+from .checks import MATES
 from .moves import seen_by_mover
 from .rules import DROPS, MAX_MOVES, PLAY, PROMOTES, set_of
 from .state import BISHOP, BISHOPS, BLACK_MEN, HELD, KINDS, ROOK, ROOKS, SQUARES
@@ -134,6 +135,7 @@ _ENCODER = make_encoder(
     _encode_row,
     action_of,
     _key,
+    mates=MATES,
     name="dlshogi",
     planes=(PLANES, 9, 9),
     num_actions=NUM_ACTIONS,

@@ -43,6 +43,7 @@ from .attacks import (
     reach,
     rook_attacks,
 )
+from .checks import MATES
 from .moves import seen_by_mover
 from .notation import START
 from .onemove import ORDER, foremost, mate_in_one
@@ -404,6 +405,7 @@ ENCODERS = {
         _encode_row,
         action_of,
         _key,
+        mates=MATES,
         name="miniosl",
         planes=(NUM_PLANES, 9, 9),
         num_actions=NUM_ACTIONS,

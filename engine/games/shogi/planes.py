@@ -20,6 +20,7 @@ from ...kernels.jit import device
 from ...kernels.splitmix import chain
 from ..factory import make_encoder
 from .attacks import first
+from .checks import MATES
 from .moves import NUM_ACTIONS, action_of
 from .rules import MAX_MOVES, PLAY, set_of
 from .state import BLACK_MEN, HELD, KINDS, SQUARES
@@ -90,6 +91,7 @@ ENCODER = make_encoder(
     encode_row,
     action_of,
     _key,
+    mates=MATES,
     planes=(NUM_PLANES, 9, 9),
     num_actions=NUM_ACTIONS,
     max_moves=MAX_MOVES,

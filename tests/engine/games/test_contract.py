@@ -183,7 +183,7 @@ def compare_leaves(game: Game, cases: list[tuple[State, list[list[int]], list[St
             leaves.paths[row, : len(path)] = path
             leaves.rows[row]["length"] = len(path)
         leaves.rows["root"] = len(window) - 1
-        game.encoder.describe(states, leaves, batch, game.history)
+        game.encoder.describe(states, leaves, batch, game.history, 0)
         seen: dict[int, Any] = {}
         for row, (path, end) in enumerate(zip(paths, ends, strict=True)):
             leaf = leaves.rows[row]

@@ -102,7 +102,7 @@ class TreeGame(Game):
     def _actions(self, states: State, index: Any, moves: NDArray[np.uint16], out: NDArray[np.int32]) -> None:
         out[:] = moves
 
-    def _describe(self, states: State, leaves: Leaves, count: int, history: int) -> None:
+    def _describe(self, states: State, leaves: Leaves, count: int, history: int, plies: int) -> None:
         for b, leaf in enumerate(leaves.rows[:count]):
             line = states[leaf["slot"], leaf["root"] : leaf["root"] + 1]
             for move in leaves.paths[b, : leaf["length"]]:

@@ -21,7 +21,7 @@ from az_engine.models.data.shards import Records, TargetOptions
 from az_engine.models.label import command as label
 from az_engine.models.label.teacher import NetTeacher
 
-from ...engine.games.shogi.test_shortmate import MATE_IN_THREE
+from ...engine.games.shogi.test_checks import MATE_IN_THREE
 from ..data.test_shogi import sfen_of
 from .test_go import replayed
 

@@ -1,4 +1,4 @@
-"""Forced mates by checks, by trying everything with python-chess: the oracle of shortmate."""
+"""Forced mates by checks, by trying everything with python-chess: the oracle of short mates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forced mates by checks, by trying every legal move: the oracle of shortmate."""
+"""Forced mates by checks, by trying every legal move: the oracle of short mates."""
 
 from __future__ import annotations
 

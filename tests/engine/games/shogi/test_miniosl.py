@@ -63,13 +63,13 @@ def test_leaves_say_the_same() -> None:
     """The search's kernel and the one for training; its key depends on the moves before."""
     line = line_of(max(DATA["position"].tolist(), key=len).decode())
     states, leaves = SHOGI.encoder.leaf_after(line)
-    SHOGI.encoder.describe(states, leaves, 1, 8)
+    SHOGI.encoder.describe(states, leaves, 1, 8, 0)
     np.testing.assert_array_equal(leaves.planes.reshape(SHOGI.planes), planes_of(line))
     leaf = leaves.rows[0].copy()
     found = zip(leaves.moves[0, : leaf["count"]], leaves.actions[0], strict=False)
     assert {SHOGI.format_move(line[-1], int(move)): int(action) for move, action in found} == labels_of(line)
     states, leaves = SHOGI.encoder.leaf_after(line[-2:])
-    SHOGI.encoder.describe(states, leaves, 1, 8)
+    SHOGI.encoder.describe(states, leaves, 1, 8, 0)
     assert leaves.rows[0]["key"] != leaf["key"], "the moves before are part of what is seen"
 
 

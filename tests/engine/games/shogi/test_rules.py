@@ -132,7 +132,7 @@ def test_declarations_by_rule() -> None:
 def leaf_outcome(line: State, moves: list[int]) -> int:
     """What the search's kernel says of the position after some moves."""
     states, leaves = GAME.encoder.leaf_after(line, moves)
-    GAME.encoder.describe(states, leaves, 1, 8)
+    GAME.encoder.describe(states, leaves, 1, 8, 0)
     return int(leaves.rows[0]["outcome"])
 
 

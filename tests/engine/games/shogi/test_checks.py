@@ -10,9 +10,9 @@ import pytest
 
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import State
+from az_engine.engine.games.mates import NO_MOVE
 from az_engine.engine.games.outcome import LOSS, RUNNING, WIN
 from az_engine.engine.games.shogi import EnteringKing
-from az_engine.engine.games.shogi.shortmate import NO_MOVE
 
 from .naive_mates import mates
 from .slow_mate import sharp_positions
@@ -24,9 +24,8 @@ MATE_IN_THREE = next(p["sfen"] for p in map(json.loads, _PROBLEMS) if p["plies"]
 
 def look(line: State, path: list[int], plies: int) -> tuple[int, int, int]:
     """(outcome, plies, first move) that the kernel finds after a path from the end of a line."""
-    states, leaves = GAME.encoder.leaf_after(line, path)
-    assert GAME.mates is not None
-    GAME.mates(states, leaves, 1, plies)
+    states, leaves = GAME.encoder.leaf_after(line, path, plies)
+    GAME.encoder.describe(states, leaves, 1, 1, plies)
     leaf = leaves.rows[0]
     return int(leaf["outcome"]), int(leaf["end"]), int(leaf["begin"])
 

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from az_engine.engine.games.base import State
-from az_engine.engine.games.chess.shortmate import NO_MOVE
+from az_engine.engine.games.mates import NO_MOVE
 from az_engine.engine.games.outcome import LOSS, RUNNING, WIN
 
 from .agreement import CHESS960, GAME, choose, random_start
@@ -16,9 +16,8 @@ from .naive_mates import mates
 
 def look(line: State, path: list[int], plies: int) -> tuple[int, int, int]:
     """(outcome, plies, first move) that the kernel finds after a path from the end of a line."""
-    states, leaves = GAME.encoder.leaf_after(line, path)
-    assert GAME.mates is not None
-    GAME.mates(states, leaves, 1, plies)
+    states, leaves = GAME.encoder.leaf_after(line, path, plies)
+    GAME.encoder.describe(states, leaves, 1, 1, plies)
     leaf = leaves.rows[0]
     return int(leaf["outcome"]), int(leaf["end"]), int(leaf["begin"])
 

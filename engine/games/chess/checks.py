@@ -1,0 +1,89 @@
+"""Moves that give check, and the short mates that are looked for with them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...kernels.bits import lowest_bit
+from ...kernels.jit import device
+from ..mates import Attack, short_mates
+from .attacks import (
+    KNIGHT_ATTACKS,
+    NONE,
+    between_diagonal,
+    between_straight,
+    bishop_attacks,
+    bit,
+    first,
+    pawn_attacks,
+    rook_attacks,
+)
+from .rules import MAX_MOVES, generate, in_check, make, sides
+
+
+@device
+def _checks(s, moves, row):
+    """Write the legal moves that may give check to moves[row]; returns their number."""
+    return _keep_checks(s, moves, row, generate(s, moves, row))
+
+
+@device
+def _keep_checks(s, moves, row, legal):
+    """Keep of the legal moves moves[row, :legal] those that may give check, all that do and few others; how many."""
+    own, enemy = sides(s)
+    occupied = own | enemy
+    king = lowest_bit(s.kings & enemy)
+    straight, diagonal = rook_attacks(king, occupied), bishop_attacks(king, occupied)
+    near = pawn_attacks(bit(king), 1 - s.turn)
+    screens = _screens(s, own, enemy, king)
+    n = 0
+    for i in range(legal):
+        move = np.int64(moves[row, i])
+        source, target = bit(move & 63), bit((move >> 6) & 63)
+        wanted = NONE
+        if s.knights & source:
+            wanted = KNIGHT_ATTACKS[king]
+        elif s.pawns & source:
+            wanted = near
+        if (s.rooks | s.queens) & source:
+            wanted |= straight
+        if (s.bishops | s.queens) & source:
+            wanted |= diagonal
+        odd = move >> 12 or own & target or (s.pawns & source and (move >> 6) & 63 == np.int64(s.ep))
+        if odd or (screens & source) | (wanted & target):
+            moves[row, n] = move
+            n += 1
+    return n
+
+
+@device
+def _screens(s, own, enemy, king):
+    """Own men that stand alone between an own slider and the enemy king."""
+    found = NONE
+    occupied = own | enemy
+    sliders = rook_attacks(king, NONE) & (s.rooks | s.queens) & own
+    while sliders:
+        square, sliders = first(sliders)
+        blockers = between_straight(king, square) & occupied
+        if blockers & (blockers - np.uint64(1)) == NONE:
+            found |= blockers
+    sliders = bishop_attacks(king, NONE) & (s.bishops | s.queens) & own
+    while sliders:
+        square, sliders = first(sliders)
+        blockers = between_diagonal(king, square) & occupied
+        if blockers & (blockers - np.uint64(1)) == NONE:
+            found |= blockers
+    return found & own
+
+
+@device
+def _longest(line, at, plies):
+    """1 where a draw may come before a mate in ``plies``, by the fifty moves or a third occurrence, else ``plies``."""
+    quiet = np.int64(line[at].rule50)
+    most = np.int64(0)
+    for i in range(max(0, at - quiet), at + 1):
+        most = max(most, np.int64(line[i].repetitions))
+    return min(plies, 1) if quiet + plies > 100 or most >= 1 else plies
+
+
+MATES = short_mates(Attack(MAX_MOVES, generate, _checks, _keep_checks, False, make, in_check, _longest))
