@@ -26,6 +26,7 @@ from .nets.fit import read_info
 from .nets.netfile import read_outline
 from .nets.netinfo import NetInfo
 from .nets.opinions import Opinion, opinions_of
+from .nets.shared import Seat
 from .nets.weights import load_evaluator, load_stand_in, net_path
 from .params import EngineOptions, SearchParams
 from .precompile import helped
@@ -41,15 +42,19 @@ from .thinking import OnDone, OnInfo, Task, Thinking
 _CACHE_SHARE = 1 / 16  # of the Hash memory that goes to the position cache
 _MATE_SHARE = 1 / 4  # of Hash, beside it, for the table of a mate search while it runs
 _ESTIMATE_VISITS = 100
+_SMALL = 200  # visits of a search that shares a net as if its clock ran
 _CROWDED = 0.5  # a tree that is fuller than this drops what the game has left behind
 
 
 class Engine:
     """One engine for one game. Methods may be called from any one thread; callbacks come from the search's thread."""
 
-    def __init__(self, game: str, options: EngineOptions | None = None) -> None:
-        """Returns at once; loads nothing."""
+    def __init__(
+        self, game: str, options: EngineOptions | None = None, load: Callable[..., Evaluator] = load_evaluator
+    ) -> None:
+        """Returns at once; loads nothing. ``load`` is called as ``weights.load_evaluator`` is."""
         self.game_name = game
+        self._load = load
         self.options = options or EngineOptions()
         self.net: NetInfo | None = None
         self.notes: list[str] = []  # for the user, of the last ready(): provider, kernel cache
@@ -119,7 +124,7 @@ class Engine:
         wanted = (self.options.weights_file, self.options.provider, self.options.batch_size, game.planes)
         if self._loaded == wanted and self._evaluator is not None:
             return self._evaluator
-        evaluator = load_evaluator(wanted[0], game, provider=wanted[1], batch_size=wanted[2])
+        evaluator = self._load(wanted[0], game, provider=wanted[1], batch_size=wanted[2])
         self._use_net(evaluator)
         self._loaded = wanted
         note = getattr(evaluator, "note", "")
@@ -128,6 +133,8 @@ class Engine:
         return evaluator
 
     def _use_net(self, evaluator: Evaluator) -> None:
+        if self._seat is not None:
+            self._seat.close()
         self._evaluator, self.net = evaluator, evaluator.info
         self._forget()
 
@@ -157,6 +164,11 @@ class Engine:
             self._cache = PositionCache(int(memory * _CACHE_SHARE), branching, points)
             self._memory = (memory, branching)
             self._base = None
+
+    @property
+    def _seat(self) -> Seat | None:
+        """At the net, when it is shared."""
+        return self._evaluator if isinstance(self._evaluator, Seat) else None
 
     @property
     def description(self) -> str:
@@ -192,6 +204,8 @@ class Engine:
         name = f"{self._game.name}{size}"
         if get_game(name) is not get_game(self.game_name):
             self.game_name, self._line = name, None
+            if self._seat is not None:
+                self._seat.close()
             self._evaluator = self._loaded = self.net = None  # a net's input has the size of a board
             self._forget()
 
@@ -305,6 +319,9 @@ class Engine:
         """Ask the search to end; returns at once, harmless when idle."""
         if self._thinking is not None:
             self._thinking.stop()
+            search = self._search
+            if self._seat is not None and search is not None and search.tree.nodes[search.tree.root]["n"] > 1:
+                self._seat.interrupt()  # it has a move: it need not wait for its turn at the net
 
     def ponderhit(self) -> None:
         """The opponent played the expected move: the clocks count from now. Returns at once, harmless when idle."""
@@ -322,6 +339,8 @@ class Engine:
         """Stop the search and :meth:`wait` for its answer. Blocks."""
         self.stop()
         self.wait()
+        if self._seat is not None:
+            self._seat.close()
         self._thinking = None  # they hold each other, which would keep the tree's memory until a garbage collection
 
     def _task(self, limits: Limits, failed: NetError | None = None) -> Task:
@@ -373,6 +392,10 @@ class Engine:
             visits = min(visits or options.nodes_limit, options.nodes_limit)
         if options.elo is not None:
             params, visits = limit_strength(params, options.elo, visits, len(line))
+        seat = self._seat
+        if seat is not None:
+            small = visits is not None and visits <= _SMALL
+            seat.weight = 4.0 if limits.clocked or small else 2.0
         self._search = Search(
             game,
             tree,
@@ -386,6 +409,7 @@ class Engine:
             only=only,
             lines=1 if limits.clocked else options.multipv,
             ends=limits.report_ms is not None,
+            room=None if seat is None else seat.room,
         )
         return Task(self._search, line, options, tuple(messages), fallback, error=failed)
 

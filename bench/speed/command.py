@@ -8,6 +8,7 @@ from ...engine.games import game_names
 from . import match as overhead
 from . import rules, selfplay
 from . import search as speed
+from . import serve as sharing
 from . import startup as latency
 
 HELP = """\
@@ -35,6 +36,7 @@ _BENCHES = {
         latency.add_startup_arguments,
         latency.startup,
     ),
+    "serve": ("searches of many clients with one net, and their shares", sharing.add_arguments, sharing.main),
     "match": ("what a match takes for a move beside the players", overhead.add_arguments, overhead.main),
     "memory": ("resident memory in minutes of go infinite", latency.add_memory_arguments, latency.memory),
 }

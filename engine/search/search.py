@@ -46,11 +46,13 @@ class Search:
         only: NDArray[np.uint16] | None = None,
         lines: int = 1,
         ends: bool = False,
+        room: Callable[[], int] | None = None,
     ) -> None:
         """``visits``: simulations after which it ends; ``only`` u2[K]: root moves to search, None = all.
 
         lines: with more than one, other moves are searched when the root's outcome is proven. ends: keep in the tree
-        what the net says of the end of the game, if it says anything.
+        what the net says of the end of the game, if it says anything. room: leaves that may be in flight now, at least
+        one.
         """
         self.game = game.using(evaluator.encoder)
         self.tree, self.evaluator, self.params = tree, evaluator, params
@@ -63,6 +65,7 @@ class Search:
         self.running = False  # run() has not returned
         self.note = ""  # a sentence for the user when fewer workers than wanted search
         self._in_flight = 0
+        self._room = room
         self._cache = cache
         self._only = only if only is not None and len(only) else None
         self._window = window
@@ -111,6 +114,8 @@ class Search:
             if self.visits is not None:
                 budget = min(budget, self.visits - self.simulations - self._in_flight)
             wanted = min(self.batch_size, 1 + (self.simulations + self._in_flight) // _RAMP)
+            if self._room is not None:
+                wanted = max(min(wanted, self._room() - self._in_flight), 1)
             count, finished = batch.select(self.puct, self.tree.root, wanted, budget)
             self.simulations += finished
             self._in_flight += count

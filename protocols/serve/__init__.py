@@ -10,6 +10,7 @@ import argparse
 import os
 import signal
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,9 +18,10 @@ from typing import TYPE_CHECKING
 from ...engine.errors import OptionError
 from ...engine.params import EngineOptions
 from ...engine.system import memory_bytes
-from ..options import OPTIONS, Value, add_flags, start_values
+from ..options import OPTIONS, OptionValues, Value, add_flags, start_values
 
 if TYPE_CHECKING:
+    from ...engine.nets.shared import SharedNets
     from .events import EventLog
     from .server import Offer
 
@@ -72,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT; see :mod:`server`."""
+    from ...engine.nets.shared import SharedNets
     from .admission import Admission, default_token_file, loopback, read_tokens
     from .events import EventLog
     from .server import Rules, Server
@@ -92,7 +95,8 @@ def main(args: argparse.Namespace) -> int:
     share = max(memory // args.max_sessions, 1)
     threads = int(start.get("threads", EngineOptions().threads))
     rules = Rules(args.idle, {"hash": share, "threads": threads, "batch_size": MOST_IN_FLIGHT})
-    offers = [_offer(words, start, log) for words in args.game or _games()]
+    nets = SharedNets(threads)
+    offers = [_offer(words, start, nets, log) for words in args.game or _games()]
     server = Server((args.host, args.port), offers, Admission(args.max_sessions, args.per_client, tokens), rules, log)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: server.stop())
@@ -111,7 +115,7 @@ def _games() -> list[str]:
     return [name for name in game_names() if embedded_net(name)]
 
 
-def _offer(words: str, start: dict[str, Value], log: EventLog) -> Offer:
+def _offer(words: str, start: dict[str, Value], nets: SharedNets, log: EventLog) -> Offer:
     """A game as ``NAME[=NET]``, loaded once, so that no session waits for it. BLOCKS. Errors: AzError."""
     from ...engine.engine import Engine
     from ...engine.games import get_game
@@ -123,7 +127,13 @@ def _offer(words: str, start: dict[str, Value], log: EventLog) -> Offer:
     kept = {key: value for key, value in start.items() if key not in ("weights_file", "log_file")}
     if net:
         kept["weights_file"] = net
-    engine = Engine(name, EngineOptions(weights_file=str(kept.get("weights_file", "")), hash_mb=1))
+    options = OptionValues(game.protocol, kept, hidden).engine_options()
+    engine = Engine(name, replace(options, hash_mb=1), partial(nets.load, ""))
     engine.ready(lambda text: log.write("load", game=name, text=text))
     log.write("game", game=name, protocol=game.protocol, net=engine.description)
-    return Offer(name, game.protocol, partial(Engine, name), kept, hidden)
+    engine.close()
+
+    def make_engine(options: EngineOptions, client: str) -> Engine:
+        return Engine(name, options, partial(nets.load, client))
+
+    return Offer(name, game.protocol, make_engine, kept, hidden)

@@ -25,6 +25,7 @@ HELLO_S = 10.0  # for all lines before the conversation
 _HELLO_BYTES = 4096  # of these lines
 _WRITE_S = 30  # a client that reads nothing for so long is gone
 _LINGER_S = 0.5  # for a client to close, once we have said our last word
+_LINGER_CHUNKS = 64  # of 64 KiB, that are read meanwhile
 _CLOSE_S = 3.0  # for the thread that reads, once the socket is shut down
 _GTP = re.compile(r"\d*[ \t]*[a-z][a-z0-9_-]*([ \t].*)?")
 _NOT_GTP = {"isready", "setoption", "position", "go", "ucinewgame", "usinewgame", "ponderhit", "stop", "debug"}
@@ -209,8 +210,9 @@ class Connection:
             if self._reader is not None and not self._reader.join(_LINGER_S):
                 return
             self._link.settimeout(_LINGER_S)
-            while watch.seconds < _LINGER_S and self._link.recv(1 << 16):
-                continue
+            for _ in range(_LINGER_CHUNKS):
+                if watch.seconds > _LINGER_S or not self._link.recv(1 << 16):
+                    return
         except OSError:
             return
 

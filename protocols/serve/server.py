@@ -33,7 +33,7 @@ class Offer:
 
     game: str
     protocol: str
-    make_engine: Callable[[EngineOptions], Any]
+    make_engine: Callable[[EngineOptions, str], Any]  # with the client's identity, by which nets are shared
     start: Mapping[str, Value] = field(default_factory=dict)  # values of options by key
     hidden: frozenset[str] = frozenset()  # keys of options that mean nothing to the game
 
@@ -149,4 +149,4 @@ class Server:
             raise RefusedError(f"no {wanted} is played here over {hello.protocol.upper()}; there is {games}")
         values = OptionValues(offer.protocol, offer.start, offer.hidden, self._rules.caps)
         make = SESSIONS[offer.protocol]
-        return make(offer.make_engine, values, writer)
+        return make(lambda options: offer.make_engine(options, client), values, writer)

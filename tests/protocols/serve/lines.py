@@ -76,9 +76,9 @@ class RunningServer:
     ) -> None:
         load_rules()
         offers = [
-            Offer("chess", "uci", chess),
-            Offer("shogi", "usi", FakeShogiEngine),
-            Offer("go", "gtp", make_engine, PLAIN),
+            Offer("chess", "uci", lambda options, _: chess(options)),
+            Offer("shogi", "usi", lambda options, _: FakeShogiEngine(options)),
+            Offer("go", "gtp", lambda options, _: make_engine(options), PLAIN),
         ]
         caps = {"hash": 32, "threads": 2}
         self.log, self.events = log, EventLog(log)

@@ -269,6 +269,7 @@ def test_the_log_has_every_session(server: RunningServer) -> None:
 
 GAME = [
     "setoption name Threads value 1",
+    "setoption name BatchSize value 8",  # not what each process measures for itself
     "isready",
     "position startpos moves e2e4 e7e5",
     "go nodes 300",

@@ -1,0 +1,176 @@
+"""``az-engine bench serve``: how searches share one net: throughput, fairness, latency of a short query.
+
+Each search is an Engine of its own, as a session of ``az-engine serve`` has it; clients are told apart by name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Self
+
+from ...engine.engine import Engine
+from ...engine.games import get_game
+from ...engine.info import BestMove, ThinkingInfo
+from ...engine.limits import Limits
+from ...engine.nets.shared import SharedNets
+from ...engine.params import EngineOptions, SearchParams
+from .measure import Measurement, show
+
+_WARM_S = 1.0  # before counting begins
+_GREEDY = 320  # leaves in flight
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--net", default="", metavar="FILE", help="an ONNX net (default: the net inside the package)")
+    parser.add_argument("--provider", default="cpu", help="what runs it (default: %(default)s)")
+    parser.add_argument("--lanes", type=int, default=2, metavar="N", help="batches at a time (default: %(default)s)")
+    parser.add_argument("--clients", type=int, default=12, metavar="N", help="equal ones (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="for each measurement (default: %(default)s)")
+    parser.add_argument("--queries", type=int, default=40, metavar="N", help="of 100 visits (default: %(default)s)")
+
+
+def jain(shares: list[float]) -> float:
+    """Jain's index of fairness: 1 when all are equal, 1 / n when one has everything."""
+    return sum(shares) ** 2 / (len(shares) * sum(share * share for share in shares))
+
+
+class _Searches:
+    """Engines that search without end. Context manager: stops them."""
+
+    def __init__(
+        self, nets: SharedNets, args: argparse.Namespace, clients: list[tuple[str, int]], workers: int
+    ) -> None:
+        """``clients``: name, and leaves in flight of one worker (0 = as measured), of each search."""
+        self._batcher = nets.batcher
+        self.engines = []
+        for name, leaves in clients:
+            options = _options(args, leaves, workers)
+            engine = Engine(args.game, options, partial(nets.load, name))
+            engine.ready()
+            engine.set_position(None, [])
+            self.engines.append(engine)
+
+    def __enter__(self) -> Self:
+        for engine in self.engines:
+            engine.go(Limits(infinite=True), _ignore, _ignore)
+        time.sleep(_WARM_S)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for engine in self.engines:
+            engine.stop()
+        for engine in self.engines:
+            engine.close()
+
+    def rows(self, seconds: float) -> dict[str, float]:
+        """Positions a second that each client's searches got evaluated."""
+        before, began = {client.name: client.rows for client in self._batcher.clients()}, time.perf_counter()
+        time.sleep(seconds)
+        elapsed = time.perf_counter() - began
+        after = self._batcher.clients()
+        return {each.name: (each.rows - before[each.name]) / elapsed for each in after if each.name in before}
+
+
+def _options(args: argparse.Namespace, leaves: int, workers: int) -> EngineOptions:
+    # without the solver and its mates no root is ever proven: nobody stops before the end
+    search = SearchParams(solver=False, mate_plies=0)
+    return EngineOptions(
+        weights_file=args.net,
+        provider=args.provider,
+        hash_mb=32,
+        threads=workers,
+        batch_size=leaves,
+        search=search,
+    )
+
+
+def _ignore(_: ThinkingInfo | BestMove) -> None:
+    """Nobody reads it."""
+
+
+def main(args: argparse.Namespace) -> int:
+    show(_measure(args), as_json=args.json)
+    return 0
+
+
+def _measure(args: argparse.Namespace) -> Iterator[Measurement]:
+    nets, count = SharedNets(args.lanes), args.clients
+    first = nets.load("", args.net, get_game(args.game), provider=args.provider)
+    batch = first.batch_size
+    first.close()
+
+    fills = list[float]()
+
+    def shares(clients: list[tuple[str, int]], workers: int = 1) -> dict[str, float]:
+        with _Searches(nets, args, clients, workers) as searches:
+            rows, batches = nets.batcher.rows, nets.batcher.batches
+            found = searches.rows(args.seconds)
+            fills.append((nets.batcher.rows - rows) / max(nets.batcher.batches - batches, 1) / batch)
+            return found
+
+    alone, many, ratios = [], [], []
+    for _ in range(3):
+        alone.append(sum(shares([("alone", 4 * batch)], args.lanes + 1).values()))
+        many.append(sum(shares([(f"{i}", 0) for i in range(8)]).values()))
+        ratios.append(many[-1] / alone[-1])
+    note = f"batch {batch}, {args.lanes} lanes, batches {fills[-1]:.0%} full"
+    yield Measurement(
+        "8 searches together", statistics.median(many), "positions/s", "one search alone, large batches",
+        statistics.median(alone), note, statistics.median(ratios),
+    )  # fmt: skip
+    equal = shares([(f"{i}", 0) for i in range(count)])
+    yield Measurement(
+        f"fairness of {count} equal clients",
+        jain([*equal.values()]),
+        "Jain's index",
+        note=f"batches {fills[-1]:.0%} full",
+    )
+    greedy = shares([("greedy", _GREEDY), *((f"{i}", 0) for i in range(count - 1))])
+    ratio = greedy.pop("greedy") / statistics.median(greedy.values())
+    yield Measurement(
+        f"a client with {_GREEDY} leaves in flight", ratio, "of the median client", note=f"batches {fills[-1]:.0%} full"
+    )
+    crowd = shares([*(("crowd", 0) for _ in range(20)), *((f"{i}", 0) for i in range(count - 1))])
+    ratio = crowd.pop("crowd") / statistics.median(crowd.values())
+    yield Measurement("a client with 20 searches", ratio, "of the median client", note=_full(fills))
+    yield from _queries(nets, args, many[-1])
+
+
+def _full(fills: list[float]) -> str:
+    return f"batches {fills[-1]:.0%} full"
+
+
+def _queries(nets: SharedNets, args: argparse.Namespace, throughput: float) -> Iterator[Measurement]:
+    """Latency of 100 visits beside 8 analyses, and what it would be if the net were a fluid, shared by weight."""
+    query = Engine(args.game, _options(args, 0, 1), partial(nets.load, "query"))
+    query.ready()
+
+    def latency() -> float:
+        query.new_game()
+        query.set_position(None, [])
+        began = time.perf_counter()
+        query.go(Limits(nodes=100), _ignore, _ignore)
+        query.wait()
+        return time.perf_counter() - began
+
+    alone = statistics.median(latency() for _ in range(args.queries))
+    rows = query_rows = 0
+    with _Searches(nets, args, [(f"{i}", 0) for i in range(8)], 1):
+        me = next(each for each in nets.batcher.clients() if each.name == "query")
+        rows = me.rows
+        times = sorted(latency() for _ in range(args.queries))
+        query_rows = (me.rows - rows) // args.queries
+    query.close()
+    fluid = max(alone, query_rows / (throughput * 4 / (4 + 8 * 2)))
+    for name, value in (
+        ("median", statistics.median(times)),
+        ("p99", times[min(round(0.99 * len(times)), len(times) - 1)]),
+    ):
+        yield Measurement(
+            f"100 visits beside 8 analyses, {name}", 1000 * value, "ms", "fluid share", 1000 * fluid,
+            f"alone {1000 * alone:.0f} ms",
+        )  # fmt: skip

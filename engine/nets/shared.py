@@ -1,0 +1,334 @@
+"""One net for many searches: their leaves meet in its batches, and every client gets its share of it.
+
+A search asks through its :class:`Seat`, which is an :class:`Evaluator`, and waits. Threads of the :class:`Batcher`, its
+lanes, run the nets: each takes what is waiting, the client with the least service first, and never waits for more.
+
+Service is measured in seconds of the net, divided by the weight of the search; a client that comes back begins where
+the others are (Sheng et al. 2024, "Fairness in Serving Large Language Models", section 4).
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+import threading
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..clock import Stopwatch
+from ..errors import NetError
+from ..games.base import Game
+from .evaluator import Evaluator, Interrupted, Output, Planes
+from .weights import load_evaluator
+
+_IN_PIPE = 3.0  # leaves in flight, as a multiple of what the lanes evaluate at once
+_CREDIT = 2.0  # batches by which a client that was busy with its tree may be behind the others
+_ACTIVE_S = 0.25  # a search that has asked within this time counts
+_COUNT_S = 0.05  # between counts of those
+
+Outputs = Sequence[Any]  # arrays [B, ...] or None
+
+
+@dataclass(eq=False, slots=True)
+class _Request:
+    """Planes that a search waits for."""
+
+    seat: Seat
+    kind: str  # the evaluator's method
+    planes: Planes
+    begun: int = 0  # rows that a lane has taken ...
+    done: int = 0  # ... and brought back
+    outputs: list[Any] | None = None
+    error: BaseException | None = None
+    withdrawn: bool = False
+    over: threading.Lock = field(default_factory=threading.Lock)  # held until it is answered
+
+    @property
+    def left(self) -> int:
+        return 0 if self.withdrawn else len(self.planes) - self.begun
+
+
+_Piece = tuple[_Request, int, int]  # rows from .. to of a request
+
+
+@dataclass(eq=False, slots=True)
+class Client:
+    """Whoever shares the nets fairly with others, by one search or by many."""
+
+    name: str
+    service: float = 0.0  # seconds of the nets over the weights
+    rows: int = 0  # positions evaluated
+    running: int = 0  # positions that lanes have taken and not brought back
+    seats: list[Seat] = field(default_factory=list)
+    requests: deque[_Request] = field(default_factory=deque)  # of which rows are left
+
+
+@dataclass(eq=False, slots=True)
+class _Net:
+    """An evaluator in use."""
+
+    evaluator: Evaluator
+    cost: float = 1e-3  # seconds a position, a running mean
+
+
+class Seat(Evaluator):
+    """One search's access to a shared net. ``weight`` is the search's share beside the others'."""
+
+    def __init__(self, batcher: Batcher, net: _Net, client: Client) -> None:
+        evaluator = net.evaluator
+        self.info, self.encoder, self.history = evaluator.info, evaluator.encoder, evaluator.history
+        self.batch_size, self.description = evaluator.batch_size, evaluator.description
+        self.note: str = getattr(evaluator, "note", "")
+        self.extra: tuple[str, ...] = getattr(evaluator, "extra", ())
+        self.weight = 2.0
+        self.net, self.client = net, client
+        self.asked = Stopwatch()  # since its last request
+        self._batcher = batcher
+
+    def evaluate(self, planes: Planes, slot: int = 0) -> Output:
+        """See Evaluator. Errors: NetError; Interrupted."""
+        policy, values = self._batcher.ask(self, "evaluate", planes)
+        return policy, values
+
+    def evaluate_all(self, planes: Planes, slot: int = 0) -> Outputs:
+        """See OnnxEvaluator. Errors: NetError; Interrupted."""
+        return self._batcher.ask(self, "evaluate_all", planes)
+
+    def room(self) -> int:
+        """Leaves that the search may have in flight: its share of what keeps the net busy, at least one."""
+        return self._batcher.room(self)
+
+    @property
+    def fault(self) -> NetError | None:  # type: ignore[override]
+        """Why the shared net is given up."""
+        return self.net.evaluator.fault
+
+    def interrupt(self) -> None:
+        """Take back what no lane has begun, from any thread; the rest is others' too. Returns at once."""
+        self._batcher.withdraw(self)
+
+    def close(self) -> None:
+        """Leave for good."""
+        self._batcher.leave(self)
+
+
+class Batcher:
+    """Runs nets for whoever asks, ``lanes`` batches at a time. All methods may be called from any thread."""
+
+    def __init__(self, lanes: int) -> None:
+        """Begin with the first seat."""
+        self.lanes = lanes
+        self.batches = self.rows = 0  # so far
+        self._changed = threading.Condition()
+        self._clients: dict[str, Client] = {}
+        self._waiting: set[Client] = set()  # with rows left
+        self._floor = 0.0  # service of the client that was served last
+        self._running = False
+        self._counted = Stopwatch()
+        self._weights: dict[Client, tuple[float, int]] = {}  # of active clients: weight, and seats
+        self._total = 0.0  # of these weights
+
+    def seat(self, net: _Net, client: str) -> Seat:
+        """A seat at a net for a client."""
+        with self._changed:
+            seat = Seat(self, net, self._clients.setdefault(client, Client(client)))
+            seat.client.seats.append(seat)
+            if not self._running:
+                self._running = True
+                for slot in range(self.lanes):
+                    threading.Thread(target=self._lane, args=(slot,), name=f"lane {slot}", daemon=True).start()
+        return seat
+
+    def leave(self, seat: Seat) -> None:
+        """Give a seat back."""
+        self.withdraw(seat)
+        with self._changed:
+            client = seat.client
+            if seat in client.seats:
+                client.seats.remove(seat)
+            if not client.seats:
+                self._clients.pop(client.name, None)
+
+    def clients(self) -> list[Client]:
+        """All that have a seat."""
+        with self._changed:
+            return list(self._clients.values())
+
+    def ask(self, seat: Seat, kind: str, planes: Planes) -> Outputs:
+        """What the net's method ``kind`` says of planes u1[B, F], B > 0. Blocks. Errors: NetError; Interrupted."""
+        request = _Request(seat, kind, planes)
+        request.over.acquire()
+        with self._changed:
+            client, net = seat.client, seat.net
+            if client not in self._waiting:
+                credit = _CREDIT * net.cost * net.evaluator.batch_size
+                client.service = max(client.service, self._floor - credit)
+                self._waiting.add(client)
+            client.requests.append(request)
+            self._changed.notify()
+        seat.asked.restart()
+        request.over.acquire()
+        if request.error is not None:
+            raise request.error
+        if request.withdrawn or request.outputs is None:
+            raise Interrupted("the leaves were withdrawn before the net saw them")
+        return request.outputs
+
+    def withdraw(self, seat: Seat) -> None:
+        """See :meth:`Seat.interrupt`."""
+        with self._changed:
+            client = seat.client
+            for request in [each for each in client.requests if each.seat is seat]:
+                client.requests.remove(request)
+                request.withdrawn = True
+                if request.done == request.begun:
+                    request.over.release()
+            if not client.requests:
+                self._waiting.discard(client)
+
+    def room(self, seat: Seat) -> int:
+        """See :meth:`Seat.room`."""
+        if not self._weights or self._counted.seconds > _COUNT_S:
+            self._count()
+        _, seats = self._weights.get(seat.client, (0.0, 1))
+        return max(math.ceil(self._cap(seat.client, seat.batch_size) / seats), 1)
+
+    def _cap(self, client: Client, batch_size: int) -> float:
+        """Leaves that all searches of a client together may have in flight."""
+        weight, _ = self._weights.get(client, (self._total or 1.0, 1))  # a new one is counted soon
+        return max(_IN_PIPE * self.lanes * batch_size * weight / max(self._total, weight), 1.0)
+
+    def _count(self) -> None:
+        """Count the active searches."""
+        with self._changed:
+            self._counted.restart()
+            self._weights.clear()
+            for client in self._clients.values():
+                active = [seat for seat in client.seats if seat.asked.seconds < _ACTIVE_S]
+                if active:
+                    self._weights[client] = max(seat.weight for seat in active), len(active)
+            self._total = sum(weight for weight, _ in self._weights.values())
+
+    # ------------------------------------------------------------------ lanes
+
+    def _lane(self, slot: int) -> None:
+        watch = Stopwatch()
+        while True:
+            with self._changed:
+                while (batch := self._fill()) is None:
+                    self._changed.wait()
+            net, kind, pieces = batch
+            rows = sum(end - start for _, start, end in pieces)
+            watch.restart()
+            outputs, error = _run(net.evaluator, kind, [r.planes[start:end] for r, start, end in pieces], slot)
+            with self._changed:
+                net.cost += 0.1 * (watch.seconds / rows - net.cost)
+                self.batches += 1
+                self.rows += rows
+                _hand_out(pieces, outputs, error)
+                self._changed.notify_all()  # a client may have been at its cap
+
+    def _fill(self) -> tuple[_Net, str, list[_Piece]] | None:
+        """The next batch, of one net, the clients with the least service first; None when nothing may begin."""
+        heap = [
+            (client.service, i, client)
+            for i, client in enumerate(self._waiting)
+            if client.running < self._cap(client, client.requests[0].seat.batch_size)
+        ]
+        if not heap:
+            return None
+        heapq.heapify(heap)
+        self._floor = max(self._floor, heap[0][0])
+        first = heap[0][2].requests[0]
+        net, kind = first.seat.net, first.kind
+        room, pieces = net.evaluator.batch_size, list[_Piece]()
+        while heap and room:
+            _, i, client = heapq.heappop(heap)
+            request = next((r for r in client.requests if r.seat.net is net and r.kind == kind), None)
+            if request is None:
+                continue
+            capped = int(self._cap(client, net.evaluator.batch_size)) - client.running
+            if capped <= 0 and pieces:
+                continue
+            rows = min(request.left, max(room // (len(heap) + 1), 1), max(capped, 1))
+            pieces.append((request, request.begun, request.begun + rows))
+            request.begun += rows
+            room -= rows
+            client.rows += rows
+            client.running += rows
+            client.service += rows * net.cost / request.seat.weight
+            client.requests.remove(request)
+            if request.left:
+                client.requests.append(request)  # behind the client's other searches
+            if client.requests:
+                heapq.heappush(heap, (client.service, i, client))
+            else:
+                self._waiting.discard(client)
+        return net, kind, _joined(pieces)
+
+
+def _joined(pieces: list[_Piece]) -> list[_Piece]:
+    """The pieces, those of one request as one: they follow each other."""
+    joined: dict[_Request, tuple[int, int]] = {}
+    for request, start, end in pieces:
+        joined[request] = joined.get(request, (start, end))[0], end
+    return [(request, start, end) for request, (start, end) in joined.items()]
+
+
+def _run(
+    evaluator: Evaluator, kind: str, planes: list[Planes], slot: int
+) -> tuple[Outputs | None, BaseException | None]:
+    """What the net says of all planes together, or the error."""
+    try:
+        return getattr(evaluator, kind)(planes[0] if len(planes) == 1 else np.concatenate(planes), slot), None
+    except BaseException as error:  # noqa: BLE001 - handed to the searches that asked
+        return None, error
+
+
+def _hand_out(pieces: list[_Piece], outputs: Outputs | None, error: BaseException | None) -> None:
+    """Give the rows of a batch to those who wait for them."""
+    place = 0
+    for request, start, end in pieces:
+        rows = slice(place, place + end - start)
+        place = rows.stop
+        if outputs is None:
+            request.error = error
+        elif end - start == len(request.planes):
+            request.outputs = [None if array is None else array[rows] for array in outputs]
+        else:
+            if request.outputs is None:
+                size = len(request.planes)
+                request.outputs = [None if a is None else np.empty((size, *a.shape[1:]), a.dtype) for a in outputs]
+            for mine, array in zip(request.outputs, outputs, strict=True):
+                if array is not None:
+                    mine[start:end] = array[rows]
+        request.done += end - start
+        request.seat.client.running -= end - start
+        if request.done == (request.begun if request.withdrawn else len(request.planes)):
+            request.over.release()
+
+
+class SharedNets:
+    """The nets of a process, each loaded once, however many searches play with it."""
+
+    def __init__(self, lanes: int) -> None:
+        self.batcher = Batcher(lanes)
+        self._nets: dict[tuple[object, ...], _Net] = {}
+        self._lock = threading.Lock()
+
+    def load(self, client: str, weights: str, game: Game, *, provider: str = "auto", batch_size: int = 0) -> Seat:
+        """A client's seat at the net that a ``WeightsFile`` setting names; see :func:`weights.load_evaluator`.
+
+        ``batch_size`` counts for the first that loads the net. Blocks while it is loaded. Errors: NetError.
+        """
+        key = weights, provider, game.name, game.planes
+        with self._lock:
+            net = self._nets.get(key)
+            if net is None:
+                evaluator = load_evaluator(weights, game, provider=provider, batch_size=batch_size)
+                net = self._nets[key] = _Net(evaluator)
+        return self.batcher.seat(net, client)

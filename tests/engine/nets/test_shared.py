@@ -1,0 +1,239 @@
+"""One net for many searches: shares, caps, what is withdrawn, errors."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from az_engine.engine.errors import NetError
+from az_engine.engine.nets import shared
+from az_engine.engine.nets.evaluator import Interrupted, Output, Planes
+from az_engine.engine.nets.shared import Batcher, Seat
+
+from ...fakes.evaluator import FunctionEvaluator
+
+PATIENCE_S = 30.0
+
+
+class Gate:
+    """A net whose batches wait until they are let through; a row's value is its first plane's first byte."""
+
+    def __init__(self, batch_size: int = 4) -> None:
+        self.batches: list[list[int]] = []
+        self.begun, self.go_on = threading.Semaphore(0), threading.Semaphore(0)
+        self.error: BaseException | None = None
+        self.evaluator = FunctionEvaluator(self.evaluate, batch_size)
+        self.net = shared._Net(self.evaluator)
+
+    def evaluate(self, planes: Planes) -> Output:
+        rows = planes[:, 0].astype(np.float32)
+        self.batches.append([int(x) for x in rows])
+        self.begun.release()
+        assert self.go_on.acquire(timeout=PATIENCE_S)
+        if self.error is not None:
+            raise self.error
+        return np.stack([rows, -rows], axis=1), rows[:, None]
+
+
+def planes(first: int, count: int) -> Planes:
+    return np.repeat(np.arange(first, first + count, dtype=np.uint8)[:, None], 3, axis=1)
+
+
+class Asking:
+    """A thread that asks."""
+
+    def __init__(self, seat: Seat, first: int, count: int) -> None:
+        self.values: list[int] = []
+        self.error: BaseException | None = None
+        self._thread = threading.Thread(target=self._ask, args=(seat, planes(first, count)), daemon=True)
+        self._thread.start()
+
+    def _ask(self, seat: Seat, rows: Planes) -> None:
+        try:
+            logits, values = seat.evaluate(rows)
+            assert (logits[:, 1] == -values[:, 0]).all()
+            self.values = [int(x) for x in values[:, 0]]
+        except (NetError, ValueError) as error:
+            self.error = error
+
+    @property
+    def waiting(self) -> bool:
+        return self._thread.is_alive()
+
+    def join(self) -> None:
+        self._thread.join(PATIENCE_S)
+        assert not self._thread.is_alive()
+
+
+def wait_for(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def queued(batcher: Batcher) -> int:
+    with batcher._changed:
+        return sum(request.left for client in batcher._waiting for request in client.requests)
+
+
+def held_up(batcher: Batcher, gate: Gate) -> Asking:
+    """Keeps the lane busy while others queue up."""
+    first = Asking(batcher.seat(gate.net, "first"), 200, 1)
+    assert gate.begun.acquire(timeout=PATIENCE_S)
+    return first
+
+
+def let_all_through(gate: Gate) -> None:
+    for _ in range(100):
+        gate.go_on.release()
+
+
+def test_leaves_of_many_searches_meet_and_find_home() -> None:
+    batcher, gate = Batcher(1), Gate(8)
+    first = held_up(batcher, gate)
+    asking = [Asking(batcher.seat(gate.net, f"{i}"), 10 * i, 3) for i in range(5)]
+    wait_for(lambda: queued(batcher) == 15)
+    let_all_through(gate)
+    for each in (first, *asking):
+        each.join()
+    assert [each.values for each in asking] == [[10 * i, 10 * i + 1, 10 * i + 2] for i in range(5)]
+    assert [len(batch) for batch in gate.batches] == [1, 8, 7]
+    assert batcher.rows == 16
+
+
+def test_the_least_served_come_first() -> None:
+    batcher, gate = Batcher(1), Gate(4)
+    first = held_up(batcher, gate)
+    greedy = Asking(batcher.seat(gate.net, "greedy"), 0, 100)
+    wait_for(lambda: queued(batcher) == 100)
+    modest = [Asking(batcher.seat(gate.net, f"modest {i}"), 100 + 10 * i, 4) for i in range(3)]
+    wait_for(lambda: queued(batcher) == 112)
+    let_all_through(gate)
+    for each in (first, greedy, *modest):
+        each.join()
+    before = [x for batch in gate.batches[1:5] for x in batch]
+    assert sum(x < 100 for x in before) == 4  # four batches, four clients: four rows each
+    assert greedy.values == [*range(100)]
+
+
+def test_a_client_with_many_searches_is_one_client() -> None:
+    batcher, gate = Batcher(1), Gate(8)
+    first = held_up(batcher, gate)
+    many = [Asking(batcher.seat(gate.net, "many"), 10 * i, 8) for i in range(10)]
+    one = Asking(batcher.seat(gate.net, "one"), 150, 40)
+    wait_for(lambda: queued(batcher) == 120)
+    let_all_through(gate)
+    for each in (first, one, *many):
+        each.join()
+    half = [x for batch in gate.batches[1:11] for x in batch]
+    assert sum(x < 150 for x in half) == 40
+    assert {x // 10 for x in half if x < 100} == set(range(10))  # its searches take turns
+
+
+def test_a_crowd_of_one_client_has_no_more_in_flight_than_its_share() -> None:
+    batcher, gate = Batcher(1), Gate(8)
+    crowd = [batcher.seat(gate.net, "crowd") for _ in range(30)]
+    others = [batcher.seat(gate.net, f"{i}") for i in range(5)]
+    batcher._count()  # all are new, so all are active: a sixth of 3 * 8 for each client
+    first = held_up(batcher, gate)
+    asking = [Asking(seat, i, 1) for i, seat in enumerate(crowd)]
+    wait_for(lambda: queued(batcher) == 30)
+    gate.go_on.release()
+    assert gate.begun.acquire(timeout=PATIENCE_S)
+    assert len(gate.batches[1]) == 4  # though nobody else waits
+    let_all_through(gate)
+    for each in (first, *asking):
+        each.join()
+    assert len(others) == 5
+
+
+def test_weights() -> None:
+    batcher, gate = Batcher(1), Gate(6)
+    first = held_up(batcher, gate)
+    heavy, light = batcher.seat(gate.net, "heavy"), batcher.seat(gate.net, "light")
+    heavy.weight, light.weight = 4.0, 2.0
+    asking = [Asking(heavy, 0, 60), Asking(light, 100, 60)]
+    wait_for(lambda: queued(batcher) == 120)
+    let_all_through(gate)
+    for each in (first, *asking):
+        each.join()
+    half = [x for batch in gate.batches[1:11] for x in batch]
+    assert 38 <= sum(x < 100 for x in half) <= 42
+
+
+def test_a_client_that_comes_back_has_no_claim_to_the_past() -> None:
+    batcher, gate = Batcher(1), Gate(4)
+    let_all_through(gate)
+    worker, idler = batcher.seat(gate.net, "worker"), batcher.seat(gate.net, "idler")
+    for _ in range(50):
+        worker.evaluate(planes(0, 4))
+    idler.evaluate(planes(0, 1))
+    behind = worker.client.service - idler.client.service
+    assert 0 <= behind < worker.client.service / 5
+
+
+def test_leaves_of_a_stopped_search_are_dropped() -> None:
+    batcher, gate = Batcher(1), Gate(4)
+    first = held_up(batcher, gate)
+    stopped, other = batcher.seat(gate.net, "stopped"), batcher.seat(gate.net, "other")
+    asking = Asking(stopped, 0, 20)
+    wait_for(lambda: queued(batcher) == 20)
+    stopped.interrupt()
+    asking.join()
+    assert isinstance(asking.error, Interrupted)
+    going_on = Asking(other, 100, 2)
+    let_all_through(gate)
+    going_on.join()
+    first.join()
+    assert gate.batches == [[200], [100, 101]]
+    stopped.interrupt()  # nothing is waiting: nothing happens
+
+
+def test_what_the_net_has_begun_is_waited_for() -> None:
+    batcher, gate = Batcher(1), Gate(4)
+    asking = Asking(batcher.seat(gate.net, "a"), 0, 6)
+    assert gate.begun.acquire(timeout=PATIENCE_S)
+    seat = batcher.clients()[0].seats[0]
+    seat.interrupt()
+    assert asking.waiting  # its planes are being read
+    let_all_through(gate)
+    asking.join()
+    assert isinstance(asking.error, Interrupted)
+    assert gate.batches == [[0, 1, 2, 3]]
+
+
+@pytest.mark.parametrize("error", [NetError("broken"), ValueError("a bug")])
+def test_an_error_ends_the_searches_that_asked_and_no_others(error: BaseException) -> None:
+    batcher, gate = Batcher(1), Gate(4)
+    gate.error = error
+    seat = batcher.seat(gate.net, "a")
+    asking = Asking(seat, 0, 6)
+    let_all_through(gate)
+    asking.join()
+    assert asking.error is error
+    gate.error = None
+    _, values = seat.evaluate(planes(7, 2))
+    assert values[:, 0].tolist() == [7, 8]
+
+
+def test_room_is_shared_among_those_who_search() -> None:
+    batcher, gate = Batcher(2), Gate(16)
+    let_all_through(gate)
+    seats = [batcher.seat(gate.net, name) for name in ("a", "b", "b", "c")]
+    for seat in seats:
+        seat.asked._start -= 3600.0  # long ago
+    seats[0].evaluate(planes(0, 1))
+    batcher._count()
+    assert seats[0].room() == 96  # alone: more than a search asks for
+    for seat in seats:
+        seat.evaluate(planes(0, 1))
+    batcher._count()
+    assert [seat.room() for seat in seats] == [32, 16, 16, 32]
+    for seat in seats:
+        seat.close()
+    assert batcher.clients() == []
