@@ -73,7 +73,7 @@ def test_an_unknown_command_is_one_sentence(capsys: pytest.CaptureFixture[str]) 
     assert cli.main(["chekc"]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.startswith("az-engine: there is no command 'chekc': choose among uci, usi, gtp, check, ")
+    assert said.err.startswith("az-engine: there is no command 'chekc': choose among uci, usi, gtp, ")
     assert said.err.count("\n") == 1
 
 

@@ -7,6 +7,7 @@ of it is off by default: nets are rated by games played to the end.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...engine.errors import OptionError
@@ -35,32 +36,33 @@ NONE = Adjudication()
 
 def parse_resign(text: str) -> tuple[int, int]:
     """(centipawns, moves) of ``CP[,MOVES]``. Errors: OptionError."""
-    numbers = _numbers(text, "--resign", "centipawns and moves, such as 900,10", 2)
-    return int(numbers[0]), int(numbers[1]) if len(numbers) > 1 else 10
+    centipawns, moves = _numbers(text, "--resign", "centipawns and moves, such as 900,10", (None, 10))
+    return int(centipawns), int(moves)
 
 
 def parse_chance(text: str) -> tuple[float, int]:
     """(chance, moves) of ``PERCENT[,MOVES]``. Errors: OptionError."""
-    numbers = _numbers(text, "--resign-rate", "a percentage and moves, such as 5,3", 2)
-    if not 0 < numbers[0] < 50:
+    percent, moves = _numbers(text, "--resign-rate", "a percentage and moves, such as 5,3", (None, 1))
+    if not 0 < percent < 50:
         raise OptionError("--resign-rate must be between 0 and 50 per cent")
-    return numbers[0] / 100, int(numbers[1]) if len(numbers) > 1 else 1
+    return percent / 100, int(moves)
 
 
 def parse_draw(text: str) -> tuple[int, int, int]:
     """(centipawns, moves, first ply) of ``CP,MOVES,PLY``. Errors: OptionError."""
-    numbers = _numbers(text, "--draw", "centipawns, moves and the first ply, such as 10,8,80", 3)
-    if len(numbers) != 3:
-        raise OptionError(f"--draw {text!r}: give centipawns, moves and the first ply, such as 10,8,80")
-    return int(numbers[0]), int(numbers[1]), int(numbers[2])
+    form = "centipawns, moves and the first ply, such as 10,8,80"
+    centipawns, moves, ply = map(int, _numbers(text, "--draw", form, (None, None, None)))
+    return centipawns, moves, ply
 
 
-def _numbers(text: str, option: str, form: str, most: int) -> list[float]:
+def _numbers(text: str, option: str, form: str, usual: Sequence[float | None]) -> list[float]:
+    """Numbers with commas between them; ``usual`` stand for those left out at the end, None: it must be given."""
+    words = text.split(",")
     try:
-        numbers = [float(word) for word in text.split(",")]
+        numbers = [*map(float, words), *(number for number in usual[len(words) :] if number is not None)]
     except ValueError:
         numbers = []
-    if not 1 <= len(numbers) <= most or not all(number >= 0 and math.isfinite(number) for number in numbers):
+    if len(numbers) != len(usual) or not all(number >= 0 and math.isfinite(number) for number in numbers):
         raise OptionError(f"{option} {text!r}: give {form}")
     return numbers
 

@@ -14,7 +14,7 @@ from ...engine.games.record import Reason, Record
 from ...engine.limits import Limits
 from ...protocols.clients import client_of
 from ...protocols.clients.base import Answer
-from ...protocols.clients.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
+from ...protocols.clients.process import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
 from .adjudication import NONE, Adjudication, Adjudicator
 from .arbiter import Arbiter, Ending, new_arbiter
 from .openings import Opening

@@ -11,7 +11,7 @@ from ...engine.games import get_game
 from ...engine.info import BestMove, ThinkingInfo
 from ...engine.limits import Limits
 from ...protocols.clients.base import Answer, PvInfo
-from ...protocols.clients.pipes import EngineDied
+from ...protocols.clients.process import EngineDied
 from ...protocols.options import OptionValues
 
 

@@ -24,7 +24,7 @@ from ...engine.games import get_game
 from ...engine.games.base import Game, State
 from ...engine.games.rules import line_of
 from ...protocols.clients import uci_client_of
-from ...protocols.clients.pipes import EnginePipes
+from ...protocols.clients.process import EngineProcess
 from .measure import Measurement, show
 
 ROUNDS = 3
@@ -102,7 +102,7 @@ class ProgramPeer:
         """Errors: EngineProcessError when it cannot be started or does not greet; OptionError for its protocol."""
         client = uci_client_of(protocol)
         self._position = f"position {client.notation}"
-        self._process = EnginePipes(command)
+        self._process = EngineProcess(command)
         self.name = f"{Path(command[0]).name}, timed from `go perft` to its answer"
         try:
             self._process.send(client.greeting[0])

@@ -19,7 +19,7 @@ from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.nets.weights import load_evaluator
 from ...engine.process import module_command
-from ...protocols.clients.pipes import EnginePipes
+from ...protocols.clients.process import EngineProcess
 from .measure import Measurement, percentile, show
 
 _PATIENCE = 120.0  # s
@@ -101,10 +101,10 @@ def _check_net(args: argparse.Namespace) -> None:
         load_evaluator(args.net, get_game(args.game))
 
 
-def _engine(args: argparse.Namespace, *flags: str, environment: dict[str, str] | None = None) -> EnginePipes:
+def _engine(args: argparse.Namespace, *flags: str, environment: dict[str, str] | None = None) -> EngineProcess:
     """Our engine for a game, in the protocol it is played over."""
     command = module_command("az_engine", get_game(args.game).protocol, "--game", args.game, *flags)
-    return EnginePipes([*command, "--weights-file", args.net] if args.net else command, environment=environment)
+    return EngineProcess([*command, "--weights-file", args.net] if args.net else command, environment=environment)
 
 
 def _startup(args: argparse.Namespace) -> Iterator[Measurement]:
@@ -185,7 +185,7 @@ def _stop_times(args: argparse.Namespace) -> list[float]:
     return times
 
 
-def _ask(process: EnginePipes, exchange: tuple[str, str], on_line: Callable[[str], None] | None = None) -> float:
+def _ask(process: EngineProcess, exchange: tuple[str, str], on_line: Callable[[str], None] | None = None) -> float:
     """Send a line; when its answer came, in seconds since the process started. Errors: EngineProcessError."""
     line, answered_by = exchange
     process.send(line)

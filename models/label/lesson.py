@@ -26,7 +26,7 @@ from ...engine.games import get_game
 from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
 from ...engine.nets.opinions import RawNet
-from ...protocols.clients.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
+from ...protocols.clients.process import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
 from ..data.formats import labels_of
 from ..data.shards import Ended, LabelFormat, Records, Teaching
 from .reading import Played, label_played, read_played

@@ -18,7 +18,7 @@ from ...engine.nets.opinions import Opinion, RawNet
 from ...engine.search.mate import mating_move
 from ...protocols.clients import client_of
 from ...protocols.clients.base import Answer, PvInfo
-from ...protocols.clients.pipes import EngineMisbehaved
+from ...protocols.clients.process import EngineMisbehaved
 from ..data.formats import labels_of
 from ..data.shards import CUT, MATE, LabelFormat, Teaching
 

@@ -1,7 +1,7 @@
 """What drives an external engine in matches, in labelling and in comparisons, whatever protocol it speaks.
 
 Callers know :class:`EngineClient`; :mod:`uci`, :mod:`usi` and :mod:`gtp` speak the protocols. Errors are those of
-:mod:`pipes`: EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved; after any of them, throw the client away.
+:mod:`process`: EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved; after any of them, throw the client away.
 """
 
 from __future__ import annotations
@@ -9,12 +9,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 from ...engine.errors import EngineProcessError
 from ...engine.limits import Limits
-from .pipes import QUIT_S, EnginePipes
+from .process import EngineProcess
 
 START_S = 10.0  # for the greeting's answer
 READY_S = 30.0  # until it is ready: an engine may load a large net or clear a large table
@@ -57,7 +55,7 @@ class Answer:
 Legal = Callable[[str], bool]  # whether a move is legal in the position asked about
 
 
-class EngineClient(ABC):
+class EngineClient(EngineProcess, ABC):
     """One external engine. Methods say whether they block; use as a context manager, or call :meth:`close`."""
 
     has_byoyomi = False
@@ -88,36 +86,12 @@ class EngineClient(ABC):
         self._asked: float | None = None  # when the running question was sent
         self._deadline = 0.0  # for its answer
         self._legal: Legal | None = None
-        self._pipes = EnginePipes(command, directory)
+        super().__init__(command, directory)
         try:
             self._greet(start_s, options or {})
         except BaseException:
             self.kill()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self.kill()
-
-    @property
-    def name(self) -> str:
-        """The engine's name in its own words."""
-        return self._pipes.name
-
-    @property
-    def alive(self) -> bool:
-        return self._pipes.alive
-
-    @property
-    def pid(self) -> int:
-        return self._pipes.pid
 
     @abstractmethod
     def new_game(self) -> None:
@@ -156,7 +130,7 @@ class EngineClient(ABC):
         """
         return self.play(root, moves, limits)
 
-    def game_over(self, result: str) -> None:  # noqa: B027 - most protocols have none
+    def game_over(self, result: str) -> None:
         """Announce the engine's result, "win", "lose" or "draw", where the protocol has a command. Returns at once."""
 
     def final_score(self) -> float | None:
@@ -165,14 +139,6 @@ class EngineClient(ABC):
         For games that end by agreement. Errors: as :meth:`wait`.
         """
         return None
-
-    def close(self) -> None:
-        """Ask the engine to quit; kill it if it does not. BLOCKS up to ``QUIT_S`` seconds."""
-        self._pipes.close(QUIT_S)
-
-    def kill(self) -> None:
-        """Kill the engine and the processes it started, at once."""
-        self._pipes.kill()
 
     @abstractmethod
     def _greet(self, start_s: float, options: Mapping[str, object]) -> None: ...

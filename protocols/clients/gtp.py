@@ -15,7 +15,7 @@ from ...engine.limits import Limits
 from ..gtp.board import Board, GtpError, read_vertex, vertex
 from ..lines import one_line
 from .base import Answer, EngineClient, Legal, PvInfo
-from .pipes import EngineMisbehaved
+from .process import EngineMisbehaved
 
 EMPTY_BOARD = "9/9/9/9/9/9/9/9/9 b - 7.5 tromp-taylor 0 0 0"  # where a game begins when no position is given
 COUNT_S = 60.0  # for `final_score`: some engines play the game out for themselves
@@ -116,7 +116,7 @@ class GtpClient(EngineClient):
         self._tell_visits(limits)
         self._tell_left(limits, mover)
         analysing = next((command for command in _MOVES if command in self.offered), None)
-        self._asked = self._pipes.seconds
+        self._asked = self.seconds
         self._deadline = self._asked + self._allowed(limits, mover)
         self._send(f"{analysing} {self._colour} {_SELDOM}" if analysing else f"genmove {self._colour}")
 
@@ -137,7 +137,7 @@ class GtpClient(EngineClient):
         except GtpError:
             move = ""
         if not success or not move or (self._legal is not None and not self._legal(move)):
-            raise self._pipes.misbehaved(f"answered with an illegal move: {one_line(word, 80)}")
+            raise self.misbehaved(f"answered with an illegal move: {one_line(word, 80)}")
         self._held[1].append(move)
         return Answer(move, None, report.lines, seconds, ownership=report.ownership)
 
@@ -173,7 +173,7 @@ class GtpClient(EngineClient):
     def _show_move(self, colour: str, move: str) -> None:
         success, text = self._try(f"play {colour} {move}", self._ready_s)
         if not success:
-            raise self._pipes.misbehaved(f"refuses the legal move {colour} {move}: {one_line(text, 80)}")
+            raise self.misbehaved(f"refuses the legal move {colour} {move}: {one_line(text, 80)}")
 
     def _set_up(self, root: str) -> None:
         fields = root.split()
@@ -206,10 +206,10 @@ class GtpClient(EngineClient):
         self._colour = "bw"[mover]
         self._show(root, moves)
         words = f"{_OFTEN} maxmoves {lines} ownership true" if "kata-analyze" in self.offered else f"{_OFTEN}"
-        began = self._pipes.seconds
+        began = self.seconds
         report = self._last_report(self._analyse(limits.nodes or 1, words, self._allowed(limits, mover)))
         best = report.lines[0].pv[0] if report.lines else None
-        return Answer(best, None, report.lines, self._pipes.seconds - began, ownership=report.ownership)
+        return Answer(best, None, report.lines, self.seconds - began, ownership=report.ownership)
 
     def _analyse(self, visits: int, words: str, seconds: float) -> list[str]:
         """The lines of an analysis of the engine's board, up to that many visits. BLOCKS.
@@ -219,20 +219,20 @@ class GtpClient(EngineClient):
         command = next((command for command in _ANALYSES if command in self.offered), None)
         if command is None:
             raise EngineProcessError(f"{self.name} does not analyse: it has none of {', '.join(_ANALYSES)}")
-        deadline = self._pipes.seconds + seconds
+        deadline = self.seconds + seconds
         self._send(f"{command} {self._colour} {words}")
         lines: list[str] = []
         while self._last_report(lines[-1:]).visits < visits:
-            line, _ = self._pipes.line(deadline, command)
+            line, _ = self.line(deadline, command)
             if lines and not line:
                 return lines  # the analysis has ended by itself
             if line:
                 lines.append(line)
                 del lines[1:-1]  # the head and the last
             if lines and not lines[0].startswith(f"={self._number}"):
-                raise self._pipes.misbehaved(f"answered {command} with {one_line(lines[0], 80)}")
+                raise self.misbehaved(f"answered {command} with {one_line(lines[0], 80)}")
         self._send("protocol_version")  # any command ends it
-        while line := self._pipes.line(deadline, f"the end of {command}")[0]:
+        while line := self.line(deadline, f"the end of {command}")[0]:
             lines.append(line)
         self._response(deadline, "protocol_version")
         return lines
@@ -296,14 +296,14 @@ class GtpClient(EngineClient):
         self.offered = dict.fromkeys(self._command("list_commands", start_s).split(), "")
         success, name = self._try("name", start_s)
         if success and name:
-            self._pipes.name = one_line(name, 80)
+            self.name = one_line(name, 80)
         for option, value in options.items():
             self.set_option(option, value)
         self.ready()
 
     def _send(self, line: str) -> None:
         self._number += 1
-        self._pipes.send(f"{self._number} {line}")
+        self.send(f"{self._number} {line}")
 
     def _command(self, line: str, seconds: float) -> str:
         success, text = self._try(line, seconds)
@@ -314,20 +314,20 @@ class GtpClient(EngineClient):
     def _try(self, line: str, seconds: float) -> tuple[bool, str]:
         """(success, the response's text). BLOCKS."""
         self._send(line)
-        success, text, _ = self._response(self._pipes.seconds + seconds, line.partition(" ")[0])
+        success, text, _ = self._response(self.seconds + seconds, line.partition(" ")[0])
         return success, text
 
     def _response(self, deadline: float, wanted: str) -> tuple[bool, str, float]:
         """(success, text, when it came) of the response to the last command. BLOCKS."""
         found = None
         while found is None:  # skip what some engines print besides
-            line, came = self._pipes.line(deadline, wanted)
+            line, came = self.line(deadline, wanted)
             found = _HEAD.fullmatch(line.strip())
         if found[2] != str(self._number):
-            raise self._pipes.misbehaved(f"answered {wanted} with what is no response to it: {one_line(line, 80)}")
+            raise self.misbehaved(f"answered {wanted} with what is no response to it: {one_line(line, 80)}")
         lines = [found[3] or ""]
         while line:
-            line, came = self._pipes.line(deadline, wanted)
+            line, came = self.line(deadline, wanted)
             lines.append(line)
         return found[1] == "=", "\n".join(lines).strip(), came
 

@@ -11,7 +11,7 @@ from ...engine.limits import Limits
 from ..lines import one_line
 from . import base
 from .base import Answer, EngineClient, Legal, PvInfo
-from .pipes import BACKLOG
+from .process import BACKLOG
 
 LONG_MATE = 999  # moves to a mate of unknown length (USI: `score mate +`)
 
@@ -64,12 +64,12 @@ class UciClient(EngineClient):
     _scores: dict[int, PvInfo]  # by multipv
 
     def new_game(self) -> None:
-        self._pipes.send(self.another_game)
+        self.send(self.another_game)
         self.ready()
 
     def ready(self) -> None:
         self._check_idle()
-        self._pipes.send("isready")
+        self.send("isready")
         self._wait_for("readyok", self._ready_s)
 
     def set_option(self, name: str, value: object) -> None:
@@ -80,7 +80,7 @@ class UciClient(EngineClient):
         allowed = _allowed_unless(self.offered.get(known[name.lower()], ""), text)
         if allowed:
             raise EngineProcessError(f"{self.name} takes as {name} {allowed}, not {text!r}")
-        self._pipes.send(f"setoption name {known[name.lower()]}" + ("" if value is None else f" value {text}"))
+        self.send(f"setoption name {known[name.lower()]}" + ("" if value is None else f" value {text}"))
 
     def go(self, root: str | None, moves: Sequence[str], limits: Limits, legal: Legal | None = None) -> None:
         """As EngineClient says; use :meth:`stop` and :meth:`ponderhit` meanwhile."""
@@ -88,32 +88,32 @@ class UciClient(EngineClient):
         second_began = root is not None and root.split()[1:2] == [self.second]
         self._patience = self._allowed(replace(limits, ponder=False), (len(moves) + second_began) % 2)
         place = "startpos" if root is None else f"{self.notation} {root}"
-        self._pipes.send(f"position {place}" + (" moves " + " ".join(moves) if moves else ""))
+        self.send(f"position {place}" + (" moves " + " ".join(moves) if moves else ""))
         self._settle()
         self._scores = {}
         self._legal = legal
-        self._asked = self._pipes.seconds
+        self._asked = self.seconds
         self._deadline = self._asked + (self._endless_s if limits.ponder else self._patience)
-        self._pipes.send(self.go_line(limits))
+        self.send(self.go_line(limits))
 
     def stop(self) -> None:
         """Ask for the answer. Returns at once; harmless when idle."""
         if self._asked is not None:
-            self._deadline = self._pipes.seconds + base.GRACE_S
-            self._pipes.send("stop")
+            self._deadline = self.seconds + base.GRACE_S
+            self.send("stop")
 
     def ponderhit(self) -> None:
         """Say that the expected move was played: the clock runs from now. Returns at once; harmless when idle."""
         if self._asked is not None:
-            self._asked = self._pipes.seconds
+            self._asked = self.seconds
             self._deadline = self._asked + self._patience
-            self._pipes.send("ponderhit")
+            self.send("ponderhit")
 
     def wait(self) -> Answer:
         if self._asked is None:
             raise EngineProcessError(f"{self.name} was not asked for a move")
         while True:
-            line, came = self._pipes.line(self._deadline, "bestmove")
+            line, came = self.line(self._deadline, "bestmove")
             words = line.split()
             if words[:1] == ["bestmove"]:
                 break
@@ -128,7 +128,7 @@ class UciClient(EngineClient):
         if answer is not None:
             return answer
         if not self.move.fullmatch(move) or (self._legal is not None and not self._legal(move)):
-            raise self._pipes.misbehaved(f"answered with an illegal move: {one_line(line, 80)}")
+            raise self.misbehaved(f"answered with an illegal move: {one_line(line, 80)}")
         ponder = words[3] if len(words) > 3 and words[2] == "ponder" else None
         return Answer(move, ponder, lines, seconds)
 
@@ -171,11 +171,11 @@ class UciClient(EngineClient):
 
     def _greet(self, start_s: float, options: Mapping[str, object]) -> None:
         hello, done = self.greeting
-        self._pipes.send(hello)
+        self.send(hello)
         for line in self._wait_for(done, start_s):
             words = line.split(maxsplit=2)
             if words[:2] == ["id", "name"] and len(words) == 3:
-                self._pipes.name = one_line(words[2], 80)
+                self.name = one_line(words[2], 80)
             elif words[:2] == ["id", "author"] and len(words) == 3:
                 self.author = one_line(words[2], 80)
             found = re.match(r"\s*option\s+name\s+(.+?)\s+type\s+(.*)", line)
@@ -188,9 +188,9 @@ class UciClient(EngineClient):
     def _wait_for(self, word: str, seconds: float) -> list[str]:
         """The lines before the line ``word``. No search runs, so a ``bestmove`` among them is an error."""
         lines: list[str] = []
-        deadline = self._pipes.seconds + seconds
+        deadline = self.seconds + seconds
         while True:
-            line, _ = self._pipes.line(deadline, word)
+            line, _ = self.line(deadline, word)
             if line.split() == [word]:
                 return lines
             self._check_unasked(line)
@@ -199,7 +199,7 @@ class UciClient(EngineClient):
 
     def _check_unasked(self, line: str) -> None:
         if line.startswith("bestmove"):
-            raise self._pipes.misbehaved(f"sent a move that nobody asked for: {one_line(line, 80)}")
+            raise self.misbehaved(f"sent a move that nobody asked for: {one_line(line, 80)}")
 
 
 def _allowed_unless(declared: str, value: str) -> str:

@@ -24,10 +24,10 @@ class UsiClient(UciClient):
 
     def new_game(self) -> None:
         self.ready()
-        self._pipes.send(self.another_game)
+        self.send(self.another_game)
 
     def game_over(self, result: str) -> None:
-        self._pipes.send(f"gameover {result}")
+        self.send(f"gameover {result}")
 
     @staticmethod
     def _numbers(limits: Limits) -> Sequence[tuple[str, int | None]]:
@@ -47,7 +47,7 @@ class UsiClient(UciClient):
         )
 
     def _settle(self) -> None:
-        for line in self._pipes.waiting():
+        for line in self.waiting():
             self._check_unasked(line)
 
     def _without_move(self, word: str, lines: tuple[PvInfo, ...], seconds: float) -> Answer | None:

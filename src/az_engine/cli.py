@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol, cast
+from types import ModuleType
 
 from . import __version__
 from .engine.errors import AzError
@@ -46,17 +46,6 @@ _EXTRA_OF = {  # packages that only an extra brings -> the extra
     "safetensors": "train",
     "torch": "train",
 }
-
-
-class Command(Protocol):
-    """The interface of a command's module."""
-
-    HELP: str
-
-    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
-
-    def main(self, args: argparse.Namespace) -> int:
-        """Run; returns the exit status."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -93,7 +82,8 @@ def _run(name: str, arguments: list[str]) -> int:
         return 0
     command, parsed = parse(name, arguments)
     try:
-        return command.main(parsed)
+        status: int = command.main(parsed)
+        return status
     except OSError as error:
         if not _is_given(error.filename, parsed):
             raise
@@ -112,14 +102,14 @@ def _is_given(file: object, arguments: argparse.Namespace) -> bool:
     return any(path.is_relative_to(one) or one.is_relative_to(path) for one in given)
 
 
-def parse(name: str, arguments: Sequence[str]) -> tuple[Command, argparse.Namespace]:
+def parse(name: str, arguments: Sequence[str]) -> tuple[ModuleType, argparse.Namespace]:
     """The module of a command and its parsed arguments.
 
     Errors: AzError for an unknown command; argparse ends the process (status 2) when it does not like the arguments.
     """
     if name not in COMMANDS:
         raise AzError(f"there is no command {name!r}: choose among {', '.join(COMMANDS)}, version")
-    command = cast("Command", importlib.import_module(COMMANDS[name][0]))
+    command = importlib.import_module(COMMANDS[name][0])
     parser = argparse.ArgumentParser(
         prog=f"az-engine {name}", description=command.HELP, formatter_class=argparse.RawDescriptionHelpFormatter
     )

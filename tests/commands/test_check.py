@@ -151,8 +151,8 @@ def test_a_silly_length_is_refused() -> None:
 
 def test_people_see_marks_and_plain_brackets(capsys: pytest.CaptureFixture[str]) -> None:
     report = check.Report(as_json=False)
-    report.good("x", "pip install 'az-engine[cpu]'")
-    report.bad("y", "no")
+    report.say("ok", "x", "pip install 'az-engine[cpu]'")
+    report.say("fail", "y", "no")
     assert capsys.readouterr().out == "ok   x            pip install 'az-engine[cpu]'\nfail y            no\n"
 
 

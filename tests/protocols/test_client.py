@@ -14,9 +14,15 @@ import pytest
 
 from az_engine.engine.errors import EngineProcessError, OptionError
 from az_engine.engine.limits import Limits
-from az_engine.protocols.clients import base, client_of, pipes, uci_client_of
+from az_engine.protocols.clients import base, client_of, process, uci_client_of
 from az_engine.protocols.clients.base import PvInfo
-from az_engine.protocols.clients.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EnginePipes, EngineStalled
+from az_engine.protocols.clients.process import (
+    EngineDied,
+    EngineFlooded,
+    EngineMisbehaved,
+    EngineProcess,
+    EngineStalled,
+)
 from az_engine.protocols.clients.uci import LONG_MATE, UciClient, parse_info
 from az_engine.protocols.clients.usi import UsiClient
 
@@ -55,8 +61,8 @@ def bad(fault: str, protocol: str = "uci", **settings: float) -> UciClient:
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(base, "GRACE_S", 0.7)
-    monkeypatch.setattr(pipes, "FLOOD", 200)  # lines: a busy machine writes and reads few in that time
-    monkeypatch.setattr(base, "QUIT_S", 0.3)
+    monkeypatch.setattr(process, "FLOOD", 200)  # lines: a busy machine writes and reads few in that time
+    monkeypatch.setattr(process, "QUIT_S", 0.3)
 
 
 def gone(pid: int) -> bool:
@@ -72,14 +78,14 @@ def test_raw_lines_and_their_times(tmp_path: Path) -> None:
     seen: list[str] = []
     environment = os.environ | {"AZ_TEST_NAME": "here"}
     show = "import os, sys; print('dir', os.getcwd(), os.environ['AZ_TEST_NAME'], flush=True); sys.stdin.readline()"
-    with EnginePipes([sys.executable, "-c", show], str(tmp_path), environment) as pipes:
+    with EngineProcess([sys.executable, "-c", show], str(tmp_path), environment) as pipes:
         line, came = pipes.until("dir", 30, seen.append)
         assert seen == [line] == [f"dir {tmp_path} here"]
         assert 0 < came < pipes.seconds
         with pytest.raises(EngineStalled, match="waiting for bestmove"):
             pipes.until("bestmove", 0.1)
     seen.clear()
-    with EnginePipes([sys.executable, "-c", "print('a'); print('b')"]) as pipes:
+    with EngineProcess([sys.executable, "-c", "print('a'); print('b')"]) as pipes:
         with pytest.raises(EngineDied):
             pipes.drain(30, seen.append)
         assert seen == ["a", "b"]
@@ -125,7 +131,7 @@ def test_thinking_beside_the_caller(clock: FakeClock) -> None:
 def test_the_time_until_the_answer_is_taken_is_not_the_engines(clock: FakeClock) -> None:
     with good() as engine:
         engine.go(None, [], QUICK)
-        while engine._pipes._lines.qsize() <= len(INFOS):
+        while engine._lines.qsize() <= len(INFOS):
             time.sleep(0.01)
         clock.advance(5.0)
         assert engine.wait().seconds == 0

@@ -19,10 +19,11 @@ from az_engine.protocols.options import (
     add_flags,
     default_config,
     read_config,
-    reference,
     show,
     start_values,
 )
+
+from .reference import reference
 
 
 def parsed(*flags: str, protocol: str = "uci") -> argparse.Namespace:
@@ -214,7 +215,6 @@ def test_what_is_fixed_says_why() -> None:
 
 
 def test_the_document_is_up_to_date() -> None:
-    """To write it anew: python -c 'from az_engine.protocols.options import reference as r; print(r(), end="")'."""
     document = Path(__file__).parents[2] / "docs" / "options.md"
     assert document.read_text(encoding="utf-8") == reference()
     rows = reference().split("\n")

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -41,6 +42,7 @@ that other programs run. Then print what to enter in each GUI and match tool. Ex
 
 _BUILDS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-openvino")
 _HANDSHAKE_SECONDS = 20.0
+_COLOURS = {"ok": "green", "hint": "yellow", "fail": "red"}
 
 
 class Report:
@@ -51,17 +53,14 @@ class Report:
         self._as_json = as_json
         self._console = Console(highlight=False, soft_wrap=True)
 
-    def good(self, what: str, text: str) -> None:
-        self._say("ok", "green", what, text)
-
-    def hint(self, what: str, text: str) -> None:
-        """Report a minor problem; games can be played."""
-        self._say("hint", "yellow", what, text)
-
-    def bad(self, what: str, text: str) -> None:
-        """Report a fault that prevents games; ``text`` says how to mend it."""
-        self.failed = True
-        self._say("fail", "red", what, text)
+    def say(self, status: Literal["ok", "hint", "fail"], what: str, text: str) -> None:
+        """Report a finding: "hint": games can be played, "fail": they cannot; ``text`` says how to mend it."""
+        self.failed |= status == "fail"
+        if self._as_json:
+            print(json.dumps({"what": what, "status": status, "text": text}), flush=True)
+        else:
+            self._console.print(f"[{_COLOURS[status]}]{status:4}[/] {what:12} ", end="")
+            self._console.print(text, markup=False)
 
     def recipes(self, game: str, pairs: Sequence[tuple[str, str]]) -> None:
         if self._as_json:
@@ -78,21 +77,14 @@ class Report:
         try:
             yield
         except AzError as error:
-            self.bad(what, str(error))
-
-    def _say(self, status: str, colour: str, what: str, text: str) -> None:
-        if self._as_json:
-            print(json.dumps({"what": what, "status": status, "text": text}), flush=True)
-        else:
-            self._console.print(f"[{colour}]{status:4}[/] {what:12} ", end="")
-            self._console.print(text, markup=False)
+            self.say("fail", what, str(error))
 
 
 def check_machine(report: Report, where: Installation) -> None:
-    report.good("az-engine", f"{__version__}, started as {where.command}")
+    report.say("ok", "az-engine", f"{__version__}, started as {where.command}")
     packages = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "numba"))
-    report.good("Python", f"{platform.python_version()} ({sys.executable}), {packages}")
-    report.good("machine", f"{_cpu_name()}, {cores()} cores, {platform.system()} {platform.machine()}")
+    report.say("ok", "Python", f"{platform.python_version()} ({sys.executable}), {packages}")
+    report.say("ok", "machine", f"{_cpu_name()}, {cores()} cores, {platform.system()} {platform.machine()}")
 
 
 def _cpu_name() -> str:
@@ -113,34 +105,35 @@ def check_onnxruntime(report: Report, where: Installation) -> None:
         providers = [p.removesuffix("ExecutionProvider") for p in available_providers()]
     except AzError as error:
         if builds:
-            report.bad("onnxruntime", f"{error}: {where.pip} uninstall --yes {' '.join(builds)} && {repair}")
+            report.say("fail", "onnxruntime", f"{error}: {where.pip} uninstall --yes {' '.join(builds)} && {repair}")
         else:
-            report.bad("onnxruntime", f"no onnxruntime is installed, so no net can be run: {repair}")
+            report.say("fail", "onnxruntime", f"no onnxruntime is installed, so no net can be run: {repair}")
         return
     names = ", ".join(f"{name} {version}" for name, version in builds.items()) or "onnxruntime"
-    report.good("onnxruntime", f"{names}; can run nets on {', '.join(providers)}")
+    report.say("ok", "onnxruntime", f"{names}; can run nets on {', '.join(providers)}")
     if len(builds) > 1:
-        report.hint(
+        report.say(
+            "hint",
             "onnxruntime",
             f"{' and '.join(builds)} are both installed and have overwritten each other's files, so that a graphics "
             f"card may go unused; keep one: {where.pip} uninstall --yes {' '.join(builds)} && {repair}",
         )
     elif "CUDA" not in providers and shutil.which("nvidia-smi"):
-        report.hint("onnxruntime", f"there is an NVIDIA card; to use it: {where.add('gpu')}")
+        report.say("hint", "onnxruntime", f"there is an NVIDIA card; to use it: {where.add('gpu')}")
 
 
 def check_cache(report: Report) -> None:
     problem = cache_problem()
     if problem:
-        report.hint("cache", problem)
+        report.say("hint", "cache", problem)
     else:
-        report.good("cache", f"compiled kernels are kept in {cache_directory()}")
+        report.say("ok", "cache", f"compiled kernels are kept in {cache_directory()}")
 
 
 def check_game(report: Report, game_name: str, seconds: float) -> None:
     """The net inside the package, the kernels, and a search from the start position that must end in a legal move."""
     with report.faults_of(game_name):
-        report.good(game_name, f"net: {find_net(game_name).line()}")
+        report.say("ok", game_name, f"net: {find_net(game_name).line()}")
         engine = Engine(game_name, None)
         try:
             began = time.perf_counter()
@@ -150,7 +143,7 @@ def check_game(report: Report, game_name: str, seconds: float) -> None:
             compiled = compiled_kernels() - compiled
             how = f"{compiled} kernels compiled, net loaded" if compiled else "kernels and net loaded"
             runner = engine.description.rpartition("; ")[2]
-            report.good(game_name, f"{how} in {time.perf_counter() - began:.1f} s; the net runs on {runner}")
+            report.say("ok", game_name, f"{how} in {time.perf_counter() - began:.1f} s; the net runs on {runner}")
             engine.set_position(None, [])
             best, info = _search(engine, seconds)
         finally:
@@ -161,7 +154,8 @@ def check_game(report: Report, game_name: str, seconds: float) -> None:
         game.parse_move(game.initial(), best.move)
         line = info.lines[0]
         win, draw, loss = (round(100 * chance) for chance in (line.wdl.win, line.wdl.draw, line.wdl.loss))
-        report.good(
+        report.say(
+            "ok",
             game_name,
             f"searched {info.nodes:,} nodes in {info.time_ms / 1000:.1f} s ({info.nps:,} a second): best {best.move}, "
             f"win/draw/loss {win}/{draw}/{loss} %, line {' '.join(line.pv[:6])}",
@@ -196,7 +190,7 @@ def check_command(report: Report, protocol: str, where: Installation) -> None:
     hello = {"uci": ("uci", "uciok"), "usi": ("usi", "usiok"), "gtp": ("protocol_version", "= 2")}[protocol]
     command = where.executable(protocol)
     if command is None:
-        report.hint(protocol, f"{where.folder} has no az-engine-{protocol}; to have one: {where.add('cpu')}")
+        report.say("hint", protocol, f"{where.folder} has no az-engine-{protocol}; to have one: {where.add('cpu')}")
         return
     words = f"{hello[0]}\nquit\n"
     began = time.perf_counter()
@@ -206,13 +200,13 @@ def check_command(report: Report, protocol: str, where: Installation) -> None:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         reason = error.strerror if isinstance(error, OSError) else f"no answer in {_HANDSHAKE_SECONDS:.0f} s"
-        report.bad(protocol, f"{command} does not start ({reason}); install az-engine again")
+        report.say("fail", protocol, f"{command} does not start ({reason}); install az-engine again")
         return
     if hello[1] in done.stdout.splitlines() and done.returncode == 0:
         milliseconds = 1000 * (time.perf_counter() - began)
-        report.good(protocol, f"{command} starts, greets and quits in {milliseconds:.0f} ms")
+        report.say("ok", protocol, f"{command} starts, greets and quits in {milliseconds:.0f} ms")
     else:
-        report.bad(protocol, f"{command} does not greet: {(done.stderr or done.stdout).strip()[-300:]}")
+        report.say("fail", protocol, f"{command} does not greet: {(done.stderr or done.stdout).strip()[-300:]}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -234,9 +228,11 @@ def main(args: argparse.Namespace) -> int:
         if name in games:
             check_game(report, name, args.seconds)
         else:
-            report.hint(name, f"no net inside this package; make one with az-engine train --game {name}")
+            report.say("hint", name, f"no net inside this package; make one with az-engine train --game {name}")
     if not games:
-        report.bad("nets", f"there is no net inside this package: {where.pip} install --force-reinstall az-engine")
+        report.say(
+            "fail", "nets", f"there is no net inside this package: {where.pip} install --force-reinstall az-engine"
+        )
     protocols = {name: get_game(name).protocol for name in games}
     for protocol in protocols.values():
         check_command(report, protocol, where)

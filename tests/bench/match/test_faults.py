@@ -6,6 +6,7 @@ import pytest
 
 from az_engine.bench.match.openings import choose_openings
 from az_engine.protocols.clients import base as driver
+from az_engine.protocols.clients import process
 
 from .events import Match
 from .test_players import scripted
@@ -30,7 +31,7 @@ GOOD = {  # the moves of both sides, over and over
 )
 def test_faults_are_told_apart(game: str, fault: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "GRACE_S", 0.5 if fault in ("hang", "flood") else 10.0)
-    monkeypatch.setattr(driver, "QUIT_S", 0.3)
+    monkeypatch.setattr(process, "QUIT_S", 0.3)
     protocol, first, second, *rest = GOOD[game]
     answer = f"slow={second}" if fault == "slow" else fault
     good = scripted(*GOOD[game], base_ms=10_000)

@@ -16,7 +16,7 @@ from az_engine.bench.speed.search import random_planes
 from az_engine.bench.speed.startup import dialogue
 from az_engine.cli import main
 from az_engine.engine.games import get_game
-from az_engine.protocols.clients.pipes import EnginePipes
+from az_engine.protocols.clients.process import EngineProcess
 
 from ...fakes.program import COMMAND
 from ...games import DIRECTORY
@@ -143,13 +143,13 @@ def test_startup_measures_the_game_that_it_names(
 ) -> None:
     commands: list[list[str]] = []
 
-    class Spy(EnginePipes):
+    class Spy(EngineProcess):
         def __init__(self, command: list[str], environment: dict[str, str] | None = None) -> None:
             commands.append(command)
             super().__init__(command, environment=environment)
 
     monkeypatch.setenv("AZ_ENGINE_GAMES", str(DIRECTORY))
-    monkeypatch.setattr(startup, "EnginePipes", Spy)
+    monkeypatch.setattr(startup, "EngineProcess", Spy)
     run_json(capsys, "startup", "--game", "tictactoe", "--net", "uniform", "--rounds", "1", "--stops", "2", "--no-cold")
     assert len(commands) == 3
     assert {command[command.index("--game") + 1] for command in commands} == {"tictactoe"}

@@ -11,9 +11,9 @@ import pytest
 from az_engine.engine.errors import EngineProcessError
 from az_engine.engine.limits import Limits
 from az_engine.protocols.clients import base as driver
-from az_engine.protocols.clients import pipes
+from az_engine.protocols.clients import process
 from az_engine.protocols.clients.gtp import GtpClient, parse_analysis
-from az_engine.protocols.clients.pipes import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
+from az_engine.protocols.clients.process import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
 
 from ...fakes.program import COMMAND
 
@@ -53,8 +53,8 @@ def scripted(log: Path, *answers: str) -> GtpClient:
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "GRACE_S", 0.7)
-    monkeypatch.setattr(pipes, "FLOOD", 200)  # lines: a busy machine writes and reads few in that time
-    monkeypatch.setattr(driver, "QUIT_S", 0.3)
+    monkeypatch.setattr(process, "FLOOD", 200)  # lines: a busy machine writes and reads few in that time
+    monkeypatch.setattr(process, "QUIT_S", 0.3)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ class EngineMisbehaved(EngineProcessError):
     """The engine's answer is not in its protocol or not a legal move; it was killed."""
 
 
-class EnginePipes:
+class EngineProcess:
     """A running engine and its lines; times are seconds since its start. ``name`` stands for it in messages.
 
     A context manager: closes the engine, or kills it after an error.
@@ -178,13 +178,13 @@ class EnginePipes:
         self.kill()
         return EngineMisbehaved(f"{self.name} {text}")
 
-    def close(self, patience: float = QUIT_S) -> None:
-        """Ask it to quit and wait; kill it when it still runs after ``patience`` seconds. BLOCKS."""
+    def close(self) -> None:
+        """Ask it to quit and wait; kill it when it still runs after ``QUIT_S`` seconds. BLOCKS."""
         if self.alive:
             with contextlib.suppress(EngineProcessError):
                 self.send("quit")
             try:
-                self._process.wait(patience)
+                self._process.wait(QUIT_S)
             except subprocess.TimeoutExpired:
                 self.kill()
         self._release()
