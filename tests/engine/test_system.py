@@ -11,7 +11,7 @@ import pytest
 
 from az_engine.engine.process import module_command
 from az_engine.engine.system import kill_group, limit_process, lock, memory_bytes, ran_out_of_time
-from az_engine.protocols.clients.pipes import EnginePipes
+from az_engine.protocols.clients.process import EngineProcess
 
 # Loads engine/system.py as Windows would, with msvcrt and psutil played by what Linux has, then hides POSIX.
 WINDOWS = """
@@ -77,7 +77,7 @@ def windows(*arguments: str) -> list[str]:
 )
 def test_conversations_without_posix(command: str, lines: str, answer: str) -> None:
     flags = ["--nodes-limit", "20"] if command == "gtp" else []
-    with EnginePipes(windows(command, *flags)) as program:
+    with EngineProcess(windows(command, *flags)) as program:
         program.send(lines)
         program.until(answer, patience=250)
         program.send("quit")
