@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+from ..protocols.conversation import USUAL_GAMES
 from .installation import Installation
 
 
@@ -40,4 +41,9 @@ def recipes(protocol: str, where: Installation) -> list[tuple[str, str]]:
         ("gogui-twogtp", f"gogui-twogtp -black {word} -white 'gnugo --mode gtp' -size 9 -komi 7 -games 20 -sgffile go"),
     ]
     programs = {"uci": uci, "usi": usi, "gtp": gtp}
-    return [*programs.get(protocol, []), terminal]
+    game = USUAL_GAMES.get(protocol, "GAME")
+    remote = (
+        "a program on another machine",
+        f"here {where.command} serve --host 0.0.0.0, there az-engine connect HOST {game} --token-file FILE",
+    )
+    return [*programs.get(protocol, []), remote, terminal]

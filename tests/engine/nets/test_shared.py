@@ -5,14 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
 
+from az_engine.engine.engine import Engine
 from az_engine.engine.errors import NetError
+from az_engine.engine.info import ThinkingInfo
+from az_engine.engine.limits import Limits
 from az_engine.engine.nets import shared
 from az_engine.engine.nets.evaluator import Interrupted, Output, Planes
 from az_engine.engine.nets.shared import Batcher, Seat
+from az_engine.engine.params import EngineOptions
 
 from ...fakes.evaluator import FunctionEvaluator
 
@@ -237,3 +242,18 @@ def test_room_is_shared_among_those_who_search() -> None:
     for seat in seats:
         seat.close()
     assert batcher.clients() == []
+
+
+def test_a_shared_net_says_how_the_game_ends() -> None:
+    nets = shared.SharedNets(2)
+    engine = Engine("go9", EngineOptions(hash_mb=8, threads=1), partial(nets.load, "a"))
+    infos: list[ThinkingInfo] = []
+    engine.set_position(None, ["D4"])
+    engine.go(Limits(nodes=20, report_ms=50), infos.append, lambda _: None)
+    assert engine.wait(240)
+    engine.close()
+    told = [info.estimate for info in infos if info.estimate is not None]
+    assert told
+    assert told[-1].score is not None
+    assert len(told[-1].ownership or ()) == 81
+    assert nets.batcher.clients() == []
