@@ -90,6 +90,15 @@ def test_a_board_of_python_shogi() -> None:
     assert len(position.moves) == len(board.move_stack) == 3
 
 
+def test_chess960(engine: az.Engine) -> None:
+    board = chess.Board("4k3/8/8/8/8/8/8/RK6 w A - 0 1", chess960=True)
+    position = az.Position.of(board)
+    assert set(position.legal_moves) == {move.uci() for move in board.legal_moves}
+    assert engine.play(board, az.Limits(nodes=20, moves=("b1a1",))).move == "b1a1"  # castles
+    with pytest.raises(az.AzError, match="chess960"):
+        az.Position("go9", variant="chess960")
+
+
 def test_outcomes() -> None:
     mate = az.Position("chess", moves=["f2f3", "e7e5", "g2g4", "d8h4"])
     assert mate.outcome == az.Outcome(winner=1)

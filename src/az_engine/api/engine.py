@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import chess
 
 _REPORT_MS = 200  # between reports that carry Go's score and ownership
+_OURS = {"weights_file", "search", "multipv", "move_stats", "chess960"}  # options that calls and positions decide
 _SEARCH = {f.name for f in fields(SearchParams)}
 
 
@@ -45,7 +46,13 @@ class Engine:
         provider, batch_size, c_puct, temperature, seed. Errors: OptionError for an unknown game or option.
         """
         search = {name: options.pop(name) for name in _SEARCH & set(options)}
-        known = {f.name for f in fields(EngineOptions)} - {"weights_file", "search", "multipv", "move_stats"}
+        known = {f.name for f in fields(EngineOptions)} - {
+            "weights_file",
+            "search",
+            "multipv",
+            "move_stats",
+            "chess960",
+        }
         if unknown := set(options) - known:
             raise OptionError(f"there is no option {min(unknown)!r}; there are {', '.join(sorted(known | _SEARCH))}")
         get_game(game)
@@ -122,7 +129,7 @@ class Engine:
         if get_game(position.game) is not get_game(self.game):
             raise OptionError(f"this engine plays {self.game}, the position is of {position.game}; make another engine")
         territory = get_game(self.game).territory
-        self._engine.configure(multipv=max(lines, 1))
+        self._engine.configure(multipv=max(lines, 1), chess960=position.variant == "chess960")
         self._engine.ready()
         self._engine.set_position(position.root, position.moves)
         self._engine.go(limits.of_engine(None if territory is None else _REPORT_MS), on_info, on_done)

@@ -47,17 +47,20 @@ class Position:
         text: str | None = None,
         moves: Iterable[str] = (),
         *,
+        variant: str | None = None,
         komi: float | None = None,
         rules: str | None = None,
     ) -> None:
         """A position of ``game``, a name of :func:`games`; a number behind it is the board's size: "go19".
 
         text: in the game's own notation (FEN, SFEN, what ``text`` returns), None for the start position; moves: as
-        the game's protocol writes them (e2e4, 7g7f, D4), played from there. komi and rules are for the empty board of
-        a game that counts points. Errors: OptionError, PositionError, IllegalMoveError.
+        the game's protocol writes them (e2e4, 7g7f, D4), played from there; variant: "chess960" writes castling as
+        king takes rook. komi and rules are for the empty board of a game that counts points.
+
+        Errors: OptionError, PositionError, IllegalMoveError.
         """
-        self._game = get_game(game)
-        self.game = game
+        self._game = get_game(game) if variant is None else get_game(game).variant(variant)
+        self.game, self.variant = game, variant
         if komi is not None or rules is not None:
             if self._game.territory is None or text is not None:
                 raise OptionError("komi and rules belong to an empty board of Go; leave them out")
@@ -79,9 +82,10 @@ class Position:
             return source
         module = type(source).__module__.partition(".")[0]
         if module == "chess" and hasattr(source, "root"):
-            root = source.root().fen(en_passant="fen")
+            root = source.root().fen(shredder=source.chess960, en_passant="fen")
             start = None if root == type(source)().fen() else root
-            return cls("chess", start, [move.uci() for move in source.move_stack])
+            moves = [move.uci() for move in source.move_stack]
+            return cls("chess", start, moves, variant="chess960" if source.chess960 else None)
         if module == "shogi" and hasattr(source, "sfen"):
             root, moves = deepcopy(source), list[Any](source.move_stack)
             while root.move_stack:
