@@ -535,4 +535,5 @@ class UciSession(Session[EngineSeam]):
         return found[0] if found else None
 
 
+add_arguments = partial(conversation.add_arguments, "uci")
 main = partial(conversation.converse, "uci", UciSession)
