@@ -17,6 +17,7 @@ import numpy as np
 from .errors import AzError, IllegalMoveError, NetError, OptionError, PositionError
 from .games import get_game
 from .games.base import Game, State
+from .games.encoder import OWN_ENCODER
 from .games.outcome import RUNNING, WIN
 from .info import Estimate
 from .kernels import jit
@@ -169,6 +170,11 @@ class Engine:
     def _seat(self) -> Seat | None:
         """At the net, when it is shared."""
         return self._evaluator if isinstance(self._evaluator, Seat) else None
+
+    @property
+    def knows_rules(self) -> bool:
+        """Whether the net sees the rules and komi of a position; False before ready()."""
+        return self.net is not None and self.net.encoder != OWN_ENCODER
 
     @property
     def description(self) -> str:

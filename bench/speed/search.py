@@ -20,7 +20,7 @@ from ...engine.errors import NetError, OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
-from ...engine.nets.evaluator import Evaluator, UniformEvaluator
+from ...engine.nets.evaluator import Evaluator, Extra, Output, Planes, UniformEvaluator
 from ...engine.nets.onnx import OnnxEvaluator
 from ...engine.nets.opinions import encode
 from ...engine.nets.session import raw_session
@@ -148,17 +148,29 @@ def _search(args: argparse.Namespace) -> Iterator[Measurement]:
             alone = raw.speed(args.seconds)
             played = _search_speed(game, line, evaluator, workers, args.seconds, cached=True)
             bare = _search_speed(game, line, evaluator, workers, args.seconds)
-            rounds.append((alone, played, bare, played / alone, bare / alone))
-        alone, played, bare, share, bare_share = map(statistics.median, zip(*rounds, strict=True))
+            told = _search_speed(game, line, evaluator, workers, args.seconds, ends=True) if evaluator.extra else 0.0
+            rounds.append((alone, played, bare, played / alone, bare / alone, told, told / bare))
+        alone, played, bare, share, bare_share, told, told_share = map(statistics.median, zip(*rounds, strict=True))
         peer = f"onnxruntime alone, {workers} session{'s' * (workers > 1)} with one thread each"
         how = f"{net}; median of {args.rounds} rounds in turns with the peer; as played, nps in a GUI"
         yield Measurement(f"search, workers {workers}", played, "simulations/s", peer, alone, how, share)
         how = "the same without the position cache; only positions that the net evaluated count"
         yield Measurement(f"search, workers {workers}, no cache", bare, "positions/s", peer, alone, how, bare_share)
+        if evaluator.extra:
+            how = "the same with the score and ownership of every node kept, as an analysis with estimates does"
+            name = f"search, workers {workers}, no cache, estimates"
+            yield Measurement(name, told, "positions/s", "the same without", bare, how, told_share)
 
 
 def _search_speed(
-    game: Game, line: State, evaluator: OnnxEvaluator, workers: int, seconds: float, *, cached: bool = False
+    game: Game,
+    line: State,
+    evaluator: OnnxEvaluator,
+    workers: int,
+    seconds: float,
+    *,
+    cached: bool = False,
+    ends: bool = False,
 ) -> float:
     """A fresh search's positions evaluated a second; with a cache its simulations a second."""
     counting = _Counting(evaluator)
@@ -171,6 +183,7 @@ def _search_speed(
         game.window(line),
         cache=cache,
         workers=workers,
+        ends=ends,
     )
     start = time.perf_counter()
     running.run(lambda: time.perf_counter() - start >= seconds)
@@ -185,7 +198,7 @@ class _Counting(Evaluator):
 
     def __init__(self, evaluator: Evaluator) -> None:
         self.info, self.batch_size, self.history = evaluator.info, evaluator.batch_size, evaluator.history
-        self.encoder, self.description = evaluator.encoder, evaluator.description
+        self.encoder, self.description, self.extra = evaluator.encoder, evaluator.description, evaluator.extra
         self._evaluator = evaluator
         self._counts: dict[int, int] = {}  # by slot: each has one writer
 
@@ -193,9 +206,15 @@ class _Counting(Evaluator):
     def positions(self) -> int:
         return sum(self._counts.values())
 
-    def evaluate(self, planes: NDArray[np.uint8], slot: int = 0) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def evaluate(self, planes: Planes, slot: int = 0) -> Output:
         self._counts[slot] = self._counts.get(slot, 0) + len(planes)
         return self._evaluator.evaluate(planes, slot)
+
+    def evaluate_all(
+        self, planes: NDArray[np.uint8], slot: int = 0
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], *Extra]:
+        self._counts[slot] = self._counts.get(slot, 0) + len(planes)
+        return self._evaluator.evaluate_all(planes, slot)
 
 
 class _Raw:

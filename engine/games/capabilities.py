@@ -114,6 +114,14 @@ class Territory(ABC):
         """Chains that are dead by a net's ``ownership``, in [-1, 1] of each point, 1 for the side to move."""
 
     @abstractmethod
+    def seki(self, state: State, dead: Iterable[Collection[int]] = ()) -> list[frozenset[int]]:
+        """The chains of one State[] that live in seki; ``dead`` chains are taken off first."""
+
+    @abstractmethod
+    def settled(self, state: State, ownership: Sequence[float]) -> bool:
+        """Whether nothing but neutral points is left to play in one State[]; ``ownership`` as in ``dead_chains``."""
+
+    @abstractmethod
     def unended(self, line: State) -> State:
         """The line; by rules under which passes do not end the game, a copy, where dead stones are agreed on."""
 

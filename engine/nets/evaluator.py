@@ -17,6 +17,7 @@ from .netinfo import NetInfo
 
 Planes = NDArray[np.uint8]
 Output = tuple[NDArray[np.float32], NDArray[np.float32]]
+Extra = tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]  # ownership f4[B, H, W], score f4[B]
 
 
 class Interrupted(NetError):
@@ -31,6 +32,7 @@ class Evaluator(Protocol):
     history: int  # positions shown in its planes
     encoder: str  # name of the encoder of its planes and actions, see Game.using
     description: str  # one line: the net and what runs it
+    extra: tuple[str, ...] = ()  # outputs beside policy and value: "ownership", "score"
     fault: NetError | None = None  # why the net is given up: it has missed a deadline
 
     def evaluate(self, planes: Planes, slot: int = 0) -> Output:
@@ -38,6 +40,14 @@ class Evaluator(Protocol):
 
         Errors: NetError when the net cannot be run or misses its deadline; Interrupted.
         """
+
+    def evaluate_all(self, planes: Planes, slot: int = 0) -> tuple[*Output, *Extra]:
+        """``evaluate``, and ownership and score where the net has them, for the time of one evaluation.
+
+        Ownership f4[B, H, W], from +1, surely the mover's, to -1; score f4[B], the mover's lead on the board in points,
+        komi left out; None where it has none. Errors: as ``evaluate``.
+        """
+        return *self.evaluate(planes, slot), None, None
 
     def interrupt(self) -> None:
         """End the evaluations that are under way, from any thread. Returns at once."""

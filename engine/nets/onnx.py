@@ -17,14 +17,12 @@ from ..clock import Stopwatch
 from ..errors import NetError
 from ..games.base import Game
 from .deadline import WATCHDOG, Evaluation
-from .evaluator import Interrupted, Output, Planes
+from .evaluator import Evaluator, Extra, Interrupted, Output, Planes
 from .fit import EXTRA, check_net
 from .netfile import EMBEDDED, read_outline
 from .netinfo import NetInfo
 from .session import GPU_PROVIDERS, PROVIDERS, first_line, load_onnxruntime, raw_session
 from .trial import try_net
-
-Extra = tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]  # ownership f4[B, H, W], score f4[B]
 
 _DEADLINE = 20.0  # s that every evaluation is given on a CPU ...
 _GPU_DEADLINE = 600.0  # ... and on a GPU, where TensorRT compiles the net for every new size of a batch
@@ -33,7 +31,7 @@ _BATCH_SECONDS = 0.012  # longest evaluation on a CPU: it delays the answer to s
 _MEASURING = 1.0  # s for the measurement of one size of a batch
 
 
-class OnnxEvaluator:
+class OnnxEvaluator(Evaluator):
     """A net in an ONNX file, run by onnxruntime.
 
     The file is checked (see ``netfile``), its metadata and shapes are compared with the game, and it is run once before
@@ -96,8 +94,7 @@ class OnnxEvaluator:
         """
         return self._extra(self._run(self.extra, planes, 0) if self.extra else [])
 
-    def evaluate_all(self, planes: Planes, slot: int = 0) -> tuple[NDArray[np.float32], NDArray[np.float32], *Extra]:
-        """Both ``evaluate`` and ``estimate`` for the time of one of them. Blocks. Errors: NetError."""
+    def evaluate_all(self, planes: Planes, slot: int = 0) -> tuple[*Output, *Extra]:
         policy, value, *more = self._run([*self._outputs, *self.extra], planes, slot)
         return policy, value, *self._extra(more)
 

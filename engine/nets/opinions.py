@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from ..errors import NetError, OptionError
 from ..games.base import Game, State
 from .evaluator import Evaluator
-from .onnx import OnnxEvaluator
 from .weights import load_evaluator
 
 _FIRST = np.zeros(1, np.int64)  # a line is one game, which begins at its first position
@@ -96,10 +95,7 @@ def opinions_of(game: Game, evaluator: Evaluator, lines: Sequence[State], symmet
     planes = encode(game, lines, evaluator.history)
     if symmetry and game.symmetries is not None:
         planes = game.symmetries.turn(planes, np.full(len(planes), symmetry))
-    if isinstance(evaluator, OnnxEvaluator):
-        logits, values, owners, score = evaluator.evaluate_all(planes)
-    else:
-        (logits, values), owners, score = evaluator.evaluate(planes), None, None
+    logits, values, owners, score = evaluator.evaluate_all(planes)
     opinions = []
     for i, line in enumerate(lines):
         moves, actions = legal_actions(game, line)

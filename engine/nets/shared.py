@@ -22,7 +22,7 @@ import numpy as np
 from ..clock import Stopwatch
 from ..errors import NetError
 from ..games.base import Game
-from .evaluator import Evaluator, Interrupted, Output, Planes
+from .evaluator import Evaluator, Extra, Interrupted, Output, Planes
 from .weights import load_evaluator
 
 _IN_PIPE = 3.0  # leaves in flight, as a multiple of what the lanes evaluate at once
@@ -83,7 +83,7 @@ class Seat(Evaluator):
         self.info, self.encoder, self.history = evaluator.info, evaluator.encoder, evaluator.history
         self.batch_size, self.description = evaluator.batch_size, evaluator.description
         self.note: str = getattr(evaluator, "note", "")
-        self.extra: tuple[str, ...] = getattr(evaluator, "extra", ())
+        self.extra: tuple[str, ...] = evaluator.extra
         self.weight = 2.0
         self.net, self.client = net, client
         self.asked = Stopwatch()  # since its last request
@@ -94,9 +94,10 @@ class Seat(Evaluator):
         policy, values = self._batcher.ask(self, "evaluate", planes)
         return policy, values
 
-    def evaluate_all(self, planes: Planes, slot: int = 0) -> Outputs:
+    def evaluate_all(self, planes: Planes, slot: int = 0) -> tuple[*Output, *Extra]:
         """See OnnxEvaluator. Errors: NetError; Interrupted."""
-        return self._batcher.ask(self, "evaluate_all", planes)
+        policy, value, ownership, score = self._batcher.ask(self, "evaluate_all", planes)
+        return policy, value, ownership, score
 
     def room(self) -> int:
         """Leaves that the search may have in flight: its share of what keeps the net busy, at least one."""

@@ -157,7 +157,7 @@ class Minibatch:
         """
         planes = self.choose(count, evaluator.history)
         try:
-            ask = evaluator.evaluate if self._told is None else evaluator.evaluate_all  # type: ignore[attr-defined]
+            ask = evaluator.evaluate if self._told is None else evaluator.evaluate_all
             self.take(*(ask(planes, slot) if len(planes) else ()))
         except NetError as error:
             self.failed = count

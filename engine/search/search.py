@@ -72,7 +72,7 @@ class Search:
         self.skip_proven = lines > 1
         self.puct = puct_params(params, skip_proven=self.skip_proven)
         turning = params.symmetries and self.game.symmetries is not None
-        told = getattr(evaluator, "extra", ())
+        told = evaluator.extra
         self._ends: Ends | None = None
         if ends and told:
             points = int(np.prod(self.game.planes[1:])) if "ownership" in told else 0

@@ -32,6 +32,8 @@ class GoEngine(EngineSeam, Protocol):
 
     @property
     def position(self) -> str | None: ...
+    @property
+    def knows_rules(self) -> bool: ...
     def sizes(self) -> tuple[int, ...]: ...
     def resize(self, size: int) -> None: ...
     def play(self, move: str) -> None: ...
@@ -261,6 +263,21 @@ class GtpGame:
     def chains(self) -> list[frozenset[int]]:
         """The chains of stones on the board, each as its points."""
         return territory().chains(self._state)
+
+    def seki(self, dead: Sequence[frozenset[int]]) -> list[frozenset[int]]:
+        """The chains that live in seki."""
+        return territory().seki(self._state, dead)
+
+    def settled(self, colour: str, ownership: Sequence[float]) -> bool:
+        """Whether only neutral points are left; ``ownership`` from the view of a colour."""
+        return territory().settled(self._state, self._turned_to(colour, ownership))
+
+    def dead_by(self, colour: str, ownership: Sequence[float]) -> list[frozenset[int]]:
+        """Chains that are dead by an ownership from the view of a colour."""
+        return territory().dead_chains(self._state, self._turned_to(colour, ownership))
+
+    def _turned_to(self, colour: str, ownership: Sequence[float]) -> list[float]:
+        return [x if colour == self.turn else -x for x in ownership]
 
     def margin(self, dead: Sequence[frozenset[int]] = ()) -> float:
         """Black's lead in points on the present board, with the ``dead`` chains removed."""

@@ -37,6 +37,7 @@ from .rules import Rules, read_kgs_rules, read_rules
 if TYPE_CHECKING:
     from ...engine.games.record import Record
 
+_AT_THE_END = 10**9  # ms between reports: but for the last there is none
 _CHOICES = 4  # lines that a search for a move reports: the best may be a pass or a suicide that we do not play
 
 Handler = Callable[[GtpCommand], str | None]  # the response's text, None when it has been written already
@@ -293,6 +294,11 @@ class GtpPlayer:
             self._loader.again()
         if self._loader.prepare() is None:
             self._ready_size = self._game.size
+        if self._game.rules.territory and not self._game.engine().knows_rules:
+            self._tell(
+                "this net has learned area scoring: by territory rules its score is the area less the stones played, "
+                "dead stones are those that it expects to be captured, and it passes when only neutral points are left"
+            )
 
     def _search(
         self, engine: GoEngine, command: GtpCommand, limits: Limits, request: Analysis | None, *, lines: int
@@ -325,17 +331,34 @@ class GtpPlayer:
             moves = self._kept_from_passing(engine, colour) if cleanup else ()
             if request is not None:
                 moves = searched(request, moves or engine.legal_moves())
-            limits = replace(limits, searchmoves=moves)
+            limits = replace(limits, searchmoves=moves, report_ms=_AT_THE_END if game.rules.territory else None)
             best, last = self._search(engine, command, limits, request, lines=request.most if request else _CHOICES)
         ends = game.passed and game.moves[-1].colour == other(colour)
         lines = last.lines if last is not None else ()
         move = best.move or PASS
-        if not (cleanup or moves) and (move == PASS or ends):
+        if not (cleanup or moves) and self._over(colour, last):
+            move = PASS
+        elif not (cleanup or moves) and (move == PASS or ends):
             move = self._chooser.choose(best, lines, self._lead(colour), last=ends)
         move = game.without_suicide(colour, (move, *(line.pv[0] for line in lines)))
         if cleanup or move == PASS or command.name == "reg_genmove":
             return move
         return RESIGN if self._chooser.resigns(colour, best, len(game.moves), game.size) else move
+
+    def _over(self, colour: str, last: ThinkingInfo | None) -> bool:
+        """Whether a colour should pass, by rules that count territory: every further move would cost it a point.
+
+        Only neutral points are left, and the opponent's dead stones, two points each, do not change the winner.
+        """
+        game, estimate = self._game, last.estimate if last is not None else None
+        if not game.rules.territory or estimate is None or estimate.ownership is None:
+            return False
+        if not game.settled(colour, estimate.ownership):
+            return False
+        dead, stones = game.dead_by(colour, estimate.ownership), game.board.stones
+        lead = game.margin(dead) * (1 if colour == "b" else -1)
+        theirs = sum(len(points) for points in dead if stones[min(points)] != STONES[colour])
+        return not 0 < lead <= 2 * theirs
 
     def _lead(self, colour: str) -> float:
         """Points by which a colour is sure to be ahead if the game ends now.
@@ -439,10 +462,11 @@ class GtpPlayer:
         (status,) = _words(command, 1)
         if status not in ("alive", "dead", "seki"):
             raise GtpError("invalid status")
-        if status == "seki":
-            return ""  # seki is reported as alive
         dead, size = self._dead(), self._game.size
-        chosen = [points for points in self._game.chains() if (points in dead) == (status == "dead")]
+        seki = self._game.seki(dead)
+        kinds = {"dead": dead, "seki": seki}
+        alive = [points for points in self._game.chains() if points not in dead and points not in seki]
+        chosen = kinds.get(status, alive)
         return "\n".join(" ".join(vertex(p, size) for p in sorted(points)) for points in chosen)
 
     # ------------------------------------------------------------------ SGF

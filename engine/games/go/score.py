@@ -1,4 +1,4 @@
-"""Counting a position by area: with every stone alive, as Tromp-Taylor counts, or without dead stones.
+"""Counting a position, by area or territory: with every stone alive, as Tromp-Taylor counts, or without dead stones.
 
 Which stones are dead is for the players to agree on, or for a net to say: a chain is dead where the net expects its
 points to become the opponent's. Without such an output every stone on the board counts as alive.
@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from ..capabilities import Territory
 from . import handicap, notation, passalive
 from .rules import compensation, count_score
-from .rulesets import FRIENDLY, TERRITORY, UNENDED
+from .rulesets import FRIENDLY, SEKI_TAX, TERRITORY, UNENDED
 from .state import BLACK, EMPTY, WHITE, State, stones_from_array, stones_to_array
 
+_SURE = 0.5  # mean ownership of a settled chain or region, its owner's view, at least
+_SHARED = 4  # liberties that two groups in seki share at most
 _DEAD = -0.5  # mean ownership of a chain, its owner's view, below which it counts as dead: when in doubt it lives
 
 
@@ -30,26 +32,47 @@ class GoTerritory(Territory):
         counted = state.reshape(1).copy()
         counted["stones"] = stones_from_array(board[None])
         owner = np.empty(len(board), np.uint8)
-        return count_score(counted, 0, owner) / 2, owner
+        points = count_score(counted, 0, owner) / 2
+        if state["rules"] & SEKI_TAX:
+            for group in _seki(board, owner, int(state["size"])):
+                for p in group:
+                    if board[p] == EMPTY:
+                        points -= 1 if owner[p] == BLACK else -1
+                        owner[p] = EMPTY
+        return points, owner
+
+    def seki(self, state: State, dead: Iterable[Collection[int]] = ()) -> list[frozenset[int]]:
+        board = stones_to_array(state)
+        for chain in dead:
+            board[list(chain)] = EMPTY
+        owner = self.score(state, dead)[1]
+        points = frozenset(p for group in _seki(board, owner, int(state["size"])) for p in group)
+        return [chain for chain in self.chains(state) if chain <= points]
+
+    def settled(self, state: State, ownership: Sequence[float]) -> bool:
+        board, size = stones_to_array(state), int(state["size"])
+        black = np.asarray(ownership) * (1 if state["turn"] == BLACK else -1)
+        for chain in self.dead_chains(state, ownership):
+            board[list(chain)] = EMPTY
+        for region in _regions(board, size):
+            colours = {int(board[q]) for p in region for q in _near(p, size)} - {
+                EMPTY,
+                *{int(board[p]) for p in region},
+            }
+            mean = float(black[list(region)].mean())
+            if board[min(region)] != EMPTY:  # a chain
+                if (mean if board[min(region)] == BLACK else -mean) < _SURE:
+                    return False
+            elif len(colours) == 1:
+                if (mean if colours == {BLACK} else -mean) < _SURE:
+                    return False
+            elif any(len({int(board[q]) for q in _near(p, size)} - {EMPTY}) < 2 for p in region):
+                return False  # not even closed
+        return True
 
     def chains(self, state: State) -> list[frozenset[int]]:
-        board, size = stones_to_array(state), int(state["size"])
-        found: list[frozenset[int]] = []
-        seen = set[int]()
-        for start in np.flatnonzero(board != EMPTY).tolist():
-            if start in seen:
-                continue
-            chain, waiting = {start}, [start]
-            while waiting:
-                p = waiting.pop()
-                sides = (p - 1,) * (p % size > 0) + (p + 1,) * (p % size < size - 1)
-                for q in (p - size, p + size, *sides):
-                    if 0 <= q < len(board) and board[q] == board[start] and q not in chain:
-                        chain.add(q)
-                        waiting.append(q)
-            seen |= chain
-            found.append(frozenset(chain))
-        return found
+        board = stones_to_array(state)
+        return [region for region in _regions(board, int(state["size"])) if board[min(region)] != EMPTY]
 
     def dead_chains(self, state: State, ownership: Sequence[float]) -> list[frozenset[int]]:
         board, expected = stones_to_array(state), np.asarray(ownership)
@@ -100,3 +123,56 @@ class GoTerritory(Territory):
     def start(self, size: int, komi: float | None, rules: str) -> str:
         fair = 7.0 if size == 9 else 7.5
         return notation.format_position(notation.empty_board(size, fair if komi is None else komi, rules)[0])
+
+
+def _near(p: int, size: int) -> tuple[int, ...]:
+    """The neighbours of a point."""
+    sides = (p - 1,) * (p % size > 0) + (p + 1,) * (p % size < size - 1)
+    return tuple(q for q in (p - size, p + size, *sides) if 0 <= q < size * size)
+
+
+def _regions(values: NDArray[np.uint8], size: int) -> list[frozenset[int]]:
+    """The connected regions of equal values on a board u1[N * N]."""
+    found: list[frozenset[int]] = []
+    seen = set[int]()
+    for start in range(len(values)):
+        if start in seen:
+            continue
+        region, waiting = {start}, [start]
+        while waiting:
+            for q in _near(waiting.pop(), size):
+                if values[q] == values[start] and q not in region:
+                    region.add(q)
+                    waiting.append(q)
+        seen |= region
+        found.append(frozenset(region))
+    return found
+
+
+def _seki(board: NDArray[np.uint8], owner: NDArray[np.uint8], size: int) -> list[frozenset[int]]:
+    """The groups in seki, each with its territory; ``owner`` of each point of a board without dead stones.
+
+    Such a group has fewer than two eyes and few liberties beside its eye, all of which it shares with a group of the
+    other colour of which the same is true.
+    """
+    empty = [region for region in _regions(board, size) if board[min(region)] == EMPTY]
+    shared = [region for region in empty if owner[min(region)] == EMPTY and len(region) <= _SHARED]
+    weak = list[frozenset[int]]()
+    for group in _regions(owner, size):
+        eyes = [region for region in empty if region <= group]
+        liberties = {q for p in group for q in _near(p, size)} - group
+        free = {q for q in liberties if board[q] == EMPTY}
+        blind = owner[min(group)] != EMPTY and len(eyes) < 2 and sum(map(len, eyes)) <= 2
+        if blind and free and free <= frozenset().union(*shared):
+            weak.append(group)
+    around = {id(region): {q for p in region for q in _near(p, size)} for region in shared}
+
+    def faces(group: frozenset[int]) -> bool:
+        return any(
+            other & around[id(region)] and owner[min(other)] != owner[min(group)]
+            for region in shared
+            if group & around[id(region)]
+            for other in weak
+        )
+
+    return [group for group in weak if faces(group)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from az_engine.engine.info import BestMove, Estimate, Wdl
 from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
 from az_engine.engine.thinking import OnDone, OnInfo
+from az_engine.protocols.gtp.board import vertex
 from az_engine.protocols.gtp.game import GoEngine
 
 from .talk import SUICIDE, GtpTalk, engine_that_says
@@ -55,6 +57,76 @@ def test_by_tromp_taylor_nothing_is_dead_after_two_passes() -> None:
         assert talk.ask("final_status_list dead", "final_score") == ["=", "= W+0.5"]
         talk.ask("kata-set-rules chinese")
         assert talk.ask("final_status_list dead", "final_score") == ["= A1", "= B+24.5"]
+
+
+SEKI = (".OO.XXXX.", "OOOOXXXXX", "XXXXOOOOO", *["...XO...."] * 6)  # two groups with an eye each, D9 between them
+
+
+def place(rows: Sequence[str]) -> str:
+    """The command that sets up a drawing."""
+    size = len(rows)
+    stones = [
+        f"{'b' if stone == 'X' else 'w'} {vertex(row * size + column, size)}"
+        for row, line in enumerate(rows)
+        for column, stone in enumerate(line)
+        if stone != "."
+    ]
+    return f"set_position {' '.join(stones)}"
+
+
+@pytest.mark.parametrize(("rules", "score"), [("chinese", "W+11"), ("japanese", "W+13")])
+def test_seki_is_told_and_counted(rules: str, score: str) -> None:
+    """With our own net, which takes one of the groups for dead at first sight. No points in seki by Japanese rules."""
+    with GtpTalk(weights_file="") as talk:
+        talk.ask("boardsize 9", f"kata-set-rules {rules}", "komi 7", place(SEKI))
+        assert talk.ask("final_score", "final_status_list dead") == [f"= {score}", "="]
+        seki = talk.one("final_status_list seki")[2:].split()
+        assert {"A8", "B9", "E9", "J8"} <= set(seki)
+        assert len(seki) == 15
+        assert set(talk.one("final_status_list alive")[2:].split()).isdisjoint(seki)
+
+
+def engine_that_expects(rows: Sequence[str]) -> Callable[[EngineOptions], GoEngine]:
+    """Makes engines whose searches expect each point to end as drawn."""
+    black = [{"X": 1.0, "O": -1.0, ".": 0.0}[owner] for owner in "".join(rows)]
+
+    class Seeing(Engine):
+        def seen(self) -> Estimate:
+            turn = (self.position or "").split()[1]
+            return Estimate(0.0, tuple(x if turn == "b" else -x for x in black))
+
+        def estimate(self) -> Estimate | None:
+            return self.seen()
+
+        def go(self, limits: Limits, on_info: OnInfo, on_done: OnDone) -> None:
+            seen = self.seen()
+            super().go(limits, lambda info: on_info(replace(info, estimate=seen)), on_done)
+
+    return lambda options: Seeing("go", options)
+
+
+def test_a_net_that_does_not_know_territory_says_so_once(capfd: pytest.CaptureFixture[str]) -> None:
+    with GtpTalk(nodes_limit=2) as talk:
+        talk.ask("boardsize 5", "genmove b")
+        assert "territory" not in capfd.readouterr().err
+        talk.ask("kata-set-rules japanese", "genmove w", "genmove b")
+    assert capfd.readouterr().err.count("this net has learned area scoring") == 1
+
+
+def test_by_territory_rules_it_passes_when_only_neutral_points_are_left() -> None:
+    """White's stone on A5 is dead: taking it off would cost points, as long as it does not change the winner."""
+    board = ("O.X.O", "..XO.", "..X.O", "..XO.", "..XO.")
+    owners = ("XXX.O", "XXXOO", "XXX.O", "XXXOO", "XXXOO")
+    for komi, passes in ((0.5, True), (5.5, True), (6.5, False), (20.5, True)):
+        # 10 points and a prisoner against 3 points and komi; two less if the stone is not agreed to be dead
+        with GtpTalk(engine_that_expects(owners), nodes_limit=4) as talk:
+            talk.ask("boardsize 5", "kata-set-rules japanese", f"komi {komi}", place(board))
+            assert (talk.one("genmove b") == "= pass") == passes, komi
+    with GtpTalk(engine_that_expects(owners), nodes_limit=4) as talk:
+        talk.ask("boardsize 5", "kata-set-rules chinese", "komi 0.5", place(board))
+        assert talk.one("genmove b") != "= pass", "a neutral point is a point of area"
+        talk.ask("kata-set-rules japanese", place(("O.X..", *board[1:])))
+        assert talk.one("genmove b") != "= pass", "white's side is still open"
 
 
 WON = ("boardsize 5", "komi 0.5", *(f"play b C{n}" for n in range(1, 6)), *(f"play w D{n}" for n in range(1, 6)))
