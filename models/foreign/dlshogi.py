@@ -12,8 +12,8 @@ import numpy as np
 from ...engine.errors import NetError
 from ...engine.nets.netfile import Outline, Tensor, read_outline_bytes
 from ...engine.nets.netinfo import NetInfo
-from ...engine.nets.protobuf import Damaged, read_messages, read_number, read_text, write_field
-from ..net.onnxfile import FLOAT, NODE, UINT8, GraphWriter, parts, read_opset, renamed, value_info, write_model
+from ...engine.nets.protobuf import Damaged, read_messages, read_number, read_text
+from ..net.onnxfile import FLOAT, NODE, GraphWriter, parts, read_opset, write_model
 from .source import Converted, Source
 
 INPUT1, ACTIONS = 62, 2187
@@ -54,23 +54,20 @@ def convert(content: bytes, source: Source) -> Converted:
     model = memoryview(content)
     opset = read_opset(model, _LEAST_OPSET)
     graph = next(read_messages(model, 7))
-    kept = b"".join(renamed(number, each, _INNER) for number, each in parts(graph))
-    before, after = GraphWriter(), GraphWriter()
-    floats = before.node("Cast", ["planes"], "az.planes", to=FLOAT)
+    new = GraphWriter()
+    floats = new.node("Cast", ["planes"], "az.planes", to=FLOAT)
     for name, start, stop in (("input1", 0, INPUT1), ("input2", INPUT1, planes)):
-        before.node("Slice", [floats, *(before.shape(n) for n in (start, stop, 1))], _INNER + name)
-    after.node("Identity", [f"{_INNER}output_policy"], "policy")
-    doubled = after.node("Mul", [f"{_INNER}output_value", after.number(2.0)], "az.doubled")
-    after.node("Sub", [doubled, after.number(1.0)], "value")
-    new = before.graph_bytes() + kept + after.graph_bytes() + write_field(2, "az-engine")
-    new += write_field(11, value_info("planes", UINT8, ["batch", planes, 9, 9]))
-    new += write_field(12, value_info("policy", FLOAT, ["batch", ACTIONS]))
-    new += write_field(12, value_info("value", FLOAT, ["batch", 1]))
+        new.node("Slice", [floats, *(new.shape(n) for n in (start, stop, 1))], _INNER + name)
+    new.take(parts(graph), _INNER)
+    new.node("Identity", [f"{_INNER}output_policy"], "policy")
+    doubled = new.node("Mul", [f"{_INNER}output_value", new.number(2.0)], "az.doubled")
+    new.node("Sub", [doubled, new.number(1.0)], "value")
+    outputs: dict[str, list[int | str]] = {"policy": [ACTIONS], "value": [1]}
     facts = (
         f"family: dlshogi, {INPUT1} + {constants} planes, {ACTIONS} actions, no history",
         f"graph: {outline.nodes} nodes, {len(content) / 1e6:.1f} MB",
     )
-    return Converted(write_model(new, info.to_metadata(), read_number(model, 1), opset), info, facts)
+    return Converted(new.to_bytes(info, outputs, read_number(model, 1), opset), info, facts)
 
 
 def _check(outline: Outline) -> int:
@@ -108,28 +105,25 @@ def to_dlshogi(content: bytes) -> bytes:
     if info.quantisation != "fp32":
         raise NetError("this net is quantised; export the fp32 one, which dlshogi's runtimes convert themselves")
     graph = next(read_messages(memoryview(content), 7))
-    before, after, kept, casts = GraphWriter(), GraphWriter(), b"", 0
+    new, casts = GraphWriter(), 0
     for number, each in parts(graph):
         if number == NODE and b"planes" in [bytes(name) for name in read_messages(each, 1)]:
             if read_text(each, 4) != b"Cast":
                 raise NetError("this net does not look at all of its planes; train with --history 8")
             casts += 1
-            before.node("Concat", ["input1", "input2"], _INNER + read_text(each, 2).decode(), axis=1)
+            new.node("Concat", ["input1", "input2"], _INNER + read_text(each, 2).decode(), axis=1)
         else:
-            kept += renamed(number, each, _INNER)
+            new.take([(number, each)], _INNER)
     if casts != 1:
         raise NetError("this net is not as az-engine exports them: its planes are read more than once")
-    after.node("Identity", [f"{_INNER}policy"], "output_policy")
+    new.node("Identity", [f"{_INNER}policy"], "output_policy")
     if info.value_head == "wdl":
-        chances = after.node("Softmax", [f"{_INNER}wdl"], "az.chances", axis=-1)
-        worth = after.constant("az.worth", np.array([[1.0], [0.5], [0.0]], np.float32))  # of a win, a draw, a loss
-        after.node("MatMul", [chances, worth], "output_value")
+        chances = new.node("Softmax", [f"{_INNER}wdl"], "az.chances", axis=-1)
+        worth = new.constant("az.worth", np.array([[1.0], [0.5], [0.0]], np.float32))  # of a win, a draw, a loss
+        new.node("MatMul", [chances, worth], "output_value")
     else:
-        halved = after.node("Mul", [f"{_INNER}value", after.number(0.5)], "az.halved")
-        after.node("Add", [halved, after.number(0.5)], "output_value")
-    new = before.graph_bytes() + kept + after.graph_bytes() + write_field(2, "az-engine")
-    for name, planes in (("input1", INPUT1), ("input2", constants)):
-        new += write_field(11, value_info(name, FLOAT, ["batch", planes, 9, 9]))
-    new += write_field(12, value_info("output_policy", FLOAT, ["batch", ACTIONS]))
-    new += write_field(12, value_info("output_value", FLOAT, ["batch", 1]))
-    return write_model(new, {}, opset=EXPORT_OPSET)
+        halved = new.node("Mul", [f"{_INNER}value", new.number(0.5)], "az.halved")
+        new.node("Add", [halved, new.number(0.5)], "output_value")
+    inputs = [("input1", FLOAT, [INPUT1, 9, 9]), ("input2", FLOAT, [constants, 9, 9])]
+    outputs = [("output_policy", FLOAT, [ACTIONS]), ("output_value", FLOAT, [1])]
+    return write_model(new.graph_bytes(inputs, outputs), {}, opset=EXPORT_OPSET)

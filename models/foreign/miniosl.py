@@ -10,8 +10,8 @@ from __future__ import annotations
 from ...engine.errors import NetError
 from ...engine.nets.netfile import Outline, read_outline_bytes
 from ...engine.nets.netinfo import NetInfo
-from ...engine.nets.protobuf import Damaged, read_messages, read_number, read_text, write_field
-from ..net.onnxfile import FLOAT, NODE, UINT8, GraphWriter, needed_parts, read_opset, renamed, value_info, write_model
+from ...engine.nets.protobuf import Damaged, read_messages, read_number, read_text
+from ..net.onnxfile import FLOAT, NODE, GraphWriter, needed_parts, read_opset
 from .source import Converted, Source
 
 PLANES, ACTIONS, VALUES, HISTORY = 176, 2187, 4, 8
@@ -53,16 +53,12 @@ def convert(content: bytes, source: Source) -> Converted:
     model = memoryview(content)
     opset = read_opset(model, _LEAST_OPSET)
     kept = needed_parts(next(read_messages(model, 7)), {b"move", b"value"})
-    before, after = GraphWriter(), GraphWriter()
-    floats = before.node("Cast", ["planes"], "az.planes", to=FLOAT)
-    before.node("Div", [floats, before.number(ONE)], f"{_INNER}input")
-    after.node("Identity", [f"{_INNER}move"], "policy")
-    after.node("Slice", [f"{_INNER}value", *(after.shape(n) for n in (0, 1, 1))], "value")
-    graph = before.graph_bytes() + b"".join(renamed(number, each, _INNER) for number, each in kept)
-    graph += after.graph_bytes() + write_field(2, "az-engine")
-    graph += write_field(11, value_info("planes", UINT8, ["batch", PLANES, 9, 9]))
-    graph += write_field(12, value_info("policy", FLOAT, ["batch", ACTIONS]))
-    graph += write_field(12, value_info("value", FLOAT, ["batch", 1]))
+    graph = GraphWriter()
+    floats = graph.node("Cast", ["planes"], "az.planes", to=FLOAT)
+    graph.node("Div", [floats, graph.number(ONE)], f"{_INNER}input")
+    graph.take(kept, _INNER)
+    graph.node("Identity", [f"{_INNER}move"], "policy")
+    graph.node("Slice", [f"{_INNER}value", *(graph.shape(n) for n in (0, 1, 1))], "value")
     nodes = [each for number, each in kept if number == NODE]
     facts = (
         f"family: miniosl, {PLANES} planes, {ACTIONS} actions, the position and {HISTORY - 1} moves before it",
@@ -73,9 +69,8 @@ def convert(content: bytes, source: Source) -> Converted:
         for name in (read_text(each, 3) for each in nodes if read_text(each, 4) == b"Conv")
         if _VALUE_HEAD not in name
     )
-    return Converted(
-        write_model(graph, info.to_metadata(), read_number(model, 1), opset), info, facts, int8=convolutions
-    )
+    onnx = graph.to_bytes(info, {"policy": [ACTIONS], "value": [1]}, read_number(model, 1), opset)
+    return Converted(onnx, info, facts, int8=convolutions)
 
 
 def _check(outline: Outline) -> None:

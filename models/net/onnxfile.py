@@ -5,7 +5,7 @@ A :class:`GraphWriter` collects nodes and constants; each method returns the nam
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from ...engine.nets.protobuf import read_fields, read_messages, read_number, rea
 OPSET, IR_VERSION = 17, 8
 FLOAT, UINT8, INT64 = 1, 2, 7  # ONNX element types
 NODE, TENSOR = 1, 5  # fields of a graph
+Value = tuple[str, int, Sequence[int | str]]
 _ELEMENTS = {"float32": FLOAT, "uint8": UINT8, "int64": INT64}
 _AS_FLOAT, _AS_INT, _AS_TEXT, _AS_INTS = 1, 2, 3, 7  # kinds of attributes
 
@@ -56,18 +57,24 @@ class GraphWriter:
         inputs = [x, self.constant(f"{name}.weight", weights), self.constant(f"{name}.bias", bias)]
         return self.node("Conv", inputs, name, kernel_shape=[kernel] * 2, pads=[kernel // 2] * 4)
 
-    def graph_bytes(self) -> bytes:
-        """Nodes and constants alone, fields of a GraphProto."""
-        return b"".join((*self._nodes, *self._constants.values()))
+    def take(self, kept: Iterable[tuple[int, memoryview]], prefix: str) -> None:
+        """Add nodes and stored tensors of another graph, see :func:`parts`, with ``prefix`` before their names."""
+        self._nodes += [renamed(number, part, prefix) for number, part in kept]
 
-    def to_bytes(self, info: NetInfo, outputs: dict[str, list[int | str]]) -> bytes:
+    def graph_bytes(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> bytes:
+        """A GraphProto; each value (name, element, dimensions behind the batch)."""
+        graph = b"".join((*self._nodes, *self._constants.values())) + write_field(2, "az-engine")
+        for number, values in ((11, inputs), (12, outputs)):
+            graph += b"".join(write_field(number, value_info(n, kind, ["batch", *sizes])) for n, kind, sizes in values)
+        return graph
+
+    def to_bytes(
+        self, info: NetInfo, outputs: dict[str, list[int | str]], ir_version: int = IR_VERSION, opset: int = OPSET
+    ) -> bytes:
         """The model: "planes" as ``info`` says, float32 outputs with their dimensions behind the batch."""
-        height, width = ("height", "width") if info.boards else info.planes[1:]
-        graph = self.graph_bytes() + write_field(2, "az-engine")
-        graph += write_field(11, value_info("planes", UINT8, ["batch", info.planes[0], height, width]))
-        for name, sizes in outputs.items():
-            graph += write_field(12, value_info(name, FLOAT, ["batch", *sizes]))
-        return write_model(graph, info.to_metadata())
+        planes = [info.planes[0], *(("height", "width") if info.boards else info.planes[1:])]
+        graph = self.graph_bytes([("planes", UINT8, planes)], [(name, FLOAT, sizes) for name, sizes in outputs.items()])
+        return write_model(graph, info.to_metadata(), ir_version, opset)
 
 
 def write_model(graph: bytes, metadata: dict[str, str], ir_version: int = IR_VERSION, opset: int = OPSET) -> bytes:

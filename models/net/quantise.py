@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import onnx
@@ -82,8 +82,6 @@ def quantise(
     model: onnx.ModelProto,
     calibration: list[NDArray[np.uint8]],
     *,
-    method: Literal["percentile", "minmax"] = "percentile",
-    percentile: float = PERCENTILE,
     keep: tuple[str, ...] = KEEP_FP32,
     operators: tuple[str, ...] | None = None,
 ) -> onnx.ModelProto:
@@ -110,11 +108,9 @@ def quantise(
                     weight_type=QuantType.QInt8,
                     per_channel=True,
                     nodes_to_exclude=excluded,
-                    calibrate_method=CalibrationMethod.Percentile
-                    if method == "percentile"
-                    else CalibrationMethod.MinMax,
+                    calibrate_method=CalibrationMethod.Percentile,
                     extra_options={
-                        "CalibPercentile": percentile,
+                        "CalibPercentile": PERCENTILE,
                         "CalibStridedMinMax": 1,  # sets of the reader at a time, whatever its name says
                         "WeightSymmetric": True,
                         "ActivationSymmetric": False,
