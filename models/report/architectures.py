@@ -26,14 +26,15 @@ from ...bench.match.game import MatchSettings
 from ...bench.match.openings import choose_openings
 from ...bench.match.players import MoveLimit, PlayerSpec
 from ...bench.match.standings import ratings
-from ...bench.match.tournament import Journal, Tournament, pairs_of, schedule
+from ...bench.match.tournament import pairs_of
 from ...bench.ratings.bayes import Rating
 from ...engine.errors import DataError, OptionError
 from ...engine.files import write_atomically
-from ...engine.games import game_names, get_game
+from ...engine.games import get_game
 from ..train.config import Kind, NetConfig
 from ..train.log import read_config, read_log
 from .figures import write_figure
+from .scaling import add_game_arguments, play
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,10 +63,7 @@ class Compared:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--game", choices=game_names(), default="chess", help="default: %(default)s")
-    add("--size", type=int, metavar="N", help="lines of the Go board")
-    add("--komi", type=float, metavar="K", help=argparse.SUPPRESS)
-    add("--rules", help=argparse.SUPPRESS)
+    add_game_arguments(parser)
     add("--supervised", metavar="DATA", required=True, nargs="+", help="as of az-engine train")
     length = parser.add_mutually_exclusive_group(required=True)
     length.add_argument("--minutes", type=float, help="of training for each")
@@ -116,7 +114,7 @@ def main(args: argparse.Namespace) -> int:
                 return status
     compared = [measured(args.out / one.name, one.name) for one in contenders]
     if args.games:
-        compared = _rated(args, compared, console)
+        compared = _rated(args, compared)
     write_atomically(args.out / "architectures.json", (json.dumps(as_json(compared), indent=1) + "\n").encode())
     length = f"{args.steps:,} steps" if args.minutes is None else f"{args.minutes:g} minutes"
     size = "" if args.shapes else f"{args.blocks} blocks of {args.filters} filters, "
@@ -180,7 +178,7 @@ def measured(run: Path, name: str) -> Compared:
     return Compared(name, rows[-1]["top1"], rows[-1]["result_error"], network.parameter_count())
 
 
-def _rated(args: argparse.Namespace, compared: Sequence[Compared], console: Console) -> list[Compared]:
+def _rated(args: argparse.Namespace, compared: Sequence[Compared]) -> list[Compared]:
     """The same with Elo ratings from a round robin."""
     game, start = variant(args)
     limit = MoveLimit(movetime_ms=args.movetime) if args.movetime else MoveLimit(nodes=args.visits)
@@ -188,19 +186,9 @@ def _rated(args: argparse.Namespace, compared: Sequence[Compared], console: Cons
     names = [one.network for one in compared]
     players = tuple(PlayerSpec(n, options=threads, limit=limit, net=str(_net(args, n).resolve())) for n in names)
     settings = MatchSettings(game, players)
-    which = "book" if get_game(game).name != "go" else "random:4"
-    openings = choose_openings(which, game, (args.games + 1) // 2, args.seed, start)
-    identity: dict[str, Any] = {"game": game, "players": [p.describe() for p in players], "seed": args.seed}
-    journal = Journal(args.out / "games", settings, identity)
-    tournament = Tournament(settings, schedule(pairs_of(len(names)), openings, args.games), journal)
-    try:
-        tournament.run(
-            args.concurrency,
-            lambda _: console.print(f"{len(tournament.finished)} of {len(tournament.plan)} games", end="\r"),
-        )
-    finally:
-        journal.close()
-    rated = ratings(tournament.finished, names, names[0])
+    openings = choose_openings("book", game, (args.games + 1) // 2, args.seed, start)
+    games = play(settings, pairs_of(len(names)), openings, args, args.out / "games", seed=args.seed)
+    rated = ratings(games, names, names[0])
     return [replace(one, rating=rated[one.network]) for one in compared]
 
 

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -81,25 +82,28 @@ class Doublings:
 
 
 def play(
-    doublings: Doublings,
-    game: str,
+    settings: MatchSettings,
+    pairs: Sequence[tuple[int, int]],
     openings: Sequence[Opening],
-    games: int,
-    *,
+    args: argparse.Namespace,
     folder: Path,
-    concurrency: int = 1,
-    on_game: Callable[[Tournament, MatchGame], None] = lambda tournament, game: None,
-) -> Tournament:
-    """Play ``games`` between each pair, or go on with them. BLOCKS. Errors: AzError."""
-    settings = MatchSettings(game, doublings.players)
-    identity = {"game": game, "players": [player.describe() for player in settings.players]}
-    journal = Journal(folder, settings, identity)
-    tournament = Tournament(settings, schedule(doublings.pairs, openings, games), journal)
+    **identity: Any,
+) -> list[MatchGame]:
+    """Play ``args.games`` between each pair of players, or go on with them, and show how many are played.
+
+    identity: what else must be the same to go on, beside game and players. BLOCKS. Errors: AzError.
+    """
+    console, described = Console(stderr=True), [player.describe() for player in settings.players]
+    journal = Journal(folder, settings, {"game": settings.game, "players": described, **identity})
+    tournament = Tournament(settings, schedule(pairs, openings, args.games), journal)
     try:
-        tournament.run(concurrency, lambda game: on_game(tournament, game))
+        tournament.run(
+            args.concurrency,
+            lambda _: console.print(f"{len(tournament.finished)} of {len(tournament.plan)} games", end="\r"),
+        )
     finally:
         journal.close()
-    return tournament
+    return tournament.finished
 
 
 def steps_of(doublings: Doublings, games: Sequence[MatchGame]) -> list[Step]:
@@ -112,12 +116,17 @@ def steps_of(doublings: Doublings, games: Sequence[MatchGame]) -> list[Step]:
     return [Step(name, amount, rated[name]) for name, amount in zip(steps, doublings.amounts, strict=True)]
 
 
+def add_game_arguments(parser: argparse.ArgumentParser) -> None:
+    """What :func:`variant` reads."""
+    parser.add_argument("--game", choices=game_names(), default="chess", help="default: %(default)s")
+    parser.add_argument("--size", type=int, metavar="N", help="lines of the Go board")
+    parser.add_argument("--komi", type=float, metavar="K", help=argparse.SUPPRESS)
+    parser.add_argument("--rules", help=argparse.SUPPRESS)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--game", choices=game_names(), default="chess", help="default: %(default)s")
-    add("--size", type=int, metavar="N", help="lines of the Go board")
-    add("--komi", type=float, metavar="K", help=argparse.SUPPRESS)
-    add("--rules", help=argparse.SUPPRESS)
+    add_game_arguments(parser)
     add("--player", default="default", metavar="SPEC", help="see az-engine match --help (default: %(default)s)")
     add("--baseline", metavar="SPEC", help="one more player, with a limit of its own, that all steps meet")
     limits = parser.add_mutually_exclusive_group(required=True)
@@ -151,18 +160,8 @@ def main(args: argparse.Namespace) -> int:
     openings = choose_openings(args.openings, game, (args.games + 1) // 2, args.seed, start)
     check_writable(args.out / "scaling.svg")
     console = Console(stderr=True)
-    tournament = play(
-        doublings,
-        game,
-        openings,
-        args.games,
-        folder=args.out,
-        concurrency=args.concurrency,
-        on_game=lambda tournament, game: console.print(
-            f"{len(tournament.finished)} of {len(tournament.plan)} games", end="\r"
-        ),
-    )
-    steps = steps_of(doublings, tournament.finished)
+    games = play(MatchSettings(game, doublings.players), doublings.pairs, openings, args, args.out)
+    steps = steps_of(doublings, games)
     for step in steps:
         low, high = round(step.rating.low), round(step.rating.high)
         print(f"{step.name}: {step.rating.elo:+.0f} [{low:+}, {high:+}], {step.rating.games} games")

@@ -72,16 +72,7 @@ def small(game: Game) -> Values:
     blocks, filters = (2, 32) if points <= 30 else (4, 64)
     return {
         "net": {"blocks": blocks, "filters": filters, "value_hidden": 64, "value_head": "wdl"},
-        "learner": {
-            "batch": 256,
-            "optimiser": "adamw",
-            "schedule": "cosine",
-            "rate": 2e-3,
-            "warmup": 50,
-            "clip": 5.0,
-            "ema": 0.99,
-            "precision": "fp32",
-        },
+        "learner": {**_ADAMW, "batch": 256, "rate": 2e-3, "warmup": 50, "ema": 0.99, "precision": "fp32"},
         "selfplay": {
             "visits": 64,
             "games": 32,
@@ -99,16 +90,7 @@ def gpu(game: Game) -> Values:
     """For one GPU and a few days: a net of 10 blocks, many games side by side, bf16."""
     return {
         "net": {"blocks": 10, "filters": 128, "value_head": "wdl"},
-        "learner": {
-            "batch": 1024,
-            "optimiser": "adamw",
-            "schedule": "cosine",
-            "rate": 1e-3,
-            "warmup": 200,
-            "clip": 5.0,
-            "ema": 0.999,
-            "precision": "bf16",
-        },
+        "learner": {**_ADAMW, "batch": 1024, "rate": 1e-3, "warmup": 200, "ema": 0.999, "precision": "bf16"},
         "selfplay": {"visits": 200, "games": 512},
         "window": {"games": 200_000, "start": 5000, "held_out_every": 50},
         "loop": {"steps": 100_000, "checkpoint_steps": 500, "reuse": 4.0, "first_positions": 50_000},
@@ -118,6 +100,7 @@ def gpu(game: Game) -> Values:
     }
 
 
+_ADAMW = {"optimiser": "adamw", "schedule": "cosine", "clip": 5.0}
 PAPER_SEARCH = {"fpu": "zero", "solver": False, "mate_plies": 0, "smart_pruning": False}
 PRESETS: dict[str, Callable[[Game], Values]] = {"az": az, "agz": agz, "small": small, "gpu": gpu}
 
