@@ -20,7 +20,7 @@ from .dataset import HOLDOUT_EVERY, HOLDOUT_REST, Positions, one_hot_result
 
 
 @dataclass(slots=True)
-class Games:
+class GameLines:
     """Games read so far: the states before each move, the moves, the results."""
 
     states: list[State] = field(default_factory=list)
@@ -63,7 +63,7 @@ def read_files(
     game: Game, paths: list[Path], on_problem: Callable[[str], None], *, mask: bool = True
 ) -> tuple[Positions, Positions]:
     """The training and the held-out positions of record files; every 50th game is held out. Errors: DataError."""
-    parts = (Games(), Games())
+    parts = (GameLines(), GameLines())
     count = 0
     for path in sorted(paths):
         for line, moves, result in read_finished(game, path, on_problem):
@@ -81,7 +81,7 @@ def read_files(
     return _positions(game, parts[0], text, mask), _positions(game, parts[1], text, mask)
 
 
-def _positions(game: Game, games: Games, description: str, mask: bool) -> Positions:
+def _positions(game: Game, games: GameLines, description: str, mask: bool) -> Positions:
     lengths = np.array([len(m) for m in games.moves])
     starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     states = np.concatenate(games.states)

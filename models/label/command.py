@@ -295,7 +295,7 @@ class Store:
     def flush(self) -> None:
         if self._waiting:
             path, records = self.folder / f"labelled_{self._next:05d}.npz", np.concatenate(self._waiting)
-            self.patiently(lambda: self.form.write(path, records), f"{len(self._waiting)} labelled games")
+            self.patiently(lambda: self.form.write(path, records), f"a shard of {len(self._waiting)} labelled games")
             self._next += 1
             self._waiting.clear()
         self._flushed = time.monotonic()

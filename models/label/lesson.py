@@ -29,7 +29,7 @@ from ...engine.nets.opinions import RawNet
 from ...protocols.clients.process import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
 from ..data.formats import labels_of
 from ..data.shards import Ended, LabelFormat, Records, Teaching
-from .reading import Played, label_played, read_played
+from .reading import RecordedGame, label_played, read_played
 from .teacher import Engine, Teacher, teacher_of
 from .variations import Explorer
 
@@ -68,7 +68,7 @@ class Worker:
     teacher: Teacher | None = None
     student: RawNet | None = None  # makes random moves
     explorer: Explorer | None = None  # the student, searching recorded games
-    played: list[Played] = field(default_factory=list)
+    played: list[RecordedGame] = field(default_factory=list)
 
     def start(self) -> Teacher:
         """The teacher, started when there is none. Errors: EngineProcessError, NetError."""

@@ -14,13 +14,13 @@ from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
 from ..data.records import read_finished
 from ..data.shards import Ended, LabelFormat, Records, Teaching
-from ..selfplay.replay import STORED, GameReader, line_of_game, title
+from ..selfplay.replay import STORED, ShardReader, line_of_game, title
 from .teacher import Asked, Teacher
 from .variations import Explorer, Variation
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class RecordedGame:
     line: State  # State[n + 1]
     moves: NDArray[np.uint16]  # [n]
     result: int  # for the first player
@@ -28,16 +28,16 @@ class Played:
 
 def read_played(
     game: Game, form: LabelFormat, files: Sequence[Path], on_problem: Callable[[str], None]
-) -> list[Played]:
+) -> list[RecordedGame]:
     """The finished games of record files, also of a self-play run's, in their order; see :func:`read_finished`.
 
     They follow the rules that labels are kept by; a game ends where these forbid its next move. Errors: DataError,
     OptionError.
     """
-    games: list[Played] = []
+    games: list[RecordedGame] = []
     for path in files:
         stored = path.suffix == STORED
-        found = read_stored(game, path) if stored else [Played(*g) for g in read_finished(game, path, on_problem)]
+        found = read_stored(game, path) if stored else [RecordedGame(*g) for g in read_finished(game, path, on_problem)]
         kept = [under_rules_of(form, game, played) for played in found]
         cut = sum(len(a.moves) < len(b.moves) for a, b in zip(kept, found, strict=True))
         if cut:
@@ -46,17 +46,17 @@ def read_played(
     return games
 
 
-def read_stored(game: Game, path: Path) -> list[Played]:
+def read_stored(game: Game, path: Path) -> list[RecordedGame]:
     """The games of a self-play run's file. Errors: DataError, also when they are of another game."""
     expected = {name: value for name, value in title(game, "").items() if name != "run"}
-    reader = GameReader(path, expected, game)
-    found = [Played(line_of_game(game, record), record.moves, record.result) for record in reader.read()]
+    reader = ShardReader(path, expected, game)
+    found = [RecordedGame(line_of_game(game, record), record.moves, record.result) for record in reader.read()]
     if reader.faults:
         raise DataError(f"{path}: {reader.faults[0]}; leave the file out")
     return found
 
 
-def under_rules_of(form: LabelFormat, game: Game, played: Played) -> Played:
+def under_rules_of(form: LabelFormat, game: Game, played: RecordedGame) -> RecordedGame:
     """The game under the rules that labels are kept by, as far as they allow its moves."""
     before = game.format_position(played.line[0])
     root = form.root(before)
@@ -64,11 +64,11 @@ def under_rules_of(form: LabelFormat, game: Game, played: Played) -> Played:
         return played
     line = np.repeat(game.parse_position(root)[0][-1:], len(played.line))
     count = game.replay(line, played.moves)
-    return Played(line[: count + 1], played.moves[:count], played.result)
+    return RecordedGame(line[: count + 1], played.moves[:count], played.result)
 
 
 def label_played(
-    game: Game, form: LabelFormat, teacher: Teacher, number: int, played: Played, explorer: Explorer | None = None
+    game: Game, form: LabelFormat, teacher: Teacher, number: int, played: RecordedGame, explorer: Explorer | None = None
 ) -> Records:
     """The records of a recorded game, one for each move; with an explorer, those of the lines it draws behind them.
 

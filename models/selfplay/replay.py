@@ -139,7 +139,7 @@ def shard_path(folder: Path, worker: int, number: int) -> Path:
     return folder / f"{worker:04d}-{number:05d}{STORED}"
 
 
-class GameWriter:
+class ShardWriter:
     """Stores one worker's games, each id once, also across restarts of the worker."""
 
     def __init__(
@@ -158,11 +158,11 @@ class GameWriter:
         self.ids: set[int] = set()
         shards = sorted(folder.glob(f"{worker:04d}-?????{STORED}"))
         for path in shards[:-1]:
-            self.ids |= {r.id for r in GameReader(path, shard_title).read()}
+            self.ids |= {r.id for r in ShardReader(path, shard_title).read()}
         self._number = int(shards[-1].stem[5:]) if shards else 0
         self._open()
         if shards:
-            self.ids |= {r.id for r in GameReader(shards[-1], shard_title).read()}
+            self.ids |= {r.id for r in ShardReader(shards[-1], shard_title).read()}
 
     def _open(self) -> None:
         self._file = FrameWriter(shard_path(self.folder, self.worker, self._number))
@@ -192,7 +192,7 @@ class GameWriter:
         self._file.close()
 
 
-class GameReader:
+class ShardReader:
     """Reads one shard, which may still grow."""
 
     def __init__(self, path: Path, expected: dict[str, Any], game: Game | None = None) -> None:
@@ -248,7 +248,7 @@ class ReplayFolder:
         """``run``: as in :func:`title`; ``say`` reports games that are left out."""
         self.folder, self._game, self._say = folder, game, say
         self._title = title(game, run)
-        self._readers: dict[Path, GameReader] = {}
+        self._readers: dict[Path, ShardReader] = {}
         self._seen: set[int] = set()
         self.repeated = 0  # games found a second time
 
@@ -270,7 +270,7 @@ class ReplayFolder:
         for _, together in groupby(paths, key=lambda path: path.stem[5:]):
             records = []
             for path in together:
-                reader = self._readers.setdefault(path, GameReader(path, self._title, self._game))
+                reader = self._readers.setdefault(path, ShardReader(path, self._title, self._game))
                 before, found = len(reader.faults), reader.read()
                 if new := reader.faults[before:]:
                     self._say(f"{path}: {len(new)} games are left out, the first because {new[0]}")

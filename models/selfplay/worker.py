@@ -26,7 +26,7 @@ from ...engine.nets.onnx import OnnxEvaluator
 from ...engine.search.selfplay import PlayedGame, SelfPlay
 from ..signals import StopSignals
 from ..storage import Patience
-from .replay import WORKER_SHIFT, GameRecord, GameWriter, title
+from .replay import WORKER_SHIFT, GameRecord, ShardWriter, title
 from .runconfig import RunConfig, load_run
 from .rundir import COMPILING, Beat, Current, RunFolder, WorkerSlot
 
@@ -95,7 +95,7 @@ class SelfPlayWorker:
         self.pulse = pulse or Pulse(folder, number)
         self.folder, self.run, self.number, self.say = folder, run, number, say
         self.game: Game = run.get_game()
-        self.writer = GameWriter(folder.games, number, title(self.game, str(run.seed)), say=say)
+        self.writer = ShardWriter(folder.games, number, title(self.game, str(run.seed)), say=say)
         self.stopping: Callable[[], bool] = lambda: False
         self._patiently = Patience(
             folder.folder,

@@ -23,7 +23,7 @@ from az_engine.engine.search.tree import Tree
 from az_engine.models.data.formats import shards_of
 from az_engine.models.data.shards import TargetOptions, read_arrays
 from az_engine.models.selfplay.frames import frame
-from az_engine.models.selfplay.replay import GameReader, GameWriter, shard_path, title
+from az_engine.models.selfplay.replay import ShardReader, ShardWriter, shard_path, title
 
 from ..engine.nets.test_nets import tiny_net
 from ..games import DIRECTORY
@@ -195,7 +195,7 @@ def test_self_play_games(tmp_path: Path) -> None:
         heading = title(game, "1")
         path = shard_path(folder, 0, 0)
         path.unlink(missing_ok=True)
-        writer = GameWriter(folder, 0, heading)
+        writer = ShardWriter(folder, 0, heading)
         good = [random_game(game, rng.randrange(1000) * 10 + i, plies=rng.randrange(1, 30)) for i in range(3)]
         for record in good:
             writer.write(record)
@@ -207,7 +207,7 @@ def test_self_play_games(tmp_path: Path) -> None:
                 file.write(frame(spoil(payload, rng)))
         else:
             path.write_bytes(mutate_bytes(path.read_bytes(), rng))
-        reader = GameReader(path, heading, game)
+        reader = ShardReader(path, heading, game)
         try:
             records = reader.read()
         except DataError as error:

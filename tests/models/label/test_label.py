@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import os
 import shlex
 import shutil
@@ -19,7 +20,8 @@ import pytest
 
 import az_engine
 from az_engine.engine.errors import DataError, EngineProcessError, OptionError
-from az_engine.models.data.games.chess import chances_of_score, read_folder, read_shard, to_positions
+from az_engine.models import storage
+from az_engine.models.data.games.chess import FORMAT, chances_of_score, read_folder, read_shard, to_positions
 from az_engine.models.data.shards import Records, TargetOptions
 from az_engine.models.label import command as label
 from az_engine.models.label.teacher import centipawns
@@ -27,7 +29,7 @@ from az_engine.protocols.clients.base import PvInfo
 
 from ...fakes.program import COMMAND, score
 from .. import reference
-from ..samples import CHESS
+from ..samples import CHESS, SAMPLE
 
 FAKE = shlex.join([*COMMAND, "uci"])
 
@@ -38,6 +40,32 @@ def arguments(out: Path, *words: str, engine: str = FAKE, games: int = 3) -> arg
     return parser.parse_args(
         ["--engine", engine, "--out", str(out), "--games", str(games), "--max-plies", "24", "--nodes", "77", *words]
     )
+
+
+def test_a_full_disk_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And no game is lost; asked to stop meanwhile, it says what is not stored."""
+    records = read_shard(SAMPLE)
+    failures, said = [2], list[str]()
+
+    class Full:
+        def write(self, path: Path, given: Records) -> None:
+            if failures[0]:
+                failures[0] -= 1
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            FORMAT.write(path, given)
+
+    monkeypatch.setattr(storage, "RETRY_SECONDS", 0.0)
+    stopping = [False]
+    patiently = storage.Patience(tmp_path, said.append, stopping=lambda: stopping[0])
+    store = label.Store(tmp_path, 10_000, Full(), patiently)  # type: ignore[arg-type]
+    store.add(records[records["game"] == records["game"][0]])
+    store.flush()
+    assert len(read(tmp_path)) == store.positions > 0
+    assert said == [f"{tmp_path} is full; make room and the run goes on"]
+    stopping[0], failures[0] = True, 1
+    store.add(records[records["game"] == records["game"][-1]])
+    with pytest.raises(DataError, match="stopped while the disk was full: a shard of 1 labelled games was not"):
+        store.flush()
 
 
 def read(folder: Path) -> Records:

@@ -21,7 +21,7 @@ from az_engine.models.data.games.go import read_folder, read_shard
 from az_engine.models.data.shards import Records, TargetOptions
 from az_engine.models.label import command as label
 from az_engine.models.label.reading import read_played
-from az_engine.models.selfplay.replay import GameWriter, shard_path, title
+from az_engine.models.selfplay.replay import ShardWriter, shard_path, title
 
 from .. import reference
 from ..selfplay.games import random_game
@@ -133,7 +133,7 @@ def test_go_games_become_what_the_learner_reads(tmp_path: Path) -> None:
 def test_games_against_itself_are_labelled(tmp_path: Path) -> None:
     """A self-play run's own file holds as good games as any; one of another game is refused."""
     chess_game = get_game("chess")
-    writer = GameWriter(tmp_path, 0, title(chess_game, "a seed"))
+    writer = ShardWriter(tmp_path, 0, title(chess_game, "a seed"))
     games = [random_game(chess_game, number, plies=9) for number in range(2)]
     for game in games:
         assert writer.write(game)
@@ -153,7 +153,7 @@ def test_games_against_itself_are_labelled(tmp_path: Path) -> None:
         label.main(arguments(tmp_path / "other", [stored], game="shogi"))
     moves = games[0].moves.copy()
     moves[3] = moves[2]
-    writer = GameWriter(tmp_path, 1, title(chess_game, "a seed"))
+    writer = ShardWriter(tmp_path, 1, title(chess_game, "a seed"))
     assert writer.write(replace(games[0], moves=moves))
     writer.close()
     with pytest.raises(DataError, match="game 0 breaks the rules at move 4; leave the file out"):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
 from az_engine.models.selfplay.frames import FrameReader, FrameWriter
-from az_engine.models.selfplay.replay import GameReader, GameRecord, GameWriter, ReplayFolder, shard_path, title
+from az_engine.models.selfplay.replay import GameRecord, ReplayFolder, ShardReader, ShardWriter, shard_path, title
 from az_engine.models.storage import NewerFormat
 
 from .games import random_game, same
@@ -57,11 +57,11 @@ def test_what_cannot_be_stored_is_said() -> None:
 
 def test_a_game_is_stored_once_by_its_id(tmp_path: Path) -> None:
     record = random_game(CHESS, 5)
-    writer = GameWriter(tmp_path, 0, TITLE)
+    writer = ShardWriter(tmp_path, 0, TITLE)
     assert writer.write(record)
     assert not writer.write(record)
     writer.close()
-    again = GameWriter(tmp_path, 0, TITLE)
+    again = ShardWriter(tmp_path, 0, TITLE)
     assert (again.ids, again.next_id) == ({5}, 6)
     assert not again.write(record)
     again.close()
@@ -71,19 +71,19 @@ def test_a_game_is_stored_once_by_its_id(tmp_path: Path) -> None:
 
 def test_workers_have_ids_and_shards_of_their_own(tmp_path: Path) -> None:
     for worker in (1, 2):
-        writer = GameWriter(tmp_path, worker, TITLE)
+        writer = ShardWriter(tmp_path, worker, TITLE)
         assert writer.next_id == worker << 32
         writer.write(random_game(CHESS, writer.next_id, plies=3))
         writer.close()
     replay = ReplayFolder(tmp_path, CHESS, "1")
     assert [r.id for part in replay.read() for r in part] == [1 << 32, 2 << 32]
     assert list(replay.read()) == []
-    with GameWriter(tmp_path, 1, TITLE)._file, pytest.raises(DataError, match="another process"):
-        GameWriter(tmp_path, 1, TITLE)
+    with ShardWriter(tmp_path, 1, TITLE)._file, pytest.raises(DataError, match="another process"):
+        ShardWriter(tmp_path, 1, TITLE)
 
 
 def test_shards_are_ended_when_they_are_big(tmp_path: Path) -> None:
-    writer = GameWriter(tmp_path, 0, TITLE, shard_bytes=2000)
+    writer = ShardWriter(tmp_path, 0, TITLE, shard_bytes=2000)
     for number in range(20):
         writer.write(random_game(CHESS, number, plies=20, every=2))
     writer.close()
@@ -93,13 +93,13 @@ def test_shards_are_ended_when_they_are_big(tmp_path: Path) -> None:
     parts = list(ReplayFolder(tmp_path, CHESS, "1").read())
     assert len(parts) == len(shards)
     assert [r.id for part in parts for r in part] == list(range(20))
-    again = GameWriter(tmp_path, 0, TITLE, shard_bytes=2000)
+    again = ShardWriter(tmp_path, 0, TITLE, shard_bytes=2000)
     assert again.next_id == 20
     again.close()
 
 
 def test_a_damaged_game_in_the_middle_is_skipped_and_counted(tmp_path: Path) -> None:
-    writer = GameWriter(tmp_path, 0, TITLE)
+    writer = ShardWriter(tmp_path, 0, TITLE)
     for number in range(5):
         writer.write(random_game(CHESS, number, plies=10))
     writer.close()
@@ -114,7 +114,7 @@ def test_a_damaged_game_in_the_middle_is_skipped_and_counted(tmp_path: Path) -> 
 
 
 def test_a_copied_shard_does_not_give_its_games_twice(tmp_path: Path) -> None:
-    writer = GameWriter(tmp_path, 0, TITLE)
+    writer = ShardWriter(tmp_path, 0, TITLE)
     for number in range(3):
         writer.write(random_game(CHESS, number, plies=4))
     writer.close()
@@ -125,8 +125,8 @@ def test_a_copied_shard_does_not_give_its_games_twice(tmp_path: Path) -> None:
 
 
 def test_a_shard_of_another_run_is_refused(tmp_path: Path) -> None:
-    GameWriter(tmp_path, 0, TITLE).close()
-    reader = GameReader(shard_path(tmp_path, 0, 0), title(CHESS, "2"))
+    ShardWriter(tmp_path, 0, TITLE).close()
+    reader = ShardReader(shard_path(tmp_path, 0, 0), title(CHESS, "2"))
     with pytest.raises(DataError, match=r"another run \(1, here 2\)"):
         reader.read()
 
@@ -140,7 +140,7 @@ def test_games_that_break_the_rules_are_left_out(tmp_path: Path) -> None:
     targets[-1] = 0xFFFF
     bad = [replace(good[n], moves=m) for n, m in ((1, illegal), (2, unknown), (3, never))]
     bad.append(replace(good[4], target_moves=targets))
-    writer = GameWriter(tmp_path, 0, TITLE)
+    writer = ShardWriter(tmp_path, 0, TITLE)
     for record in (good[0], *bad, random_game(CHESS, 9, plies=3)):
         writer.write(record)
     writer.close()
@@ -180,18 +180,18 @@ def test_a_broken_title_is_refused(tmp_path: Path) -> None:
         with FrameWriter(path) as writer:
             writer.append(title_)
         with pytest.raises(DataError, match="has a broken title"):
-            GameReader(path, TITLE).read()
+            ShardReader(path, TITLE).read()
 
 
 def test_a_torn_end_is_cut_and_said(tmp_path: Path) -> None:
     said: list[str] = []
     for cut in (0, 5):
-        writer = GameWriter(tmp_path, 0, TITLE, say=said.append)
+        writer = ShardWriter(tmp_path, 0, TITLE, say=said.append)
         writer.write(random_game(CHESS, writer.next_id, plies=6))
         writer.close()
         path = shard_path(tmp_path, 0, 0)
         path.write_bytes(path.read_bytes()[: -cut or None])
-    GameWriter(tmp_path, 0, TITLE, say=said.append).close()
+    ShardWriter(tmp_path, 0, TITLE, say=said.append).close()
     assert len(said) == 1
     assert said[0].startswith(f"{path}: its last ")
 
