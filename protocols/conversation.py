@@ -60,7 +60,7 @@ def converse(protocol: str, make_session: type[Session[Any]], args: argparse.Nam
 
 
 def _hidden_options(args: argparse.Namespace, protocol: str) -> set[str]:
-    """Keys of the options that mean nothing to the game. Errors: OptionError, see :func:`converse`."""
+    """Keys of the options that the game does not have. Errors: OptionError, see :func:`converse`."""
     if args.game == USUAL_GAMES[protocol]:  # it has all options of its protocol: known without loading it
         return set()
     from ..engine.games import get_game

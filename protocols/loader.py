@@ -61,7 +61,7 @@ class Loader(Generic[AnyEngine]):
         self._applied = EngineOptions()  # the options that the engine has
         self._good: EngineOptions | None = None  # the last options that it was ready with
         self._hopeless: tuple[EngineOptions, str] | None = None  # options with which no net works, and why
-        self._told: set[str] = set()  # sentences that are told once
+        self._told: set[str] = set()  # sentences that have been shown; each is shown once
 
     @property
     def up_to_date(self) -> bool:

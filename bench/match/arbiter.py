@@ -35,7 +35,7 @@ class Ending:
 
 
 class Arbiter:
-    """A game in progress, judged by the game's own rules; a subclass adds what an independent program says of it.
+    """A game in progress, judged by the game's own rules; a subclass adds the verdict of an independent program.
 
     Two passes end a game of territory. If both players then count the same, that is the result: they settle what is
     dead. Otherwise the board is counted as it stands, by area with every stone alive (Tromp-Taylor).
@@ -247,9 +247,9 @@ class ShogiArbiter(Arbiter):
 
 
 class _Cshogi:
-    """What cshogi says, with the rule of repetition counted here from its positions and checks.
+    """The rules by cshogi; repetitions are counted here from its positions and checks.
 
-    (Its own ``is_draw`` already speaks at the second occurrence.)
+    Its own ``is_draw`` is already true at the second occurrence.
     """
 
     def __init__(self, sfen: str) -> None:

@@ -71,7 +71,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--gauntlet", action="store_true", help="A against each of the others; else all against all")
     add("--games", type=int, default=100, metavar="N", help="games of each pair of players (default: %(default)s)")
     limits = parser.add_argument_group("limits of a move, for each player that has none in its SPEC")
-    limits.add_argument("--visits", "--nodes", dest="nodes", type=int, metavar="N", help="of the root; another's nodes")
+    limits.add_argument(
+        "--visits", "--nodes", dest="nodes", type=int, metavar="N", help="of the root, or an engine's nodes"
+    )
     limits.add_argument("--movetime", type=int, metavar="MS", help="milliseconds")
     limits.add_argument("--depth", type=int, metavar="N", help="plies")
     limits.add_argument("--tc", metavar="BASE+INC", help="a clock, in seconds: --tc 60+0.6")
@@ -170,7 +172,7 @@ def _settings(args: argparse.Namespace, game: str) -> MatchSettings:
 
 
 def named_apart(players: Sequence[PlayerSpec]) -> tuple[PlayerSpec, ...]:
-    """The players, those of one name told apart by their letters."""
+    """The players; those that share a name get their letters behind it."""
     count = Counter(player.name for player in players)
     return tuple(
         replace(player, name=f"{player.name} ({_LETTERS[i]})") if count[player.name] > 1 else player
@@ -179,7 +181,7 @@ def named_apart(players: Sequence[PlayerSpec]) -> tuple[PlayerSpec, ...]:
 
 
 def _identity(args: argparse.Namespace, settings: MatchSettings, start: str | None) -> dict[str, Any]:
-    """The values that a resumed tournament must share; the number of games may change."""
+    """The values that a resumed tournament must share; the number of games may differ."""
     return {
         "game": settings.game,
         "start": start,
@@ -199,7 +201,7 @@ def _decided(tournament: Tournament, test: Sprt | None) -> bool:
 
 @contextlib.contextmanager
 def _live(tournament: Tournament, test: Sprt | None) -> Iterator[Any]:
-    """A table on stderr that is drawn anew after each game."""
+    """Show a table on stderr; redraw it after each game."""
 
     def picture() -> Group:
         parts = [standings_table(tournament.settings, tournament.finished)]

@@ -20,10 +20,10 @@ from .arbiter import Arbiter, Ending, new_arbiter
 from .openings import Opening
 from .players import MoveLimit, Player, PlayerSpec, launch
 
-MOVETIME_MARGIN_MS = 200.0  # a time for each move is what engines aim at, not what they stay below
-_FLAG_MS = 1.0  # overstep of a clock that is still rounding
+MOVETIME_MARGIN_MS = 200.0  # engines aim at a time for each move, they do not stay below it
+_FLAG_MS = 1.0  # an overstep up to this is rounding
 _HOUR_MS = 3_600_000  # shown on the clock of a player without one
-_READY_S = 60.0  # an engine may compile or load when it is first asked whether it is ready
+_READY_S = 60.0  # an engine may compile or load before its first readyok
 _UNTIMED_S = 300.0  # after which a move without a limit of time counts as a stall
 
 FaultKind = Literal["time loss", "illegal move", "crash", "stall", "flood"]
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 
 class PlayerFault(Exception):
-    """A player lost its game by a fault of its own."""
+    """A player lost the game by its own fault."""
 
     def __init__(self, kind: FaultKind, text: str) -> None:
         super().__init__(text)

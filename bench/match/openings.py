@@ -1,4 +1,4 @@
-"""Where the games of a match begin: well-known openings, random moves, or a file; each is played with both colours."""
+"""The openings of a match: well-known ones, random moves, or a file; each is played with both colours."""
 
 from __future__ import annotations
 

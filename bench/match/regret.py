@@ -78,7 +78,7 @@ class Position:
 
 
 class Memory:
-    """The results so far, in a folder; survives kill -9."""
+    """The results so far, kept in a folder; they survive kill -9."""
 
     def __init__(self, folder: Path, judge: PlayerSpec) -> None:
         """Errors: OptionError when another judge has worked there; DataError when the file cannot be used."""
@@ -101,11 +101,11 @@ class Memory:
         self.enter("judge", judge)
 
     def enter(self, role: str, spec: PlayerSpec) -> None:
-        """Register a player or the judge. Errors: OptionError when another one of that name was there."""
+        """Register a player or the judge. Errors: OptionError when one of that name has other settings."""
         known, settings = self.players.get(f"{role} {spec.name}"), spec.describe()
         others = [name for name in self.players if name.startswith("judge ")]
         if role == "judge" and others and known is None:
-            raise OptionError(f"{self.path} holds the words of another judge; give another --out")
+            raise OptionError(f"{self.path} holds the evaluations of another judge; give another --out")
         if known is None:
             self._write({"role": role, "player": spec.name, "settings": settings})
         elif known != json.loads(json.dumps(settings)):
@@ -145,14 +145,14 @@ class Judge:
     def points(self, position: Position) -> float:
         """Expected points of the side to move. BLOCKS."""
         outcome = self.game.outcome(position.line)
-        if outcome != RUNNING:  # not kept: the same position may have another past in another game
+        if outcome != RUNNING:  # not stored: the outcome depends on the moves before the position
             return (1.0 + outcome) / 2.0
         if position.text not in self.memory.judged:
             self.memory.judge(position.text, worth(ask(self.player, position, self.limits)))
         return self.memory.judged[position.text]
 
     def after(self, position: Position, move: str) -> float:
-        """Expected points of who makes ``move``; "win" and "resign" are moves, too."""
+        """Expected points of the player that makes ``move``, which may also be "win" or "resign"."""
         if move in ("win", "resign"):
             return float(move == "win")
         return 1.0 - self.points(played(self.game, position, move))

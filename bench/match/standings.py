@@ -16,7 +16,7 @@ from .game import MatchGame, MatchSettings
 
 
 def score_between(games: Iterable[MatchGame], a: int, b: int, *, first: bool | None = None) -> MatchScore:
-    """Player a's score against b, only when it moved first (or second) where ``first`` says so."""
+    """Player a's score against b; ``first``: only the games in which a moved first (True) or second (False)."""
     points: Counter[float] = Counter()
     for game in games:
         ours = {game.pairing.first, game.pairing.second} == {a, b}

@@ -49,7 +49,7 @@ def schedule(pairs: Sequence[tuple[int, int]], openings: Sequence[Opening], game
 
 
 class Journal:
-    """The folder of a tournament; one process at a time holds it."""
+    """The folder of a tournament; only one process at a time can open it."""
 
     def __init__(self, folder: Path, settings: MatchSettings, identity: dict[str, Any]) -> None:
         """Open or create it. ``identity``: what a resumed tournament must share with this one.
@@ -79,7 +79,7 @@ class Journal:
         self._rewrite_records()
 
     def _read(self, folder: Path, identity: dict[str, Any]) -> list[MatchGame]:
-        """The games so far; ends with the file's end behind the last whole line."""
+        """Read the games so far and cut off a line that a kill left unfinished."""
         self._file.seek(0)
         content = self._file.read()
         whole = content.rfind(b"\n") + 1
@@ -222,7 +222,7 @@ class Tournament:
                 done.set()
 
         ends = [threading.Event() for _ in range(min(concurrency, waiting.qsize()))]
-        loaded = threading.Barrier(max(len(ends), 1))  # kernels and nets that load would cost the other games' clocks
+        loaded = threading.Barrier(max(len(ends), 1))  # loading would take time off the clocks of other games
         for i, done in enumerate(ends):
             threading.Thread(target=work, name=f"match {i}", args=(done,)).start()
         try:  # not Thread.join: until Python 3.13 an interrupted join takes a running thread for ended
@@ -239,6 +239,6 @@ class Tournament:
 
 
 def repeated(games: Iterable[MatchGame]) -> int:
-    """Number of games that repeat another one move for move, whoever played them: they add no information."""
+    """Number of games that repeat another one move for move: they add no information."""
     counts = Counter((game.pairing.opening.root, game.moves) for game in games)
     return sum(count - 1 for count in counts.values())

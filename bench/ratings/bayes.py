@@ -55,7 +55,7 @@ def rate(scores: Iterable[PairScore], anchor: str) -> dict[str, Rating]:
     tables = [s for s in scores if s.games and s.a != s.b]
     known = _connected(tables, anchor)
     if len(known) < 2:
-        raise DataError(f"{anchor} has played nobody: no ratings can be computed")
+        raise DataError(f"{anchor} has played no games: no ratings can be computed")
     tables = [s for s in tables if s.a in known]
     others = sorted(known - {anchor})
     place = {name: i for i, name in enumerate(others)}

@@ -127,9 +127,9 @@ def _startup(args: argparse.Namespace) -> Iterator[Measurement]:
     if not args.no_cold:
         with tempfile.TemporaryDirectory() as cache:
             environment = os.environ | {"AZ_ENGINE_CACHE": cache}
-            said: list[str] = []
-            seconds = _start(args, environment, said)[1]
-        compiling = sum("compil" in line for line in said)
+            lines: list[str] = []
+            seconds = _start(args, environment, lines)[1]
+        compiling = sum("compil" in line for line in lines)
         yield Measurement(
             f"{readied_by}, cold", seconds, "s", note=f"empty kernel cache; {compiling} lines on stdout about compiling"
         )
@@ -141,15 +141,15 @@ def _startup(args: argparse.Namespace) -> Iterator[Measurement]:
 
 
 def _start(
-    args: argparse.Namespace, environment: dict[str, str] | None = None, said: list[str] | None = None
+    args: argparse.Namespace, environment: dict[str, str] | None = None, lines: list[str] | None = None
 ) -> tuple[float, float, float]:
     """Seconds from a process's start to its greeting, being ready and its first move. Errors: EngineProcessError."""
     talk = dialogue(get_game(args.game))
     with _engine(args, *talk.flags, environment=environment) as process:
         greeted = _ask(process, talk.hello)
-        ready = _ask(process, talk.ready, None if said is None else said.append)
-        lines, moved_by = talk.move
-        for line in lines:
+        ready = _ask(process, talk.ready, None if lines is None else lines.append)
+        position, moved_by = talk.move
+        for line in position:
             process.send(line)
         _, moved = process.until(moved_by, _PATIENCE)
         return greeted, ready, moved
@@ -207,14 +207,14 @@ def _memory(args: argparse.Namespace) -> Iterator[Measurement]:
         _ask(process, talk.ready)
         before = _resident(process.pid)
         hashfull = [0]
-        said: list[str] = []
+        messages: list[str] = []
 
         def on_line(line: str) -> None:
             words = line.split()
             if "hashfull" in words:
                 hashfull.append(int(words[words.index("hashfull") + 1]))
             if words[:2] == ["info", "string"]:
-                said.append(line.strip())
+                messages.append(line.strip())
 
         for text in talk.position(get_game(args.game), ()):
             process.send(text)
@@ -232,7 +232,7 @@ def _memory(args: argparse.Namespace) -> Iterator[Measurement]:
     yield Measurement("resident before go", before, "MiB", note=f"{args.hash} MiB allowed")
     when = "never full" if full_at is None else f"full after {full_at:.0f} s"
     yield Measurement(
-        "resident at full", at_full, "MiB", note=f"{when}; the engine said: {'; '.join(said) or 'nothing'}"
+        "resident at full", at_full, "MiB", note=f"{when}; the engine said: {'; '.join(messages) or 'nothing'}"
     )
     yield Measurement("most resident", most, "MiB", note=f"over {args.minutes:g} minutes of {talk.think}")
     yield Measurement("resident at the end", end, "MiB", "when it was full", at_full)

@@ -60,7 +60,7 @@ class EngineClient(EngineProcess, ABC):
 
     has_byoyomi = False
     counts_nodes = True  # `go nodes N` is standard; GTP has no such command
-    tells_both_clocks = True  # the engine hears the opponent's clock, too
+    tells_both_clocks = True  # the engine is sent the opponent's clock, too
     lines_by_option = True  # the option MultiPV sets the number of lines
     increment_first = False  # a move's increment is added before the move, not after it
 
@@ -95,7 +95,7 @@ class EngineClient(EngineProcess, ABC):
 
     @abstractmethod
     def new_game(self) -> None:
-        """Announce another game, and wait until the engine is ready. BLOCKS."""
+        """Announce a new game and wait until the engine is ready. BLOCKS."""
 
     @abstractmethod
     def ready(self) -> None:

@@ -1,9 +1,9 @@
-"""The process of an engine and its lines, whatever protocol they are in: for clients, and for measuring latency.
+"""The process of an engine and the lines it exchanges, in any protocol: for clients, and for measuring latency.
 
 Every wait has a deadline, and each fault has its error: the engine died (:class:`EngineDied`), does not answer
 (:class:`EngineStalled`), writes without end (:class:`EngineFlooded`) or answers nonsense (:class:`EngineMisbehaved`).
 After any of these the process is gone. Memory stays bounded, however much the engine writes. The thread that reads
-takes each line's time of arrival, so a caller that is busy does not cost the engine time.
+takes each line's time of arrival, so the engine is not charged for the time of a busy caller.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class EngineStalled(EngineProcessError):
 
 
 class EngineFlooded(EngineProcessError):
-    """The engine wrote more than anyone can read; it was killed."""
+    """The engine wrote too many lines; it was killed."""
 
 
 class EngineMisbehaved(EngineProcessError):

@@ -49,7 +49,7 @@ _EXTRA_OF = {  # packages that only an extra brings -> the extra
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; its exit status: 0 done, 1 not as wished, 2 a fault said in one sentence, 130 Ctrl-C."""
+    """Run one command; its exit status: 0 success, 1 a failed check, 2 a known fault, in one sentence, 130 Ctrl-C."""
     name, *arguments = [*(sys.argv[1:] if argv is None else argv)] or ["--help"]
     try:
         status = _run(name, arguments)

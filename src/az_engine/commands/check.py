@@ -164,7 +164,7 @@ def check_game(report: Report, game_name: str, seconds: float) -> None:
 
 @contextlib.contextmanager
 def _progress(title: str) -> Iterator[Callable[[str], None]]:
-    """A bar on stderr while the engine loads; what it yields names the step at work."""
+    """Show a bar on stderr while the engine loads; yields a function that names the current step."""
     columns = (TextColumn("{task.description}"), BarColumn(pulse_style="cyan"), TimeElapsedColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
@@ -186,7 +186,7 @@ def _search(engine: Engine, seconds: float) -> tuple[BestMove, ThinkingInfo]:
 
 
 def check_command(report: Report, protocol: str, where: Installation) -> None:
-    """Start the command that GUIs start, and time it from the first input to its greeting."""
+    """Start the command that GUIs start; time it to its greeting."""
     hello = {"uci": ("uci", "uciok"), "usi": ("usi", "usiok"), "gtp": ("protocol_version", "= 2")}[protocol]
     command = where.executable(protocol)
     if command is None:

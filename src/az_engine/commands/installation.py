@@ -17,7 +17,7 @@ class Installation:
 
     @classmethod
     def current(cls) -> Installation:
-        """That of the running process."""
+        """The installation of the running process."""
         root = Path(__file__).resolve().parents[3]
         return cls(root if (root / "pyproject.toml").is_file() else None, Path(sys.prefix))
 

@@ -65,5 +65,5 @@ def test_a_match_split_in_two_rates_the_same() -> None:
 def test_players_that_no_game_connects_are_left_out() -> None:
     ratings = rate([PairScore("x", "random", 3, 0, 1), PairScore("p", "q", 5, 0, 0)], "random")
     assert set(ratings) == {"random", "x"}
-    with pytest.raises(DataError, match="random has played nobody"):
+    with pytest.raises(DataError, match="random has played no games"):
         rate([PairScore("p", "q", 5, 0, 0)], "random")
