@@ -319,7 +319,8 @@ class OptionValues:
         most = self._caps.get(option.key)
         if most is not None and int(value) > most:
             self._values[option.key] = most
-            return f"{option.names[self.protocol]} {value} is more than this server gives to one session: it is {most}"
+            name = option.names.get(self.protocol, option.key)
+            return f"{name} {value} is more than this server gives to one session: it is {most}"
         self._values[option.key] = value
         return ""
 

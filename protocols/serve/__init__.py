@@ -7,6 +7,7 @@ Bottom up: :mod:`events` is the log, :mod:`admission` says who may come in, :mod
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -101,6 +102,8 @@ def main(args: argparse.Namespace) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: server.stop())
     log.write("ready", host=args.host, port=server.port, games=[offer.game for offer in offers])
+    gc.collect()
+    gc.freeze()  # what is loaded stays: no collection looks at it again
     server.run()
     log.write("end")
     sys.stderr.flush()

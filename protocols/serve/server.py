@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import threading
 from collections.abc import Callable, Mapping
@@ -58,6 +59,7 @@ class Server:
         self._lock = threading.Lock()
         self._numbers = 0
         self._ending = threading.Event()
+        self._ended = False  # a connection, since the last look
         try:
             self._listener = socket.create_server(address, backlog=128)
         except OSError as error:
@@ -84,6 +86,9 @@ class Server:
             if watch.seconds >= _TICK_S:
                 watch.restart()
                 self._end_silent()
+                if self._ended:
+                    self._ended = False
+                    gc.collect()  # sessions refer to themselves; their arrays are large and their objects few
         self._listener.close()
         self._end_all()
 
@@ -119,6 +124,7 @@ class Server:
     def _over(self, connection: Connection) -> None:
         with self._lock:
             self._connections.discard(connection)
+            self._ended = True
 
     def _all(self) -> list[Connection]:
         with self._lock:

@@ -103,6 +103,8 @@ def test_over_the_network_no_files_and_no_devices(server: RunningServer, tmp_pat
     ]
     with server.client("loadsgf /etc/passwd") as client:
         assert client.line() == "? cannot load file: files are not read over the network"
+        client.send("kata-set-param numSearchThreads 100", "kata-get-param numSearchThreads")
+        assert [line for line in (client.line() for _ in range(5)) if line] == ["=", "= 2"]
 
 
 def test_a_full_server_answers_in_the_protocols_words(tmp_path: Path) -> None:
