@@ -200,7 +200,7 @@ class Engine:
         """
         game = self._game
         path = net_path(self.options.weights_file, game)
-        return () if path is None else read_info(read_outline(path)[0], game).sizes
+        return () if path is None else read_info(read_outline(path)[0], game).playable
 
     def resize(self, size: int) -> None:
         """Change the board size; forgets position, tree and cache.

@@ -28,7 +28,7 @@ def check_net(outline: Outline, game: Game) -> NetInfo:
     except OptionError as error:
         raise NetError(f"{error}; update az-engine to use this net") from error
     size = game.planes[1]
-    if size not in info.sizes and info.planes[0] == game.planes[0]:
+    if size not in info.playable and info.planes[0] == game.planes[0]:
         boards = ", ".join(f"{n}x{n}" for n in info.sizes[:20])
         raise NetError(f"this net plays on {boards}, not on {size}x{size}; choose another board or another net")
     if info.planes[0] != game.planes[0] or (

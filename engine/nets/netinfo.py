@@ -9,6 +9,7 @@ from ..errors import NetError
 
 FORMAT = "1"  # of this metadata; readers refuse a greater one
 PREFIX = "az_engine."
+_LEAST_SIZE = 7  # of a board that a net is let play without having learned it
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +34,15 @@ class NetInfo:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The sizes N of board that it plays, at least one."""
+        """The sizes N of board that it has learned, at least one."""
         return self.boards or self.planes[1:2]
+
+    @property
+    def playable(self) -> tuple[int, ...]:
+        """Sizes of board that it plays, learned or not: where H and W are free, from 7 or less to the greatest."""
+        if not self.boards:
+            return self.sizes
+        return tuple(range(min(_LEAST_SIZE, *self.boards), max(self.boards) + 1))
 
     def to_metadata(self) -> dict[str, str]:
         """The ONNX metadata properties."""

@@ -292,10 +292,18 @@ def test_spread_of_independent_points() -> None:
 
 
 def test_boards_that_the_net_does_not_play(net: Path) -> None:
-    assert engine_with(net, 13).sizes() == (5, 9, 13)
-    with pytest.raises(NetError, match="this net plays on 5x5, 9x9, 13x13, not on 7x7"):
-        engine_with(net, 7).ready()
-    engine_with(net, 13).ready()
+    """Between sizes that it has learned it plays by analogy, and says so."""
+    assert engine_with(net, 13).sizes() == tuple(range(5, 14))
+    for size in (4, 15):
+        with pytest.raises(NetError, match=f"this net plays on 5x5, 9x9, 13x13, not on {size}x{size}"):
+            engine_with(net, size).ready()
+    for size, note in (
+        (13, []),
+        (7, ["this net has learned 5x5, 9x9, 13x13 and plays 7x7 by analogy"]),
+    ):
+        engine = engine_with(net, size)
+        engine.ready()
+        assert engine.notes == note
 
 
 def test_nets_that_say_nothing(tmp_path: Path) -> None:
