@@ -1,4 +1,4 @@
-"""How a family of nets sees a game: its planes, its numbering of the moves, and the kernels that make both."""
+"""The planes and the numbering of moves that a family of nets uses for a game, and the kernels for both."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ OWN_ENCODER = "alphazero"  # name of a game's own planes and actions
 class Encoder:
     """A game's planes and actions. Its values are part of a net's format; raise the version when their meaning changes.
 
-    A family whose nets take several arrays has them side by side in its planes; the converted net takes them apart.
+    Several input arrays lie one after another in the planes; the converted net splits them.
     """
 
     name: str = OWN_ENCODER
     planes: tuple[int, int, int]  # C, H, W of the network's input
     num_actions: int  # A, size of the policy
     max_moves: int  # M, greatest number of legal moves
-    history: int = 1  # positions shown in the planes, the greatest that a net may ask for
+    history: int = 1  # positions shown in the planes; a net may ask for fewer
     planes_per_position: int = 0  # the first history * planes_per_position planes show positions, newest first; 0: none
     plane_scale: NDArray[np.float32]  # f4[C], what a network multiplies each plane by
     planes_version: int = 1
     moves_version: int = 1
 
     # kernels, see the factory
-    describe: Callable[..., None]  # (states, leaves, count, history, plies): what the leaves of a search are
+    describe: Callable[..., None]  # (states, leaves, count, history, plies): fill in the leaves of a search
     encode: Callable[..., None]
     actions: Callable[..., None]
     legal_actions: Callable[..., None]
@@ -45,7 +45,7 @@ class Encoder:
         return int(np.prod(self.planes))
 
     def used_planes(self, history: int) -> tuple[int, ...]:
-        """Indices of the planes that a net looks at: its ``history`` newest positions, and what shows none of them."""
+        """Indices of the planes that a net uses: those of its ``history`` newest positions and those of no position."""
         shown, whole = (n * self.planes_per_position for n in (min(history, self.history), self.history))
         return (*range(shown), *range(whole, self.planes[0]))
 

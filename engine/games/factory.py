@@ -1,7 +1,7 @@
-"""The kernels of a game, made from its device functions: written here once, for every game and every encoder.
+"""Makes the kernels of every game and encoder from their device functions.
 
-A game is played by the functions of a :class:`Play`, which most games make of a few with :func:`plain_play`, and seen
-by a net through those that :func:`make_encoder` takes.
+A :class:`Play` holds the functions that play a game; most games make it of a few with :func:`plain_play`.
+:func:`make_encoder` takes those that write planes and number moves.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Function = Callable[..., Any]  # of numba: typed by its calls
 class Play(NamedTuple):
     """How a game is played: device functions over a line of states State[N] and a working space.
 
-    ``work`` is what ``workspace`` made of the line, borrowed: whatever a game keeps beside its states, such as a board
-    with chains. A move is an i64.
+    ``work`` is made by ``workspace`` and borrowed; it holds what a game keeps beside its states, such as a board with
+    chains. A move is an i64.
     """
 
-    workspace: Function  # (states) -> work, once a call of a kernel
-    begin: Function  # (work, states, root): the game is known up to states[root]
+    workspace: Function  # (states) -> work, once in each call of a kernel
+    begin: Function  # (work, states, root): take in the game up to states[root]
     rewind: Function  # (work, states, at): go back to states[at], the root or a state after it
-    make: Function  # (work, states, at, move): states[at + 1] becomes what follows, its repetitions not counted
+    make: Function  # (work, states, at, move): set states[at + 1] without its repetitions
     follow: Function  # (work, states, at, move): the same with repetitions
     look: Function  # (work, states, at, at_root, moves, row) -> (number of legal moves in moves[row], outcome code)
     count: Function  # (work, states, at, moves, row) -> number of legal moves; moves[row] may be used
@@ -165,7 +165,7 @@ def perft_kernel(play: Play) -> Function:
         legal[0] = look(work, states, 0, True, moves, 0)[0]
         leaves[: legal[0]] = 1 if depth == 1 else 0
         level = 0 if depth > 1 else -1
-        while level >= 0:  # not recursive: such a kernel crashes when it comes from the cache
+        while level >= 0:  # not recursive: a recursive kernel crashes when loaded from the cache
             if done[level] == legal[level]:
                 level -= 1
                 continue
@@ -185,7 +185,7 @@ def perft_kernel(play: Play) -> Function:
 
 
 def replay(play: Play) -> Function:
-    """The device function that plays the path of a leaf."""
+    """The device function that replays the path of a leaf."""
     rewind, follow = play.rewind, play.follow
 
     @device
@@ -199,6 +199,14 @@ def replay(play: Play) -> Function:
         return at
 
     return replay
+
+
+@device
+def fill_plane(out, row, plane, squares, value):
+    """Set a plane of so many squares, which is zero, to one value."""
+    if value:
+        for square in range(squares):
+            out[row, plane * squares + square] = value
 
 
 def make_encoder(
@@ -245,7 +253,7 @@ def _describe(play: Play, encode_row: Function, action_of: Function, key: Functi
         plies:   look for forced mates of up to so many where the game goes on: outcome becomes WIN or LOSS, but not at
                  the root itself, end the mate's plies, begin its first move (NO_MOVE where there is none)
 
-        A root is made ready once for all of its leaves that follow one another.
+        Each root is prepared once for all of its consecutive leaves.
         """
         states, leaves = borrow(states), borrow(leaves)
         owner, known = (workspace(states[0]), make_space()), -1

@@ -10,10 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.core.typing import signature
 from numba.core.typing.templates import ConcreteTemplate, infer_global
 from numba.extending import intrinsic, lower_builtin, models, register_model
+from numpy.typing import NDArray
 
 
 class _U128(numba.types.Type):  # type: ignore[misc]
@@ -129,3 +131,18 @@ def byte_swap(typingctx: Any, bits: Any) -> Any:
         return builder.bswap(args[0])
 
     return _bits(bits)(_bits(bits)), codegen
+
+
+def line_attacks(length: int) -> NDArray[np.uint16]:
+    """Attacks of a slider along a line of squares, [square << (length - 2) | occupancy of the inner squares]."""
+    table = []
+    for square in range(length):
+        for occupied in range(0, 1 << (length - 1), 2):
+            attacks = 0
+            for ray in (range(square - 1, -1, -1), range(square + 1, length)):
+                for other in ray:
+                    attacks |= 1 << other
+                    if occupied >> other & 1:
+                        break
+            table.append(attacks)
+    return np.array(table, np.uint16)

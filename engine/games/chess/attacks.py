@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.bits import byte_swap, lowest_bit
+from ...kernels.bits import byte_swap, line_attacks, lowest_bit
 from ...kernels.jit import device
 from .state import BLACK
 
@@ -35,27 +35,10 @@ def _line(df: int, dr: int) -> NDArray[np.uint64]:
     return _leaper([(df * k, dr * k) for k in range(-7, 8) if k])
 
 
-def _rank_table() -> NDArray[np.uint8]:
-    """Attacks along a rank, [file * 64 + the six inner squares' occupancy]."""
-    table = np.zeros(8 * 64, np.uint8)
-    for file in range(8):
-        for inner in range(64):
-            occupied, attacks = inner << 1, 0
-            for step in (-1, 1):
-                f = file + step
-                while 0 <= f < 8:
-                    attacks |= 1 << f
-                    if occupied >> f & 1:
-                        break
-                    f += step
-            table[file * 64 + inner] = attacks
-    return table
-
-
 KNIGHT_ATTACKS = _leaper([(1, 2), (2, 1), (2, -1), (1, -2), (-1, -2), (-2, -1), (-2, 1), (-1, 2)])
 KING_ATTACKS = _leaper([(f, r) for f in (-1, 0, 1) for r in (-1, 0, 1) if f or r])
 _FILE, _DIAGONAL, _ANTIDIAGONAL = _line(0, 1), _line(1, 1), _line(1, -1)
-_RANK = _rank_table()
+_RANK = line_attacks(8).astype(np.uint8)  # [file * 64 + occupancy of the six inner squares]
 
 
 @device

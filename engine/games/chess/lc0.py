@@ -22,7 +22,7 @@ from ...kernels.splitmix import chain
 from ..factory import make_encoder
 from .attacks import ALL, NONE, bit
 from .checks import MATES
-from .planes import fill_plane, set_men
+from .planes import fill_plane, set_squares
 from .rules import MAX_MOVES, PLAY
 from .state import WHITE
 
@@ -90,6 +90,20 @@ def _repeated(states, at, oldest):
 
 
 @device
+def _set_men(s, pawns, own, enemy, flip, base, out, row):
+    """Twelve planes of men from plane ``base`` on."""
+    for side in range(2):
+        men = own if side == 0 else enemy
+        plane = base + 6 * side
+        set_squares(out, row, plane, pawns & men, flip)
+        set_squares(out, row, plane + 1, s.knights & men, flip)
+        set_squares(out, row, plane + 2, s.bishops & men, flip)
+        set_squares(out, row, plane + 3, s.rooks & men, flip)
+        set_squares(out, row, plane + 4, s.queens & men, flip)
+        set_squares(out, row, plane + 5, s.kings & men, flip)
+
+
+@device
 def _fill_before(s, missing_from, history, flip, out, row):
     """The first position of a game that did not begin with the normal start stands for all before it."""
     pawns, white, black = s.pawns, s.white, s.black
@@ -103,7 +117,7 @@ def _fill_before(s, missing_from, history, flip, out, row):
             white ^= moved
         pawns ^= moved
     for t in range(missing_from, history):
-        set_men(s, pawns, white, black, flip, t * STEP_PLANES, out, row)
+        _set_men(s, pawns, black if flip else white, white if flip else black, flip, t * STEP_PLANES, out, row)
 
 
 @device
@@ -116,7 +130,8 @@ def encode_row(work, states, newest, oldest, history, out, row):
     shown = min(history, newest - oldest + 1)
     for t in range(shown):
         s = states[newest - t]
-        set_men(s, s.pawns, s.white, s.black, flip, t * STEP_PLANES, out, row)
+        own, enemy = (s.black, s.white) if flip else (s.white, s.black)
+        _set_men(s, s.pawns, own, enemy, flip, t * STEP_PLANES, out, row)
         if _repeated(states, newest - t, oldest):
             fill_plane(out, row, t * STEP_PLANES + 12, 1)
     if shown < history and not _is_start(states[oldest]):

@@ -35,27 +35,13 @@ def plane_scale() -> NDArray[np.float32]:
 
 
 @device
-def _set_squares(out, row, plane, bits, flip):
+def set_squares(out, row, plane, bits, flip):
     """Ones on the squares of a bitboard, mirrored by rank if ``flip``, in a plane that is zero."""
     if flip:
         bits = byte_swap(bits)
     while bits:
         square, bits = first(bits)
         out[row, plane * 64 + square] = 1
-
-
-@device
-def set_men(s, pawns, white, black, flip, base, out, row):
-    """Twelve planes of men from plane ``base`` on: P N B R Q K of one side (0 white, ``flip``), then of the other."""
-    for side in range(2):
-        men = white if flip == side else black
-        plane = base + 6 * side
-        _set_squares(out, row, plane, pawns & men, flip)
-        _set_squares(out, row, plane + 1, s.knights & men, flip)
-        _set_squares(out, row, plane + 2, s.bishops & men, flip)
-        _set_squares(out, row, plane + 3, s.rooks & men, flip)
-        _set_squares(out, row, plane + 4, s.queens & men, flip)
-        _set_squares(out, row, plane + 5, s.kings & men, flip)
 
 
 @device
@@ -72,21 +58,31 @@ def encode_row(work, states, newest, oldest, history, out, row):
     for i in range(NUM_PLANES * 64):
         out[row, i] = 0
     now = states[newest]
-    flip = np.int64(now.turn != WHITE)
+    flip = now.turn != WHITE
     for t in range(history):
         if newest - t < oldest:
             break
         s = states[newest - t]
-        set_men(s, s.pawns, s.white, s.black, flip, t * STEP_PLANES, out, row)
+        own, enemy = (s.black, s.white) if flip else (s.white, s.black)
+        for side in range(2):
+            men = own if side == 0 else enemy
+            plane = t * STEP_PLANES + 6 * side
+            set_squares(out, row, plane, s.pawns & men, flip)
+            set_squares(out, row, plane + 1, s.knights & men, flip)
+            set_squares(out, row, plane + 2, s.bishops & men, flip)
+            set_squares(out, row, plane + 3, s.rooks & men, flip)
+            set_squares(out, row, plane + 4, s.queens & men, flip)
+            set_squares(out, row, plane + 5, s.kings & men, flip)
         if s.repetitions:
             fill_plane(out, row, t * STEP_PLANES + 12, 1)
         if s.repetitions >= 2:
             fill_plane(out, row, t * STEP_PLANES + 13, 1)
     constant = HISTORY * STEP_PLANES
-    fill_plane(out, row, constant, 1 - flip)
+    fill_plane(out, row, constant, 0 if flip else 1)
     fill_plane(out, row, PLY_PLANE, min(np.int64(now.ply), 255))
+    own, enemy = (now.black, now.white) if flip else (now.white, now.black)
     for side in range(2):
-        men = now.white if flip == side else now.black
+        men = own if side == 0 else enemy
         king = lowest_bit(now.kings & men)
         rooks = now.castling & men
         above = ALL << np.uint64(king)

@@ -1,8 +1,8 @@
-"""The board that moves are played on: chains as circular lists, with pseudo-liberties.
+"""The board for playing moves: chains as circular lists, with pseudo-liberties.
 
-A chain is known by the point of one of its stones, its head. ``liberties`` counts each empty point once for every stone
-of the chain beside it: more than the true number, but zero exactly when that is zero, and cheap to keep. A Board is
-working space; between moves a game is kept as records of :mod:`state`.
+A chain is identified by the point of one of its stones, its head. ``liberties`` counts each empty point once for every
+stone of the chain beside it: more than the true number, but zero exactly when that is zero, and cheap to keep. A Board
+is working space; between moves a game is kept as records of :mod:`state`.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def clear(b, size):
 
 @device
 def copy(b, d):
-    """Make ``d``, which was cleared to the same size once, equal to ``b``."""
+    """Copy ``b`` to ``d``, a board cleared to the same size before."""
     d.key = b.key
     for w in range(WORDS):
         d.stones[0, w] = b.stones[0, w]
@@ -106,7 +106,7 @@ def _join(b, x, y):
 
 @device
 def place(b, p, colour):
-    """Put a stone on an empty point and join it to its friends; nothing is taken off."""
+    """Put a stone on an empty point and join it to its neighbours; nothing is captured."""
     key = STONE_KEYS[colour * MAX_POINTS + p]
     b.colour[p] = colour
     b.stones[colour, p >> 6] ^= _1 << np.uint64(p & 63)

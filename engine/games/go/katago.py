@@ -1,6 +1,6 @@
 """KataGo's input planes, its "inputs V7": 22 planes and 19 numbers, as bytes u1[42, N, N].
 
-Points and actions are numbered as elsewhere here. Planes 0 to 21, each 0 or 1, "own" being the side to move:
+Points and actions are numbered as in :mod:`planes`. Planes 0 to 21, each 0 or 1, "own" being the side to move:
 
 | plane  | content |
 |--------|---------|
@@ -15,7 +15,7 @@ Points and actions are numbered as elsewhere here. Planes 0 to 21, each 0 or 1, 
 | 18, 19 | own area, the opponent's |
 | 20, 21 | none |
 
-The numbers follow in 20 planes that are constant, whole numbers all:
+20 constant planes of whole numbers follow:
 
 | plane    | content |
 |----------|---------|
@@ -45,7 +45,7 @@ import numpy as np
 from ...kernels.jit import device
 from ...kernels.splitmix import chain
 from ..encoder import Encoder
-from ..factory import make_encoder
+from ..factory import fill_plane, make_encoder
 from . import ladders
 from .board import after, untouched
 from .passalive import AREA, mark_area, tax_seki
@@ -90,20 +90,14 @@ _compensation = device(compensation)
 
 @device
 def _parity_wave(komi, points):
-    """How near a draw is: 0, 0.5 or -0.5, as 1, 2 or 0; komi in half points."""
+    """KataGo's parity wave 0, 0.5 or -0.5 as 1, 2 or 0; komi in half points."""
     above = (komi - 2 * (points % 2)) % 4  # half points above the last komi that makes draws possible
     return 2 if above == 1 else 0 if above == 3 else 1
 
 
 @device
-def _fill(out, row, plane, points, value):
-    for i in range(plane * points, (plane + 1) * points):
-        out[row, i] = value
-
-
-@device
 def _took(states, since, newest, points):
-    """Whether stones left the board after states[since]: without that no board comes again."""
+    """Whether stones left the board after states[since]; else no board can repeat."""
     for i in range(since + 1, newest + 1):
         move = np.int64(states[i].last) - 1
         if 0 <= move < points:
@@ -126,7 +120,7 @@ def _mark_forbidden(states, newest, since, b, out, row, start):
             out[row, start + p] = 1
         elif ko != SIMPLE and (took or not untouched(b, p)):
             allowed, key = after(b, p, turn, s.rules & SUICIDE != 0)
-            if not allowed or key == s.key:  # nothing but a stone that takes itself off
+            if not allowed or key == s.key:  # a lone stone's suicide
                 continue
             wanted = situation(key, 1 - turn, ko)
             for i in range(since, newest + 1):
@@ -144,7 +138,7 @@ def _write_moves(states, newest, oldest, history, points, out, row):
         if move < points:
             out[row, (_MOVES + shown) * points + move] = 1
         else:
-            _fill(out, row, _PASSES + shown, points, 1)
+            fill_plane(out, row, _PASSES + shown, points, 1)
         shown += 1
     return shown
 
@@ -177,18 +171,18 @@ def _write_area(b, rules, turn, suicidal, area, out, row):
 @device
 def _write_rules(rules, komi, ends, button_left, points, out, row):
     """Numbers 5 to 18; komi: own, in half points."""
-    _fill(out, row, _KOMI, points, (komi + _KOMI_OFFSET) >> 8)
-    _fill(out, row, _KOMI + 1, points, (komi + _KOMI_OFFSET) & 255)
+    fill_plane(out, row, _KOMI, points, (komi + _KOMI_OFFSET) >> 8)
+    fill_plane(out, row, _KOMI + 1, points, (komi + _KOMI_OFFSET) & 255)
     ko = rules & KO_MASK
-    _fill(out, row, _RULES, points, ko != SIMPLE)
-    _fill(out, row, _RULES + 1, points, 1 if ko == SIMPLE else 2 if ko == POSITIONAL else 0)
-    _fill(out, row, _RULES + 2, points, rules & SUICIDE != 0)
-    _fill(out, row, _RULES + 3, points, rules & TERRITORY != 0)
-    _fill(out, row, _RULES + 4, points, rules & (SEKI_TAX | ALL_TAX) != 0)
-    _fill(out, row, _RULES + 5, points, rules & ALL_TAX != 0)
-    _fill(out, row, _RULES + 8, points, ends)
-    _fill(out, row, _RULES + 11, points, button_left)
-    _fill(out, row, _RULES + 12, points, 1 if rules & TERRITORY else _parity_wave(komi, points))
+    fill_plane(out, row, _RULES, points, ko != SIMPLE)
+    fill_plane(out, row, _RULES + 1, points, 1 if ko == SIMPLE else 2 if ko == POSITIONAL else 0)
+    fill_plane(out, row, _RULES + 2, points, rules & SUICIDE != 0)
+    fill_plane(out, row, _RULES + 3, points, rules & TERRITORY != 0)
+    fill_plane(out, row, _RULES + 4, points, rules & (SEKI_TAX | ALL_TAX) != 0)
+    fill_plane(out, row, _RULES + 5, points, rules & ALL_TAX != 0)
+    fill_plane(out, row, _RULES + 8, points, ends)
+    fill_plane(out, row, _RULES + 11, points, button_left)
+    fill_plane(out, row, _RULES + 12, points, 1 if rules & TERRITORY else _parity_wave(komi, points))
 
 
 @device
@@ -202,14 +196,14 @@ def encode_row(states, newest, oldest, history, suicidal, ko, b, ladder, area, o
     points, turn, rules = b.points, np.int64(s.turn), np.int64(s.rules)
     for i in range(NUM_PLANES * points):
         out[row, i] = 0
-    _fill(out, row, 0, points, 1)
+    fill_plane(out, row, 0, points, 1)
     for p in range(points):
         if b.colour[p] != EMPTY:
             out[row, (_OWN if b.colour[p] == turn else _OWN + 1) * points + p] = 1
 
     button = _button(states, oldest, newest, points) if rules & BUTTON else -1
     passes = np.int64(s.passes)
-    if button > newest - passes:  # the pass that took the button ends nothing
+    if button > newest - passes:  # the pass that took the button does not end the game
         passes = newest - button
     button_left = rules & BUTTON != 0 and button < 0
     ends = passes > 0 and not button_left

@@ -1,8 +1,8 @@
-"""Ladders: which chains can be caught by giving atari again and again, as KataGo's planes show it.
+"""Ladders: which chains a series of ataris captures, as KataGo's planes show it.
 
-The search is exact within its rules. To move on a chain with two liberties is the attacker, on one with one liberty the
-defender. A defender in atari takes a chain around it that is in atari, or extends; two liberties on its own turn, or a
-ko that the attacker has just taken, are an escape. The attacker fills one of two liberties; three are an escape.
+The search is exact within its rules. The attacker moves when the chain has two liberties, the defender when it has one.
+A defender in atari takes a chain around it that is in atari, or extends; two liberties on its own turn, or a ko that
+the attacker has just taken, are an escape. The attacker fills one of two liberties; three are an escape.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _empty_beside(t, cell):
 
 @device
 def _play(t, cell, colour):
-    """Play a stone, what it takes goes to ``taken``; False, and nothing has changed, when ko or suicide forbid it."""
+    """Play a stone and note its captures in ``taken``; False and no change when ko or suicide forbid it."""
     if t.colour[cell] != EMPTY or cell == t.ko:
         return False
     t.colour[cell] = colour
@@ -266,7 +266,7 @@ def is_caught(t, cell):
     """Whether the chain on ``cell``, in atari and its owner to move, cannot escape. The board stays as it is."""
     colour = t.colour[cell]
     ko = t.ko
-    t.ko = -1  # every ko works for the defender at first
+    t.ko = -1  # at first every ko favours the defender
     depth, tried, entering, caught = 0, 0, True, False
     t.begin[0] = 0
     while depth >= 0:
@@ -329,7 +329,7 @@ def survey(t, out, row, caught, liberties, openings, victim):
 
     caught: offset of the plane of stones that a ladder catches. liberties: offset of three planes of stones with 1, 2
     and 3 liberties; openings: of the plane of points where a ladder against a chain of colour ``victim`` with two
-    liberties begins. Without these two, when they are negative, it is quicker.
+    liberties begins. Negative: not wanted, which is quicker.
     """
     size = t.stride - 1
     most = 4 if liberties >= 0 else 3

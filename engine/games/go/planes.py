@@ -15,7 +15,7 @@ from ...kernels.bits import lowest_bit
 from ...kernels.jit import device
 from ...kernels.splitmix import chain
 from ..encoder import Encoder
-from ..factory import make_encoder
+from ..factory import fill_plane, make_encoder
 from .rules import PLAY
 from .rulesets import SUICIDE
 from .state import BLACK, MAX_POINTS, MAX_SIZE, TURN_KEY, WORDS
@@ -43,9 +43,7 @@ def encode_row(work, states, newest, oldest, history, out, row):
                 while bits:
                     out[row, start + 64 * w + lowest_bit(bits)] = 1
                     bits &= bits - _1
-    if turn == BLACK:
-        for i in range(2 * HISTORY * points, NUM_PLANES * points):
-            out[row, i] = 1
+    fill_plane(out, row, 2 * HISTORY, points, turn == BLACK)
 
 
 @device

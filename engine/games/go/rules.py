@@ -1,10 +1,10 @@
 """The rules of Go as kernels: moves, ko and superko, the score.
 
-A move u2 is a point, or N * N for a pass. One number more, N * N + 1, is no move of the rules: the side to move changes
-and nothing else, for protocols that let a colour play twice running. Two passes in a row end the game.
+A move u2 is a point, or N * N for a pass. N * N + 1 is no move of the rules: it only changes the side to
+move, for protocols that let a colour play twice in a row. Two passes in a row end the game.
 
-Superko forbids that a board comes again that occurred anywhere in the line. The boards' keys are compared; a filter of
-bits (a key that sets a bit nobody set before is new) makes that cheap.
+Superko forbids a board that occurred anywhere in the line. Keys of boards are compared; a filter of bits makes that
+cheap (a key whose bit is not set yet is new).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _1 = np.uint64(1)
 
 @device
 def situation(key, turn, ko):
-    """What may not come again (u64): the board, under situational superko with the side to move."""
+    """The key (u64) that may not repeat: the board's, under situational superko with the side to move."""
     return key ^ TURN_KEY if ko == SITUATIONAL and turn != BLACK else key
 
 
@@ -186,7 +186,7 @@ def _rewind(work, states, at):
         copy(w.base, w.board)
         for i in range(FILTER_WORDS):
             w.seen[i] = w.seen_before[i]
-    else:  # what the filter has seen since the root does no harm
+    else:  # entries of the filter since the root only cost comparisons
         clear(w.board, np.int64(states[at].size))
         set_up(w.board, states[at])
 

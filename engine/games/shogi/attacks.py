@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.bits import byte_swap, low_word, lowest_bit, u128
+from ...kernels.bits import byte_swap, line_attacks, low_word, lowest_bit, u128
 from ...kernels.jit import device
 from .state import BISHOP, KING, KNIGHT, LANCE, PAWN, PROMOTED, ROOK, SILVER, SQUARES
 
@@ -63,23 +63,6 @@ def _directions() -> NDArray[np.int8]:
     return table.ravel()
 
 
-def _file_table() -> NDArray[np.uint16]:
-    """u2[9 * 128]: attacks along a file, [rank * 128 + the seven inner squares' occupancy]."""
-    table = np.zeros(9 * 128, np.uint16)
-    for rank in range(9):
-        for inner in range(128):
-            occupied, attacks = inner << 1, 0
-            for step in (-1, 1):
-                r = rank + step
-                while 0 <= r < 9:
-                    attacks |= 1 << r
-                    if occupied >> r & 1:
-                        break
-                    r += step
-            table[rank * 128 + inner] = attacks
-    return table
-
-
 def _ranks(*ranks: int) -> tuple[int, int]:
     return _words({square for square in range(SQUARES) if square % 9 in ranks})
 
@@ -98,7 +81,7 @@ NEAR_FILES = _leaper([(df, dr) for df in (-1, 0, 1) for dr in range(-8, 9)])  # 
 RAYS = np.concatenate([_leaper(_ray(*step)) for step in COMPASS])  # [direction * 81 + square]
 DIRECTIONS = _directions()
 _RANK_LINE, _DIAGONAL, _ANTIDIAGONAL = _leaper(_line(*_E)), _leaper(_line(*_NE)), _leaper(_line(*_NW))
-_FILE = _file_table()
+_FILE = line_attacks(9)  # [rank * 128 + occupancy of the seven inner squares]
 _FILE_OF = np.arange(SQUARES, dtype=np.int64) // 9
 _RANK_OF = np.arange(SQUARES, dtype=np.int64) % 9
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...kernels.bits import popcount
 from ...kernels.jit import device
-from ..factory import make_encoder
+from ..factory import fill_plane, make_encoder
 from .attacks import ZONES, bit, first, lookup, reach
 from .checks import MATES
 from .moves import seen_by_mover
@@ -40,12 +40,6 @@ PLANES, PLANES_ENTERING = _ENTERING, _ENTERING + 2 * _ENTERING_SIDE
 _NEEDED = (28, 27)  # points to declare with, black and white
 _DIRECTION = np.array([0, 2, 4, 7, 5, 6, 3, 1, 8, 9], np.int64)  # by the direction of moves.py
 _PROMOTING, _DROP = 10, 20
-
-
-@device
-def _fill(out, row, plane):
-    for square in range(SQUARES):
-        out[row, plane * SQUARES + square] = 1
 
 
 @device
@@ -82,13 +76,13 @@ def _encode_entering(s, side, base, out, row):
         worth = 5 if kind == BISHOP - 1 or kind == ROOK - 1 else 1
         points += worth * np.int64(s.hands[side, kind])
     if popcount(king):
-        _fill(out, row, base)
+        fill_plane(out, row, base, SQUARES, 1)
     wanted = _MEN - number
     if 0 <= wanted < _MEN:
-        _fill(out, row, base + 1 + wanted)
+        fill_plane(out, row, base + 1 + wanted, SQUARES, 1)
     wanted = _NEEDED[side] - points
     if 0 <= wanted < _POINTS:
-        _fill(out, row, base + 1 + _MEN + wanted)
+        fill_plane(out, row, base + 1 + _MEN + wanted, SQUARES, 1)
 
 
 @device
@@ -103,12 +97,12 @@ def encode_row(s, out, row):
         plane = INPUT1 + k * _HAND
         for kind in range(HELD):
             for i in range(min(np.int64(s.hands[side, _HAND_ORDER[kind]]), _HAND_MOST[kind])):
-                _fill(out, row, plane + i)
+                fill_plane(out, row, plane + i, SQUARES, 1)
             plane += _HAND_MOST[kind]
         if out.shape[1] > PLANES * SQUARES:
             _encode_entering(s, side, _ENTERING + k * _ENTERING_SIDE, out, row)
     if s.checked:
-        _fill(out, row, _CHECK)
+        fill_plane(out, row, _CHECK, SQUARES, 1)
 
 
 @device

@@ -1,19 +1,19 @@
 """The search for a forced mate: df-pn over an AND/OR tree of checks and evasions, in slices of bounded length.
 
 Depth-first proof-number search (A. Nagai, "Df-pn algorithm for searching AND/OR trees and its applications", 2002): the
-attacker, to move at the root, plays checks only (OR nodes), the defender every evasion (AND nodes). pn and dn say how
-many leaves must at least be proven to show a mate, or disproven to show that there is none. A node is worked on until
-one of them reaches its threshold; thresholds are 1 + 1/4 times the runner-up's (Pawlewicz & Lew, "Improving depth-first
+attacker, to move at the root, plays checks only (OR nodes), the defender every evasion (AND nodes). pn and dn are
+the least numbers of leaves to prove for a mate, or to disprove for its absence. A node is searched until one of them
+reaches its threshold; thresholds are 1 + 1/4 times the runner-up's (Pawlewicz & Lew, "Improving depth-first
 pn-search: 1 + epsilon trick", 2007). Men dropped between checker and king count as one evasion as far as pn goes.
 
 A position that repeats on the path is no success for the attacker, who gave check all along. A proof cannot depend on
 that: in a shortest mate nothing repeats. A disproof can, and then holds only where it was found (the graph history
 interaction problem; Kishimoto & Mueller, "A general solution to the graph history interaction problem", 2004): each
-disproof knows the shallowest node of the path that it leans on, ``lean``. Where that is the node itself or below, the
-disproof is good everywhere; else it is kept with a code of the path and believed on that path alone.
+disproof stores the shallowest node of the path that it depends on, ``lean``. Where that is the node itself or below,
+the disproof holds everywhere; else it is stored with a code of the path and holds on that path alone.
 
-Stack and table are arrays that the caller keeps, so that a search can be left and resumed at any node. The table has a
-fixed size; a new entry takes the place of the one in its bucket that cost least work.
+The caller keeps stack and table, so that a search can stop and resume at any node. The table has a fixed size; a new
+entry replaces the one in its bucket that cost least work.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _find(table, key):
 
 @device
 def _store(table, key, path, pn, dn, work, plies, lean):
-    """Keep what is known of a position; it may displace another that cost less."""
+    """Store the result of a position; it may replace one that cost less."""
     slot = _slot(table, key)
     at, least = np.int64(-1), np.int64(1) << 40
     for i in range(slot, slot + _BUCKET):
@@ -124,7 +124,7 @@ def _path_code(frame):
 def _enter(states, frames, children, moves, table, banned, depth, attacking):
     """List the children of the node on top of the stack with what is known of them; returns how many were made.
 
-    Stops at a child that settles the node, but not at the root, where the quickest of the mates known is wanted.
+    Stops at a child that settles the node, except at the root, which wants the quickest known mate.
     """
     s, d, frame = states[depth], states[depth + 1], frames[depth]
     n = checks(s, moves, depth) if attacking else generate(s, moves, depth)
@@ -171,7 +171,7 @@ def _enter(states, frames, children, moves, table, banned, depth, attacking):
 
 @device
 def _sum_up(frame, children, depth, attacking):
-    """What the children make of the node on top of the stack.
+    """Combine the children of the node on top of the stack.
 
     Returns the number that the side to move makes small (pn of the attacker, dn of the defender) over all children and
     over all but the best, the other number, the part of it that comes from drops, and the best child.
@@ -272,7 +272,7 @@ class ShogiMate(MateSearch):
     """A search for a forced mate by the side to move at the end of a line."""
 
     def __init__(self, line: State, memory: int) -> None:
-        """``memory``: bytes of the table, 32 an entry; one bucket is the least."""
+        """``memory``: bytes of the table, 32 an entry; at least one bucket."""
         self.moves: list[int] = []
         self._line = line.copy()  # grows by the mate's moves
         self._line["limit"] = 0
@@ -338,7 +338,7 @@ class ShogiMate(MateSearch):
     def _extend(self, move: int) -> bool:
         """Play a move of the mate and begin there; False when the rules end the game by it.
 
-        Where the mate comes back to a position (the table has lost how it went on) a new one is looked for without.
+        Where the mate returns to a position (the table has lost its continuation), a new search avoids it.
         """
         longer = np.empty(len(self._line) + 1, STATE)
         longer[:-1] = self._line

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ...kernels.bits import lowest_bit
 from ...kernels.jit import device
 from ...kernels.splitmix import chain
-from ..factory import make_encoder
+from ..factory import fill_plane, make_encoder
 from .attacks import (
     BISHOP_LINES,
     DIRECTIONS,
@@ -172,13 +172,6 @@ def _mark(out, row, plane, squares, turned):
         square, squares = first(squares)
         cell = _CELL[square]
         out[row, plane * SQUARES + (SQUARES - 1 - cell if turned else cell)] = ONE
-
-
-@device
-def _fill(out, row, plane, value):
-    if value:
-        for cell in range(SQUARES):
-            out[row, plane * SQUARES + cell] = value
 
 
 @device
@@ -334,9 +327,9 @@ def _encode_position(s, numbers, turned, out, row):
             _mark(out, row, rank + (_EMPTY if k == 0 else -2), bit(square), turned)
         for i in range(HELD):
             number = np.int64(s.hands[side, _IN_HAND[i] - 1])
-            _fill(out, row, _HANDS + HELD * k + i, number * _UNIT[i])
+            fill_plane(out, row, _HANDS + HELD * k + i, SQUARES, number * _UNIT[i])
         pawns = np.int64(s.hands[side, PAWN - 1])
-        _fill(out, row, _PAWNS + k, (pawns if pawns < _MOST else _MOST) * _PAWN_UNIT)
+        fill_plane(out, row, _PAWNS + k, SQUARES, (pawns if pawns < _MOST else _MOST) * _PAWN_UNIT)
         for i, which in enumerate((LANCES, BISHOPS, ROOKS)):
             seen, hidden = nothing(), nothing()
             men = set_of(s, which) & set_of(s, BLACK_MEN + side)
@@ -351,8 +344,8 @@ def _encode_position(s, numbers, turned, out, row):
         king = np.int64(s.kings[side])
         _mark(out, row, _FAR + 12 + k, rook_attacks(king, occupied) | bishop_attacks(king, occupied), turned)
     _mark(out, row, _EMPTY, everything() & ~occupied, turned)
-    _fill(out, row, _ALL, ONE)
-    _fill(out, row, _TURNED, ONE * us)
+    fill_plane(out, row, _ALL, SQUARES, ONE)
+    fill_plane(out, row, _TURNED, SQUARES, ONE * us)
     _encode_check(s, numbers, _CHECK, _THREAT, turned, out, row)
 
 

@@ -1,8 +1,8 @@
-"""The mate in one move that miniosl's nets are shown: not every mate there is, and one of several by its own order.
+"""The mate in one that miniosl's planes show: not every mate, and the first of several in miniosl's order.
 
 It looks at moves and drops next to the king and at knights, not at checks from afar or by a man that uncovers another,
-and judges by counting attacks. Its gaps belong to the planes and have to be kept; for mates that are to be right there
-is :mod:`mate`. Source: ImmediateCheckmate and King8Info of miniosl 0.1.6 (https://github.com/tkaneko/miniosl).
+and judges by counting attacks. Its gaps are part of the planes; for correct mates
+see :mod:`mate`. Source: ImmediateCheckmate and King8Info of miniosl 0.1.6 (https://github.com/tkaneko/miniosl).
 
 A direction is miniosl's, 0..7: UL U UR L R DL D DR as the mating side sees it; it is the one in which the man that
 gives check looks at the king. Men are tried in the order of their numbers, u1[81] by square, see :mod:`miniosl`.
@@ -54,7 +54,7 @@ ORDER = np.array([7, 0, 1, 6, 2, 5, 4, 3], np.int64)  # the compass of attacks.p
 _INDEX = np.argsort(ORDER)  # miniosl's direction, by the compass
 _UP = 1
 _DROPPED = np.array([GOLD, LANCE, SILVER, BISHOP, ROOK], np.int64)  # in the order of trying
-_CANNOT = 1 << 8  # in _UNTOUCHED: the man cannot look at the king from there
+_CANNOT = 1 << 8  # in _UNTOUCHED: the man cannot give check from there
 
 Offset = tuple[int, int]  # files, ranks
 
@@ -183,7 +183,7 @@ def _pusher(s, square, compass, occupied):
 
 @device
 def _around(s, side, king, own, enemy, occupied, pinned):
-    """Four masks of directions of the squares next to the king that ``side`` wants to mate.
+    """Four masks of directions of the squares next to the king to mate.
 
     Where it could go; what holds none of its own men; what the side attacks unguarded and may move to; the same if
     empty, for drops.
@@ -206,7 +206,7 @@ def _around(s, side, king, own, enemy, occupied, pinned):
         targets |= mask
         if not enemy & one:
             drops |= mask
-    sliders = far_attackers(s, king, 1 - side, occupied) & own  # it cannot go on along a line on which it is attacked
+    sliders = far_attackers(s, king, 1 - side, occupied) & own  # it cannot flee along the line of an attack
     while sliders:
         square, sliders = first(sliders)
         liberty &= ~(np.int64(1) << _INDEX[np.int64(DIRECTIONS[SQUARES * king + square]) ^ (4 * side)])

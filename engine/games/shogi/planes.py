@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ...kernels.jit import device
 from ...kernels.splitmix import chain
-from ..factory import make_encoder
+from ..factory import fill_plane, make_encoder
 from .attacks import first
 from .checks import MATES
 from .moves import NUM_ACTIONS, action_of
@@ -45,13 +45,6 @@ def plane_scale() -> NDArray[np.float32]:
 
 
 @device
-def _fill_plane(out, row, plane, value):
-    if value:
-        for square in range(SQUARES):
-            out[row, plane * SQUARES + square] = value
-
-
-@device
 def encode_row(keys, states, newest, oldest, history, out, row):
     """Write the planes of states[newest], whose game begins at states[oldest], to out[row] (u1[C * H * W])."""
     for i in range(NUM_PLANES * SQUARES):
@@ -71,11 +64,11 @@ def encode_row(keys, states, newest, oldest, history, out, row):
                 out[row, (plane + np.int64(s.board[square] & 15)) * SQUARES + seen] = 1
             plane = base + _HAND_PLANE if side == us else base + _HAND_PLANE + HELD
             for kind in range(HELD):
-                _fill_plane(out, row, plane + kind, np.int64(s.hands[side, kind]))
+                fill_plane(out, row, plane + kind, SQUARES, np.int64(s.hands[side, kind]))
         for number in range(REPETITIONS):
-            _fill_plane(out, row, base + _REPETITION_PLANE + number, np.int64(s.repetitions > number))
-    _fill_plane(out, row, COLOUR_PLANE, 1 - us)
-    _fill_plane(out, row, PLY_PLANE, np.int64(min(now.ply, 255)))
+            fill_plane(out, row, base + _REPETITION_PLANE + number, SQUARES, np.int64(s.repetitions > number))
+    fill_plane(out, row, COLOUR_PLANE, SQUARES, 1 - us)
+    fill_plane(out, row, PLY_PLANE, SQUARES, np.int64(min(now.ply, 255)))
 
 
 @device

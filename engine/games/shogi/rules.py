@@ -1,7 +1,7 @@
-"""The rules of shogi: legal moves, making them, check, repetition and its verdict, and the entering-king declaration.
+"""The rules of shogi: legal moves, making them, check, repetition, and the entering-king declaration.
 
 A move is u16: to + 128 * from + 16384 * promotes; a drop has 81 + kind in place of from, kinds pawn, lance, knight,
-silver, bishop, rook, gold. All moves that the rules allow are generated, the pointless refusals to promote included.
+silver, bishop, rook, gold. All legal moves are generated, with pointless non-promotions.
 """
 
 from __future__ import annotations
@@ -377,7 +377,7 @@ def make(s, d, move):
 
 @device
 def settle(s):
-    """Finish a position whose board, hands and turn were set by hand: bitboards, kings, key, check."""
+    """Derive bitboards, kings, key and check from board, hands and turn."""
     for index in range(s.sets.shape[0]):
         s.sets[index, 0] = 0
         s.sets[index, 1] = 0
@@ -397,7 +397,7 @@ def settle(s):
 
 @kernel
 def settle_all(states):
-    """Finish positions set up by hand, State[N], in place: see :func:`settle`.
+    """Derive the dependent fields of State[N], in place: see :func:`settle`.
 
     Returns whether the side that is not to move is in check in the last one: then it cannot have arisen in a game.
     """
@@ -529,7 +529,7 @@ def verdict_kernel(states, legal):
 def judge(s, legal, at_root):
     """Outcome code of a leaf with ``legal`` moves, for the side to move, which declares its king entered when it may.
 
-    At the root only the want of moves ends the game: a move is asked for.
+    At the root only a lack of moves ends the game.
     """
     if at_root:
         return RUNNING if legal else LOSS
@@ -539,7 +539,7 @@ def judge(s, legal, at_root):
 
 @device
 def _workspace(states):
-    """u8[N]: the states' keys side by side, since repetitions are looked for all the way back."""
+    """u8[N]: the states' keys side by side, since repetitions reach back to the start."""
     return np.empty(states.shape[0], np.uint64)
 
 
