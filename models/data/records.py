@@ -33,7 +33,7 @@ def read_finished(
 ) -> Iterator[tuple[State, NDArray[np.uint16], int]]:
     """The finished games of a file as (line State[n + 1], moves u2[n], result for the first player).
 
-    ``on_problem`` is told in one sentence what was left out; games without a result are left out silently. Errors:
+    ``on_problem`` reports each game left out in one sentence; games without a result are left out silently. Errors:
     DataError when the file cannot be read.
     """
     for number, record in enumerate(read_games(game.record_formats, path), 1):

@@ -198,13 +198,13 @@ CUT = 20000
 
 @dataclass(frozen=True, slots=True)
 class Teaching:
-    """What an engine or a net said of one position, for the side to move."""
+    """The judgement of one position by an engine or a net, for the side to move."""
 
     moves: NDArray[np.uint16]  # [n] in the game's own form, best first
     scores: NDArray[np.int64]  # [n] centipawns, see MATE; of a net: the position's
     wdl: tuple[int, int, int] | None  # of the first move, 1/1000, where the engine tells
     depth: int  # of the first line
-    policy: NDArray[np.float64] | None = None  # [n] the moves' probabilities among all legal ones, where it is told
+    policy: NDArray[np.float64] | None = None  # [n] the moves' probabilities among all legal ones, where known
     chance: float | None = None  # expected points, 0 to 1, likewise
     lead: float | None = None  # points ahead at the end, likewise
     ownership: tuple[float, ...] = ()  # of each point, 1 = surely the side to move's; empty: not told

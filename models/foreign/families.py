@@ -1,7 +1,7 @@
 """Nets of other programs: which family a file belongs to, and its conversion to an ONNX file of ours.
 
 A family is a module with ``recognises(content)`` and ``convert(content, source)``, both of an unpacked file. None needs
-the onnx package or torch, so that whoever plays can convert.
+the onnx package or torch, so that players can convert, too.
 """
 
 from __future__ import annotations

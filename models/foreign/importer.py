@@ -31,7 +31,7 @@ _CHECKED, _COMPARED = 128, 512  # positions ...
 _EVERY = 17  # ... of those to check, the slow way, this many apart
 _BYTES, _BYTES_FOR_EACH = 4 << 30, 16  # of address space with --bounded, the second for each byte of the file
 _SIZES = (19, 13, 9)  # boards to calibrate on, for nets that play on many
-# What stays fp32 in every family, as in our own nets: the planes, which hold counts, and what is said of the result.
+# What stays fp32 in every family, as in our own nets: the planes, which are counts, and the heads beside the policy.
 _KEEP_FP32 = ("planes.", "value.", "wdl", "value", "ownership", "score", "board.")
 
 

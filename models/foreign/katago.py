@@ -40,7 +40,7 @@ _PLANES, _HISTORY, _MAX_LINES = 42, 5, BOARDS[-1]  # of the encoders
 _KOMI, _SUPERKO, _SUPERKO_KIND, _TERRITORY, _PARITY = 5, 6, 7, 9, 18  # among the numbers
 _KOMI_OFFSET, _KOMI_UNIT = 1024, 40.0  # half points: in the planes, and as 1 to the net
 _NEVER = -1e4  # logit of what cannot be
-_CENTRE, _SPREAD, _WIDTH_SQUARE = 14.0, 10.0, 0.1  # of what pools are told of the board's size
+_CENTRE, _SPREAD, _WIDTH_SQUARE = 14.0, 10.0, 0.1  # of the board's size as pools read it
 
 
 def number_scale() -> tuple[Array, Array]:

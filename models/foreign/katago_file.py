@@ -1,7 +1,7 @@
 """KataGo's net files, .bin.gz and .txt.gz, read into arrays.
 
 Unpacked, a file is a list of words separated by white space: names, sizes, and arrays, which are words, too, or the
-mark @BIN@ followed by raw float32. Each layer is its name, its sizes and its arrays. Files come from strangers:
+mark @BIN@ followed by raw float32. Each layer is its name, its sizes and its arrays. Files are not trusted:
 every size is bounded before anything is made of it, and nothing may be left over.
 
 What the layers are is in :mod:`katago_layers`.

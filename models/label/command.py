@@ -175,7 +175,7 @@ def main(args: argparse.Namespace) -> int:
             raise DataError("the records hold no finished game of this kind; give others")
     nodes = NODES if args.nodes is None else args.nodes
     if args.student is not None:
-        RawNet(args.student, get_game(game))  # what is wrong with the net is said before games begin
+        RawNet(args.student, get_game(game))  # faults of the net come before the games
     recipe = Recipe(
         Engine(_words(args.engine), _options(args.option), nodes) if args.net is None else args.net,
         game=game,

@@ -1,4 +1,4 @@
-"""Who is asked about the positions of a game: an engine, over its protocol, or a net without search."""
+"""A teacher labels the positions of a game: an engine, over its protocol, or a net without search."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ Asked = tuple[State, Sequence[str]]  # a line, and the moves that lead to its la
 
 
 class Teacher(Protocol):
-    """Says what it thinks of positions."""
+    """Judges positions."""
 
     def new_game(self, start: str | None) -> None:
         """What follows begins at this position, None the game's own. Errors: EngineProcessError."""
 
     def teach(self, line: State, moves: Sequence[str]) -> Teaching:
-        """What it says of a line's last position, which ``moves`` lead to from the start. BLOCKS. Errors: AzError."""
+        """Its judgement of a line's last position, which ``moves`` lead to from the start. BLOCKS. Errors: AzError."""
 
     def teach_all(self, asked: Sequence[Asked]) -> list[Teaching]:
         """The same of several lines. BLOCKS. Errors: AzError."""
@@ -48,7 +48,7 @@ class Teacher(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """An engine and what it is told."""
+    """An engine, its options and its limits."""
 
     command: tuple[str, ...]
     options: tuple[tuple[str, str], ...] = ()
@@ -152,7 +152,7 @@ def teacher_of(asked: Engine | str, game: str, lines: int) -> Teacher:
 
 
 def _without_lines(answer: Answer) -> str:
-    """What an engine did that gave no line."""
+    """Why an engine gave no line."""
     if answer.resign:
         return "gave the game up; turn its resignation off with --option"
     return "answered without a score"

@@ -44,7 +44,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One network, and what az-engine train is told of it."""
+    """One network, and its flags of az-engine train."""
 
     name: str
     words: tuple[str, ...]
