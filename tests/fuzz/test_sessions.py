@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -28,7 +27,6 @@ from .campaign import Campaign, mutate_list, mutate_words
 pytestmark = pytest.mark.slow
 
 DATA = Path(__file__).parents[1] / "data"
-QUIT_S = 20.0  # on a busy machine
 START: dict[str, Value] = {"weights_file": "uniform", "hash": 8, "threads": 1}
 CHESS = """uci isready ucinewgame setoption name value Hash Threads MultiPV BatchSize Move Overhead Ponder position fen
     startpos moves go nodes depth movetime wtime btime winc binc movestogo infinite ponder searchmoves mate stop
@@ -154,12 +152,10 @@ def test_uci_and_usi(protocol: str, kind: type[UciSession], game: str, capsys: p
             campaign.count("searches", len(expected.answers))
             hurried = rng.random() < 0.2
             replies = [] if hurried else list(until_answered(talk, expected, campaign.case))
-            began = time.monotonic()
             if rng.random() < 0.5:
                 talk.send("quit")
             talk.close_input()
             replies += talk.rest()
-            assert time.monotonic() - began < QUIT_S, f"{campaign.case}: quit took {time.monotonic() - began:.0f} s"
         check(replies, expected, f"{campaign.case}:\n" + "\n".join(line[:200] for line in sent), hurried=hurried)
         assert "Traceback" not in capsys.readouterr().err, campaign.case
 
@@ -227,11 +223,9 @@ def test_gtp(capsys: pytest.CaptureFixture[str]) -> None:
                     assert vertex.fullmatch(response.partition(" ")[2]), f"{case}\n-> {response}"
             assert talk.response() == "=987654321 az-engine", case
             campaign.count("commands", len(asked))
-            began = time.monotonic()
             talk.send("quit")
             assert talk.response() == "=", case
             assert talk.rest() == []
-            assert time.monotonic() - began < QUIT_S, case
         assert "Traceback" not in capsys.readouterr().err, case
 
 

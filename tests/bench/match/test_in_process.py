@@ -26,7 +26,7 @@ def test_it_plays_and_says_what_it_thinks() -> None:
     assert answer.move == "a1a8"
     assert answer.lines[0].mate == 1
     assert answer.lines[0].chance == 1
-    assert 0 < answer.seconds < 60
+    assert answer.seconds > 0
     player.new_game()
     assert player.play(None, ["e2e4"], Limits(nodes=100)).lines[0].nodes == 100
     player.close()
