@@ -142,16 +142,6 @@ def test_the_top_of_a_room_shows_what_it_consists_of(room: str) -> None:
     assert len(loose) <= 12, loose
 
 
-MANY = {  # files whose kernels still pass more than eight parameters, and how many at most: the list may only shrink
-    "engine/games/chess/rules.py": 10,
-    "engine/games/go/katago.py": 11,
-    "engine/games/shogi/checks.py": 9,
-    "engine/games/shogi/miniosl.py": 9,
-    "engine/games/shogi/onemove.py": 12,
-    "engine/games/shogi/rules.py": 10,
-}
-
-
 def parameters_of_kernels(tree: ast.AST) -> Iterator[tuple[str, int]]:
     """(name, parameters) of each function that numba compiles."""
     for node in ast.walk(tree):
@@ -167,7 +157,7 @@ def test_kernels_take_records_and_not_a_dozen_arrays() -> None:
         name = str(path.relative_to(ROOT))
         for kernel, count in parameters_of_kernels(ast.parse(path.read_text())):
             seen += 1
-            if count > MANY.get(name, 8):
+            if count > 8:
                 offenders.append(f"{name}: {kernel} has {count} parameters")
     assert seen > 100
     assert offenders == []

@@ -186,13 +186,14 @@ def _write_rules(rules, komi, ends, button_left, points, out, row):
 
 
 @device
-def encode_row(states, newest, oldest, history, suicidal, ko, b, ladder, area, out, row):
-    """Write the planes of states[newest] to out[row] (u1[C * H * W]); how many moves of the past they show.
+def encode_row(work, states, newest, oldest, history, suicidal, out, row):
+    """Write the planes of states[newest] to out[row] (u1[C * H * W]).
 
-    Its game begins at states[oldest]. suicidal: areas are judged as if suicide were legal; ko: False when ko is known
-    to forbid nothing; b: the position as BOARD; ladder, area: working space, ``ladder`` prepared for the board's size.
+    Its game begins at states[oldest]. suicidal: areas are judged as if suicide were legal. work:
+    see :func:`_workspace`; its last part is written.
     """
-    s = states[newest]
+    w, s = work[0][0], states[newest]
+    b, ladder, area = w.board, work[2][0], work[3][0]
     points, turn, rules = b.points, np.int64(s.turn), np.int64(s.rules)
     for i in range(NUM_PLANES * points):
         out[row, i] = 0
@@ -211,13 +212,13 @@ def encode_row(states, newest, oldest, history, suicidal, ko, b, ladder, area, o
     if not (ends and rules & FRIENDLY):
         shown = _write_moves(states, newest, oldest, history, points, out, row)
     _write_ladders(states, newest, shown, points, ladder, out, row)
-    if ko:
+    if w.forbidden != 0:  # or not known
         _mark_forbidden(states, newest, max(button, oldest), b, out, row, _KO * points)
     if not rules & TERRITORY:
         _write_area(b, rules, turn, suicidal, area, out, row)
     komi = _own_komi(states, newest, button, points)
     _write_rules(rules, komi, ends and not rules & FRIENDLY, button_left, points, out, row)
-    return shown
+    work[4][0] = shown
 
 
 @device
@@ -251,11 +252,7 @@ def _make_encoder(name: str, suicidal: bool) -> Encoder:
 
     @device
     def write_row(work, states, newest, oldest, history, out, row):
-        w = work[0][0]
-        ko = w.forbidden != 0  # or not known
-        work[4][0] = encode_row(
-            states, newest, oldest, history, suicidal, ko, w.board, work[2][0], work[3][0], out, row
-        )
+        encode_row(work, states, newest, oldest, history, suicidal, out, row)
 
     scale = np.ones(NUM_PLANES, np.float32)
     scale[_KOMI + 1] = 1 / 255

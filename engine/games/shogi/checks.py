@@ -55,11 +55,11 @@ def checks(s, moves, row):
         n = emit(moves, row, n, king, lookup(KING_STEPS, king) & ~(own | danger | line_from(target, king)))
     if checkers > 1:
         return n
-    end = board_moves(s, moves, row, n, us, own, occupied, king, evasions, pinned)
+    end = board_moves(s, moves, row, n, occupied, evasions, pinned)
     n = _keep_checks(s, moves, row, n, end, screens)
     empty = evasions & ~occupied
     if empty:
-        n = _drops(s, moves, row, n, us, own, enemy, target, empty)
+        n = _drops(s, moves, row, n, empty)
     return n
 
 
@@ -111,9 +111,11 @@ def _keep_checks(s, moves, row, n, end, screens):
 
 
 @device
-def _drops(s, moves, row, n, us, own, enemy, target, empty):
+def _drops(s, moves, row, n, empty):
     """Append the drops on ``empty`` squares that give check."""
-    occupied = own | enemy
+    us = np.int64(s.turn)
+    own, enemy = set_of(s, BLACK_MEN + us), set_of(s, BLACK_MEN + 1 - us)
+    occupied, target = own | enemy, np.int64(s.kings[1 - us])
     for man in range(PAWN, HELD + 1):
         if not s.hands[us, man - 1]:
             continue

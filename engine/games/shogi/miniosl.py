@@ -273,8 +273,9 @@ def _encode_counts(s, us, plane, turned, out, row):
 
 
 @device
-def _encode_move(s, d, numbers, held, us, plane, scratch, out, row):
+def _encode_move(s, d, space, us, plane, out, row):
     """The move from one position to the next, on 16 planes; the men's numbers follow it."""
+    numbers, held, scratch = space
     turned = us == 1
     mover = np.int64(s.turn)
     source, to = _moved(s, d)
@@ -350,11 +351,12 @@ def _encode_position(s, numbers, turned, out, row):
 
 
 @device
-def encode_row(states, newest, oldest, history, numbers, held, scratch, out, row):
+def encode_row(states, newest, oldest, history, space, out, row):
     """Write the planes of states[newest], whose game begins at states[oldest], to out[row] (u1[176 * 81]).
 
-    numbers u1[81], held u8[2, HELD] and scratch State[1] are working space.
+    space: u1[81], the numbers of the men by square, u8[2, HELD], those in hand, and State[1].
     """
+    numbers, held, _ = space
     for i in range(NUM_PLANES * SQUARES):
         out[row, i] = 0
     us = np.int64(states[newest].turn)
@@ -364,7 +366,7 @@ def encode_row(states, newest, oldest, history, numbers, held, scratch, out, row
         _renumber(states[i], states[i + 1], numbers, held)
     for i in range(shown, newest):
         plane = _BOARD_PLANES + (newest - 1 - i) * _MOVE_PLANES
-        _encode_move(states[i], states[i + 1], numbers, held, us, plane, scratch, out, row)
+        _encode_move(states[i], states[i + 1], space, us, plane, out, row)
     _encode_position(states[newest], numbers, us == 1, out, row)
 
 
@@ -388,8 +390,8 @@ def _key(work, states, newest, history, out, row):
 
 @device
 def _encode_row(keys, states, newest, oldest, history, out, row):
-    numbers, held, scratch = np.empty(SQUARES, np.uint8), np.empty((2, HELD), np.uint64), np.empty(1, STATE)
-    encode_row(states, newest, oldest, history, numbers, held, scratch, out, row)
+    space = np.empty(SQUARES, np.uint8), np.empty((2, HELD), np.uint64), np.empty(1, STATE)
+    encode_row(states, newest, oldest, history, space, out, row)
 
 
 ENCODERS = {

@@ -251,8 +251,10 @@ def _dragon_is_hidden(s, side, king, source, square, own, enemy, occupied):
 
 
 @device
-def _holds(s, side, king, room, d, source, square, man, own, enemy, occupied, screens):
+def _holds(s, side, room, d, source, square, man, screens):
     """Whether the king has no square left when the man from ``source`` checks it from ``square`` as ``man``."""
+    own, enemy = set_of(s, BLACK_MEN + side), set_of(s, BLACK_MEN + 1 - side)
+    king, occupied = np.int64(s.kings[1 - side]), own | enemy
     if man == PROMOTED + ROOK and _dragon_is_hidden(s, side, king, source, square, own, enemy, occupied):
         return False
     wanted = room & _UNTOUCHED[man, d]
@@ -276,8 +278,10 @@ def _holds(s, side, king, room, d, source, square, man, own, enemy, occupied, sc
 
 
 @device
-def _by_neighbour(s, numbers, side, king, liberty, room, d, own, enemy, occupied, screens):
+def _by_neighbour(s, numbers, side, liberty, room, d, screens):
     """A mate by a man that moves next to the king; -1 = none. ``screens``: men between a slider and the own king."""
+    own, enemy = set_of(s, BLACK_MEN + side), set_of(s, BLACK_MEN + 1 - side)
+    king, occupied = np.int64(s.kings[1 - side]), own | enemy
     square = _next_to(king, d, side)
     men = attackers(s, square, side, occupied)
     if popcount(men) < 2 and not _backed(s, men, square, own, occupied):
@@ -295,14 +299,12 @@ def _by_neighbour(s, numbers, side, king, liberty, room, d, own, enemy, occupied
         if man < GOLD and lookup(ZONES, side) & (bit(source) | bit(square)):
             promoted = man + PROMOTED
             if not (liberty | _CANNOT) & _UNTOUCHED[promoted, d] and _holds(
-                s, side, king, room, d, source, square, promoted, own, enemy, occupied, screens
+                s, side, room, d, source, square, promoted, screens
             ):
                 return move + PROMOTES
             if man in (PAWN, BISHOP, ROOK):
                 continue
-        if not (liberty | _CANNOT) & _UNTOUCHED[man, d] and _holds(
-            s, side, king, room, d, source, square, man, own, enemy, occupied, screens
-        ):
+        if not (liberty | _CANNOT) & _UNTOUCHED[man, d] and _holds(s, side, room, d, source, square, man, screens):
             return move
     return np.int64(-1)
 
@@ -351,8 +353,10 @@ def _cuts_diagonal(s, side, king, square, room, own, enemy, occupied):
 
 
 @device
-def _by_knight(s, numbers, side, king, room, own, enemy, occupied, screens, pinned):
+def _by_knight(s, numbers, side, room, screens, pinned):
     """A mate by a knight's jump or drop; -1 = none."""
+    own, enemy = set_of(s, BLACK_MEN + side), set_of(s, BLACK_MEN + 1 - side)
+    king, occupied = np.int64(s.kings[1 - side]), own | enemy
     knights = set_of(s, KNIGHTS) & own & ~screens
     for k in range(2):
         square = np.int64(_KNIGHTS_SQUARES[side, k, king])
@@ -417,11 +421,11 @@ def mate_in_one(s, numbers, side):
         screens = screens_of(s, 1 - side, np.int64(s.kings[side]), occupied)
         for d in range(8):
             if targets >> d & 1:
-                move = _by_neighbour(s, numbers, side, king, liberty, room, d, own, enemy, occupied, screens)
+                move = _by_neighbour(s, numbers, side, liberty, room, d, screens)
                 if move >= 0:
                     return move
         if not liberty:
-            move = _by_knight(s, numbers, side, king, room, own, enemy, occupied, screens, pinned)
+            move = _by_knight(s, numbers, side, room, screens, pinned)
             if move >= 0:
                 return move
     return _by_drop(s, side, king, liberty, room, drops, own, occupied)

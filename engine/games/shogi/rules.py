@@ -207,8 +207,10 @@ def _emit_pawns(moves, row, n, targets, step, promotion):
 
 
 @device
-def board_moves(s, moves, row, n, us, own, occupied, king, evasions, pinned):
+def board_moves(s, moves, row, n, occupied, evasions, pinned):
     """Append the moves on the board of all men but the king."""
+    us = np.int64(s.turn)
+    own, king = set_of(s, BLACK_MEN + us), np.int64(s.kings[us])
     allowed = ~own & evasions
     zone, last, last_two = lookup(ZONES, us), lookup(LAST, us), lookup(LAST_TWO, us)
     none = nothing()
@@ -313,7 +315,7 @@ def generate(s, moves, row):
     n = emit(moves, row, 0, king, lookup(KING_STEPS, king) & ~(own | danger))
     if checkers > 1:
         return n
-    n = board_moves(s, moves, row, n, us, own, occupied, king, evasions, pinned)
+    n = board_moves(s, moves, row, n, occupied, evasions, pinned)
     empty = evasions & ~occupied
     if empty:
         n = _drops(s, moves, row, n, us, own, enemy, empty)
