@@ -294,11 +294,10 @@ def test_g16_a_board_that_the_net_does_not_play_is_refused_and_nothing_changes(
     assert "this net plays on 9x9, 13x13, not on 19x19" in capfd.readouterr().err
 
 
-def test_without_a_net_the_board_works_and_genmove_says_what_is_missing(capfd: pytest.CaptureFixture[str]) -> None:
+def test_without_a_net_the_board_works_and_genmove_still_answers(capfd: pytest.CaptureFixture[str]) -> None:
     with GtpTalk(weights_file="/no/such/net.onnx") as talk:
         assert talk.ask("boardsize 25", "play b D4", "final_score", "showboard")[:2] == ["=", "="]
-        assert re.fullmatch(r"\? (there is no net for go inside|this net plays).*", talk.one("genmove w"))
-        assert talk.one("lz-analyze 10").startswith("? ")
+        assert talk.one("genmove w").startswith("= "), "without a net every move is as likely"
         assert talk.one("name") == "= az-engine"
     assert "there is no such file" in capfd.readouterr().err
 
