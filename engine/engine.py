@@ -101,7 +101,7 @@ class Engine:
             game = self._game
             try:
                 self._load_kernels(game, on_progress)
-                evaluator = self._load_net()
+                evaluator = self._load_net(on_progress)
                 self._load_kernels(game.using(evaluator.encoder), on_progress)
             finally:
                 jit.on_compile(None)
@@ -120,12 +120,12 @@ class Engine:
             if on_progress is not None:
                 on_progress(problem)
 
-    def _load_net(self) -> Evaluator:
+    def _load_net(self, tell: Callable[[str], None] | None) -> Evaluator:
         game = self._game
         wanted = (self.options.weights_file, self.options.provider, self.options.batch_size, game.planes)
         if self._loaded == wanted and self._evaluator is not None:
             return self._evaluator
-        evaluator = self._load(wanted[0], game, provider=wanted[1], batch_size=wanted[2])
+        evaluator = self._load(wanted[0], game, provider=wanted[1], batch_size=wanted[2], tell=tell)
         self._use_net(evaluator)
         self._loaded = wanted
         note = getattr(evaluator, "note", "")
@@ -148,10 +148,7 @@ class Engine:
             self._use_net(evaluator)
             options = self.options
             self._loaded = (options.weights_file, options.provider, options.batch_size, game.planes)
-        playing = (
-            "without a net: every move is as likely" if evaluator.info is None else f"with {evaluator.description}"
-        )
-        return f"{failed}; going on {playing}"
+        return f"{failed}; going on with {evaluator.description}"
 
     def _make_tree(self) -> None:
         if self._search is not None and self._search.running:  # a worker hangs in its net: the tree stays with it

@@ -22,7 +22,7 @@ from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
 from ...engine.nets.evaluator import Evaluator, Extra, Output, Planes, UniformEvaluator
 from ...engine.nets.onnx import OnnxEvaluator
-from ...engine.nets.opinions import encode
+from ...engine.nets.positions import encode
 from ...engine.nets.session import raw_session
 from ...engine.nets.weights import load_evaluator
 from ...engine.params import SearchParams

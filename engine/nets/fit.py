@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 from ..errors import NetError, OptionError
 from ..games.base import Game
 from .netfile import Outline
@@ -9,6 +12,7 @@ from .netinfo import NetInfo
 
 EXTRA = ("ownership", "score")  # optional outputs, beside policy and value
 
+_LARGEST = 1e6  # of what a net may answer but for values: logits and scores are far smaller
 _FLOAT, _UINT8 = 1, 2  # ONNX element types
 
 
@@ -60,3 +64,29 @@ def _takes(shape: tuple[int, ...], planes: tuple[int, int, int], *, free: bool) 
     """Whether an input of that shape takes those planes; -1 is a free dimension, which a board's may be if ``free``."""
     wanted = [(planes[0],), *((n, -1) if free else (n,) for n in planes[1:])]
     return len(shape) == 4 and all(n in allowed for n, allowed in zip(shape[1:], wanted, strict=True))
+
+
+def check_outputs(
+    info: NetInfo, game: Game, extra: Sequence[str], rows: int, outputs: Sequence[tuple[Sequence[int], float, float]]
+) -> None:
+    """Refuse what a net answered to ``rows`` positions: policy, value and ``extra``, each as (shape, least, greatest).
+
+    Errors: NetError.
+    """
+    shapes = {
+        "policy": (rows, game.num_actions),
+        "wdl": (rows, 3),
+        "value": (rows, 1),
+        "ownership": (rows, *game.planes[1:]),
+        "score": (rows, 1),
+    }
+    names = ("policy", info.value_head, *extra)
+    wanted = [shapes[name] for name in names]
+    if [tuple(shape) for shape, _, _ in outputs] != wanted:
+        raise NetError(f"the net gives shapes {[tuple(shape) for shape, _, _ in outputs]} instead of {wanted}")
+    for name, (_, least, greatest) in zip(names, outputs, strict=True):
+        most = 1.001 if name in ("value", "ownership") else _LARGEST
+        if not (math.isfinite(least) and math.isfinite(greatest)):
+            raise NetError(f"the net gives NaN or infinity as its {name}; its weights are damaged")
+        if max(-least, greatest) > most:
+            raise NetError(f"the net's {name} is {max(least, greatest, key=abs):g}, beyond {most:g}; it is not used")

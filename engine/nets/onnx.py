@@ -6,7 +6,8 @@ On a CPU every search worker has its own single-threaded session: two of them be
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,18 @@ from ..errors import NetError
 from ..games.base import Game
 from .deadline import WATCHDOG, Evaluation
 from .evaluator import Evaluator, Extra, Interrupted, Output, Planes
-from .fit import EXTRA, check_net
+from .fit import EXTRA, check_net, check_outputs
 from .netfile import EMBEDDED, read_outline
 from .netinfo import NetInfo
+from .positions import random_planes
 from .session import GPU_PROVIDERS, PROVIDERS, first_line, load_onnxruntime, raw_session
-from .trial import try_net
+from .trial import extremes_of, try_net
 
 _DEADLINE = 20.0  # s that every evaluation is given on a CPU ...
 _GPU_DEADLINE = 600.0  # ... and on a GPU, where TensorRT compiles the net for every new size of a batch
 _PATIENCE = 200  # times the measured time are given to nets that need longer: a busy machine is no fault of the net
 _BATCH_SECONDS = 0.012  # longest evaluation on a CPU: it delays the answer to stop
+_TRIED = 36  # positions that a net is tried on before it is used
 _MEASURING = 1.0  # s for the measurement of one size of a batch
 
 
@@ -38,8 +41,19 @@ class OnnxEvaluator(Evaluator):
     it is used. Every evaluation has a deadline; a net that misses it is given up.
     """
 
-    def __init__(self, path: str | Path, game: Game, *, provider: str = "auto", batch_size: int = 0) -> None:
-        """Blocks while the net loads; ``batch_size`` 0 measures the best one. Errors: NetError."""
+    def __init__(
+        self,
+        path: str | Path,
+        game: Game,
+        *,
+        provider: str = "auto",
+        batch_size: int = 0,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
+        """Blocks while the net loads; ``batch_size`` 0 measures the best one; ``tell`` gets what takes long.
+
+        Errors: NetError.
+        """
         self.path = Path(path)
         outline, self._model = read_outline(self.path)
         self.info: NetInfo | None = check_net(outline, game)
@@ -55,7 +69,15 @@ class OnnxEvaluator(Evaluator):
         if self.path.parent != EMBEDDED:
             from ..kernels.jit import cache_directory  # here: the trial's own process needs no numba
 
-            try_net(self._model, self.sha256, game.planes, cache_directory())
+            try_net(
+                self._model,
+                "-".join((self.sha256, *map(str, game.planes))),
+                [*self._outputs, *self.extra],
+                partial(random_planes, game, _TRIED, 0, self.history),
+                partial(check_outputs, self.info, game, self.extra),
+                cache_directory(),
+                tell,
+            )
         self._lock = threading.Lock()
         self._sessions: dict[int, Any] = {0: raw_session(self._model, 1, provider)}
         running = list(self._sessions[0].get_providers())
@@ -145,16 +167,12 @@ class OnnxEvaluator(Evaluator):
         got = self._run([*self._outputs, *self.extra], planes, 0)
         self._row_deadline = _PATIENCE * watch.seconds / len(planes)
         assert self.info is not None
-        values = 3 if self.info.value_head == "wdl" else 1
-        shapes = {"ownership": (2, *self._game.planes[1:]), "score": (2, 1)}
-        wanted = [(2, self._game.num_actions), (2, values), *(shapes[name] for name in self.extra)]
-        if [y.shape for y in got] != wanted:
-            raise NetError(f"the net {self.path.name!r} gives shapes {[y.shape for y in got]} instead of {wanted}")
-        if not all(np.isfinite(y).all() for y in got):
-            raise NetError(f"the net {self.path.name!r} gives NaN or infinity; its weights are damaged")
+        check_outputs(self.info, self._game, self.extra, len(planes), extremes_of(got))
 
     def _measure_batch(self) -> int:
         """The batch that suits the machine: on a CPU the largest that stays under 12 ms, on a GPU the one that pays."""
+        if self._row_deadline > _PATIENCE * _MEASURING:  # a second a position
+            return 1
         if not self.on_gpu:
             seconds = self._seconds(8) / 8
             return int(next((size for size in (16, 8, 4, 2) if size * seconds <= _BATCH_SECONDS), 1))

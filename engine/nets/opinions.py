@@ -11,24 +11,15 @@ from numpy.typing import NDArray
 from ..errors import NetError, OptionError
 from ..games.base import Game, State
 from .evaluator import Evaluator
+from .positions import FIRST, encode
 from .weights import load_evaluator
-
-_FIRST = np.zeros(1, np.int64)  # a line is one game, which begins at its first position
-
-
-def encode(game: Game, lines: Sequence[State], history: int) -> NDArray[np.uint8]:
-    """Planes u1[B, C, H, W] of the last positions of B lines, ``history`` of each shown (0: all that fit)."""
-    planes = np.zeros((len(lines), *game.planes), np.uint8)
-    for row, line in enumerate(lines):
-        game.encode(line, _FIRST + len(line) - 1, _FIRST, planes[row : row + 1], history)
-    return planes
 
 
 def legal_actions(game: Game, line: State) -> tuple[NDArray[np.uint16], NDArray[np.int32]]:
     """The legal moves u2[n] of a line's last position and their indices in the policy, i4[n]."""
     moves = game.legal_moves(line)
     actions = np.zeros((1, len(moves)), np.int32)
-    game.actions(line, _FIRST + len(line) - 1, moves[None], actions)
+    game.actions(line, FIRST + len(line) - 1, moves[None], actions)
     return moves, actions[0]
 
 

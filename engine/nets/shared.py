@@ -13,7 +13,7 @@ import heapq
 import math
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -321,7 +321,16 @@ class SharedNets:
         self._nets: dict[tuple[object, ...], _Net] = {}
         self._lock = threading.Lock()
 
-    def load(self, client: str, weights: str, game: Game, *, provider: str = "auto", batch_size: int = 0) -> Seat:
+    def load(
+        self,
+        client: str,
+        weights: str,
+        game: Game,
+        *,
+        provider: str = "auto",
+        batch_size: int = 0,
+        tell: Callable[[str], None] | None = None,
+    ) -> Seat:
         """A client's seat at the net that a ``WeightsFile`` setting names; see :func:`weights.load_evaluator`.
 
         ``batch_size`` counts for the first that loads the net. Blocks while it is loaded. Errors: NetError.
@@ -330,6 +339,6 @@ class SharedNets:
         with self._lock:
             net = self._nets.get(key)
             if net is None:
-                evaluator = load_evaluator(weights, game, provider=provider, batch_size=batch_size)
+                evaluator = load_evaluator(weights, game, provider=provider, batch_size=batch_size, tell=tell)
                 net = self._nets[key] = _Net(evaluator)
         return self.batcher.seat(net, client)

@@ -1,7 +1,8 @@
 """Tests an untrusted net in a child process before the engine loads it.
 
-A file can pass every check and still crash onnxruntime, ask for all memory or never come back. So a net that is not the
-package's own is run once by a child with bounded memory and time; what the child survives is remembered by content.
+A file can pass every check and still crash onnxruntime, ask for all memory, never come back or answer nonsense to some
+positions. So a net that is not the package's own is first run by a child with bounded memory and time, on positions of
+random games and in batches of several sizes; what the child survives is remembered by content.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import NetError
 from ..process import run_module
@@ -19,26 +23,46 @@ from ..system import limit_process, ran_out_of_time
 from .session import raw_session
 
 _SECONDS = 30  # of computing
-_PATIENCE = 180  # s on the clock: a busy machine is no fault of the net
+_ENOUGH = 10.0  # s of computing after which no more positions are tried: a slow net has shown that it answers
+_PATIENCE = 60  # s on the clock: a busy machine is no fault of the net, but the user waits
+_BATCH = 8  # sizes of batches: 1 to this
 _BYTES = 4 << 30  # address space of the child, beside the net itself
-_REMEMBERED = "tried-nets"  # file in the private cache directory: one SHA-256 and shape a line
+_REMEMBERED = "tried-nets-2"  # file in the private cache directory: one SHA-256 and shape a line
 
 
-def try_net(model: bytes, sha256: str, planes: tuple[int, int, int], cache: Path | None) -> None:
-    """Run ``model`` once in a child process; returns at once for a net that has passed before. Blocks.
+Extremes = tuple[list[int], float, float]  # of an output: its shape, least and greatest value, NaN if any is
 
-    planes: C, H, W; cache: a directory that nobody else can write to, or None. Errors: NetError.
+
+def try_net(
+    model: bytes,
+    entry: str,
+    outputs: Sequence[str],
+    planes: Callable[[], NDArray[np.uint8]],
+    check: Callable[[int, list[Extremes]], None],
+    cache: Path | None,
+    tell: Callable[[str], None] | None,
+) -> None:
+    """Run ``model`` in a child process; returns at once for one that has passed before. Blocks.
+
+    entry: a word for the net and the board; planes: gives the positions to try it on, u1[N, C, H, W]; check: raises
+    NetError, of so many positions and the extremes of ``outputs``; cache: a directory that nobody else can write to, or
+    None; tell: gets a sentence, for it may take long. Errors: NetError.
     """
     remembered = cache / _REMEMBERED if cache is not None else None
-    entry = "-".join((sha256, *map(str, planes)))
     if remembered is not None and remembered.is_file() and entry in remembered.read_text("ascii").split():
         return
+    if tell is not None:
+        tell(f"trying this net in a process of its own, once, for {_PATIENCE} s at most")
+    positions = planes()
+    arguments = (str(_SECONDS), ",".join(outputs), *map(str, positions.shape))
     try:
-        child = run_module(__name__, *map(str, (_SECONDS, *planes)), timeout=_PATIENCE, given=model)
+        child = run_module(__name__, *arguments, timeout=_PATIENCE, given=positions.tobytes() + model)
     except subprocess.TimeoutExpired:
         raise NetError(f"the net did not answer within {_PATIENCE} s and is not used") from None
     if child.returncode != 0:
         raise NetError(_reason(child))
+    for rows, extremes in json.loads(child.stdout):
+        check(rows, extremes)
     if remembered is not None:
         try:
             with remembered.open("a", encoding="ascii") as file:
@@ -59,15 +83,26 @@ def _reason(child: subprocess.CompletedProcess[bytes]) -> str:
         return f"the net could not be run: {last[0][:200]}"
 
 
+def extremes_of(outputs: Sequence[NDArray[np.floating]]) -> list[Extremes]:
+    """What :func:`fit.check_outputs` looks at."""
+    return [(list(y.shape), float(y.min()), float(y.max())) for y in outputs]
+
+
 def main(arguments: list[str]) -> int:
-    """The child: read a net from standard input, run two empty boards, report a fault as JSON; the exit code."""
-    seconds, *planes = map(int, arguments)
+    """The child: read positions and a net from standard input, run them, print the extremes or a fault as JSON."""
+    seconds, names, *shape = arguments
+    outputs, (count, *planes) = names.split(","), map(int, shape)
+    positions = np.frombuffer(sys.stdin.buffer.read(count * int(np.prod(planes))), np.uint8).reshape(count, *planes)
     model = sys.stdin.buffer.read()
-    limit_process(_BYTES + 8 * len(model), seconds)
+    limit_process(_BYTES + 8 * len(model), int(seconds))
+    found: list[tuple[int, list[Extremes]]] = []
     try:
         session = raw_session(model)
-        boards = np.zeros((2, *planes), np.uint8)
-        session.run(None, {"planes": boards})
+        first = 0
+        while first < count and time.process_time() < _ENOUGH:
+            batch = positions[first : first + 1 + len(found) % _BATCH]
+            first += len(batch)
+            found.append((len(batch), extremes_of(session.run(outputs, {"planes": batch}))))
     except NetError as error:
         print(json.dumps({"error": str(error)}))
         return 1
@@ -75,6 +110,7 @@ def main(arguments: list[str]) -> int:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         print(json.dumps({"error": f"the net does not run: {lines[0][:200]}"}))
         return 1
+    print(json.dumps(found))
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import NetError
@@ -50,12 +51,22 @@ def net_of_run(folder: Path) -> Path:
     return folder / "nets" / Path(name).name
 
 
-def load_evaluator(weights: str, game: Game, *, provider: str = "auto", batch_size: int = 0) -> Evaluator:
-    """The evaluator that a ``WeightsFile`` setting names, see :func:`net_path`. Blocks. Errors: NetError."""
+def load_evaluator(
+    weights: str,
+    game: Game,
+    *,
+    provider: str = "auto",
+    batch_size: int = 0,
+    tell: Callable[[str], None] | None = None,
+) -> Evaluator:
+    """The evaluator that a ``WeightsFile`` setting names, see :func:`net_path`; ``tell`` gets what takes long. Blocks.
+
+    Errors: NetError.
+    """
     path = net_path(weights, game)
     if path is None:
         return UniformEvaluator(game, batch_size or 64)
-    return OnnxEvaluator(path, game, provider=provider, batch_size=batch_size)
+    return OnnxEvaluator(path, game, provider=provider, batch_size=batch_size, tell=tell)
 
 
 def load_stand_in(failed: Evaluator | None, game: Game) -> Evaluator:

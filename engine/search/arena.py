@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from ..games.base import Game, State
 from ..games.outcome import LOSS, RUNNING, WIN
 from ..nets.evaluator import Evaluator
-from ..nets.opinions import encode, legal_actions
+from ..nets.opinions import legal_actions
+from ..nets.positions import encode
 from ..params import SearchParams
 from .lockstep import Lockstep
 

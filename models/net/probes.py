@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ...engine.games.base import Game
 from ...engine.games.outcome import RUNNING
 from ...engine.nets.netinfo import NetInfo
-from ...engine.nets.opinions import encode, legal_actions, softmax
+from ...engine.nets.opinions import legal_actions, softmax
+from ...engine.nets.positions import encode
 
 _GAMES, _PLIES = 16, 160  # games side by side, and their greatest length
-_RANDOM_PLIES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +41,3 @@ def own_games(game: Game, running: Any, info: NetInfo, count: int, seed: int) ->
             legal[first + row, : len(actions)] = actions
             lines[row] = game.play(line, int(rng.choice(moves, p=softmax(policy[row, actions]))))
     return Probes(planes, legal)
-
-
-def random_planes(game: Game, count: int, seed: int) -> NDArray[np.uint8]:
-    """Planes u1[count, C, H, W] of positions of random games: what a run knows before its first game."""
-    rng = np.random.default_rng(seed)
-    line, lines = game.initial(), []
-    for _ in range(count):
-        moves = game.legal_moves(line)
-        if game.outcome(line) != RUNNING or not len(moves) or len(line) > _RANDOM_PLIES:
-            line = game.initial()
-            moves = game.legal_moves(line)
-        lines.append(line)
-        line = game.play(line, int(rng.choice(moves)))
-    return encode(game, lines, game.history)

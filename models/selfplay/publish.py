@@ -19,10 +19,11 @@ from ...engine.files import write_atomically
 from ...engine.games.base import Game
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.onnx import OnnxEvaluator
+from ...engine.nets.positions import random_planes
 from ...engine.nets.session import raw_session
 from ..data.dataset import Batch, Positions, spread
 from ..net import export, quantise
-from ..net.probes import own_games, random_planes
+from ..net.probes import own_games
 from ..train.learner import Learner, TorchBatch, policy_loss, value_loss
 
 CANARIES = 256  # positions

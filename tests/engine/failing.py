@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
 
-from az_engine.engine import engine as engine_module
+from az_engine.engine.engine import Engine
 from az_engine.engine.errors import NetError
 from az_engine.engine.games.base import Game
 from az_engine.engine.nets.evaluator import Evaluator, Interrupted, Output, Planes, UniformEvaluator
@@ -58,10 +59,10 @@ class FailingNet(UniformEvaluator):
 def let_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a WeightsFile such as "nan-7" name a net that gives NaN from its eighth evaluation on."""
 
-    def load(weights: str, game: Game, *, provider: str = "auto", batch_size: int = 0) -> Evaluator:
+    def load(weights: str, game: Game, **settings: Any) -> Evaluator:
         fault, _, when = weights.partition("-")
         if fault in FAULTS:
             return FailingNet(game, fault, int(when))
-        return load_evaluator(weights, game, provider=provider, batch_size=batch_size)
+        return load_evaluator(weights, game, **settings)
 
-    monkeypatch.setattr(engine_module, "load_evaluator", load)
+    monkeypatch.setattr(Engine.__init__, "__defaults__", (None, load))

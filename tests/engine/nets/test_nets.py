@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
+from az_engine.engine.kernels import jit
 from az_engine.engine.nets import trial
 from az_engine.engine.nets.netfile import MAX_NODES, read_outline_bytes
 from az_engine.engine.nets.netinfo import NetInfo
@@ -248,6 +249,37 @@ def test_a_net_that_computes_without_end_is_refused_by_the_trial(
 def test_weights_that_are_not_finite(tmp_path: Path, weight: float) -> None:
     model = tiny_net(weight=weight)
     assert "NaN" in refusal(write(model, tmp_path / "nan.onnx"))
+
+
+def test_answers_beyond_all_bounds(tmp_path: Path) -> None:
+    assert "beyond 1e+06" in refusal(write(tiny_net(weight=1e30), tmp_path / "huge.onnx"))
+
+
+def test_a_net_that_answers_nonsense_to_some_positions_only(tmp_path: Path) -> None:
+    """The start position and an empty board look well: it is tried on positions of games."""
+    model = tiny_net(weight=1e12)
+    start = np.array([GAME.start_planes().mean(dtype=np.float64)], np.float32)
+    model.graph.initializer.append(numpy_helper.from_array(start, "start"))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1e-4], np.float32), "little"))
+    nodes = [
+        helper.make_node("Sub", ["mean", "start"], ["from_start"]),
+        helper.make_node("Abs", ["from_start"], ["distance"]),
+        helper.make_node("Sub", ["distance", "little"], ["more"]),
+        helper.make_node("Relu", ["more"], ["beyond"]),
+        helper.make_node("Mul", ["beyond", "mean"], ["wild"]),
+    ]
+    model.graph.node[2].input[0] = "wild"
+    for node in reversed(nodes):
+        model.graph.node.insert(2, node)
+    assert "beyond 1e+06" in refusal(write(model, tmp_path / "sometimes.onnx"))
+
+
+def test_a_trial_is_told_and_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "cache_directory", lambda: tmp_path)
+    path, said = write(tiny_net(weight=0.0007), tmp_path / "new.onnx"), list[str]()
+    for _ in range(2):
+        OnnxEvaluator(path, GAME, tell=said.append)
+    assert said == ["trying this net in a process of its own, once, for 60 s at most"]
 
 
 def test_wrong_output_shape(tmp_path: Path) -> None:

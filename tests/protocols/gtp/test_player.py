@@ -299,7 +299,9 @@ def test_without_a_net_the_board_works_and_genmove_still_answers(capfd: pytest.C
         assert talk.ask("boardsize 25", "play b D4", "final_score", "showboard")[:2] == ["=", "="]
         assert talk.one("genmove w").startswith("= "), "without a net every move is as likely"
         assert talk.one("name") == "= az-engine"
-    assert "there is no such file" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert "there is no such file" in said
+    assert "no net: every move is as likely" in said
 
 
 def test_a_bug_still_gets_the_command_its_response(capfd: pytest.CaptureFixture[str]) -> None:
