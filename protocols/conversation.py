@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -43,20 +44,35 @@ def converse(protocol: str, make_session: type[Session[Any]], args: argparse.Nam
     values = OptionValues(protocol, start, _hidden_options(args, protocol))
     session = make_session(partial(_make_engine, args.game), values, claim_stdout(), notes)
 
-    def end(*_: object) -> None:
-        session.interrupt()
-        at_last = threading.Timer(SIGNAL_PATIENCE_S, os._exit, (0,))
-        at_last.daemon = True
-        at_last.start()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)
+    _end_on_signals(session)
     status = session.run(LineReader(0))
     if sys.stderr is not None:
         sys.stderr.flush()
     # Skip the interpreter's own end: cleaning up after numba takes 0.3 s, for which a GUI waits, and a compile or the
     # loading of a net cannot be interrupted.
     os._exit(status)
+
+
+def _end_on_signals(session: Session[Any]) -> None:
+    """Let SIGINT and SIGTERM end the conversation, in SIGNAL_PATIENCE_S at most.
+
+    A thread waits for them: a handler would not run while the main thread waits for its next event, and may not start
+    a thread.
+    """
+    receiver, sender = os.pipe()
+    if sys.platform != "win32":
+        os.set_blocking(sender, False)
+    signal.set_wakeup_fd(sender, warn_on_full_buffer=False)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+
+    def wait() -> None:
+        os.read(receiver, 1)
+        session.interrupt()
+        time.sleep(SIGNAL_PATIENCE_S)
+        os._exit(0)
+
+    threading.Thread(target=wait, name="signals", daemon=True).start()
 
 
 def _hidden_options(args: argparse.Namespace, protocol: str) -> set[str]:
