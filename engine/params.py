@@ -28,6 +28,7 @@ class SearchParams:
         choices=("zero", "reduction", "loss"),
     )
     fpu_value: float = setting(0.33, "The reduction: this times the root of the prior visited so far.", 0, 10)
+    fpu_root_value: float = setting(0.33, "The same for the moves of the root.", 0, 10)
     policy_temperature: float = setting(
         1.0, "Softmax temperature of the net's policy; greater = wider search.", 0.1, 10
     )

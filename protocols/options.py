@@ -240,6 +240,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("c_puct", "CPuct", "CPuct", gtp=True),
     Option("fpu_strategy", "FpuStrategy", "FpuStrategy", gtp=True, sets="fpu"),
     Option("fpu_value", "FpuValue", "FpuValue", gtp=True),
+    Option("fpu_root_value", "FpuValueAtRoot", "FpuValueAtRoot", gtp=True),
     Option("policy_temperature", "PolicyTemperature", "PolicyTemperature", gtp=True),
     Option("mate_plies", "MatePlies", "MatePlies", of_games=True),
     Option("temperature", "Temperature", "Temperature", gtp=True),

@@ -93,6 +93,16 @@ class Minibatch:
         """Select leaves of tree 0: see ``puct.select``."""
         return self._select(self._trees, params, root, self.leaves, wanted, budget)  # type: ignore[no-any-return]
 
+    def ending_moves(self, moves: NDArray[np.uint16], history: int) -> NDArray[np.uint16]:
+        """Those of a root's legal moves u2[K] after which the rules end the game; the leaves are used up."""
+        leaves, found = self.leaves, [moves[:0]]
+        for some in np.array_split(moves, range(len(leaves.rows), len(moves), len(leaves.rows))):
+            leaves.paths[: len(some), 0] = some
+            leaves.rows["length"][: len(some)] = 1
+            self._describe(self._states, leaves, len(some), history)
+            found.append(some[leaves.rows["outcome"][: len(some)] != RUNNING])
+        return np.concatenate(found)
+
     def choose(self, count: int, history: int) -> NDArray[np.uint8]:
         """Describe the ``count`` leaves that were selected; planes u1[K, C * H * W] of those to evaluate, K <= count.
 

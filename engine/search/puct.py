@@ -24,6 +24,7 @@ PARAMS = np.dtype(
         ("c_puct", "f8"),
         ("c_base", "f8"),
         ("fpu_value", "f8"),
+        ("fpu_root_value", "f8"),
         ("virtual_loss", "f8"),
         ("growing", "i1"),  # 1: AlphaZero's c(s); 0: AlphaGo Zero's constant
         ("fpu", "i1"),  # ZERO, REDUCTION or LOSS
@@ -41,6 +42,7 @@ def puct_params(params: SearchParams, *, skip_proven: bool = False) -> NDArray[A
     record = np.zeros(1, PARAMS)
     record["c_puct"], record["c_base"] = params.c_puct, params.c_base
     record["fpu_value"], record["virtual_loss"] = params.fpu_value, params.virtual_loss
+    record["fpu_root_value"] = params.fpu_root_value
     record["growing"] = params.puct == "az"
     record["fpu"] = {"zero": ZERO, "reduction": REDUCTION, "loss": LOSS_FPU}[params.fpu]
     record["solver"] = params.solver
@@ -57,14 +59,15 @@ _exploration = device(exploration)
 
 
 @device
-def best_edge(nodes, edges, node, params, unproven):
+def best_edge(nodes, edges, node, params, at_root):
     """The edge of an expanded node that PUCT picks (index into ``edges``).
 
     Simulations in flight count as visits, each lost. Ties go to the greater prior. An edge whose outcome is proven has
-    its exact Q; edges proven lost, and with ``unproven`` all proven ones, are skipped while there are others.
+    its exact Q. Edges proven lost, and with skip_proven all proven ones of the root, are skipped while others are left.
     """
     nd = nodes[node]
     solver, loss_weight = params.solver, params.virtual_loss
+    unproven = params.skip_proven and at_root
     flying = loss_weight * (np.float64(nd.in_flight) - 1.0)
     visits = max(np.float64(nd.n) - 1.0, 0.0) + flying
     rate = _exploration(params.growing, params.c_puct, params.c_base, np.float64(nd.n) + flying) * np.sqrt(visits)
@@ -91,7 +94,8 @@ def best_edge(nodes, edges, node, params, unproven):
         if params.fpu == ZERO:
             q = 0.0
         elif params.fpu == REDUCTION:
-            q = nd.w / max(np.float64(nd.n), 1.0) - params.fpu_value * np.sqrt(visited_prior)
+            reduction = params.fpu_root_value if at_root else params.fpu_value
+            q = nd.w / max(np.float64(nd.n), 1.0) - reduction * np.sqrt(visited_prior)
         else:
             q = -1.0
         if q + rate * unpack_prior(edges[k].prior) > best_score:
@@ -128,7 +132,7 @@ def select_from(tree, params, root, leaves, first, start, wanted, budget):
                 backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n)
                 finished += 1
                 break
-            k = best_edge(nodes, tree.edges, node, p, p.skip_proven and node == root)
+            k = best_edge(nodes, tree.edges, node, p, depth == 0)
             child = np.int64(tree.edges[k].child)
             if child < 0:
                 child = new_node(tree, node)

@@ -188,7 +188,7 @@ class RootView:
         bonus = rate * priors * np.sqrt(visits.sum()) / (1.0 + visits)
         seen = float(priors[: len(children)].sum())
         mean = float(root["w"]) / max(int(root["n"]), 1)
-        unvisited = {"zero": 0.0, "loss": -1.0, "reduction": mean - params.fpu_value * seen**0.5}[params.fpu]
+        unvisited = {"zero": 0.0, "loss": -1.0, "reduction": mean - params.fpu_root_value * seen**0.5}[params.fpu]
         stats = []
         for i, edge in enumerate(edges):
             move = self.text([int(edge["move"])])[0]

@@ -23,7 +23,7 @@ from .ends import Averages
 from .minibatch import Minibatch
 from .puct import puct_params
 from .symmetry import salt
-from .tree import MAX_DEPTH, Ends, Tree
+from .tree import MAX_DEPTH, Ends, Tree, offer
 
 _RAMP = 8  # a batch is at most 1 + visits / _RAMP, so that the first simulations are well informed
 
@@ -66,6 +66,7 @@ class Search:
         self.note = ""  # a sentence for the user when fewer workers than wanted search
         self._in_flight = 0
         self._room = room
+        self._offered = not params.solver  # the root's moves that end the game have been looked for
         self._cache = cache
         self._only = only if only is not None and len(only) else None
         self._window = window
@@ -110,6 +111,8 @@ class Search:
         Blocks for one evaluation. Errors: NetError when the net fails or gives NaN; the tree stays sound.
         """
         with self.lock:
+            if not self._offered and self.tree.nodes[self.tree.root]["first_edge"] >= 0:
+                self._offer_endings(batch)
             budget = self.batch_size * 8
             if self.visits is not None:
                 budget = min(budget, self.visits - self.simulations - self._in_flight)
@@ -131,6 +134,12 @@ class Search:
         if error is not None:
             raise error
         return int(finished + count)
+
+    def _offer_endings(self, batch: Minibatch) -> None:
+        """Visit the root's moves that end the game first, however small their priors are."""
+        self._offered = True
+        moves = np.ascontiguousarray(self.tree.children_of(self.tree.root)[0]["move"])
+        offer(self.tree.arrays, self.tree.root, batch.ending_moves(moves, self.evaluator.history))
 
     @property
     def finished(self) -> bool:

@@ -1,8 +1,8 @@
 """The search tree as two arrays, and the kernels that grow it. It knows no game: moves and actions are numbers.
 
 Nodes are made on first visit, edges when a node is expanded. A node's edges lie side by side, sorted by falling prior,
-and children are made in that order: the visited edges are a prefix, and the first unvisited edge is the best of the
-unvisited ones.
+and children are made in that order (but for a root's moves that end the game, see :func:`offer`): the visited edges are
+a prefix, and the first unvisited edge is the best of the unvisited ones.
 
 One step of the search is ``puct.select`` (B paths to leaves, kept apart by virtual loss), the game's ``describe``
 kernel, the evaluator, ``policy.digest`` (priors from logits) and ``expand`` (which also backs up). Values W and outcome
@@ -229,6 +229,31 @@ def add_edges(tree, node, leaves, row):
     tree.counters[EDGES] = start + count
     tree.nodes[node].first_edge = start
     tree.nodes[node].edges = count
+
+
+@kernel
+def offer(trees, node, moves):
+    """Give the unvisited edges of ``moves`` u2[K] at an expanded node of tree 0 a child without visits.
+
+    Selection visits such children before all others.
+    """
+    tree, moves = tree_of(borrow(trees), 0), borrow(moves)
+    nd, edges = tree.nodes[node], tree.edges
+    first = np.int64(nd.first_edge)
+    for move in moves:
+        k, place = first + np.int64(nd.children), first + np.int64(nd.children)
+        while k < first + nd.edges and edges[k].move != move:
+            k += 1
+        if k == first + nd.edges:  # visited, or not to be searched
+            continue
+        child = new_node(tree, node)
+        if child < 0:
+            return
+        prior = edges[k].prior
+        for j in range(k, place, -1):
+            edges[j].move, edges[j].prior = edges[j - 1].move, edges[j - 1].prior
+        edges[place].move, edges[place].prior, edges[place].child = move, prior, child
+        nd.children += 1
 
 
 @kernel

@@ -8,7 +8,8 @@ It reads like the papers (AlphaGo Zero and AlphaZero, Methods, 'Search algorithm
 - A simulation that comes to a position whose outcome is known is backed up at once and needs no evaluation.
 - At a leaf where the game goes on, mates of up to ``mate_plies`` plies are looked for: the side to move gives check
   until it mates, or it is in check and runs into a mate after each evasion. At the root the mating move comes first.
-- An unvisited edge is only looked at when all edges with greater priors have been visited.
+- An unvisited edge is only looked at when all edges with greater priors have been visited; but with the solver the
+  root's moves that end the game are visited first.
 
 All numbers are Python's; only a prior is rounded as the tree stores it, in 16 bits. No code is shared with the engine
 beyond the Game seam.
@@ -86,15 +87,26 @@ class ReferenceSearch:
         self.mates = mates if params.solver and params.mate_plies else None
         self.root = Node(None, line)
         self.simulations = 0
+        self.offered = False
 
     def run(self, visits: int) -> None:
         """Simulate until the root has that many visits or its outcome is known (with ``several``, of all its moves)."""
         while self.simulations < visits and not self.is_over():
+            if self.params.solver and self.root.expanded and not self.offered:
+                self.offer_endings()
             batch = self.select(min(8 * self.batch_size, visits - self.simulations))
             evaluations = [self.evaluation(leaf) for leaf in batch]
             for leaf, evaluation in zip(batch, evaluations, strict=True):
                 self.expand(leaf, evaluation)
             self.simulations += len(batch)
+
+    def offer_endings(self) -> None:
+        """Moves that end the game come before all others, in their order."""
+        self.offered = True
+        for edge in self.root.edges:
+            line = self.game.play(self.root.line, edge.move)
+            if edge.child is None and self.game.outcome(line) in (LOSS, DRAW, WIN):
+                edge.child = Node(self.root, line)
 
     def is_over(self) -> bool:
         if not self.params.solver or self.root.proven is None:
@@ -149,6 +161,8 @@ class ReferenceSearch:
         if child is None:
             return self.first_play_urgency(node, edge) + u
         lost = params.virtual_loss * child.in_flight
+        if child.n + lost == 0:  # offered, and not visited yet
+            return math.inf
         if params.solver and child.proven is not None:
             left_out = child.proven == WIN or (self.several and node is self.root)
             q = -1e9 if left_out else float(-child.proven)
@@ -164,7 +178,8 @@ class ReferenceSearch:
         if self.params.fpu == "loss":
             return -1.0
         visited = sum(e.prior for e in node.edges if e.child is not None)
-        return node.w / max(node.n, 1) - self.params.fpu_value * math.sqrt(visited)
+        reduction = self.params.fpu_root_value if node is self.root else self.params.fpu_value
+        return node.w / max(node.n, 1) - reduction * math.sqrt(visited)
 
     # --- evaluation, expansion, backup
 

@@ -37,9 +37,10 @@ PARAMS = {
     "heavy virtual loss": SearchParams(virtual_loss=3, fpu="zero", mate_plies=0),
     "hopeful": SearchParams(fpu="zero", solver=True, c_puct=3.0, mate_plies=3),
     "loss first": SearchParams(fpu="loss", solver=False),
-    "hot policy": SearchParams(policy_temperature=1.8, fpu_value=0.1, mate_plies=0),
+    "hot policy": SearchParams(policy_temperature=1.8, fpu_value=0.1, fpu_root_value=0.0, mate_plies=0),
     "mates in two": SearchParams(mate_plies=2),
 }
+SHORT_OF_A_GOLD = "lnsgk1snl/9/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b G 1"
 POSITIONS = {
     "start": "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
     "mate in two": "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1",
@@ -405,3 +406,35 @@ def test_step_by_step() -> None:
         done += search.step(batch)
         assert done == search.simulations
     assert done == 64
+
+
+@pytest.mark.parametrize(
+    ("game", "position", "shuffle", "move"),
+    [
+        # a rook behind, with threefold repetition within reach
+        ("chess", "r5k1/5ppp/8/8/8/8/5PPP/6K1 b - - 0 1", ("a8b8", "g1f1", "b8a8", "f1g1"), "f1g1"),
+        ("shogi", SHORT_OF_A_GOLD, ("2h3h", "5a5b", "3h2h", "5b5a"), "5b5a"),
+        ("go9", "start", ("pass",), "pass"),  # area 0 to 0 and komi 7.5: White wins by passing
+    ],
+)  # fmt: skip
+def test_a_move_that_ends_the_game_is_searched_however_small_its_prior(
+    game: str, position: str, shuffle: tuple[str, ...], move: str
+) -> None:
+    rules = get_game(game)
+    line = rules.initial() if position == "start" else rules.parse_position(position)[0]
+    played = shuffle if len(shuffle) == 1 else (*shuffle, *shuffle, *shuffle)[:-1]
+    for text in played:
+        line = rules.play(line, rules.parse_move(line, text))
+    ending = rules.parse_move(line, move)
+    action = np.empty((1, 1), np.int32)
+    rules.actions(line, np.array([len(line) - 1]), np.array([[ending]], np.uint16), action)
+
+    def blind(planes: Any) -> tuple[Any, Any]:
+        """Sees no move but the others, and the side to move at the root lost."""
+        logits = np.zeros((len(planes), rules.num_actions), np.float32)
+        logits[:, action[0, 0]] = -20.0
+        return logits, np.full((len(planes), 1), -0.9 if len(planes) == 1 else 0.0, np.float32)
+
+    params = SearchParams(mate_plies=0)
+    search = search_of(rules, line, blind, params, 1, 30)
+    assert root_visits(search)[ending] > 0
