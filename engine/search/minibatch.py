@@ -99,7 +99,7 @@ class Minibatch:
         for some in np.array_split(moves, range(len(leaves.rows), len(moves), len(leaves.rows))):
             leaves.paths[: len(some), 0] = some
             leaves.rows["length"][: len(some)] = 1
-            self._describe(self._states, leaves, len(some), history)
+            self._describe(self._states, leaves, len(some), history, 0)
             found.append(some[leaves.rows["outcome"][: len(some)] != RUNNING])
         return np.concatenate(found)
 
