@@ -87,12 +87,12 @@ class ReferenceSearch:
         self.mates = mates if params.solver and params.mate_plies else None
         self.root = Node(None, line)
         self.simulations = 0
-        self.offered = False
+        self.offered = not params.solver  # the root's moves that end the game have had their turn
 
     def run(self, visits: int) -> None:
         """Simulate until the root has that many visits or its outcome is known (with ``several``, of all its moves)."""
         while self.simulations < visits and not self.is_over():
-            if self.params.solver and self.root.expanded and not self.offered:
+            if self.root.expanded and not self.offered:
                 self.offer_endings()
             batch = self.select(min(8 * self.batch_size, visits - self.simulations))
             evaluations = [self.evaluation(leaf) for leaf in batch]

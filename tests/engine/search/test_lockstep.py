@@ -110,6 +110,7 @@ def test_same_visits_as_the_reference_where_games_end(params: SearchParams) -> N
         function = pure_net(game.num_actions, seed=seed)
         lockstep = lockstep_of(game, [game.initial()] * 3, function, params, 200)
         reference = ReferenceSearch(game, game.initial(), function, params, 1)
+        reference.offered = True  # self-play lets the priors decide, as in the papers
         reference.run(200)
         for slot in range(3):
             assert visits_of(lockstep, slot) == reference.visits()
