@@ -53,6 +53,7 @@ def main(args: argparse.Namespace) -> int:
     if args.write_launcher is not None:
         write_launcher(args.write_launcher, args.server, args.game, args.token_file)
         return 0
+    token = _token(args.token_file)
     try:
         link = socket.create_connection((host, port), timeout=_CONNECT_S)
     except OSError as error:
@@ -61,7 +62,6 @@ def main(args: argparse.Namespace) -> int:
         raise AzError(reason) from error
     link.settimeout(None)
     link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    token = _token(args.token_file)
     link.sendall(f"{f'token {token}' + chr(10) if token else ''}game {args.game}\n".encode())
     threading.Thread(target=_send, args=(link,), daemon=True).start()
     _receive(link)

@@ -26,6 +26,7 @@ LINES = {
     "bench eval": "",
     "bench search": "",
     "bench selfplay": "",
+    "bench serve": "",
     "bench startup": "",
     "bench memory": "",
     "match": "-A uniform -B uniform --games 2 --visits 1",
@@ -42,6 +43,8 @@ LINES = {
     "report curves": "",
     "report architectures": "--supervised some --steps 1 --out out",
     "plot": "",
+    "serve": "--port 0",
+    "connect": "localhost:1 chess",
 }
 POSITIONAL = {"source": "game.pgn", "target": "out.pgn", "records": "game.pgn", "run": "out", "folders": "out"}
 

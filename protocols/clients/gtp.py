@@ -128,7 +128,7 @@ class GtpClient(EngineClient):
         self._asked = None
         *analysis, last = text.split("\n")
         report = self._last_report(analysis)
-        word = last.removeprefix("play ").strip() if analysis else last
+        word = last.removeprefix("play ").strip()  # an analysis ends with it, and may have no line before
         if success and word.lower() == "resign":
             self._held = None
             return Answer(None, None, report.lines, seconds, resign=True, ownership=report.ownership)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,7 @@ def test_shogi_is_kept_in_both_formats(tmp_path: Path) -> None:
 
 
 def test_go_is_played_over_gtp() -> None:
-    player = launch(UNIFORM, "go5", ready_s=120, endless_s=120)
+    player = launch(replace(UNIFORM, limit=MoveLimit(nodes=8)), "go5", ready_s=120, endless_s=120)
     assert player.name == "az-engine"
     start = go_start(5)
     assert player.play(start, ["C3"], Limits()).lines[0].chance == 0.5

@@ -204,7 +204,7 @@ def test_handicap_points_follow_the_rule_set() -> None:
 def test_territory_and_prisoners_are_the_area_less_the_stones_played(seed: int) -> None:
     """Random games, against a count by flood fill of what each side surrounds, and of what it has captured."""
     game, rng = go(5), np.random.default_rng(seed)
-    line, prisoners = game.initial(6.5, "japanese"), [0, 0]
+    line, prisoners = game.initial(6.5, "koSIMPLEscoreTERRITORYtaxNONEsui0"), [0, 0]  # seki counts as any territory
     while len(line) < 60:
         before = stones_to_array(line[-1])
         line = game.play(line, int(rng.choice(game.legal_moves(line))))
