@@ -6,6 +6,8 @@ the search measures itself with a :class:`Stopwatch` and asks :meth:`Budget.shou
 Two figures bound a move. Normally *optimum* is spent: an even share of the time left over the moves still expected.
 *maximum* is never exceeded; a search whose best move is being overtaken continues towards it, with the time saved by
 searches that ended early because their best move could no longer change.
+
+A move costs more than its search: :class:`Delays` learns how much from what the clock lost since the last move.
 """
 
 from __future__ import annotations
@@ -22,8 +24,13 @@ _STRETCH = 3.0  # maximum / optimum at most
 _LARGEST_SHARE = 0.4  # of the time left, for one move of sudden death
 _LAST_SHARE = 0.95  # of the time left, for the last move before the time control
 _GAME_SHAPE = 4.0  # of the distribution of game lengths; larger = narrower
-_LONG_GAME = 40.0  # moves whose overhead is set aside in sudden death
-_LEAST_COST_MS = 10.0  # of any move, even one without a search
+_LONG_GAME = 40.0  # moves whose delays are set aside in sudden death
+_ASIDE = 0.5  # of the time to come: as much is set aside at most for delays that nobody has measured yet
+_LEAST_COST_MS = 3.0  # of a move, even one without a search
+_LEAST_SHARE = 0.1  # of an even share of the clock, for a search even when the delays use it up
+_MEMORY = 16  # moves over which delays are averaged
+_GIVEN_MS = 1000.0  # a clock that has so much more than expected was set anew
+_LONGEST_MS = 5000.0  # a delay counts as so much at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +75,39 @@ class Stopwatch:
         return int(1000.0 * self.seconds)
 
 
+class Delays:
+    """What a move costs beside its search, learned from the clocks of one game: mean and number of moves seen."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self.mean_ms, self.moves = 0.0, 0
+        self._last: tuple[Limits, int, int, float] | None = None  # limits, side, ply and ms of our last move
+
+    def begin(self, limits: Limits, side: int, ply: int) -> None:
+        """Learn from the clock at the beginning of a move; arguments as of :func:`budget`."""
+        last, self._last = self._last, None
+        left = limits.time[side]
+        if last is None or left is None or left <= 0 or limits.uncertain:
+            return
+        before, last_side, last_ply, used = last
+        least = None if before.movestogo is None else before.movestogo - 1
+        same = (before.increment, before.byoyomi, least) == (limits.increment, limits.byoyomi, limits.movestogo)
+        if not same or (side, ply) != (last_side, last_ply + 2):
+            return
+        delay = float(before.time[side] or 0) - used + before.increment[side] - left
+        if delay > -_GIVEN_MS:
+            self.moves = min(self.moves + 1, _MEMORY)
+            self.mean_ms += (min(delay, _LONGEST_MS) - self.mean_ms) / self.moves
+
+    def end(self, limits: Limits, side: int, ply: int, used_ms: float) -> None:
+        """Note the answer to a move; ``used_ms``: what its search took, or was allowed to take if that is less."""
+        self._last = None if limits.time[side] is None else (limits, side, ply, used_ms)
+
+    def expected(self, assumed_ms: float) -> float:
+        """The mean delay in ms, where ``assumed_ms`` counts as the delay of one more move."""
+        return max((assumed_ms + self.moves * self.mean_ms) / (1 + self.moves), 0.0)
+
+
 def moves_to_go(ply: int, typical_moves: float) -> float:
     """Moves that the side to move still has to make: the median over games that have lasted ``ply`` plies.
 
@@ -89,6 +129,8 @@ def budget(
     last_overhead_ms: float | None = None,
     minimum_ms: float = 0.0,
     ponder: bool = False,
+    delays: Delays | None = None,
+    chance: float = 0.0,
 ) -> Budget | None:
     """Seconds for the move of ``side`` (0 first player, 1 second), or ``None`` when no time was given.
 
@@ -99,7 +141,7 @@ def budget(
     overhead_ms: mean delay between our answer and the stopped clock; last_overhead_ms: the worst delay (None: the
     mean), which is kept on the clock, but at most half of a byoyomi: longer delays lose every game anyway, and one set
     too large must not make the engine move without a search. minimum_ms: least time for a move, up to the maximum.
-    ponder: whether the GUI ponders.
+    ponder: whether the GUI ponders. delays: those of the game so far. chance: a random number in [0, 1), for rtime.
     """
     if limits.infinite:
         return None
@@ -108,16 +150,28 @@ def budget(
         given = max(limits.movetime, 0)
         seconds = max(given - overhead_ms, given / 2.0) / 1000.0
         budgets.append(Budget(seconds, seconds))
+    if limits.rtime is not None:  # YaneuraOu's: less random as the game goes on
+        given = max(limits.rtime, 0)
+        seconds = (given + chance * min(given / 2.0, 10.0 * given / max(ply, 1))) / 1000.0
+        budgets.append(Budget(seconds, seconds))
     if limits.clocked:
         last = overhead_ms if last_overhead_ms is None else max(last_overhead_ms, overhead_ms)
-        clock = _clock_budget(limits, side, ply, overhead_ms, last, ponder, typical_moves)
+        delays = delays or Delays()
+        clock = _clock_budget(limits, side, ply, overhead_ms, last, ponder, typical_moves, delays)
         minimum = min(max(minimum_ms, 0.0) / 1000.0, clock.maximum)
         budgets.append(Budget(max(clock.optimum, minimum), clock.maximum, minimum))
     return min(budgets, key=lambda b: b.maximum, default=None)
 
 
 def _clock_budget(
-    limits: Limits, side: int, ply: int, overhead_ms: float, last_overhead_ms: float, ponder: bool, typical_moves: float
+    limits: Limits,
+    side: int,
+    ply: int,
+    overhead_ms: float,
+    last_overhead_ms: float,
+    ponder: bool,
+    typical_moves: float,
+    delays: Delays,
 ) -> Budget:
     left = float(max(limits.time[side] or 0, 0))
     increment = float(max(limits.increment[side], 0))
@@ -132,11 +186,12 @@ def _clock_budget(
     main = max(left - reserve, 0.0)  # the most this move may take off the clock
     free = max(byoyomi - max(reserve - left, 0.0), 0.0)  # byoyomi cannot be saved for later moves
 
-    # Every later move brings its increment and costs its overhead. When the overheads would use up the clock, spend a
-    # sixth of an even share of what the least overheads leave.
+    # Every later move brings its increment and costs its delay.
     later = costly - 1.0
-    spare = main + (moves - 1.0) * increment - later * max(overhead_ms, _LEAST_COST_MS)
-    share = max(spare / moves, (main - later * _LEAST_COST_MS) / (6.0 * moves), 0.0)
+    coming = main + (moves - 1.0) * increment
+    assumed = min(overhead_ms, _ASIDE * coming / later) if later else overhead_ms
+    spare = coming - later * delays.expected(max(assumed, _LEAST_COST_MS))
+    share = max(spare, _LEAST_SHARE * main) / moves
     largest = max(_LARGEST_SHARE, min(_LAST_SHARE, 1.6 / moves))
     optimum = min(share * (_PONDER_BONUS if ponder else 1.0), largest * main)
     maximum = max(optimum, min(optimum * _STRETCH, largest * main, largest * spare))

@@ -14,6 +14,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 
+from .clock import Delays
 from .errors import AzError, IllegalMoveError, NetError, OptionError, PositionError
 from .games import get_game
 from .games.base import Game, State
@@ -70,6 +71,7 @@ class Engine:
         self._restricted = False  # the tree's root lacks moves (searchmoves)
         self._thinking: Thinking | None = None
         self._search: Search | None = None  # the last one
+        self._delays = Delays()
         self._loading = threading.Lock()
         self._warm: set[tuple[str, str]] = set()  # (game, encoder) whose kernels have been called
 
@@ -179,7 +181,8 @@ class Engine:
         return self._evaluator.description if self._evaluator is not None else ""
 
     def new_game(self) -> None:
-        """Forget tree and cache, during a search from the next one on. Returns at once."""
+        """Forget tree, cache and clock, during a search from the next one on. Returns at once."""
+        self._delays = Delays()
         if self.searching:
             self._base = None
             return
@@ -414,7 +417,7 @@ class Engine:
             ends=limits.report_ms is not None,
             room=None if seat is None else seat.room,
         )
-        return Task(self._search, line, options, tuple(messages), fallback, error=failed)
+        return Task(self._search, line, options, tuple(messages), fallback, error=failed, delays=self._delays)
 
     def _only_moves(self, limits: Limits, line: State, messages: list[str]) -> np.ndarray | None:
         if not limits.searchmoves:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,9 +17,11 @@ class Limits:
     mate: int | None = None  # stop when a mate in this many moves (or fewer) is proven
     solve: bool = False  # look for a forced mate and nothing else, for ``movetime`` ms or until stop()
     movetime: int | None = None  # ms for this move
+    rtime: int | None = None  # ms for this move and, at random, up to half as many again (YaneuraOu)
     time: tuple[int | None, int | None] = (None, None)  # ms left to the first and the second player for this move ...
     increment: tuple[int, int] = (0, 0)  # ... and ms added after it; USI's binc comes before: part of both
     byoyomi: int = 0  # ms a move after the clock has run out (shogi, Go)
+    uncertain: bool = field(default=False, compare=False)  # the clock is our own reckoning: nobody told what it lost
     movestogo: int | None = None  # moves to the next time control; None or 0 = sudden death
     infinite: bool = False  # no answer before stop()
     ponder: bool = False  # no answer before stop() or ponderhit(); the clocks count from the hit
@@ -33,8 +35,13 @@ class Limits:
         return any(t is not None for t in self.time) or self.byoyomi > 0
 
     @property
+    def fixed(self) -> bool:
+        """Whether the move has a time of its own."""
+        return self.movetime is not None or self.rtime is not None
+
+    @property
     def bounded(self) -> bool:
         """Whether the search ends by itself."""
         if self.infinite:
             return False
-        return self.clocked or any(x is not None for x in (self.nodes, self.depth, self.mate, self.movetime))
+        return self.clocked or self.fixed or any(x is not None for x in (self.nodes, self.depth, self.mate))

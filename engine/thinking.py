@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import random
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
-from .clock import Budget, Stopwatch, budget
+from .clock import Budget, Delays, Stopwatch, budget
 from .errors import AzError, NetError
 from .games.base import State
 from .info import BestMove, Checkmate, Line, ThinkingInfo
@@ -43,6 +45,7 @@ class Task:
     win: bool = False  # the side to move wins by declaration
     mate: MateSolver | None = None  # with Limits.solve, in place of the search
     error: BaseException | None = None  # why there is no search, or why it has another net than was asked for
+    delays: Delays = field(default_factory=Delays)  # of the game so far
 
 
 class Thinking:
@@ -71,6 +74,7 @@ class Thinking:
         if not (limits.infinite or limits.ponder):
             self._released.set()
         self._budget: Budget | None = None
+        self._allowed = math.inf  # seconds, as far as the budget was asked
         self._search: Search | None = None
         self._root: RootView | None = None
         self._next_info = 0.0
@@ -142,13 +146,16 @@ class Thinking:
         self._inform(search)
         self._released.wait()  # an infinite or pondering search answers only when asked
         answer = self._best_move(task, search)
+        if not (self._limits.ponder and self._stopped.is_set()):
+            side, ply = search.game.side_to_move(line[-1]), int(line[-1]["ply"])
+            task.delays.end(self._limits, side, ply, 1000.0 * min(self._clock.seconds, self._allowed))
         self._search = None  # a worker that still hangs in its net changes nothing any more
         return answer
 
     def _search_on(self, task: Task, search: Search, line: State) -> Task:
         """Search until it is time to answer, from the beginning with another net when one fails; the last task."""
         while True:
-            self._begin(search, line, task.options)
+            self._begin(search, line, task)
             self._oversee(search)
             error = search.error or search.evaluator.fault
             if isinstance(error, Interrupted) or error is None:
@@ -164,18 +171,23 @@ class Thinking:
                 return replace(task, search=search, line=line)
             search, line = task.search, task.line
 
-    def _begin(self, search: Search, line: State, options: EngineOptions) -> None:
+    def _begin(self, search: Search, line: State, task: Task) -> None:
+        options = task.options
         self._search, self._options = search, options
         self._root = RootView(search.game, search.tree, line)
+        side, ply = search.game.side_to_move(line[-1]), int(line[-1]["ply"])
+        task.delays.begin(self._limits, side, ply)
         self._budget = budget(
             self._limits,
-            search.game.side_to_move(line[-1]),
-            int(line[-1]["ply"]),
+            side,
+            ply,
             typical_moves=search.game.typical_moves,
             overhead_ms=options.move_overhead_ms,
             last_overhead_ms=options.last_overhead_ms,
             minimum_ms=options.minimum_ms,
             ponder=options.ponder,
+            delays=task.delays,
+            chance=random.random(),
         )
         search.tree.counters[DEPTH_SUM] = search.tree.counters[DEPTH_MAX] = 0
 
@@ -250,10 +262,10 @@ class Thinking:
         with search.lock:
             most, second, agree = visit_lead(tree)
         instability = 1.0 if not agree else max(0.0, 2.0 * second / max(most, 1) - 1.0)
-        allowed = self._budget.allowed(instability)
+        allowed = self._allowed = self._budget.allowed(instability)
         if elapsed >= allowed:
             return True
-        if not search.params.smart_pruning or limits.movetime is not None or elapsed < self._budget.minimum:
+        if not search.params.smart_pruning or limits.fixed or elapsed < self._budget.minimum:
             return False
         if int(root["edges"]) == 1:
             return True

@@ -39,6 +39,7 @@ class GoWords:
             nodes=None if nodes is None else max(nodes, 1),
             depth=None if depth is None else max(depth, 1),
             movetime=numbers.get("movetime"),
+            rtime=numbers.get("rtime"),
             time=time,
             increment=(numbers.get(f"{first}inc", 0), numbers.get(f"{second}inc", 0)),
             byoyomi=max(numbers.get("byoyomi", 0), 0),

@@ -93,17 +93,20 @@ class PlayerClock:
         self._left = system.main
         self._moves = 0  # still to play within _left; 0: it is main time
         self._overtime = False
+        self._told = False  # what is left, since the last move
 
     def correct(self, left: float, stones: int) -> None:
         """``time_left``: seconds, and the stones (byo-yomi: periods) they are for, 0 in main time."""
         self._left = left
         self._overtime = stones > 0
         self._moves = 1 if self._system.periods else stones
+        self._told = True
 
     def spend(self, spent: float) -> None:
         if self._left is None:
             return
         self._left -= spent
+        self._told = False
         if self._overtime:
             self._moves -= 1
             if self._moves <= 0:
@@ -135,5 +138,10 @@ class PlayerClock:
         time = (left, None) if side == 0 else (None, left)
         movetime = None if math.isinf(system.longest) else round(1000 * (system.longest - gone))
         return Limits(
-            time=time, increment=(increment, increment), byoyomi=byoyomi, movestogo=movestogo, movetime=movetime
+            time=time,
+            increment=(increment, increment),
+            byoyomi=byoyomi,
+            movestogo=movestogo,
+            movetime=movetime,
+            uncertain=not self._told or system.cap < math.inf,
         )

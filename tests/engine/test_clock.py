@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from az_engine.engine.clock import Budget, Stopwatch, budget, moves_to_go
+from az_engine.engine.clock import Budget, Delays, Stopwatch, budget, moves_to_go
 from az_engine.engine.limits import Limits
 
 JITTER_MS = 10.0  # by which a search overruns its budget
@@ -40,12 +40,15 @@ def game(
     session: int | None = None,
 ) -> list[float]:
     """Milliseconds spent in each move of a game; fails when the clock runs out. ``session``: moves per time control."""
-    spent, main = [], left
+    spent, main, delays = list[float](), left, Delays()
     for move in range(moves):
         if session and move and move % session == 0:
             left += main
         limits = clock_limits(left, increment, session and session - move % session)
-        spent.append(spend(budget(limits, 0, 2 * move, typical_moves=TYPICAL, overhead_ms=overhead), instability))
+        delays.begin(limits, 0, 2 * move)
+        found = budget(limits, 0, 2 * move, typical_moves=TYPICAL, overhead_ms=overhead, delays=delays)
+        spent.append(spend(found, instability))
+        delays.end(limits, 0, 2 * move, spent[-1])
         left -= spent[-1] + lag
         assert left > 0, f"flag fell at move {move + 1}: {spent[-5:]}"
         left += increment
@@ -273,6 +276,107 @@ def test_a_clock_that_affords_it_gives_the_minimum() -> None:
     found = budget(Limits(movetime=500), 0, 0, typical_moves=60.0, minimum_ms=2_000)
     assert found is not None
     assert found.maximum < 0.5
+
+
+class FastGame:
+    """A game of fast moves: the searches take 3 ms longer than they may, the GUI and the wire some ms more."""
+
+    def __init__(self, left: float, increment: int = 0, byoyomi: int = 0, *, delay: float = 0.0) -> None:
+        self.left, self._increment, self._byoyomi, self._delay = left, increment, byoyomi, delay
+        self._delays = Delays()
+        self.spent = list[float]()  # ms by move
+
+    def move(self, instability: float = 0.0, overhead: int = 30) -> bool:
+        """Whether our next move comes in time."""
+        ply = 2 * len(self.spent)
+        limits = clock_limits(self.left, self._increment, byoyomi=self._byoyomi)
+        self._delays.begin(limits, 0, ply)
+        found = budget(limits, 0, ply, typical_moves=TYPICAL, overhead_ms=overhead, delays=self._delays)
+        self.spent.append(spend(found, instability))
+        self._delays.end(limits, 0, ply, self.spent[-1])
+        self.left -= self.spent[-1] + 3.0 + self._delay
+        in_time = self.left + self._byoyomi >= 0
+        self.left = max(self.left, 0.0) + self._increment
+        return in_time
+
+
+@pytest.mark.parametrize("instability", [0.0, 0.5])
+@pytest.mark.parametrize("delay", [1.0, 4.0, 8.0])
+@pytest.mark.parametrize(("left", "increment"), [(500, 10), (1_000, 10), (1_000, 0), (2_000, 20)])
+def test_fast_clocks_are_used_for_searching(left: int, increment: int, delay: float, instability: float) -> None:
+    """They were not: the default overhead, set aside for 39 later moves, left less than a millisecond of 0.5+0.01."""
+    game = FastGame(left, increment, delay=delay)
+    assert all(game.move(instability) for _ in range(60))
+    assert game.left < 0.25 * (left + 60 * increment)
+    assert game.spent[0] >= 7.0
+    assert sum(game.spent[:30]) > sum(game.spent[30:])
+
+
+@pytest.mark.parametrize(
+    ("left", "increment", "moves"),
+    [(500, 10, 19), (1_000, 10, 38), (1_000, 0, 28), (2_000, 20, 85), (2_000, 40, 300)],
+)
+def test_long_delays_leave_hardly_a_search_but_most_of_the_moves_that_are_possible(
+    left: int, increment: int, moves: int
+) -> None:
+    """30 ms of delay and 3 of search use up 0.5+0.01 within 21 moves, 1+0.01 within 43, 1+0 within 30."""
+    game = FastGame(left, increment, delay=30.0)
+    assert all(game.move() for _ in range(moves))
+
+
+@pytest.mark.parametrize("delay", [2.0, 30.0, 110.0])
+@pytest.mark.parametrize(("left", "byoyomi"), [(0, 200), (1_000, 200), (1_000, 1_000), (10_000, 500)])
+def test_byoyomi_is_used_and_never_exceeded(left: int, byoyomi: int, delay: float) -> None:
+    game = FastGame(left, 0, byoyomi, delay=delay)
+    assert all(game.move(overhead=120) for _ in range(150))
+    assert game.spent[-1] > byoyomi - min(120, byoyomi / 2) - 20
+
+
+def test_delays_are_learned_from_the_moves_of_one_game() -> None:
+    delays = Delays()
+    assert delays.expected(30.0) == 30.0
+    left = 10_000.0
+    for move in range(10):
+        limits = clock_limits(left, 100)
+        delays.begin(limits, 0, 2 * move)
+        delays.end(limits, 0, 2 * move, 200.0)
+        left += 100 - 200.0 - (4.0 if move % 2 else 8.0)
+    assert delays.moves == 9
+    assert delays.mean_ms == pytest.approx(6.0, abs=0.5)
+    assert delays.expected(30.0) == pytest.approx(8.4, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("limits", "ply"),
+    [
+        (clock_limits(9_000, 100), 24),  # moves were taken back, or it is another game
+        (clock_limits(9_000, 200), 22),  # another time control
+        (clock_limits(60_000, 100), 22),  # time was given
+        (clock_limits(9_000, 100, movestogo=40), 22),
+        (Limits(time=(None, 9_000), increment=(100, 0)), 22),
+        (Limits(time=(9_000, 1), increment=(100, 0), uncertain=True), 22),  # nobody has told the clock
+    ],
+)
+def test_nothing_is_learned_from_another_clock(limits: Limits, ply: int) -> None:
+    delays = Delays()
+    before = clock_limits(10_000, 100)
+    delays.begin(before, 0, 20)
+    delays.end(before, 0, 20, 500.0)
+    delays.begin(limits, 0, ply)
+    assert delays.moves == 0
+
+
+def test_a_random_time_is_less_random_later() -> None:
+    def seconds(ply: int, chance: float, rtime: int = 100) -> float:
+        found = budget(Limits(rtime=rtime), 0, ply, typical_moves=TYPICAL, chance=chance)
+        assert found is not None
+        assert found.optimum == found.maximum
+        return found.maximum
+
+    assert seconds(0, 0.0) == seconds(100, 0.0) == pytest.approx(0.1)
+    assert seconds(0, 0.5) == pytest.approx(0.125)
+    assert seconds(100, 0.5) == pytest.approx(0.105)
+    assert seconds(0, 0.9, -5) == 0.0
 
 
 def test_moves_to_go_is_the_median_of_what_is_left() -> None:

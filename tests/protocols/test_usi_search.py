@@ -31,6 +31,7 @@ def test_s5_go_in_any_order_with_blacks_clock_first() -> None:
     go, limits = UsiSession.read_go("binc 3 wtime 2 foo ponder byoyomi 5 btime 1 rtime 100 winc 4 depth 6".split())
     assert (limits.time, limits.increment, limits.byoyomi) == ((1 + 3, 2 + 4), (3, 4), 5)  # increments come first
     assert (limits.depth, limits.ponder, limits.infinite, limits.solve) == (6, True, False, False)
+    assert (limits.rtime, limits.movetime) == (100, None)
     assert go.complaints == ()
     _, limits = UsiSession.read_go("nodes 7 movetime 9 infinite searchmoves P*5e 7g7f".split())
     assert (limits.nodes, limits.movetime, limits.infinite, limits.searchmoves) == (7, 9, True, ("P*5e", "7g7f"))
