@@ -12,6 +12,7 @@ A move costs more than its search: :class:`Delays` learns how much from what the
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import monotonic
@@ -28,9 +29,8 @@ _LONG_GAME = 40.0  # moves whose delays are set aside in sudden death
 _ASIDE = 0.5  # of the time to come: as much is set aside at most for delays that nobody has measured yet
 _LEAST_COST_MS = 3.0  # of a move, even one without a search
 _LEAST_SHARE = 0.1  # of an even share of the clock, for a search even when the delays use it up
-_MEMORY = 16  # moves over which delays are averaged
+_MEMORY = 15  # moves whose delays are remembered
 _GIVEN_MS = 1000.0  # a clock that has so much more than expected was set anew
-_LONGEST_MS = 5000.0  # a delay counts as so much at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +76,11 @@ class Stopwatch:
 
 
 class Delays:
-    """What a move costs beside its search, learned from the clocks of one game: mean and number of moves seen."""
+    """What a move costs beside its search, learned from the clocks of one game."""
 
     def __init__(self) -> None:
         """Nothing is known yet."""
-        self.mean_ms, self.moves = 0.0, 0
+        self.seen = deque[float](maxlen=_MEMORY)  # ms
         self._last: tuple[Limits, int, int, float] | None = None  # limits, side, ply and ms of our last move
 
     def begin(self, limits: Limits, side: int, ply: int) -> None:
@@ -96,16 +96,19 @@ class Delays:
             return
         delay = float(before.time[side] or 0) - used + before.increment[side] - left
         if delay > -_GIVEN_MS:
-            self.moves = min(self.moves + 1, _MEMORY)
-            self.mean_ms += (min(delay, _LONGEST_MS) - self.mean_ms) / self.moves
+            self.seen.append(delay)
 
     def end(self, limits: Limits, side: int, ply: int, used_ms: float) -> None:
         """Note the answer to a move; ``used_ms``: what its search took, or was allowed to take if that is less."""
         self._last = None if limits.time[side] is None else (limits, side, ply, used_ms)
 
     def expected(self, assumed_ms: float) -> float:
-        """The mean delay in ms, where ``assumed_ms`` counts as the delay of one more move."""
-        return max((assumed_ms + self.moves * self.mean_ms) / (1 + self.moves), 0.0)
+        """The median delay in ms, where ``assumed_ms`` counts as the delay of one more move.
+
+        Not the mean: after one move that the system held up for 200 ms, nothing would be left to search with.
+        """
+        delays = sorted([assumed_ms, *self.seen])
+        return max(delays[len(delays) // 2], 0.0)
 
 
 def moves_to_go(ply: int, typical_moves: float) -> float:

@@ -487,5 +487,6 @@ def _warm_up(game: Game) -> None:
     assert move is not None
     view.lines(2)
     tree.root = tree.child(0, move)
+    tree.depths()
     tree.keep(tree.root)
     game.play(line, move)

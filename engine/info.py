@@ -89,16 +89,21 @@ class MoveStats:
 class ThinkingInfo:
     """One report of a running search; ``lines`` are best first (MultiPV), at least one unless ``message`` is set."""
 
-    depth: int  # mean depth of the simulations in plies, at least 1
+    depth: int  # mean depth of the tree's simulations in plies, at least 1; never less than in an earlier report
     seldepth: int  # greatest depth
-    nodes: int  # visits of the root
-    nps: int  # simulations a second in this search
+    nodes: int  # simulations of this search, as Limits.nodes counts them
+    visits: int  # of the root, those kept from earlier searches included
     time_ms: int
     hashfull: int  # permille of the tree's memory in use
     lines: tuple[Line, ...]
     move_stats: tuple[MoveStats, ...] = ()  # root edges, when asked for
     message: str | None = None  # a sentence for the user, e.g. that the tree's memory is full
     estimate: Estimate | None = None  # of the root, when the net says so
+
+    @property
+    def nps(self) -> int:
+        """Nodes a second."""
+        return 1000 * self.nodes // max(self.time_ms, 1)
 
 
 Verdict = Literal["mate", "nomate", "timeout", "notimplemented"]

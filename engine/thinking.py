@@ -77,6 +77,8 @@ class Thinking:
         self._allowed = math.inf  # seconds, as far as the budget was asked
         self._search: Search | None = None
         self._root: RootView | None = None
+        self._depth = 1  # reported so far
+        self._kept = 0  # visits of the root before this search
         self._next_info = 0.0
         self._interval = _INFO_SECONDS
         self._messages: list[str] = []
@@ -189,7 +191,8 @@ class Thinking:
             delays=task.delays,
             chance=random.random(),
         )
-        search.tree.counters[DEPTH_SUM] = search.tree.counters[DEPTH_MAX] = 0
+        self._depth, self._kept = 1, int(search.tree.nodes[search.tree.root]["n"])
+        search.tree.counters[DEPTH_SUM], search.tree.counters[DEPTH_MAX] = search.tree.depths()
 
     def _oversee(self, search: Search) -> None:
         """Run a search in a thread of its own. Interrupt its net when it is long overdue, then leave the thread behind.
@@ -249,7 +252,7 @@ class Thinking:
 
     def _limit_reached(self, search: Search) -> bool:
         limits, tree = self._limits, search.tree
-        if limits.depth is not None and self._depth() >= limits.depth and search.simulations > 1:
+        if limits.depth is not None and self._reached(search) >= limits.depth and search.simulations > 1:
             return True
         if limits.mate is not None and (limits.mate <= 0 or self._mate_found(limits.mate)):
             return True
@@ -279,10 +282,11 @@ class Thinking:
             lines = self._root.lines(1)
         return bool(lines and lines[0].mate is not None and 0 < lines[0].mate <= moves)
 
-    def _depth(self) -> int:
-        """Mean depth of this search's simulations in plies, at least 1."""
-        assert self._search is not None
-        return max(1, round(int(self._search.tree.counters[DEPTH_SUM]) / max(self._search.simulations, 1)))
+    def _reached(self, search: Search) -> int:
+        """Mean depth of the tree in plies: never less than before, and not beyond the limit."""
+        mean = round(int(search.tree.counters[DEPTH_SUM]) / max(self._kept + search.simulations, 1))
+        self._depth = max(self._depth, min(mean, self._limits.depth or mean))
+        return self._depth
 
     def _say(self, message: str) -> None:
         self._on_info(ThinkingInfo(1, 1, 0, 0, self._watch.milliseconds, 0, (), (), message))
@@ -298,18 +302,17 @@ class Thinking:
             lines = self._root.lines(options.multipv, averages)
             stats = self._root.move_stats(search.params) if options.move_stats else ()
             deepest, used = int(search.tree.counters[DEPTH_MAX]), search.tree.used
-            nodes = int(search.tree.nodes[search.tree.root]["n"])
+            visits = int(search.tree.nodes[search.tree.root]["n"])
         if not lines or search is not self._search:
             return
-        elapsed = max(self._watch.seconds, 1e-3)
-        depth = self._depth()
+        depth = self._reached(search)
         self._on_info(
             ThinkingInfo(
                 depth,
-                max(depth, deepest, 1),
-                nodes,
-                int(search.simulations / elapsed),
-                int(1000 * elapsed),
+                max(depth, deepest),
+                search.simulations,
+                visits,
+                max(self._watch.milliseconds, 1),
                 min(1000, int(1000 * used)),
                 lines,
                 stats,

@@ -128,7 +128,7 @@ class PendingGo:
         if last is None:
             # Clients insist on a score before every move; a search that evaluated nothing explains it in its messages.
             lines = best.lines or (Line(0, None, Wdl(0.0, 1.0, 0.0), 0, 0.0, (move,)),)
-            return ThinkingInfo(1, 1, best.nodes, 1000 * best.nodes // max(best.time_ms, 1), best.time_ms, 0, lines)
+            return ThinkingInfo(1, 1, best.nodes, best.nodes, best.time_ms, 0, lines)
         if not best.lines or best.lines == last.lines[: len(best.lines)]:
             return last
         return replace(
@@ -195,7 +195,7 @@ def _root_line(info: ThinkingInfo, visited: list[MoveStats]) -> str:
     draw = sum(stats.visits * stats.draw for stats in visited) / max(visits, 1)
     known = f"(WL: {_fixed(mean, 8, 5)}) (D: {_fixed(draw, 5, 3)})"
     prior = min(sum(stats.prior for stats in visited), 1.0)
-    head = _head("node", len(info.move_stats), info.nodes, prior)
+    head = _head("node", len(info.move_stats), info.visits, prior)
     return f"{head} {known} (M:  -.-) (Q: {_fixed(mean, 8, 5)}) {_net_value(None)}"
 
 

@@ -72,7 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--games", type=int, default=100, metavar="N", help="games of each pair of players (default: %(default)s)")
     limits = parser.add_argument_group("limits of a move, for each player that has none in its SPEC")
     limits.add_argument(
-        "--visits", "--nodes", dest="nodes", type=int, metavar="N", help="of the root, or an engine's nodes"
+        "--visits",
+        "--nodes",
+        dest="nodes",
+        type=int,
+        metavar="N",
+        help="of the root in this search, those kept from the move before not counted (Lc0 counts them); another "
+        "engine's nodes are whatever it counts",
     )
     limits.add_argument("--movetime", type=int, metavar="MS", help="milliseconds")
     limits.add_argument("--depth", type=int, metavar="N", help="plies")

@@ -257,6 +257,22 @@ def offer(trees, node, moves):
 
 
 @kernel
+def depths(trees, root, place):
+    """(sum, greatest) of the depths below ``root`` of all simulations through it in tree 0; place i4[nodes] is used."""
+    nodes, _, counters = tree_of(borrow(trees), 0)
+    place = borrow(place)
+    total, greatest = 0, 0
+    place[root] = 0
+    for i in range(root + 1, counters[NODES]):
+        parent = nodes[i].parent
+        place[i] = place[parent] + 1 if parent >= root and place[parent] >= 0 else -1
+        if place[i] > 0:
+            total += nodes[i].n
+            greatest = max(greatest, place[i])
+    return total, greatest
+
+
+@kernel
 def find_child(trees, node, move):
     """Index of the child that ``move`` leads to in tree 0; -1 when it was never visited."""
     nodes, edges, _ = tree_of(borrow(trees), 0)
@@ -349,6 +365,13 @@ class Tree:
         if int(self.nodes[node]["first_edge"]) < 0:
             return -1
         return int(find_child(self.arrays, node, move))
+
+    def depths(self) -> tuple[int, int]:
+        """Sum and greatest of the depths in plies, below the root, of all simulations through it."""
+        if int(self.nodes[self.root]["n"]) < 2:
+            return 0, 0
+        total, greatest = depths(self.arrays, self.root, np.empty(int(self.counters[NODES]), np.int32))
+        return int(total), int(greatest)
 
     def keep(self, base: int) -> None:
         """Drop all that is not below ``base``, which becomes node 0; the root must lie below it."""

@@ -150,7 +150,7 @@ def _root(info: ThinkingInfo, request: Analysis) -> str:
     """The position as a whole: the mean over the moves reported, weighted by visits."""
     visits = max(sum(line.visits for line in info.lines), 1)
     value = sum(line.visits * line.wdl.value for line in info.lines) / visits
-    return f"rootInfo visits {info.nodes} winrate {_number((1.0 + value) / 2.0, request)}{_score(info.estimate)}"
+    return f"rootInfo visits {info.visits} winrate {_number((1.0 + value) / 2.0, request)}{_score(info.estimate)}"
 
 
 def _number(chance: float, request: Analysis, *, clip: bool = True) -> str:

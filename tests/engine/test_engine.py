@@ -228,7 +228,7 @@ def test_no_time_at_all(engine: Engine, clock: FakeClock) -> None:
 
 def test_depth_and_mate(engine: Engine) -> None:
     assert think(engine, depth=1).report.depth >= 1
-    assert think(engine, depth=3).report.depth >= 3
+    assert think(engine, depth=3).report.depth == 3
     recorder = think(engine, MATE_IN_TWO, mate=2)
     assert recorder.answer.move == "a1a6"
     assert recorder.report.lines[0].mate == 2
@@ -337,7 +337,7 @@ def test_the_tree_is_reused_along_the_game(engine: Engine) -> None:
         kept = visits_below(engine, None, moves, expected)
         moves += expected
         again = think(engine, None, moves, nodes=1)
-        assert again.report.nodes == kept + 1
+        assert again.report.visits == kept + 1
         assert kept > 1
 
 
@@ -358,6 +358,39 @@ def visits_below(engine: Engine, root: str | None, moves: Sequence[str], path: S
         node = tree.child(node, move)
         assert node >= 0
     return int(tree.nodes[node]["n"])
+
+
+def test_reports_only_grow_within_a_search_and_agree_with_themselves(engine: Engine, clock: FakeClock) -> None:
+    """The mean depth fell when the simulations of a search that had kept a tree went wide."""
+    clock.tick = 0.01
+    moves: list[str] = []
+    for _ in range(8):
+        recorder = think(engine, None, moves, nodes=1500)
+        infos = [info for info in recorder.infos if info.message is None]
+        assert len(infos) > 4
+        for what in ("depth", "seldepth", "nodes", "visits", "time_ms"):
+            values = [getattr(info, what) for info in infos]
+            assert values == sorted(values), (what, values)
+        assert all(info.nps == 1000 * info.nodes // info.time_ms for info in infos)
+        assert all(info.depth <= info.seldepth for info in infos)
+        assert infos[-1].nodes == recorder.answer.nodes == 1500
+        moves.append(recorder.answer.move or "")
+    assert infos[-1].visits > 1500
+
+
+def test_the_depth_counts_what_was_kept(engine: Engine) -> None:
+    recorder = think(engine, "8/8/8/4k3/8/8/4P3/4K3 w - - 0 1", nodes=20_000)
+    whole, expected = recorder.report, list(recorder.report.lines[0].pv[:1])
+    again = think(engine, "8/8/8/4k3/8/8/4P3/4K3 w - - 0 1", expected, nodes=2)
+    assert again.report.depth >= whole.depth - 2 > 2
+
+
+def test_a_limit_of_depth_is_reached_and_reported(engine: Engine) -> None:
+    moves: list[str] = []
+    for depth in (3, 4, 4, 3):
+        recorder = think(engine, None, moves, depth=depth)
+        assert recorder.report.depth == depth
+        moves.append(recorder.answer.move or "")
 
 
 def test_another_game_does_not_reuse_it(engine: Engine) -> None:

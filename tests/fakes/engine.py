@@ -229,7 +229,7 @@ class FakeEngine:
             MoveStats(move, nodes if i == 0 else 0, 0.5, 0.25, 0.5, 0.01, None) for i, move in enumerate(moves)
         )
         shown = stats if self.options.move_stats else ()
-        return ThinkingInfo(2, 5, nodes, 10_000, nodes // 10, 12, lines, shown)
+        return ThinkingInfo(2, 5, nodes, nodes, nodes // 10, 12, lines, shown)
 
 
 class FakeShogiEngine(FakeEngine):

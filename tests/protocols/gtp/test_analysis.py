@@ -29,7 +29,7 @@ def info(*, score: float | None = None, estimate: Estimate | None = None) -> Thi
         Line(-5, None, Wdl(0.4, 0.2, 0.4), 30, 0.25, ("pass",)),
         Line(-9, None, Wdl(0.0, 0.0, 1.0), 0, 0.2, ("C3",)),
     )
-    return ThinkingInfo(2, 3, 91, 100, 900, 0, lines, estimate=estimate)
+    return ThinkingInfo(2, 3, 90, 91, 900, 0, lines, estimate=estimate)
 
 
 def test_fields_of_leela_zero_and_sabaki() -> None:
@@ -59,7 +59,7 @@ def test_bounds_visits_and_spreads_of_katago() -> None:
     """As its GTP extensions lay them down."""
     spread = Estimate(1.0, (0.5, -0.5), (0.25, 0.125))
     line = Line(50, None, Wdl(0.6, 0.1, 0.3), 60, 0.5, ("D4", "pass", "C3"), spread, (60, 20), 0.1)
-    seen = ThinkingInfo(2, 3, 91, 100, 900, 0, (line, replace(line, visits=0)), estimate=spread)
+    seen = ThinkingInfo(2, 3, 90, 91, 900, 0, (line, replace(line, visits=0)), estimate=spread)
     flags = "ownership ownershipStdev movesOwnership movesOwnershipStdev pvVisits pvEdgeVisits".replace(" ", " true ")
     assert analysis_line(seen, read_analysis(f"{flags} true".split(), 9, kata=True)) == (
         "info move D4 visits 60 winrate 0.650000 scoreMean 1.00 scoreStdev 1.22 scoreLead 1.00 prior 0.500000 "
