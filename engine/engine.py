@@ -133,6 +133,9 @@ class Engine:
         note = getattr(evaluator, "note", "")
         if note:
             self.notes.append(note)
+        if self.options.net_search and evaluator.info is not None and evaluator.info.search:
+            own = ", ".join(f"{name} {value:g}" for name, value in evaluator.info.search)
+            self.notes.append(f"the net brings search settings: {own}; NetSearch false leaves them out")
         return evaluator
 
     def _use_net(self, evaluator: Evaluator) -> None:
@@ -394,6 +397,8 @@ class Engine:
         self._seat_root(line, fresh=self._restricted or only is not None)
         self._restricted = only is not None
         params, visits = options.search, limits.nodes
+        if options.net_search and evaluator.info is not None:
+            params = evaluator.info.settings(params)
         if options.nodes_limit:
             visits = min(visits or options.nodes_limit, options.nodes_limit)
         if options.elo is not None:

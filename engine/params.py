@@ -21,7 +21,10 @@ class SearchParams:
         choices=("az", "agz"),
     )
     c_puct: float = setting(1.25, "Exploration: c_init of AlphaZero, or the constant of AlphaGo Zero.", 0, 100)
-    c_base: float = 19652.0  # c_base of AlphaZero
+    c_base: float = setting(19652.0, "Visits from which c grows noticeably, with az.", 1, 1e9)
+    c_factor: float = setting(
+        1.0, "How fast c grows with the logarithm of the visits, with az; the paper has 1.", 0, 1000
+    )
     fpu: Literal["zero", "reduction", "loss"] = setting(
         "reduction",
         "Value of an unvisited move: zero, the parent's less a reduction, or a loss.",
@@ -101,4 +104,7 @@ class EngineOptions:
         choices=("27", "24", "none"),
     )
     max_plies: int = setting(0, "The game is drawn when it is so many plies long; 0 = never.", 0, 100000)
+    net_search: bool = setting(
+        True, "Use the search settings that a net brings, where they are left at their defaults."
+    )
     search: SearchParams = field(default_factory=SearchParams)

@@ -22,7 +22,7 @@ from ..system import lock
 from .netfile import read_net_file, read_outline_bytes
 from .netinfo import PREFIX
 
-_VERSION = 1  # of the conversion: a greater one converts again
+_VERSION = 2  # of the conversion: a greater one converts again
 _SECONDS = 300
 _BEGINNINGS = (b"\x1f\x8b", b"\x0d\xc0\x01\x00\x00")  # gzip, and Lc0's magic
 _KATAGO = re.compile(rb"\s*\S{1,200}\s+[0-9]{1,4}\s+22\s+19\s")  # an unpacked net of KataGo's: name, version, inputs

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
-from ..errors import NetError
+from ..errors import NetError, OptionError
+from ..params import SearchParams
+from ..settings import check
 
 FORMAT = "1"  # of this metadata; readers refuse a greater one
 PREFIX = "az_engine."
+_NUMBERS = {"c_puct", "c_base", "c_factor", "fpu_value", "fpu_root_value", "policy_temperature"}  # of ``search``
 _LEAST_SIZE = 7  # of a board that a net is let play without having learned it
 
 
@@ -31,6 +34,7 @@ class NetInfo:
     license: str = ""
     encoder: str = "alphazero"  # name of its encoder, see Game.using
     boards: tuple[int, ...] = ()  # sizes N of board that it plays, H and W of its input being free; empty: only H x W
+    search: tuple[tuple[str, float], ...] = ()  # numbers of SearchParams that it plays best with, beside the defaults
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -44,11 +48,19 @@ class NetInfo:
             return self.sizes
         return tuple(range(min(_LEAST_SIZE, *self.boards), max(self.boards) + 1))
 
+    def settings(self, chosen: SearchParams) -> SearchParams:
+        """``chosen`` with the net's own settings where it has the defaults."""
+        default = SearchParams()
+        own = {name: value for name, value in self.search if getattr(chosen, name) == getattr(default, name)}
+        return replace(chosen, **own)  # type: ignore[arg-type]
+
     def to_metadata(self) -> dict[str, str]:
         """The ONNX metadata properties."""
         props = {PREFIX + "format": FORMAT}
         for f in fields(self):
             value = getattr(self, f.name)
+            if f.name == "search":
+                value = " ".join(f"{name}={number:g}" for name, number in self.search)
             props[PREFIX + f.name] = "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
         return props
 
@@ -75,6 +87,8 @@ class NetInfo:
                 elif f.type == "tuple[int, int, int]":
                     c, h, w = (int(x) for x in text.split("x"))
                     values[f.name] = (c, h, w)
+                elif f.name == "search":
+                    values[f.name] = _read_search(text)
                 elif f.type == "tuple[int, ...]":
                     values[f.name] = tuple(int(x) for x in text.split("x") if text)
                 else:
@@ -98,3 +112,16 @@ class NetInfo:
             self.trained_on,
         ]
         return ", ".join(dict.fromkeys(p for p in parts if p))
+
+
+def _read_search(text: str) -> tuple[tuple[str, float], ...]:
+    """The settings in "c_puct=1.7 fpu_value=0.3". Errors: ValueError for an unknown or impossible one."""
+    pairs = [entry.split("=") for entry in text.split()]
+    found = tuple((name, float(number)) for name, number in pairs)
+    if not {name for name, _ in found} <= _NUMBERS:
+        raise ValueError(text)
+    try:
+        check(SearchParams(**dict(found)))  # type: ignore[arg-type]
+    except OptionError as error:
+        raise ValueError(text) from error
+    return found

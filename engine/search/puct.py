@@ -1,7 +1,7 @@
 """Selection by PUCT: which edge a simulation follows, and which leaves a batch holds.
 
 Papers: a = argmax Q + U with U = c(s) P(s, a) sqrt(sum_b N(s, b)) / (1 + N(s, a)). AlphaGo Zero's c is constant;
-AlphaZero's is c(s) = log((1 + N(s) + c_base) / c_base) + c_init.
+AlphaZero's is c(s) = log((1 + N(s) + c_base) / c_base) + c_init; programs since have a factor before the logarithm.
 
 A simulation that reaches a node still waiting for its evaluation is a collision: it is undone, and the batch is
 closed. A simulation that ends in a proven node is backed up at once, without an evaluation.
@@ -23,6 +23,7 @@ PARAMS = np.dtype(
     [
         ("c_puct", "f8"),
         ("c_base", "f8"),
+        ("c_factor", "f8"),
         ("fpu_value", "f8"),
         ("fpu_root_value", "f8"),
         ("virtual_loss", "f8"),
@@ -40,7 +41,7 @@ _OUT_OF_QUESTION = -1e9  # Q of an edge that is skipped while there are others
 def puct_params(params: SearchParams, *, skip_proven: bool = False) -> NDArray[Any]:
     """The settings that selection reads, as PARAMS[1]; ``skip_proven``: see PARAMS."""
     record = np.zeros(1, PARAMS)
-    record["c_puct"], record["c_base"] = params.c_puct, params.c_base
+    record["c_puct"], record["c_base"], record["c_factor"] = params.c_puct, params.c_base, params.c_factor
     record["fpu_value"], record["virtual_loss"] = params.fpu_value, params.virtual_loss
     record["fpu_root_value"] = params.fpu_root_value
     record["growing"] = params.puct == "az"
@@ -50,9 +51,11 @@ def puct_params(params: SearchParams, *, skip_proven: bool = False) -> NDArray[A
     return record
 
 
-def exploration(growing, c_puct, c_base, n):
-    """c(s) of a node with n visits."""
-    return np.log((1.0 + n + c_base) / c_base) + c_puct if growing else c_puct
+def exploration(growing, params, n):
+    """c(s) of a node with n visits; params: a record of PARAMS or the SearchParams."""
+    if not growing:
+        return params.c_puct
+    return params.c_factor * np.log((1.0 + n + params.c_base) / params.c_base) + params.c_puct
 
 
 _exploration = device(exploration)
@@ -70,7 +73,7 @@ def best_edge(nodes, edges, node, params, at_root):
     unproven = params.skip_proven and at_root
     flying = loss_weight * (np.float64(nd.in_flight) - 1.0)
     visits = max(np.float64(nd.n) - 1.0, 0.0) + flying
-    rate = _exploration(params.growing, params.c_puct, params.c_base, np.float64(nd.n) + flying) * np.sqrt(visits)
+    rate = _exploration(params.growing, params, np.float64(nd.n) + flying) * np.sqrt(visits)
     best, best_score = -1, -np.inf
     visited_prior = 0.0
     first, children = int(nd.first_edge), int(nd.children)

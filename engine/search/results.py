@@ -184,7 +184,7 @@ class RootView:
         visits = np.zeros(len(edges))
         visits[: len(children)] = children["n"]
         priors = unpack_priors(edges["prior"])
-        rate = exploration(params.puct == "az", params.c_puct, params.c_base, int(root["n"]))
+        rate = exploration(params.puct == "az", params, int(root["n"]))
         bonus = rate * priors * np.sqrt(visits.sum()) / (1.0 + visits)
         seen = float(priors[: len(children)].sum())
         mean = float(root["w"]) / max(int(root["n"]), 1)

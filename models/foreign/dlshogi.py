@@ -18,6 +18,14 @@ from .source import Converted, Source
 
 INPUT1, ACTIONS = 62, 2187
 ENCODERS = {57: "dlshogi", 119: "dlshogi-119"}  # by the planes of input2
+_SEARCH = (  # dlshogi's, whose values lie in [0, 1] instead of [-1, 1]
+    ("c_puct", 2.88),
+    ("c_base", 28288.0),
+    ("c_factor", 2.0),
+    ("fpu_value", 0.54),
+    ("fpu_root_value", 0.0),
+    ("policy_temperature", 1.74),
+)
 EXPORT_OPSET = 13  # which every client's runtime knows; our nets have no operator that is newer
 _LEAST_OPSET = 10  # whose Slice takes its bounds as inputs
 _INNER = "net/"  # before every name in the graph that is taken over, which may have names of ours
@@ -49,6 +57,7 @@ def convert(content: bytes, source: Source) -> Converted:
             value_head="value",
             architecture=f"dlshogi {INPUT1}+{constants} planes",
             history=1,
+            search=_SEARCH,
         )
     )
     model = memoryview(content)

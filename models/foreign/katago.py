@@ -35,6 +35,13 @@ from .katago_layers import (
 from .source import Converted, Source
 
 ENCODER, ENCODER_SUICIDE = "katago-v7", "katago-v7-suicide"  # the second sees areas as if suicide were legal
+_SEARCH = (  # KataGo 1.16's
+    ("c_puct", 1.0),
+    ("c_base", 500.0),
+    ("c_factor", 0.45),
+    ("fpu_value", 0.2),
+    ("fpu_root_value", 0.1),
+)
 BOARDS = range(2, 20)
 _PLANES, _HISTORY, _MAX_LINES = 42, 5, BOARDS[-1]  # of the encoders
 _KOMI, _SUPERKO, _SUPERKO_KIND, _TERRITORY, _PARITY = 5, 6, 7, 9, 18  # among the numbers
@@ -77,6 +84,7 @@ def convert(content: bytes, source: Source) -> Converted:
             architecture=describe(net),
             history=_HISTORY,
             boards=tuple(BOARDS),
+            search=_SEARCH,
         )
     )
     graph = GraphWriter()

@@ -40,6 +40,7 @@ from .lc0_file import (
 from .source import Converted, Source
 
 PLANES, ACTIONS = 112, 1858
+_SEARCH = (("c_puct", 1.745), ("c_base", 38739.0), ("c_factor", 3.894), ("policy_temperature", 1.359))  # Lc0 0.32's
 _SQUARES = 64
 _POLICY_PLANES = 80
 _COUNT_PLANE = 109
@@ -471,6 +472,7 @@ def convert(content: bytes, source: Source) -> Converted:
             value_head=graph.value_head,
             architecture=graph.architecture,
             history=8,
+            search=_SEARCH,
         )
     )
     version = ".".join(map(str, net.version))

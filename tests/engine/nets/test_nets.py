@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from az_engine.engine.engine import Engine
 from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
 from az_engine.engine.kernels import jit
+from az_engine.engine.limits import Limits
 from az_engine.engine.nets import trial
 from az_engine.engine.nets.netfile import MAX_NODES, read_outline_bytes
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.protobuf import write_field
 from az_engine.engine.nets.weights import embedded_net, load_evaluator
+from az_engine.engine.params import EngineOptions, SearchParams
 
 GAME = get_game("chess")
 INFO = NetInfo("chess", GAME.planes, GAME.num_actions, GAME.encoder.planes_version, GAME.encoder.moves_version, "wdl")
@@ -303,3 +308,30 @@ def test_metadata_round_trip() -> None:
         NetInfo.from_metadata({**INFO.to_metadata(), "az_engine.planes": "119x8"})
     with pytest.raises(NetError):
         NetInfo.from_metadata({**INFO.to_metadata(), "az_engine.format": "7"})
+
+
+def test_a_net_brings_search_settings_and_the_user_has_the_last_word(tmp_path: Path) -> None:
+    info = replace(INFO, search=(("c_puct", 1.745), ("policy_temperature", 1.359)))
+    assert NetInfo.from_metadata(info.to_metadata()) == info
+    path = str(write(tiny_net(info), tmp_path / "net.onnx"))
+
+    def searched_with(**options: Any) -> SearchParams:
+        engine = Engine("chess", EngineOptions(weights_file=path, hash_mb=8, threads=1, **options))
+        engine.set_position(None, ["e2e4"])
+        engine.go(Limits(nodes=2), lambda lines: None, lambda answer: None)
+        engine.wait()
+        assert engine._search is not None
+        assert any("NetSearch" in note for note in engine.notes) == options.get("net_search", True)
+        return engine._search.params
+
+    assert searched_with() == SearchParams(c_puct=1.745, policy_temperature=1.359)
+    assert searched_with(search=SearchParams(c_puct=2.0, fpu_value=0.1)) == SearchParams(
+        c_puct=2.0, fpu_value=0.1, policy_temperature=1.359
+    )
+    assert searched_with(net_search=False) == SearchParams()
+
+
+@pytest.mark.parametrize("text", ["c_puct", "c_puct=1=2", "c_puct=high", "c_puct=nan", "c_base=0", "seed=1", "hash=4"])
+def test_impossible_search_settings_of_a_net(text: str) -> None:
+    with pytest.raises(NetError, match="metadata 'search' is broken"):
+        NetInfo.from_metadata({**INFO.to_metadata(), "az_engine.search": text})

@@ -154,7 +154,7 @@ class ReferenceSearch:
         lost = params.virtual_loss * (node.in_flight - 1)  # this simulation itself is not counted
         rate = params.c_puct
         if params.puct == "az":
-            rate += math.log((1 + node.n + lost + params.c_base) / params.c_base)
+            rate += params.c_factor * math.log((1 + node.n + lost + params.c_base) / params.c_base)
         sum_of_visits = max(node.n - 1, 0) + lost  # the node's own evaluation went down no edge
         u = rate * math.sqrt(sum_of_visits) * edge.prior
         child = edge.child

@@ -33,7 +33,7 @@ PARAMS = {
     "az": paper_params("az"),
     "agz": replace(paper_params("agz"), c_puct=2.0),
     "playing": replace(PLAYING, mate_plies=3),  # the reference has no bound on what it looks at for one leaf
-    "fast growing c": SearchParams(c_base=50.0, c_puct=0.8, mate_plies=0),
+    "fast growing c": SearchParams(c_base=50.0, c_factor=2.5, c_puct=0.8, mate_plies=0),
     "heavy virtual loss": SearchParams(virtual_loss=3, fpu="zero", mate_plies=0),
     "hopeful": SearchParams(fpu="zero", solver=True, c_puct=3.0, mate_plies=3),
     "loss first": SearchParams(fpu="loss", solver=False),

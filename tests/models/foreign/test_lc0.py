@@ -100,6 +100,7 @@ def test_convolution_nets(
     net = converted(net_file(weights, network=4, policy=policy, value=value, activation=int(mish)), tmp_path)
     assert net.info.architecture == f"lc0 2x{WIDTH} {'se' if squeeze else 'plain'}"
     assert (net.info.encoder, net.info.actions, net.info.value_head) == ("lc0", 1858, "wdl" if value == 2 else "value")
+    assert dict(net.info.search)["policy_temperature"] == 1.359
     planes = boards()
     for ours, theirs in zip(said(net, planes), slow_convolution(weights, planes, policy, mish=mish), strict=True):
         assert theirs.std() > 0.002
