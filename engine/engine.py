@@ -18,6 +18,7 @@ from .clock import Delays
 from .errors import AzError, IllegalMoveError, NetError, OptionError, PositionError
 from .games import get_game
 from .games.base import Game, State
+from .games.book import BookReader
 from .games.encoder import OWN_ENCODER
 from .games.outcome import RUNNING, WIN
 from .info import Estimate
@@ -45,6 +46,7 @@ _CACHE_SHARE = 1 / 16  # of the Hash memory that goes to the position cache
 _MATE_SHARE = 1 / 4  # of Hash, beside it, for the table of a mate search while it runs
 _ESTIMATE_VISITS = 100
 _SMALL = 200  # visits of a search that shares a net as if its clock ran
+_NO_BOOK = ("", "no_book")  # the second is what GUIs of YaneuraOu set
 _CROWDED = 0.5  # a tree that is fuller than this drops what the game has left behind
 
 
@@ -68,6 +70,7 @@ class Engine:
         self._line: State | None = None  # the game up to the position to search ...
         self._moves: list[int] = []  # ... and the moves between its positions
         self._base: State | None = None  # the game up to the tree's base
+        self._book: tuple[str, BookReader] | None = None  # with its path
         self._restricted = False  # the tree's root lacks moves (searchmoves)
         self._thinking: Thinking | None = None
         self._search: Search | None = None  # the last one
@@ -370,14 +373,38 @@ class Engine:
             return Task(None, None, self.options, (), None, verdict=(final_line(game.outcome(line)),))
         if game.declaration is not None and game.declaration.possible(line):
             return Task(None, None, self.options, (), None, verdict=(final_line(WIN),), win=True)
+        messages: list[str] = []
+        booked = self._book_move(limits, line, messages)
+        if booked is not None:
+            return Task(None, line, self.options, tuple(messages), None, booked=booked)
         fallback = game.format_move(line[-1], int(legal[0]))
         try:
-            return self._search_task(limits, line, failed, fallback)
+            return self._search_task(limits, line, failed, fallback, messages)
         except (AzError, MemoryError) as error:
             return Task(None, line, self.options, (), fallback, error=error)
 
-    def _search_task(self, limits: Limits, line: State, failed: NetError | None, fallback: str) -> Task:
-        messages: list[str] = []
+    def _book_move(self, limits: Limits, line: State, messages: list[str]) -> str | None:
+        """The opening book's move, in a game that has one and where the search need not say more."""
+        options, game = self.options, self._game
+        wanted = options.book_file if options.own_book else ""
+        if wanted in _NO_BOOK or game.open_book is None or limits.ponder or limits.searchmoves or not limits.bounded:
+            return None
+        if self._book is None or self._book[0] != wanted:
+            self._book = wanted, BookReader(wanted, game.open_book)
+        reader = self._book[1]
+        known = reader.problem
+        found = reader.move(game, line, best=options.best_book_move, seed=options.search.seed)
+        if reader.problem != known:
+            messages.append(reader.problem)
+        if found is None:
+            return None
+        move, number = found
+        messages.append(f"{move} is from the book, which has {number} move{'s' * (number > 1)} here")
+        return move
+
+    def _search_task(
+        self, limits: Limits, line: State, failed: NetError | None, fallback: str, messages: list[str]
+    ) -> Task:
         try:
             if failed is None:
                 self.ready()

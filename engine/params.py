@@ -91,6 +91,11 @@ class EngineOptions:
         0, "Visits after which every search with a limit of its own stops; 0 = none.", 0, 2_000_000_000
     )
     elo: int | None = None  # limit the strength to about this rating
+    own_book: bool = setting(True, "Play from the opening book that BookFile names.")
+    book_file: str = setting(
+        "", "Opening book: Polyglot (.bin) in chess, YaneuraOu (.db) or Apery (.bin) in shogi; empty = none."
+    )
+    best_book_move: bool = setting(False, "Always play the book's most frequent move, not a random one.")
     resign_cp: int | None = setting(
         None,
         "Resign when the best line is this many centipawns behind, or more; 99999 = never.",

@@ -43,6 +43,7 @@ class Task:
     fallback: str | None  # the first legal move, if the search gives none
     verdict: tuple[Line, ...] = ()  # outcome of a finished game as a line without moves
     win: bool = False  # the side to move wins by declaration
+    booked: str | None = None  # the move of an opening book, in place of the search
     mate: MateSolver | None = None  # with Limits.solve, in place of the search
     error: BaseException | None = None  # why there is no search, or why it has another net than was asked for
     delays: Delays = field(default_factory=Delays)  # of the game so far
@@ -133,6 +134,8 @@ class Thinking:
             return self._solve(task)
         if task.error is not None and search is None:
             return self._answer_without_search(task, task.error)
+        if task.booked is not None:
+            return BestMove(task.booked, time_ms=self._watch.milliseconds, messages=task.messages)
         if search is None or line is None:
             elapsed = self._watch.milliseconds
             return BestMove(None, win=task.win, lines=task.verdict, time_ms=elapsed, messages=task.messages)

@@ -228,6 +228,15 @@ OPTIONS: tuple[Option, ...] = (
     Option("minimum_time", usi="MinimumThinkingTime", sets="minimum_ms"),
     Option("max_plies", usi="MaxMovesToDraw", of_games=True),
     Option("entering_king_rule", usi="EnteringKingRule", sets="declaration", words=_DECLARATIONS, of_games=True),
+    Option("own_book", "OwnBook", "USI_OwnBook", of_games=True),
+    Option("book_file", "BookFile", "BookFile", aliases=("Book", "Book File", "Book_File"), of_games=True),
+    Option(
+        "best_book_move",
+        "BestBookMove",
+        "BestBookMove",
+        aliases=("Best Book Move", "Best_Book_Move"),
+        of_games=True,
+    ),
     Option("resign_value", usi="ResignValue", sets="resign_cp"),
     Option("all_moves", usi="GenerateAllLegalMoves", fixed="every legal move is always searched", of_games=True),
     Option("chess960", "UCI_Chess960", of_games=True),
@@ -257,7 +266,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("log_file", "LogFile", "LogFile", gtp=True),
 )
 
-LOCAL = ("weights_file", "provider", "log_file")  # they name files and devices
+LOCAL = ("weights_file", "provider", "log_file", "book_file")  # they name files and devices
 BY_KEY: Mapping[str, Option] = {option.key: option for option in OPTIONS}
 
 

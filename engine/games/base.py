@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import OptionError
+from .book import Book
 from .capabilities import Declaration, MateSearch, Symmetries, Territory, TrainingDefaults
 from .encoder import Encoder
 from .outcome import DRAW
@@ -32,6 +34,7 @@ class Game(Rules):
     mate_search: Callable[[State, int], MateSearch] | None = None  # of (line, bytes of its table)
     territory: Territory | None = None
     declaration: Declaration | None = None
+    open_book: Callable[[Path], Book] | None = None  # an opening book in a file; errors: OSError, OptionError
     _plain: Game | None = None  # in a view through another encoder: the game with its own
 
     # ------------------------------------------------------------------ how a net sees it

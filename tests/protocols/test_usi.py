@@ -138,12 +138,12 @@ def test_s11_options_that_guis_send_without_being_asked() -> None:
             > setoption name USI_Ponder value true
             > setoption name BookFile value standard_book.db
             > setoption name Stochastic_Ponder value false
-            > setoption name USI_OwnBook
+            > setoption name USI_OwnBook value false
             . 0.05
         """)
         talk.run(READY)
         options = FakeEngine.made.options
-        assert (options.hash_mb, options.ponder) == (64, True)
+        assert (options.hash_mb, options.ponder, options.own_book) == (64, True, False)
 
 
 def test_unknown_options_are_told_in_debug_mode_only() -> None:

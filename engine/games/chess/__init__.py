@@ -8,11 +8,13 @@ actions), and :mod:`notation` (FEN and UCI); the short mates at the leaves of a 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base import Game
+from ..book import BOOK_OPTIONS, Book
 from ..encoder import Encoder
 from ..outcome import DRAW, RUNNING
 from ..position_lines import position_lines
@@ -28,7 +30,7 @@ class Chess(Game):
 
     name = "chess"
     protocol = "uci"
-    own_options = frozenset({"chess960", "limit_strength", "elo", "mate_plies"})
+    own_options = frozenset({"chess960", "limit_strength", "elo", "mate_plies", *BOOK_OPTIONS})
     sides = ("White", "Black")
     pieces = "chessmen"
     state_dtype = STATE
@@ -76,6 +78,11 @@ class Chess(Game):
 
     def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
         rules.count_repetitions(states, first)
+
+    def open_book(self, path: Path) -> Book:
+        from .book import PolyglotBook  # imports python-chess, which few callers need
+
+        return PolyglotBook(path, chess960=self._chess960)
 
     @property
     def record_formats(self) -> tuple[RecordFormat, ...]:

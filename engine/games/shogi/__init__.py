@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base import Game
+from ..book import BOOK_OPTIONS
 from ..capabilities import Declaration, TrainingDefaults
 from ..encoder import Encoder
 from ..position_lines import position_lines
 from ..record import RecordFormat
 from ..rules import line_of
-from . import dlshogi, miniosl, notation, rules
+from . import book, dlshogi, miniosl, notation, rules
 from .mate import ShogiMate
 from .planes import ENCODER
 from .state import NO_RULE, POINTS_24, POINTS_27, STATE, State
@@ -43,7 +44,7 @@ class Shogi(Game):
 
     name = "shogi"
     protocol = "usi"
-    own_options = frozenset({"max_plies", "entering_king_rule", "all_moves", "mate_plies"})
+    own_options = frozenset({"max_plies", "entering_king_rule", "all_moves", "mate_plies", *BOOK_OPTIONS})
     sides = ("Black", "White")
     pieces = "tiles"
     state_dtype = STATE
@@ -53,6 +54,7 @@ class Shogi(Game):
     training = TrainingDefaults(noise_alpha=0.15)
     mate_search = ShogiMate
     declaration = EnteringKing()
+    open_book = staticmethod(book.open_book)
 
     @property
     def encoders(self) -> Mapping[str, Encoder]:
