@@ -190,9 +190,13 @@ class Engine:
         """Forget tree, cache and clock, during a search from the next one on. Returns at once."""
         self._delays = Delays()
         if self.searching:
-            self._base = None
-            return
-        self._forget()
+            self.new_tree()
+        else:
+            self._forget()
+
+    def new_tree(self) -> None:
+        """Begin the next search from nothing but the position cache. Returns at once."""
+        self._base = None
 
     def _forget(self) -> None:
         self._base = None

@@ -26,6 +26,7 @@ class Limits:
     infinite: bool = False  # no answer before stop()
     ponder: bool = False  # no answer before stop() or ponderhit(); the clocks count from the hit
     report_ms: int | None = None  # between reports, with estimates; None = ten a second, slowing to one, without them
+    visited_only: bool = False  # reports leave out moves without a visit, but for a first one
     moves_ownership: bool = False  # estimates of moves have an ownership, too
     searchmoves: tuple[str, ...] = ()  # search only these root moves (illegal ones are left out); empty = all
 

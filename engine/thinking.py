@@ -302,7 +302,7 @@ class Thinking:
         self._messages.clear()
         with search.lock:
             averages = self._averages(search)
-            lines = self._root.lines(options.multipv, averages)
+            lines = self._root.lines(options.multipv, averages, visited_only=self._limits.visited_only)
             stats = self._root.move_stats(search.params) if options.move_stats else ()
             deepest, used = int(search.tree.counters[DEPTH_MAX]), search.tree.used
             visits = int(search.tree.nodes[search.tree.root]["n"])

@@ -8,8 +8,9 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..engine.errors import OptionError
 from ..engine.params import EngineOptions
@@ -34,7 +35,7 @@ def add_arguments(protocol: str, parser: argparse.ArgumentParser) -> None:
     add_flags(parser, protocol)
 
 
-def converse(protocol: str, make_session: type[Session[Any]], args: argparse.Namespace) -> int:
+def converse(protocol: str, make_session: type[Session[Any]], args: argparse.Namespace) -> NoReturn:
     """Talk on stdin and stdout until ``quit``, then end the process: status 0, or 1 after a bug.
 
     Errors: OptionError for a configuration file that cannot be used, a game that is not played over the protocol, and a
@@ -42,8 +43,17 @@ def converse(protocol: str, make_session: type[Session[Any]], args: argparse.Nam
     """
     start, notes = start_values(args)
     values = OptionValues(protocol, start, _hidden_options(args, protocol))
-    session = make_session(partial(_make_engine, args.game), values, claim_stdout(), notes)
+    talk(make_session, partial(_make_engine, args.game), values, notes)
 
+
+def talk(
+    make_session: type[Session[Any]],
+    make_engine: Callable[[EngineOptions], Any],
+    values: OptionValues,
+    notes: list[str],
+) -> NoReturn:
+    """Hold a conversation on stdin and stdout, then end the process: status 0, or 1 after a bug."""
+    session = make_session(make_engine, values, claim_stdout(), notes)
     _end_on_signals(session)
     status = session.run(LineReader(0))
     if sys.stderr is not None:

@@ -11,6 +11,7 @@ An option that has names, but none in a protocol, does not exist there and stays
 from __future__ import annotations
 
 import argparse
+import copy
 import math
 import os
 import re
@@ -301,6 +302,12 @@ class OptionValues:
 
     def __getitem__(self, key: str) -> Value:
         return self._values[key]
+
+    def copy(self) -> OptionValues:
+        """The same values, to be changed for a while."""
+        other = copy.copy(self)
+        vars(other).update(_values=dict(self._values))
+        return other
 
     def declarations(self) -> list[str]:
         """The option lines of the protocol; their defaults are the values this session began with."""

@@ -13,7 +13,7 @@ import pytest
 
 from az_engine import cli
 
-PROTOCOLS = ("uci", "usi", "gtp")
+PROTOCOLS = ("uci", "usi", "gtp", "analysis")
 KINDS = {"FILE": "file", "NET": "file", "DATA": "file", "IN": "file", "OUT": "file", "DIR": "folder", "RUN": "folder"}
 NAMED = {"weights_file": "file", "log_file": "file", "init": "file"}  # by the attribute of the parsed arguments
 SUFFIXES = {"label": ".csa", "regret": ".pgn", "report search": ".svg", "report curves": ".svg", "convert": ".pgn"}
@@ -45,6 +45,7 @@ LINES = {
     "plot": "",
     "serve": "--port 0",
     "connect": "localhost:1 chess",
+    "analysis": "",
 }
 POSITIONAL = {"source": "game.pgn", "target": "out.pgn", "records": "game.pgn", "run": "out", "folders": "out"}
 

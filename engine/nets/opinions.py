@@ -101,5 +101,6 @@ def opinions_of(game: Game, evaluator: Evaluator, lines: Sequence[State], symmet
         lead = None
         if score is not None and game.territory is not None:
             lead = game.territory.lead(line[-1], float(score[i]))
-        opinions.append(Opinion(moves, softmax(policy), points, lead, () if owned is None else tuple(owned.tolist())))
+        chances = softmax(policy) if len(moves) else np.zeros(0)  # the game is over
+        opinions.append(Opinion(moves, chances, points, lead, () if owned is None else tuple(owned.tolist())))
     return opinions

@@ -118,10 +118,10 @@ class RootView:
         """Moves from the root on as text."""
         return self._game.format_moves(self._line[-1], moves)
 
-    def lines(self, multipv: int, averages: Averages | None = None) -> tuple[Line, ...]:
+    def lines(self, multipv: int, averages: Averages | None = None, *, visited_only: bool = False) -> tuple[Line, ...]:
         """The best ``multipv`` root moves, best first; empty while the root is not expanded.
 
-        averages: of the tree, for estimates and bounds.
+        averages: of the tree, for estimates and bounds; visited_only: of moves without a visit, at most one.
         """
         tree = self._tree
         root = tree.nodes[tree.root]
@@ -130,7 +130,9 @@ class RootView:
             return ()
         best = np.empty(multipv, np.int32)
         order = best[: best_children(tree.arrays, tree.root, best)].tolist()
-        order += [k for k in range(first, first + count) if k not in order][: multipv - len(order)]
+        if not (order and visited_only):
+            more = 1 if visited_only else multipv - len(order)
+            order += [k for k in range(first, first + count) if k not in order][:more]
         return tuple(self._line_of(k, averages) for k in order)
 
     def line_with(self, move: int, averages: Averages | None = None) -> Line | None:

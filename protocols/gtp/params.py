@@ -9,7 +9,7 @@ from ...engine.errors import OptionError
 from ..options import BY_KEY, OptionValues, Value
 from .board import GtpError
 
-_OPTION = {  # KataGo's name -> our option's key
+OPTION_OF = {  # KataGo's name -> our option's key
     "maxVisits": "nodes_limit",
     "maxTime": "move_time",
     "numSearchThreads": "threads",
@@ -27,7 +27,7 @@ _OPTION = {  # KataGo's name -> our option's key
 
 def list_params() -> str:
     """Their names."""
-    return " ".join(_OPTION)
+    return " ".join(OPTION_OF)
 
 
 def get_param(values: OptionValues, name: str) -> str:
@@ -37,7 +37,7 @@ def get_param(values: OptionValues, name: str) -> str:
 
 def get_params(values: OptionValues) -> str:
     """All values as a JSON dictionary."""
-    return json.dumps({name: values[key] for name, key in _OPTION.items()})
+    return json.dumps({name: values[key] for name, key in OPTION_OF.items()})
 
 
 def set_params(values: OptionValues, given: dict[str, Any]) -> None:
@@ -66,6 +66,6 @@ def read_params(text: str) -> dict[str, Any]:
 
 
 def _key(name: str) -> str:
-    if name not in _OPTION:
+    if name not in OPTION_OF:
         raise GtpError(f"Invalid parameter: {name[:40]}")
-    return _OPTION[name]
+    return OPTION_OF[name]

@@ -38,6 +38,7 @@ def recipes(protocol: str, where: Installation) -> list[tuple[str, str]]:
         ("GoGui", f"Program > New Program: command {word}"),
         ("q5Go", f"Settings > Preferences > Computer Go > New: executable {path}"),
         ("Lizzie", f'config.txt, under leelaz:  "engine-command": "{path}"'),
+        ("KaTrain", f"General & Engine Settings > Command: {where.command} analysis"),
         ("gogui-twogtp", f"gogui-twogtp -black {word} -white 'gnugo --mode gtp' -size 9 -komi 7 -games 20 -sgffile go"),
     ]
     programs = {"uci": uci, "usi": usi, "gtp": gtp}

@@ -1,0 +1,223 @@
+"""Turns that wait for their analysis, and the analysts that search them: each has an engine and a thread."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import json
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ...engine.errors import AzError
+from ...engine.info import BestMove, Estimate, ThinkingInfo
+from ...engine.nets.evaluator import Interrupted
+from ...engine.params import EngineOptions
+from ..gtp.game import GoEngine
+from .answer import Seen, no_results
+from .query import Query
+
+if TYPE_CHECKING:
+    from ...engine.nets.netinfo import NetInfo
+
+
+class AnalysisEngine(GoEngine, Protocol):
+    """What an analysis needs of an engine; see :class:`az_engine.engine.engine.Engine` for each method."""
+
+    @property
+    def net(self) -> NetInfo | None: ...
+    def new_tree(self) -> None: ...
+
+
+@dataclass(eq=False, slots=True)
+class Turn:
+    """One position of a query, from its question to its one final answer."""
+
+    query: Query
+    number: int
+    terminated: bool = False
+    _answered: bool = False
+    _begun: bool = False
+    _stop: Callable[[], None] | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self) -> bool:
+        """Take it for analysis; False when it was terminated before. From any thread."""
+        with self._lock:
+            self._begun = not self.terminated
+            return self._begun
+
+    def answer(self) -> bool:
+        """Claim the right to give the final answer: True once. From any thread."""
+        with self._lock:
+            first, self._answered = not self._answered, True
+            return first
+
+    def on_terminate(self, stop: Callable[[], None] | None) -> None:
+        """Call ``stop``, which must return at once, when it is terminated, or now if it was."""
+        with self._lock:
+            self._stop = stop
+            if stop is not None and self.terminated:
+                stop()
+
+    def terminate(self) -> bool:
+        """Ask for its answer soon; True when nobody has begun it: the caller answers. From any thread."""
+        with self._lock:
+            first, self.terminated = not self.terminated, True
+            if self._stop is not None:
+                self._stop()
+            return first and not self._begun
+
+
+class Turns:
+    """Turns that wait, those of the greatest priority first, then in the order of their questions."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, Turn]] = []
+        self._order = itertools.count()
+        self._changed = threading.Condition()
+        self._idle = 0  # analysts that wait for a turn
+        self._closed = False
+
+    def put(self, turn: Turn) -> bool:
+        """Let a turn wait; False when all who take turns are busy."""
+        with self._changed:
+            heapq.heappush(self._heap, (-turn.query.turns[turn.number], next(self._order), turn))
+            self._changed.notify()
+            return len(self._heap) <= self._idle
+
+    def take(self) -> Turn | None:
+        """The next one, begun; None after :meth:`close`. Blocks."""
+        with self._changed:
+            while not self._closed:
+                while self._heap:
+                    turn = heapq.heappop(self._heap)[2]
+                    if turn.begin():
+                        return turn
+                self._idle += 1
+                self._changed.wait()
+                self._idle -= 1
+        return None
+
+    def close(self) -> None:
+        with self._changed:
+            self._closed = True
+            self._heap.clear()
+            self._changed.notify_all()
+
+
+class Analyst:
+    """Analyses one turn after another, on a thread of its own."""
+
+    def __init__(
+        self,
+        make_engine: Callable[[], AnalysisEngine],
+        turns: Turns,
+        write: Callable[[str], object],
+        over: Callable[[Turn, BaseException | None], None],
+        tell: Callable[[str], None],
+    ) -> None:
+        """Begin. ``write`` gets answers, ``over`` each turn with the bug that ended it, ``tell`` sentences."""
+        self._make_engine, self._turns = make_engine, turns
+        self._write, self._over, self._tell = write, over, tell
+        self._engine: AnalysisEngine | None = None
+        self._size = 0
+        self._forget = False
+        self._thread = threading.Thread(target=self._run, name="analyst", daemon=True)
+        self._thread.start()
+
+    def clear_cache(self) -> None:
+        """Forget what the net said, before the next turn. Returns at once."""
+        self._forget = True
+
+    def join(self, seconds: float) -> None:
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while (turn := self._turns.take()) is not None:
+            bug = None
+            try:
+                answer = self._analyse(turn)
+            except AzError as error:
+                answer = {"id": turn.query.id, "turnNumber": turn.number, "error": str(error)}
+            except Exception as error:  # noqa: BLE001  a boundary: the session shows the bug, the turn gets its answer
+                bug, answer = error, no_results(turn.query, turn.number)
+                self._engine = None
+            if turn.answer():
+                self._write(json.dumps(answer))
+            self._over(turn, bug)
+        if self._engine is not None:
+            self._engine.close()
+
+    def _prepared(self, query: Query) -> AnalysisEngine:
+        """The engine with the query's options, its net loaded. Blocks. Errors: AzError."""
+        if self._engine is None:
+            self._engine, self._size = self._make_engine(), 0
+        engine = self._engine
+        if query.played.size != self._size:
+            engine.resize(query.played.size)
+            self._size = query.played.size
+        engine.configure(**{f.name: getattr(query.options, f.name) for f in fields(EngineOptions)})
+        engine.ready(self._tell)
+        if self._forget:
+            self._forget = False
+            engine.new_game()
+        engine.new_tree()
+        return engine
+
+    def _analyse(self, turn: Turn) -> dict[str, Any]:
+        """The final answer; reports before it are written. Errors: AzError."""
+        query, played = turn.query, turn.query.played
+        engine = self._prepared(query)
+        engine.set_position(played.root, played.words[: played.ends[turn.number]])
+        legal = engine.legal_moves()
+        try:
+            seen = Seen(query, turn.number, engine.position or "", legal, engine.opinion())
+        except Interrupted:
+            return no_results(query, turn.number)
+        allowed = query.restricted(turn.number, legal)
+        if allowed is None:
+            return no_results(query, turn.number)
+        best, last = self._search(engine, turn, seen, allowed)
+        if best.error is not None:
+            raise best.error
+        if last is not None:
+            return seen.report(last, during=False)
+        if best.lines:
+            return seen.ended(best, self._estimate(engine, query))
+        return no_results(query, turn.number)
+
+    def _search(
+        self, engine: AnalysisEngine, turn: Turn, seen: Seen, allowed: tuple[str, ...]
+    ) -> tuple[BestMove, ThinkingInfo | None]:
+        """Search until the limits or a termination end it: the best move and the last report. Blocks."""
+        query = turn.query
+        done: queue.SimpleQueue[BestMove] = queue.SimpleQueue()
+        last: ThinkingInfo | None = None
+        due = query.first_ms or query.every_ms
+
+        def on_info(info: ThinkingInfo) -> None:
+            nonlocal last, due
+            if info.message is not None:
+                self._tell(info.message)
+            if not info.lines:
+                return
+            last = info
+            if query.every_ms and info.time_ms >= due and not turn.terminated:
+                due = info.time_ms + query.every_ms
+                self._write(json.dumps(seen.report(info, during=True)))
+
+        limits = query.limits_of(allowed)
+        engine.go(limits, on_info, done.put)
+        turn.on_terminate(engine.stop)
+        best = done.get()
+        turn.on_terminate(None)
+        for text in best.messages:
+            self._tell(text)
+        return best, last
+
+    def _estimate(self, engine: AnalysisEngine, query: Query) -> Estimate | None:
+        """How a finished game of territory counts, as the net sees it."""
+        return engine.estimate() if query.played.size else None

@@ -1,0 +1,210 @@
+"""Positions and moves of queries: Go's fields as KataGo has them, other games in their own notation."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ...engine.errors import AzError, IllegalMoveError, PositionError
+from ...engine.games import get_game
+from ..gtp.board import PASS, STONES, Board, GtpError, other, point, read_vertex, vertex
+from ..gtp.game import SIZES, SKIP, Start, empty
+from ..gtp.rules import Rules, read_rules
+from .fields import COLOURS, Fields, QueryError
+
+MOST_MOVES = 10_000
+_PAIRS = 'Must be an array of pairs of the form: ["b" or "w", GTP board vertex]'
+_KOMI = "Must be a integer or half-integer from -400.0 to 400.0"
+_RULES = (
+    'Must specify rules string, such as "chinese" or "tromp-taylor", or a JSON object with detailed rules parameters.'
+)
+_XY = re.compile(r"\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """The game of a query: a position and the moves from it, in the engine's notation."""
+
+    game: str  # as the engine calls it: "go9"
+    root: str | None  # None: the start position
+    words: tuple[str, ...]  # the moves; between two of one colour a word that changes the side to move
+    ends: tuple[int, ...]  # words before turn 0, 1, ... to the last
+    turns: str  # who is to move at turn 0, 1, ...: "b" or "w"
+    size: int = 0  # lines of a Go board, N; 0: another game
+
+    @property
+    def moves(self) -> int:
+        return len(self.ends) - 1
+
+
+class Notation(Protocol):
+    """How the queries of one game write positions and moves."""
+
+    first: str  # colour of the first player
+
+    def read(self, fields: Fields) -> Played:
+        """Errors: QueryError."""
+
+    def move(self, word: Any, played: Played) -> str:
+        """A move as the engine writes it. Errors: QueryError, of no field."""
+
+
+class GoNotation:
+    """KataGo's: ``moves``, ``initialStones``, ``initialPlayer``, ``rules``, ``komi``, ``boardXSize`` ..."""
+
+    first = "b"
+
+    def __init__(self, sizes: Callable[[], Sequence[int]]) -> None:
+        """``sizes``: of board that the net plays; none: all."""
+        self._sizes = sizes
+
+    def read(self, fields: Fields) -> Played:
+        size = self._size(fields)
+        stones = self._pairs(fields, "initialStones", size) if "initialStones" in fields else []
+        if "moves" not in fields:
+            raise QueryError("Must specify an array of [player,location] pairs", "moves")
+        moves = self._pairs(fields, "moves", size)
+        if any(place == PASS for _, place in stones):
+            raise QueryError(f"Could not parse board location: {PASS}", "initialStones")
+        placed = {point(place, size): STONES[colour] for colour, place in stones}
+        black, white = ([*placed.values()].count(STONES[colour]) for colour in "bw")
+        handicap = black if black > 1 and not white else 0
+        usual = moves[0][0] if moves else "w" if handicap else "b"
+        turn = fields.player("initialPlayer") if "initialPlayer" in fields else usual
+        rules = _rules(fields)
+        komi = 6.5 if rules.territory else 7.5
+        if "komi" in fields:
+            komi = fields.number("komi", -400.0, 400.0, _KOMI) + 0.0
+            if not (2 * komi).is_integer():
+                raise QueryError(_KOMI, "komi")
+        start = Start(Board(size, empty(size).board.with_stones(placed).stones), turn, handicap)
+        words, ends, turns = list[str](), [0], turn
+        for colour, place in moves:
+            words += [SKIP, place] if colour != turns[-1] else [place]
+            ends.append(len(words))
+            turns += other(colour)
+        played = Played(f"go{size}", start.text(komi, rules), tuple(words), tuple(ends), turns, size)
+        _check(played, "initialStones", [f"{colour.upper()} {place}" for colour, place in moves])
+        return played
+
+    def _size(self, fields: Fields) -> int:
+        words = f"Must provide an integer from {SIZES.start} to {SIZES.stop - 1}"
+        width, height = (fields.integer(f"board{axis}Size", SIZES.start, SIZES.stop - 1, words) for axis in "XY")
+        if width != height:
+            raise QueryError("Must be equal to boardXSize: only square boards are played here", "boardYSize")
+        sizes = self._sizes()
+        if sizes and width not in sizes:
+            boards = ", ".join(f"{n}x{n}" for n in sizes)
+            raise QueryError(f"This net plays on {boards}, not on {width}x{width}", "boardXSize")
+        return width
+
+    def _pairs(self, fields: Fields, name: str, size: int) -> list[tuple[str, str]]:
+        given = fields.get(name)
+        if not isinstance(given, list) or not all(
+            isinstance(pair, list) and len(pair) == 2 and all(isinstance(word, str) for word in pair) for pair in given
+        ):
+            raise QueryError(_PAIRS, name)
+        _not_too_many(given, name)
+        pairs = []
+        for player, place in given:
+            colour = COLOURS.get(player.lower())
+            if colour is None:
+                raise QueryError(f"Could not parse player: {player[:40]}", name)
+            pairs.append((colour, _vertex(place, size, name)))
+        return pairs
+
+    def move(self, word: Any, played: Played) -> str:
+        if not isinstance(word, str):
+            raise QueryError("Must be an array of GTP board vertices")
+        return _vertex(word, played.size, "")
+
+
+class PlainNotation:
+    """Ours, for other games: ``moves`` as the protocol writes them, ``initialPosition`` (FEN, SFEN)."""
+
+    def __init__(self, game: str) -> None:
+        self._game = game
+        self.first = "w" if get_game(game).protocol == "uci" else "b"
+
+    def read(self, fields: Fields) -> Played:
+        if "moves" not in fields:
+            raise QueryError("Must specify an array of moves", "moves")
+        moves = fields.get("moves")
+        if not isinstance(moves, list) or not all(isinstance(move, str) for move in moves):
+            raise QueryError("Must be an array of moves", "moves")
+        _not_too_many(moves, "moves")
+        root = None
+        if "initialPosition" in fields:
+            root = fields.string("initialPosition", "Must be a string")
+        game = get_game(self._game)
+        try:
+            start = game.initial() if root is None else game.parse_position(root)[0]
+        except PositionError as error:
+            raise QueryError(str(error), "initialPosition") from None
+        order = self.first + other(self.first)
+        if game.side_to_move(start[-1]):
+            order = order[::-1]
+        turns = "".join(order[i % 2] for i in range(len(moves) + 1))
+        played = Played(self._game, root, tuple(moves), tuple(range(len(moves) + 1)), turns)
+        _check(played, "initialPosition", moves)
+        return played
+
+    def move(self, word: Any, played: Played) -> str:
+        if not isinstance(word, str):
+            raise QueryError("Must be an array of moves")
+        return word
+
+
+def _not_too_many(moves: list[Any], field: str) -> None:
+    if len(moves) > MOST_MOVES:
+        raise QueryError(f"Must be at most {MOST_MOVES} moves", field)
+
+
+def _vertex(word: str, size: int, field: str) -> str:
+    found = _XY.fullmatch(word)
+    if found is not None and all(int(number) < size for number in found.groups()):
+        return vertex(int(found[2]) * size + int(found[1]), size)
+    try:
+        return read_vertex(word, size)
+    except GtpError:
+        raise QueryError(f"Could not parse board location: {word[:40]}", field) from None
+
+
+def _rules(fields: Fields) -> Rules:
+    given = fields.get("rules")
+    if not isinstance(given, str | dict):
+        raise QueryError(_RULES, "rules")
+    text = given if isinstance(given, str) else json.dumps(given)
+    try:
+        rules = read_rules(text)
+    except AzError:
+        raise QueryError(f"Could not parse rules: {text[:400]}", "rules") from None
+    if "whiteHandicapBonus" in fields:
+        bonus = fields.string("whiteHandicapBonus", "Must be a string")
+        try:
+            rules = rules.with_field("whiteHandicapBonus", bonus)
+        except AzError:
+            raise QueryError(f"Could not parse whiteHandicapBonus: {bonus[:40]}", "whiteHandicapBonus") from None
+    return rules
+
+
+def _check(played: Played, root_field: str, shown: Sequence[str]) -> None:
+    """Play the moves. Errors: QueryError, with KataGo's words for an illegal one."""
+    game = get_game(played.game)
+    try:
+        line = game.initial() if played.root is None else game.parse_position(played.root)[0]
+    except PositionError as error:
+        raise QueryError(str(error), root_field) from None
+    states = np.empty(len(played.words) + 1, game.state_dtype)
+    states[0] = line[-1]
+    for i, word in enumerate(played.words):
+        try:
+            game.play_at(states, i, game.parse_move(states[: i + 1], word))
+        except IllegalMoveError:
+            number = next(n for n, end in enumerate(played.ends[1:]) if end > i)
+            raise QueryError(f"Illegal move {number}: {shown[number].split()[-1][:40]}", "moves") from None
