@@ -18,6 +18,7 @@ from az_engine import __version__, cli
 from az_engine.engine.errors import NetError
 
 from .games import DIRECTORY
+from .models.foreign.test_foreign import lc0_file
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = [
@@ -83,6 +84,13 @@ def test_missing_training_packages_are_one_sentence_with_the_command() -> None:
     assert done.stderr.startswith("az-engine: train needs torch, which is not installed: ")
     assert "train" in done.stderr.partition("installed: ")[2]
     assert done.stderr.count("\n") == 1
+
+
+def test_nets_of_other_programs_are_quantised_without_torch(tmp_path: Path) -> None:
+    done = run(WITHOUT_TORCH, "import", str(lc0_file(tmp_path)), "--int8", "-o", str(tmp_path / "int8.onnx"))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "int8 on 512 positions" in done.stdout
+    assert (tmp_path / "int8.onnx").is_file()
 
 
 @pytest.mark.parametrize("protocol", ["uci", "usi"])

@@ -38,7 +38,7 @@ _KEEP_FP32 = ("planes.", "value.", "wdl", "value", "ownership", "score", "board.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, help="the other program's net")
     parser.add_argument("-o", "--out", type=Path, help="the ONNX file to write (default: NAME.onnx here)")
-    parser.add_argument("--int8", action="store_true", help="quantise it (needs az-engine[train])")
+    parser.add_argument("--int8", action="store_true", help="quantise it (needs the onnx package)")
     parser.add_argument("--quiet", action="store_true", help="convert only: check and print nothing more")
     # for the engine, which is given files that nobody has looked at
     parser.add_argument("--bounded", action="store_true", help=argparse.SUPPRESS)
@@ -76,7 +76,7 @@ def boards(info: NetInfo) -> list[Game]:
 def parity(converted: Converted) -> str:
     """One line: how far onnxruntime is from ONNX's own reference implementation on positions of the net's games."""
     if importlib.util.find_spec("onnx") is None:
-        return "parity: not checked, for it needs the onnx package (pip install 'az-engine[train]')"
+        return "parity: not checked, for it needs the onnx package"
     import onnx
     from onnx.reference import ReferenceEvaluator
 

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ...engine.errors import NetError
-from ...engine.nets.netfile import OPERATORS
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.session import raw_session
 from .network import (
@@ -37,6 +36,7 @@ from .network import (
     ValueOutput,
 )
 from .onnxfile import FLOAT, GraphWriter
+from .probes import check, run
 
 TOLERANCE = 2e-4  # greatest difference of an output from torch's that counts as the same network
 
@@ -181,20 +181,6 @@ def add_value(graph: NetworkWriter, x: str, head: ValueOutput, name: str) -> Non
     if head.score is not None:
         points = graph.constant("value.points", np.array([head.POINTS], np.float32))
         graph.node("Mul", [graph.linear(hidden, head.score, "value.score"), points], "score")
-
-
-def check(model: onnx.ModelProto) -> None:
-    """That the model is valid ONNX and holds only the operators that the engine lets in. Errors: NetError."""
-    onnx.checker.check_model(model)
-    foreign = {node.op_type for node in model.graph.node if node.domain or node.op_type not in OPERATORS}
-    if foreign:
-        raise NetError(f"the exported graph has operators that the engine refuses: {', '.join(sorted(foreign))}")
-
-
-def run(running: Any, planes: NDArray[np.uint8]) -> list[NDArray[np.float32]]:
-    """All outputs of a session, policy logits [B, A] and value [B, 3 or 1] first, for planes u8 [B, C, H, W]."""
-    parts = [running.run(None, {"planes": planes[i : i + 64]}) for i in range(0, len(planes), 64)]
-    return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
 
 def parity(network: Network, model: onnx.ModelProto, planes: NDArray[np.uint8]) -> float:

@@ -1,18 +1,23 @@
-"""Positions to try a net on: of games that it plays with itself, or of random games."""
+"""Trying a net out, without torch: positions of games that it plays with itself, its outputs, its operators."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engine.errors import NetError
 from ...engine.games.base import Game
 from ...engine.games.outcome import RUNNING
+from ...engine.nets.netfile import OPERATORS
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.opinions import legal_actions, softmax
 from ...engine.nets.positions import encode
+
+if TYPE_CHECKING:
+    import onnx
 
 _GAMES, _PLIES = 16, 160  # games side by side, and their greatest length
 
@@ -41,3 +46,19 @@ def own_games(game: Game, running: Any, info: NetInfo, count: int, seed: int) ->
             legal[first + row, : len(actions)] = actions
             lines[row] = game.play(line, int(rng.choice(moves, p=softmax(policy[row, actions]))))
     return Probes(planes, legal)
+
+
+def check(model: onnx.ModelProto) -> None:
+    """That the model is valid ONNX and holds only the operators that the engine lets in. Errors: NetError."""
+    import onnx  # only what trains, imports or exports nets installs it
+
+    onnx.checker.check_model(model)
+    foreign = {node.op_type for node in model.graph.node if node.domain or node.op_type not in OPERATORS}
+    if foreign:
+        raise NetError(f"the exported graph has operators that the engine refuses: {', '.join(sorted(foreign))}")
+
+
+def run(running: Any, planes: NDArray[np.uint8]) -> list[NDArray[np.float32]]:
+    """All outputs of a session, policy logits [B, A] and value [B, 3 or 1] first, for planes u8 [B, C, H, W]."""
+    parts = [running.run(None, {"planes": planes[i : i + 64]}) for i in range(0, len(planes), 64)]
+    return [np.concatenate(part) for part in zip(*parts, strict=True)]

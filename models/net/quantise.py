@@ -27,7 +27,7 @@ from ...engine.nets.netinfo import PREFIX
 from ...engine.nets.opinions import expected_points
 from ...engine.nets.session import raw_session
 from ..data.dataset import Batch
-from . import export
+from .probes import check, run
 
 # Nodes that stay fp32, by name or (ending in a dot) by the beginning of it. On a trained 6x64 net with SE
 # and 4,096 held-out positions, the first convolution and the value head in fp32 lower the mean error of the expected
@@ -127,7 +127,7 @@ def quantise(
     used = {node.domain for node in result.graph.node}
     for opset in [o for o in result.opset_import if o.domain and o.domain not in used]:
         result.opset_import.remove(opset)
-    export.check(result)
+    check(result)
     return result
 
 
@@ -175,7 +175,7 @@ def agreement(
     targets: Batch | None = None,
 ) -> Agreement:
     """Agreement over positions: planes u1[N, C, H, W], legal actions i4[N, M] padded with -1."""
-    (p, v, *_), (q, w, *_) = (export.run(raw_session(m.SerializeToString()), planes) for m in (fp32, int8))
+    (p, v, *_), (q, w, *_) = (run(raw_session(m.SerializeToString()), planes) for m in (fp32, int8))
     log_p, log_q = legal_log_policy(p, legal), legal_log_policy(q, legal)
     used = legal >= 0
     kl = np.where(used, np.exp(log_p) * (np.where(used, log_p, 0) - np.where(used, log_q, 0)), 0).sum(axis=1)

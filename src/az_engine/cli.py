@@ -43,7 +43,7 @@ COMMANDS = {
 _EXTRA_OF = {  # packages that only an extra brings -> the extra
     "onnxruntime": "cpu",
     "matplotlib": "train",
-    "onnx": "train",
+    "onnx": "int8",
     "safetensors": "train",
     "torch": "train",
 }

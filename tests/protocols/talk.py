@@ -52,6 +52,7 @@ class Conversation:
                 self._result.append(run(LineReader(self._session_in)))
             finally:
                 os.close(self.session_out)
+                os.close(self._session_in)
 
         self._runner = threading.Thread(target=run_and_close, daemon=True)
         self._runner.start()

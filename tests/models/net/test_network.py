@@ -18,7 +18,7 @@ from az_engine.engine.games import get_game
 from az_engine.engine.nets.netfile import OPERATORS
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.nets.session import raw_session
-from az_engine.models.net import export
+from az_engine.models.net import export, probes
 from az_engine.models.net.network import Network, ResidualBlock
 from az_engine.models.train.config import NetConfig, paper
 
@@ -79,7 +79,7 @@ def test_onnx_says_what_torch_says(changes: dict[str, Any]) -> None:
     assert policy.std() > 0.05
     assert value.std() > 0.002
     assert export.parity(network, model, planes) < 1e-4
-    got = export.run(raw_session(model.SerializeToString()), planes)
+    got = probes.run(raw_session(model.SerializeToString()), planes)
     np.testing.assert_allclose(got[0], policy, atol=1e-4)
     np.testing.assert_allclose(got[1], value, atol=1e-4)
     assert [o.name for o in model.graph.output] == ["policy", config.value_head]
@@ -153,7 +153,7 @@ def test_a_foreign_operator_is_refused() -> None:
         if node.op_type == "Sigmoid" or node.op_type == "Relu":
             node.op_type = "Softsign"
     with pytest.raises(NetError, match="Softsign"):
-        export.check(model)
+        probes.check(model)
 
 
 def test_older_planes_do_not_reach_a_net_without_history() -> None:

@@ -15,7 +15,7 @@ from az_engine.engine.nets.netinfo import PREFIX
 from az_engine.engine.nets.opinions import expected_points
 from az_engine.engine.nets.positions import random_planes
 from az_engine.engine.nets.session import raw_session
-from az_engine.models.net import export
+from az_engine.models.net import probes
 from az_engine.models.selfplay.publish import publish
 from az_engine.models.train.config import LearnerConfig
 from az_engine.models.train.learner import Learner
@@ -43,7 +43,7 @@ def test_a_run_that_begins_with_a_net_plays_with_int8_at_once(learner: Learner, 
     planes = random_planes(GO, 64, 1)
     with torch.no_grad():
         policy, value = (y.numpy() for y in learner.averaged(torch.from_numpy(planes))[:2])
-    got = export.run(raw_session(model.SerializeToString()), planes)
+    got = probes.run(raw_session(model.SerializeToString()), planes)
     assert (got[0].argmax(axis=1) == policy.argmax(axis=1)).mean() > 0.75
     difference = expected_points(got[1]) - expected_points(value)
     assert float(np.abs(difference).mean()) < 0.05

@@ -17,7 +17,7 @@ from az_engine.engine.games import get_game
 from az_engine.engine.nets.opinions import expected_points
 from az_engine.engine.nets.session import raw_session
 from az_engine.engine.nets.weights import embedded_net
-from az_engine.models.net import export, quantise
+from az_engine.models.net import export, probes, quantise
 from az_engine.models.net.network import ConvBlock, Network
 from az_engine.models.train import checkpoint
 from az_engine.models.train import command as train
@@ -151,7 +151,7 @@ def test_a_run_begins_with_a_net(tmp_path: Path) -> None:
     assert inside is not None
     planes = chess_planes(64)
     runs = [raw_session(str(p)) for p in (tmp_path / "run" / "net_fp32.onnx", inside)]
-    ours, theirs = (export.run(r, planes)[1] for r in runs)
+    ours, theirs = (probes.run(r, planes)[1] for r in runs)
     # one batch moves the statistics by a tenth
     assert float(np.abs(expected_points(ours) - expected_points(theirs)).mean()) < 0.025
     assert "before" not in read_config(tmp_path / "run" / "config.json")

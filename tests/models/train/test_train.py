@@ -19,7 +19,7 @@ from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.session import raw_session
 from az_engine.models.data.dataset import Batch, Positions
-from az_engine.models.net import export, quantise
+from az_engine.models.net import export, probes, quantise
 from az_engine.models.net.card import recipe
 from az_engine.models.net.network import ResidualBlock
 from az_engine.models.report import plot
@@ -60,11 +60,11 @@ def test_a_run_makes_nets_that_agree_and_a_card(finished: Path) -> None:
         assert [o.name for o in model.graph.output] == ["policy", "wdl"]
     data = sample_positions()[1]
     planes = data.batch(rows(50, data)).planes
-    policy, wdl = export.run(raw_session(str(finished / "net_int8.onnx")), planes)
+    policy, wdl = probes.run(raw_session(str(finished / "net_int8.onnx")), planes)
     assert (policy.shape, wdl.shape) == ((50, 4672), (50, 3))
     for size in (1, 3):  # any batch
         np.testing.assert_array_equal(
-            export.run(raw_session(int8.SerializeToString()), planes[:size])[0], policy[:size]
+            probes.run(raw_session(int8.SerializeToString()), planes[:size])[0], policy[:size]
         )
     card = (finished / "card.md").read_text()
     assert hashlib.sha256((finished / "net_int8.onnx").read_bytes()).hexdigest() in card
@@ -108,7 +108,7 @@ def test_agreement_is_what_it_says() -> None:
     second = export.to_onnx(learner.averaged, info)
     agreement = quantise.compare(first, second, batch)
     assert batch.legal is not None
-    (p, v), (q, w) = (export.run(raw_session(m.SerializeToString()), batch.planes) for m in (first, second))
+    (p, v), (q, w) = (probes.run(raw_session(m.SerializeToString()), batch.planes) for m in (first, second))
     same, kl, value, cross = 0, 0.0, 0.0, 0.0
     for row in range(8):
         legal = [a for a in batch.legal[row].tolist() if a >= 0]
