@@ -2,7 +2,8 @@
 
 A file is nine neighbouring bits, so a table of its inner squares serves lances and rooks along it. Ranks and diagonals
 go by hyperbola quintessence (o - 2r on the board and on its mirror image): their squares lie 8, 9 or 10 bits apart, so
-that no two share a byte and swapping bytes turns the line round. Squares and sides are i64.
+that no two share a byte and swapping bytes turns the line round. Squares and sides are i64. Nothing attacks a king that
+is NOWHERE, nor does it attack anything.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ def _reach(square: int, steps: list[tuple[int, int]]) -> set[int]:
 
 
 def _leaper(steps: list[tuple[int, int]]) -> Table:
-    """u64[81, 2], the steps as black takes them."""
-    return np.array([_words(_reach(square, steps)) for square in range(SQUARES)], np.uint64)
+    """u64[82, 2], the steps as black takes them; none from NOWHERE."""
+    return np.array([*(_words(_reach(square, steps)) for square in range(SQUARES)), (0, 0)], np.uint64)
 
 
 def _by_side(steps: list[tuple[int, int]]) -> Table:
-    """u64[2, 81, 2] by side."""
+    """u64[2, 82, 2] by side."""
     return np.stack([_leaper(steps), _leaper([(-df, -dr) for df, dr in steps])])
 
 
@@ -78,12 +79,12 @@ ROOK_LINES = _leaper(_line(*_N) + _line(*_E))
 BISHOP_LINES = _leaper(_line(*_NE) + _line(*_NW))
 FILES = _leaper([*_line(*_N), (0, 0)])
 NEAR_FILES = _leaper([(df, dr) for df in (-1, 0, 1) for dr in range(-8, 9)])  # where a lance may touch a king's steps
-RAYS = np.concatenate([_leaper(_ray(*step)) for step in COMPASS])  # [direction * 81 + square]
+RAYS = np.concatenate([_leaper(_ray(*step))[:SQUARES] for step in COMPASS])  # [direction * 81 + square]
 DIRECTIONS = _directions()
 _RANK_LINE, _DIAGONAL, _ANTIDIAGONAL = _leaper(_line(*_E)), _leaper(_line(*_NE)), _leaper(_line(*_NW))
 _FILE = line_attacks(9)  # [rank * 128 + occupancy of the seven inner squares]
-_FILE_OF = np.arange(SQUARES, dtype=np.int64) // 9
-_RANK_OF = np.arange(SQUARES, dtype=np.int64) % 9
+_FILE_OF = np.arange(SQUARES + 1, dtype=np.int64) // 9
+_RANK_OF = np.arange(SQUARES + 1, dtype=np.int64) % 9
 
 _0, _1 = np.uint64(0), np.uint64(1)
 _BOARD = _words(set(range(SQUARES)))
@@ -103,7 +104,7 @@ def lookup(table, index):
 
 @device
 def side_lookup(table, side, square):
-    """A bitboard out of a table u64[2, 81, 2]."""
+    """A bitboard out of a table u64[2, 82, 2]."""
     return u128(table[side, square, 0], table[side, square, 1])
 
 

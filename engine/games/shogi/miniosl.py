@@ -285,7 +285,7 @@ def _encode_move(s, d, space, us, plane, out, row):
     taken = np.int64(s.board[to] & 15)
     if taken:
         _mark(out, row, plane + _TAKEN, _free_reach(s, taken, 1 - mover, to), turned)
-    _mark(out, row, plane + _KING, bit(np.int64(s.kings[mover])), turned)
+    _mark(out, row, plane + _KING, bit(np.int64(s.kings[mover])) & everything(), turned)
     _encode_check(s, numbers, plane + _CHECKED, plane + _THREATENED, turned, out, row)
     occupied = set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1)
     changed = attackers(s, to, 0, occupied) | attackers(s, to, 1, occupied)
@@ -343,7 +343,8 @@ def _encode_position(s, numbers, turned, out, row):
             _mark(out, row, _FAR + 4 * i + k, seen, turned)
             _mark(out, row, _FAR + 4 * i + 2 + k, hidden, turned)
         king = np.int64(s.kings[side])
-        _mark(out, row, _FAR + 12 + k, rook_attacks(king, occupied) | bishop_attacks(king, occupied), turned)
+        seen = rook_attacks(king, occupied) | bishop_attacks(king, occupied)
+        _mark(out, row, _FAR + 12 + k, seen & everything(), turned)
     _mark(out, row, _EMPTY, everything() & ~occupied, turned)
     fill_plane(out, row, _ALL, SQUARES, ONE)
     fill_plane(out, row, _TURNED, SQUARES, ONE * us)

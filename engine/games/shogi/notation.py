@@ -116,7 +116,7 @@ def _check_men(state: State) -> None:
             raise PositionError(f"there are {number} {_NAMES[kind]}s; a shogi set has {total}")
     for side, name in enumerate(_SIDES):
         kings = board.count(KING + 16 * side)
-        if kings != 1:
+        if kings > 1 or (kings == 0 and KING + 16 * (1 - side) not in board):  # problems of mate lack the attacker's
             raise PositionError(f"{name} has {kings} kings instead of one")
         for file in range(9):
             if board[9 * file : 9 * file + 9].count(PAWN + 16 * side) > 1:

@@ -42,6 +42,7 @@ from .state import (
     KNIGHTS,
     LANCE,
     LANCES,
+    NOWHERE,
     PAWN,
     PROMOTED,
     ROOK,
@@ -413,6 +414,8 @@ def mate_in_one(s, numbers, side):
     numbers u1[81]: those of the men, by square. The side's own king must not be in check.
     """
     king = np.int64(s.kings[1 - side])
+    if king == NOWHERE:
+        return np.int64(-1)
     own, enemy = set_of(s, BLACK_MEN + side), set_of(s, BLACK_MEN + 1 - side)
     occupied = own | enemy
     pinned = screens_of(s, side, king, occupied)

@@ -53,6 +53,7 @@ from .state import (
     KNIGHTS,
     LANCES,
     NO_RULE,
+    NOWHERE,
     PAWNS,
     PIECE_KEYS,
     POINTS_24,
@@ -384,6 +385,7 @@ def settle(s):
         s.sets[index, 0] = 0
         s.sets[index, 1] = 0
     key = TURN_KEY if s.turn else np.uint64(0)
+    s.kings[0] = s.kings[1] = NOWHERE
     for square in range(SQUARES):
         man, side = np.int64(s.board[square] & 15), np.int64(s.board[square] >> 4)
         if man:

@@ -16,6 +16,7 @@ from ...kernels.splitmix import random_keys
 
 BLACK, WHITE = 0, 1
 SQUARES = 81
+NOWHERE = SQUARES  # the square of a king that is missing, as the attacker's is in problems of mate
 PAWN, LANCE, KNIGHT, SILVER, BISHOP, ROOK, GOLD, KING = range(1, 9)
 PROMOTED = 8  # added to a man by promotion
 KINDS = 14
@@ -32,7 +33,7 @@ STATE = np.dtype(
         ("key", "u8"),  # Zobrist key of board, hands and side to move
         ("board", "u1", (SQUARES,)),
         ("hands", "u1", (2, HELD)),  # [side, kind]
-        ("kings", "u1", (2,)),  # their squares
+        ("kings", "u1", (2,)),  # their squares, or NOWHERE
         ("turn", "u1"),  # BLACK or WHITE to move
         ("checked", "u1"),  # 1: the side to move is in check
         ("repetitions", "u1"),  # earlier occurrences of this position in the game, at most 255

@@ -40,6 +40,13 @@ SAFE = [p for p in PROBLEMS if not p["plies"]]
 ENOUGH = 200_000  # nodes
 
 
+def test_a_problem_without_the_attackers_king() -> None:
+    line, _ = GAME.parse_position("7nl/7k1/6p2/6S1p/9/9/9/9/9 b GS2r2b3g2s3n3l16p 1")
+    search = ShogiMate(line, 1 << 20)
+    assert search.advance(ENOUGH) == "mate"
+    assert GAME.format_moves(line[-1], search.moves) == ("S*2c", "2b1c", "2c1b+", "1c1b", "G*2c")
+
+
 def test_there_are_enough_of_each() -> None:
     assert sorted(p["plies"] for p in MATES) == [n for n in (3, 5, 7, 9, 11) for _ in range(4)]
     assert len(SAFE) == 20

@@ -57,6 +57,26 @@ def test_any_game(start: str, choices: list[int]) -> None:
         assert differences(match, keys) == []
 
 
+PROBLEMS = (  # of mate, without the attacker's king
+    "7nl/7k1/6p2/6S1p/9/9/9/9/9 b GS2r2b3g2s3n3l16p 1",
+    "9/9/9/9/9/9/R1b6/9/1K7 w 2g2s 1",
+    "l2g1g1nl/5sk2/3+Bps1p1/p5p1p/9/9/9/9/9 b RB2g2s3n2l12pr 1",
+)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_positions_without_the_attackers_king(problem: str) -> None:
+    source, keys = random.Random(9), dict[int, str]()
+    for _ in range(60):
+        match = Match(problem)
+        for _ in range(40):
+            assert differences(match, keys) == [], match.board.sfen()
+            moves = sorted(match.board.legal_moves)
+            if not moves:
+                break
+            match.push(source.choice(moves))
+
+
 def endings() -> list[Any]:
     return [json.loads(line) for line in ENDINGS.read_text().splitlines()]
 
