@@ -524,5 +524,6 @@ def _warm_up(game: Game) -> None:
     view.lines(2)
     tree.root = tree.child(0, move)
     tree.depths()
+    tree.settle([move], WIN)
     tree.keep(tree.root)
     game.play(line, move)

@@ -21,7 +21,7 @@ import numpy as np
 from .games import get_game
 from .games.base import Game, State
 from .games.leaves import Leaves
-from .games.outcome import RUNNING
+from .games.outcome import RUNNING, WIN
 from .kernels import jit
 from .nets.evaluator import UniformEvaluator
 from .params import SearchParams
@@ -54,7 +54,7 @@ def helped(game: Game) -> Iterator[None]:
 def compile_tree(game: Game) -> None:
     """Compile the kernels of tree, search and report that a search of ``game`` calls, and none of its own."""
     made_up = copy.copy(game)
-    vars(made_up).update(encoder=replace(game.encoder, describe=_describe))
+    vars(made_up).update(encoder=replace(game.encoder, describe=_describe), mate_search=None)
     line, tree = np.zeros(1, game.state_dtype), Tree(1 << 20)
     search = Search(
         made_up,
@@ -72,8 +72,12 @@ def compile_tree(game: Game) -> None:
         raise search.error
     move = RootView(made_up, tree, line).choose(0.0, 0)
     assert move is not None
+    tree.depths()
+    tree.settle([move], WIN)
     tree.root = tree.child(0, move)
     tree.keep(tree.root)
+    if game.mate_search is not None:
+        game.mate_search(game.initial(), 1 << 16).advance(1)
 
 
 def _compile_digest(search: Search) -> None:

@@ -31,7 +31,7 @@ class Game(Rules):
     pieces: Literal["discs", "chessmen", "tiles", "stones"] = "discs"  # how boards are drawn
     training: TrainingDefaults = TrainingDefaults()
     symmetries: Symmetries | None = None
-    mate_search: Callable[[State, int], MateSearch] | None = None  # of (line, bytes of its table)
+    mate_search: Callable[..., MateSearch] | None = None  # of (line, bytes of its table, its greatest length in plies)
     territory: Territory | None = None
     declaration: Declaration | None = None
     open_book: Callable[[Path], Book] | None = None  # an opening book in a file; errors: OSError, OptionError

@@ -167,6 +167,8 @@ class RootView:
             child = int(tree.edges[edge]["child"])
             if child >= 0:
                 visits.append(int(tree.nodes[child]["n"]))
+            if len(proof := tree.proofs.get(child, ())) == int(tree.nodes[child]["plies"]) > 0:
+                return [*moves, *proof], tuple(visits)
             if child < 0 or not best_children(tree.arrays, child, best):
                 break
             edge = int(best[0])

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..games.base import Game, State
-from ..games.outcome import RUNNING
+from ..games.outcome import RUNNING, WIN
 from ..info import Estimate
 from ..nets.evaluator import Evaluator
 from ..params import SearchParams
@@ -22,6 +22,7 @@ from .cache import PositionCache
 from .ends import Averages
 from .minibatch import Minibatch
 from .puct import puct_params
+from .rootmates import RootMates
 from .symmetry import salt
 from .tree import MAX_DEPTH, Ends, Tree, offer
 
@@ -81,6 +82,8 @@ class Search:
             if cache is not None:
                 cache.keep_ends(points)
         self._salts = np.array([salt(params.seed)]) if turning else None
+        looking = params.solver and params.mate_plies > 0 and self.game.encoder.finds_mates
+        self._mates = RootMates(self.game, window, params.mate_plies) if looking else None
         self.lock = threading.Lock()  # of the tree
         self._grown = threading.Condition(self.lock)
 
@@ -141,17 +144,39 @@ class Search:
         moves = np.ascontiguousarray(self.tree.children_of(self.tree.root)[0]["move"])
         offer(self.tree.arrays, self.tree.root, batch.ending_moves(moves, self.evaluator.history))
 
+    def _look_for_mates(self, mates: RootMates) -> None:
+        with self.lock:
+            proof = None
+            if self._shortening:
+                proof = mates.shorten(self.tree)
+            elif not self.proven and self.tree.nodes[self.tree.root]["first_edge"] >= 0:
+                proof = mates.look(self.tree, self.simulations)
+            if proof is not None:
+                self.tree.settle(proof.moves, proof.outcome)
+
     @property
     def finished(self) -> bool:
         """Whether visits are reached, memory is full, or the outcome is proven."""
         if self.visits is not None and self.simulations >= self.visits:
             return True
-        return self.tree.full or (self.proven and not (self.skip_proven and self._any_unproven()))
+        return self.tree.full or (self._known and not self._shortening)
 
     @property
     def proven(self) -> bool:
         """Whether the root's outcome is known."""
         return bool(self.params.solver and self.tree.nodes[self.tree.root]["bound"] != RUNNING)
+
+    @property
+    def _known(self) -> bool:
+        """Whether there is nothing left to prove."""
+        return self.proven and not (self.skip_proven and self._any_unproven())
+
+    @property
+    def _shortening(self) -> bool:
+        """Whether a shorter mate than the proven one is looked for."""
+        if self._mates is None or self._mates.shortest or not self.params.solver:
+            return False
+        return bool(self.tree.nodes[self.tree.root]["bound"] == WIN)
 
     def _any_unproven(self) -> bool:
         """Whether the outcome of a root move is unknown."""
@@ -194,10 +219,13 @@ class Search:
                 self.note = f"there is not enough memory for {self.workers} Threads; set fewer"
                 return
             while not (self.stopping or self.finished):
-                done = self.step(batch, slot)
+                known = self._known
+                done = 0 if known else self.step(batch, slot)
+                if slot == 0 and self._mates is not None:
+                    self._look_for_mates(self._mates)
                 if watch is not None and watch():
                     self.stopping = True
-                elif done == 0 and not self.stopping:
+                elif done == 0 and (slot > 0 or not known) and not self.stopping:
                     with self._grown:
                         self._grown.wait(0.002)
         except BaseException as error:  # noqa: BLE001 - handed to the caller of run

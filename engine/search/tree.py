@@ -11,6 +11,7 @@ codes are from the view of the side to move at their node; the parent negates th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -273,6 +274,20 @@ def depths(trees, root, place):
 
 
 @kernel
+def settle(trees, root, child, outcome, plies):
+    """Prove that ``child`` of ``root``, in tree 0, ends in ``outcome`` in so many plies; it gets a first visit."""
+    nodes, edges, _ = tree_of(borrow(trees), 0)
+    nd = nodes[child]
+    nd.bound, nd.plies = outcome, plies
+    if nd.n == 0 and nd.in_flight == 0:
+        nd.net_value = np.float32(outcome)
+        nd.in_flight += 1
+        nodes[root].in_flight += 1
+        backup(nodes, child, root, np.float64(outcome), 0.0)
+    prove(nodes, edges, child)
+
+
+@kernel
 def find_child(trees, node, move):
     """Index of the child that ``move`` leads to in tree 0; -1 when it was never visited."""
     nodes, edges, _ = tree_of(borrow(trees), 0)
@@ -344,6 +359,7 @@ class Tree:
         self.counters = np.zeros(8, np.int64)
         self.arrays = TreeArrays(self.nodes[None], self.edges[None], self.counters[None])
         self.ends: Ends | None = None
+        self.proofs: dict[int, tuple[int, ...]] = {}  # moves that prove a node's outcome, found beside the tree
         self.clear()
 
     def clear(self) -> None:
@@ -351,6 +367,7 @@ class Tree:
         if self.ends is not None:
             self.ends.told[: int(self.counters[NODES])] = 0
         self.counters[:] = 0
+        self.proofs.clear()
         add_base(self.arrays, 0)
         self.root = 0
 
@@ -365,6 +382,18 @@ class Tree:
         if int(self.nodes[node]["first_edge"]) < 0:
             return -1
         return int(find_child(self.arrays, node, move))
+
+    def settle(self, moves: Sequence[int], outcome: int) -> None:
+        """Prove the outcome after a root move, for the side to move there, by the line that begins with it."""
+        edges = self.children_of(self.root)[0]
+        if moves[0] not in edges["move"]:
+            return
+        offer(self.arrays, self.root, np.array(moves[:1], np.uint16))
+        node = self.child(self.root, moves[0])
+        if node < 0 or (self.nodes[node]["bound"] == outcome and self.nodes[node]["plies"] < len(moves)):
+            return
+        self.proofs[node] = tuple(moves[1:])
+        settle(self.arrays, self.root, node, outcome, len(moves) - 1)
 
     def depths(self) -> tuple[int, int]:
         """Sum and greatest of the depths in plies, below the root, of all simulations through it."""
@@ -384,6 +413,7 @@ class Tree:
             copy_ends(self.ends, kept, self.ends, place[kept])
             self.ends.told[len(kept) : used] = 0
         self.root = int(place[self.root])
+        self.proofs = {int(place[node]): moves for node, moves in self.proofs.items() if place[node] >= 0}
 
     @property
     def full(self) -> bool:

@@ -29,10 +29,10 @@ from .checks import checks
 from .rules import DROPS, MAX_MOVES, PLAY, generate, make, verdict_kernel
 from .state import STATE, State
 
-MAX_PLIES = 600  # of a line; a longer mate is not found
+MAX_PLIES = 600  # of a line
 INFINITE = 1 << 30  # pn or dn of what is settled; sums stay below it
 _ALWAYS = 32767  # lean of a disproof that holds on any path
-_CUT_OFF = -1  # lean of a disproof by MAX_PLIES: it never becomes one
+_CUT_OFF = -1  # lean of a disproof by the greatest length: it never becomes one
 _BUCKET = 4
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 UNDECIDED, MATE, NO_MATE, GIVEN_UP = range(4)
@@ -46,6 +46,7 @@ FRAME = np.dtype(
         ("dn_limit", "i4"),
         ("children", "i4"),
         ("at", "i4"),  # the child that is being searched
+        ("room", "i4"),  # plies that the line may still have
     ]
 )
 CHILD = np.dtype(
@@ -152,6 +153,8 @@ def _enter(states, frames, children, moves, table, banned, depth, attacking):
             j -= 2
         if child.dn:
             at = _find(table, d.key)
+            if at >= 0 and table[at].pn == 0 and table[at].plies >= frame.room:
+                at = np.int64(-1)  # a mate, but too long
             if at >= 0 and (table[at].path == 0 or table[at].path == path):
                 entry = table[at]
                 child.pn, child.dn, child.plies, child.lean = entry.pn, entry.dn, entry.plies, entry.lean
@@ -160,7 +163,7 @@ def _enter(states, frames, children, moves, table, banned, depth, attacking):
                 child.pn = escapes
                 if escapes == 0:
                     child.dn = INFINITE
-        if child.pn and child.dn and depth + 1 == MAX_PLIES:
+        if child.pn and child.dn and frame.room == 1:
             child.pn, child.dn, child.lean = INFINITE, 0, _CUT_OFF
         settled = child.pn == 0 if attacking else (child.dn == 0 and child.lean == _ALWAYS)
         if settled and depth:
@@ -260,7 +263,7 @@ def advance(states, frames, children, moves, table, banned, control, limit):
         else:
             far = pn_limit - high + (dropped if child.drop else child.pn)
             below.pn_limit, below.dn_limit = min(far, INFINITE), min(dn_limit, near)
-        below.key, below.path, below.start = child.key, _path_code(frame), nodes
+        below.key, below.path, below.start, below.room = child.key, _path_code(frame), nodes, frame.room - 1
         frame.at = best
         make(states[depth], states[depth + 1], np.int64(child.move))
         depth += 1
@@ -271,8 +274,9 @@ def advance(states, frames, children, moves, table, banned, control, limit):
 class ShogiMate(MateSearch):
     """A search for a forced mate by the side to move at the end of a line."""
 
-    def __init__(self, line: State, memory: int) -> None:
-        """``memory``: bytes of the table, 32 an entry; at least one bucket."""
+    def __init__(self, line: State, memory: int, longest: int = MAX_PLIES) -> None:
+        """``memory``: bytes of the table, at least one bucket; longest: plies of the mate, MAX_PLIES at most."""
+        self._longest = longest
         self.moves: list[int] = []
         self._line = line.copy()  # grows by the mate's moves
         self._line["limit"] = 0
@@ -323,7 +327,8 @@ class ShogiMate(MateSearch):
         """Begin at the line's last position; the table stays."""
         root = self._line[-1]
         self._states[0] = root
-        self._frames[0] = (root["key"], 1, self.nodes, INFINITE, INFINITE, 0, 0)
+        room = self._longest - len(self.moves)
+        self._frames[0] = (root["key"], 1, self.nodes, INFINITE, INFINITE, 0, 0, room)
         self._control["depth"], self._control["verdict"], self._control["enter"] = 0, UNDECIDED, 1
 
     def _choose(self) -> int | None:
