@@ -28,6 +28,7 @@ version = "0"
 cpu = []
 gpu = []
 train = []
+serve = []
 test = []
 dev = []
 """
@@ -39,7 +40,7 @@ import pathlib, time, zipfile
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
     time.sleep(float(pathlib.Path("delay").read_text()))
     name = "az_engine-0-py3-none-any.whl"
-    extras = "".join(f"Provides-Extra: {e}\\n" for e in ("cpu", "gpu", "train", "test"))
+    extras = "".join(f"Provides-Extra: {e}\\n" for e in ("cpu", "gpu", "train", "serve", "test"))
     with zipfile.ZipFile(pathlib.Path(wheel_directory, name), "w") as wheel:
         wheel.writestr("az_engine.pth", str(pathlib.Path("src").resolve()) + "\\n")
         for file, text in (
@@ -159,7 +160,16 @@ def test_extras_are_remembered_and_runtimes_exclude_each_other(checkout: Path) -
     assert both.returncode == 1
     assert "cannot have both cpu and gpu" in both.stderr
     unknown = start(checkout / "az-engine", env=environment(AZ_ENGINE_EXTRA="tpu"))
-    assert "AZ_ENGINE_EXTRA has no 'tpu': choose among cpu, gpu, train, test" in unknown.stderr
+    assert "AZ_ENGINE_EXTRA has no 'tpu': choose among cpu, gpu, train, serve, test" in unknown.stderr
+
+
+def test_the_command_serve_adds_its_extra(checkout: Path) -> None:
+    stamp = checkout / ".venv" / "az-engine.stamp"
+    assert "serve" not in stamp.read_text().splitlines()[2]
+    first = start(checkout / "az-engine", "serve", "--port", "0")
+    assert (first.returncode, first.stdout.partition("|")[0]) == (0, "['serve', '--port', '0']")
+    assert "serve" in stamp.read_text().splitlines()[2].split(",")
+    assert start(checkout / "az-engine", "serve").stderr == ""
 
 
 def test_two_at_once_install_once(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ LINES = {
     "report curves": "",
     "report architectures": "--supervised some --steps 1 --out out",
     "plot": "",
-    "serve": "--port 0",
+    "serve": "--port 0 --http-port none",
     "connect": "localhost:1 chess",
     "analysis": "",
 }

@@ -123,7 +123,9 @@ class Batcher:
     def __init__(self, lanes: int) -> None:
         """Begin with the first seat."""
         self.lanes = lanes
-        self.batches = self.rows = 0  # so far
+        self.batches = self.rows = self.offered = self.dropped = 0  # so far; offered: rows that batches had room for
+        self.seconds = 0.0  # spent in batches
+        self.waited: dict[float, tuple[int, float]] = {}  # by weight: requests, and seconds before their first batch
         self._changed = threading.Condition()
         self._clients: dict[str, Client] = {}
         self._waiting: set[Client] = set()  # with rows left
@@ -163,6 +165,7 @@ class Batcher:
         """What the net's method ``kind`` says of planes u1[B, F], B > 0. Blocks. Errors: NetError; Interrupted."""
         request = _Request(seat, kind, planes)
         request.over.acquire()
+        seat.asked.restart()
         with self._changed:
             client, net = seat.client, seat.net
             if client not in self._waiting:
@@ -171,7 +174,6 @@ class Batcher:
                 self._waiting.add(client)
             client.requests.append(request)
             self._changed.notify()
-        seat.asked.restart()
         request.over.acquire()
         if request.error is not None:
             raise request.error
@@ -185,6 +187,7 @@ class Batcher:
             client = seat.client
             for request in [each for each in client.requests if each.seat is seat]:
                 client.requests.remove(request)
+                self.dropped += request.left
                 request.withdrawn = True
                 if request.done == request.begun:
                     request.over.release()
@@ -230,6 +233,8 @@ class Batcher:
                 net.cost += 0.1 * (watch.seconds / rows - net.cost)
                 self.batches += 1
                 self.rows += rows
+                self.offered += net.evaluator.batch_size
+                self.seconds += watch.seconds
                 _hand_out(pieces, outputs, error)
                 self._changed.notify_all()  # a client may have been at its cap
 
@@ -256,6 +261,9 @@ class Batcher:
             if capped <= 0 and pieces:
                 continue
             rows = min(request.left, max(room // (len(heap) + 1), 1), max(capped, 1))
+            if not request.begun:
+                count, seconds = self.waited.get(request.seat.weight, (0, 0.0))
+                self.waited[request.seat.weight] = count + 1, seconds + request.seat.asked.seconds
             pieces.append((request, request.begun, request.begun + rows))
             request.begun += rows
             room -= rows

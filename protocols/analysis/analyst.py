@@ -119,7 +119,7 @@ class Analyst:
         over: Callable[[Turn, BaseException | None], None],
         tell: Callable[[str], None],
     ) -> None:
-        """Begin. ``write`` gets answers, ``over`` each turn with the bug that ended it, ``tell`` sentences."""
+        """Begin. ``write`` gets answers, ``over`` each turn with the bug that ended it, ``tell`` what loading says."""
         self._make_engine, self._turns = make_engine, turns
         self._write, self._over, self._tell = write, over, tell
         self._engine: AnalysisEngine | None = None
@@ -200,8 +200,6 @@ class Analyst:
 
         def on_info(info: ThinkingInfo) -> None:
             nonlocal last, due
-            if info.message is not None:
-                self._tell(info.message)
             if not info.lines:
                 return
             last = info
@@ -215,7 +213,7 @@ class Analyst:
         best = done.get()
         turn.on_terminate(None)
         for text in best.messages:
-            self._tell(text)
+            self._write(json.dumps({"warning": text, "id": query.id}))
         return best, last
 
     def _estimate(self, engine: AnalysisEngine, query: Query) -> Estimate | None:

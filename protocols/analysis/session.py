@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import traceback
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar
 
 from ... import __version__
@@ -55,6 +55,7 @@ class AnalysisSession(Session[AnalysisEngine]):
         self.tell_notes()
 
     @classmethod
+    @cache
     def of(cls, game: str, analysts: int, *, waits: bool) -> type[AnalysisSession]:
         """Sessions for a game."""
         return type("AnalysisSession", (cls,), {"game": game, "analysts": analysts, "waits": waits})
@@ -196,7 +197,9 @@ class AnalysisSession(Session[AnalysisEngine]):
             self.write_stderr(one_line(text))
 
     def tell_from_worker(self, text: str) -> None:
-        self.post(partial(self.tell, text))
+        """Tell the user of this machine what loading takes and finds."""
+        if not self.values.remote:
+            self.post(partial(self.tell, text))
 
     # ------------------------------------------------------------------ the end
 

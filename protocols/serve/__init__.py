@@ -1,7 +1,8 @@
 """``az-engine serve``: one process that plays with many clients over the network, each in its own session.
 
 Bottom up: :mod:`events` is the log, :mod:`admission` says who may come in, :mod:`connection` is one client,
-:mod:`server` listens.
+:mod:`server` listens for lines. For HTTP and WebSocket, :mod:`door` checks requests, :mod:`metrics` has figures,
+:mod:`web` is the application and :mod:`listener` runs it.
 """
 
 from __future__ import annotations
@@ -22,12 +23,15 @@ from ...engine.system import memory_bytes
 from ..options import OPTIONS, OptionValues, Value, add_flags, start_values
 
 if TYPE_CHECKING:
-    from ...engine.nets.shared import SharedNets
+    from ...engine.nets.shared import Batcher, SharedNets
+    from .door import Door
     from .events import EventLog
-    from .server import Offer
+    from .listener import WebListener
+    from .server import Offer, Server
 
 HELP = """\
 Play with many clients over the network: every game in one process, one session a client, each line as on stdin.
+The same protocols over WebSocket, KataGo's analysis protocol and HTTP: port 8765.
 
 A client opens a TCP connection and talks: its first line, `uci`, `usi` or a command of GTP, tells the game. Programs
 that can only start a command start `az-engine connect HOST GAME`; gogui-client connects as it is.
@@ -38,7 +42,8 @@ that can only start a command start `az-engine connect HOST GAME`; gogui-client 
 
 On SIGTERM and Ctrl-C every session gets its move, then the server ends."""
 
-PORT = 8766  # of line protocols
+PORT, HTTP_PORT = 8766, 8765  # of line protocols; of HTTP and WebSocket
+_GREETING = 64  # HTTP connections beyond the sessions
 MOST_IN_FLIGHT = 256  # leaves of one worker
 
 
@@ -47,6 +52,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument(
         "--port", type=int, default=PORT, help="port of UCI, USI and GTP; 0 = a free one (default: 8766)"
+    )
+    parser.add_argument(
+        "--http-port", default=str(HTTP_PORT), metavar="PORT", help="of HTTP and WebSocket; none = without (8765)"
+    )
+    parser.add_argument(
+        "--origin",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="whose web pages may connect, beside its own",
+    )
+    parser.add_argument(
+        "--proxy", default="", metavar="ADDRESS,...", help="proxies whose X-Forwarded-For names the client"
     )
     parser.add_argument(
         "--game",
@@ -77,9 +95,12 @@ def main(args: argparse.Namespace) -> int:
     """Serve until SIGTERM or SIGINT; see :mod:`server`."""
     from ...engine.nets.shared import SharedNets
     from .admission import Admission, default_token_file, loopback, read_tokens
+    from .door import Door
     from .events import EventLog
     from .server import Rules, Server
 
+    if args.http_port != "none" and not (args.http_port.isdecimal() and int(args.http_port[:6]) < 1 << 16):
+        raise OptionError("--http-port must be a port, or none")
     for name, least in (("max_sessions", 1), ("per_client", 1), ("idle", 0)):
         if getattr(args, name) < least:
             raise OptionError(f"--{name.replace('_', '-')} must be at least {least}")
@@ -98,16 +119,34 @@ def main(args: argparse.Namespace) -> int:
     rules = Rules(args.idle, {"hash": share, "threads": threads, "batch_size": MOST_IN_FLIGHT})
     nets = SharedNets(threads)
     offers = [_offer(words, start, nets, log) for words in args.game or _games()]
-    server = Server((args.host, args.port), offers, Admission(args.max_sessions, args.per_client, tokens), rules, log)
+    admission = Admission(args.max_sessions, args.per_client, tokens)
+    server = Server((args.host, args.port), offers, admission, rules, log)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: server.stop())
-    log.write("ready", host=args.host, port=server.port, games=[offer.game for offer in offers])
+    web = _web(args, server, Door(admission, tuple(args.origin), not tokens), nets.batcher, log)
+    ports = {"port": server.port, "http_port": web.port if web else None}
+    log.write("ready", host=args.host, **ports, games=[offer.game for offer in offers])
     gc.collect()
     gc.freeze()  # what is loaded stays: no collection looks at it again
+    if web is not None:
+        web.start()
     server.run()
+    if web is not None:
+        web.stop()
     log.write("end")
     sys.stderr.flush()
     os._exit(0)  # see conversation.converse
+
+
+def _web(args: argparse.Namespace, server: Server, door: Door, batcher: Batcher, log: EventLog) -> WebListener | None:
+    """What listens for HTTP; None without. Errors: OptionError; ModuleNotFoundError without the extra."""
+    if args.http_port == "none":
+        return None
+    from .listener import WebListener
+    from .web import Web
+
+    app = Web(server, door, batcher).app
+    return WebListener((args.host, int(args.http_port)), app, args.max_sessions + _GREETING, args.proxy, log)
 
 
 def _games() -> list[str]:

@@ -20,6 +20,10 @@ class RefusedError(AzError):
     """The client is not let in; the text says why and what to do."""
 
 
+class NotPlayedError(RefusedError):
+    """The server does not play the game that is asked for."""
+
+
 def loopback(host: str) -> bool:
     """Whether only this machine reaches an address."""
     try:

@@ -6,6 +6,7 @@ each; the first line of the conversation itself tells the protocol: ``uci``, ``u
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import struct
@@ -39,6 +40,16 @@ class Hello:
     token: str = ""
     game: str = ""  # "" = the protocol's usual one
     begun: bytes = b""  # of the conversation, already read
+    waits: bool = False  # at the end of the input an analysis finishes what was asked
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A client that came in by another door: it counts among the sessions already."""
+
+    client: str
+    address: str
+    hello: Hello
 
 
 class SocketReader(LineReader):
@@ -89,11 +100,17 @@ class Connection:
         make_session: MakeSession,
         log: EventLog,
         on_end: Callable[[Connection], None],
+        admitted: Admitted | None = None,
     ) -> None:
-        """Begin at once; the socket is the connection's from now on. ``on_end`` comes last, from its thread."""
+        """Begin at once; the socket is the connection's from now on. ``on_end`` comes last, from its thread.
+
+        admitted: who has been let in already, and need not say hello.
+        """
         self.number = number
         self._link, self._admission, self._make_session, self._log = link, admission, make_session, log
-        self._address = str(link.getpeername()[0])
+        self._admitted = admitted
+        self._address = admitted.address if admitted else str(link.getpeername()[0])
+        self.protocol = ""  # of its session, once it has begun
         self._session: Session[Any] | None = None
         self._reader: SocketReader | None = None
         self._ended = False
@@ -128,11 +145,14 @@ class Connection:
     def _run(self) -> None:
         client, hello = "", Hello()
         try:
+            if self._admitted is not None:
+                client, hello = self._admitted.client, self._admitted.hello
             self._prepare()
-            hello = self._greet()
-            name = self._admission.identify(self._address, hello.token)
-            self._admission.enter(name)
-            client = name
+            if self._admitted is None:
+                hello = self._greet()
+                name = self._admission.identify(self._address, hello.token)
+                self._admission.enter(name)
+                client = name
             self._converse(hello, client)
         except RefusedError as refusal:
             self._log.write("refuse", session=self.number, client=client or self._address, reason=str(refusal))
@@ -146,8 +166,9 @@ class Connection:
             self._on_end(self)
 
     def _prepare(self) -> None:
-        self._link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if self._admitted is None:
+            self._link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self._link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _WRITE_S, 0))
 
     def _greet(self) -> Hello:
@@ -178,7 +199,7 @@ class Connection:
         writer, watch = LineWriter(self._link.fileno()), Stopwatch()
         session = self._make_session(hello, client, writer)
         self._reader = SocketReader(self._link.fileno(), hello.begun)
-        self._session = session
+        self._session, self.protocol = session, hello.protocol
         if self._ended:  # between the greeting and now
             session.interrupt()
         self._log.write("open", session=self.number, client=client, protocol=hello.protocol, game=hello.game)
@@ -194,7 +215,8 @@ class Connection:
     def _refuse(self, protocol: str, reason: str) -> None:
         """Say why, in the protocol's own words."""
         text = one_line(reason)
-        line = {"gtp": f"? {text}\n", "": f"error: {text}"}.get(protocol, f"info string {text}")
+        lines = {"gtp": f"? {text}\n", "": f"error: {text}", "katago": json.dumps({"error": text})}
+        line = lines.get(protocol, f"info string {text}")
         try:
             self._link.settimeout(_LINGER_S)
             self._link.sendall((line + "\n").encode("utf-8", "backslashreplace"))

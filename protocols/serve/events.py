@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 from typing import TextIO
 
@@ -18,6 +19,7 @@ class EventLog:
     def __init__(self, path: Path | None = None) -> None:
         """Errors: OptionError when the file cannot be written. Earlier content is kept."""
         self._lock = threading.Lock()
+        self.counts = Counter[str]()  # of events by name
         try:
             self._stream: TextIO | None = sys.stderr if path is None else path.open("a", encoding="utf-8")
         except OSError as error:
@@ -36,6 +38,7 @@ class EventLog:
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03}Z"
         line = json.dumps({"time": stamp, "event": event, **about})
         with self._lock:
+            self.counts[event] += 1
             if self._stream is None:
                 return
             try:

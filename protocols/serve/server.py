@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import socket
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,17 +13,19 @@ from typing import Any
 from ...engine.clock import Stopwatch
 from ...engine.errors import OptionError
 from ...engine.params import EngineOptions
+from ..analysis.session import AnalysisSession
 from ..gtp.session import GtpSession
 from ..lines import LineWriter, one_line
 from ..options import OptionValues, Value
 from ..session import Session
 from ..uci import UciSession
 from ..usi import UsiSession
-from .admission import Admission, RefusedError
-from .connection import Connection, Hello
+from .admission import Admission, NotPlayedError, RefusedError
+from .connection import Admitted, Connection, Hello
 from .events import EventLog
 
 SESSIONS: dict[str, type[Session[Any]]] = {"uci": UciSession, "usi": UsiSession, "gtp": GtpSession}
+ANALYSIS = "katago"  # the protocol of :mod:`az_engine.protocols.analysis`
 _TICK_S = 1.0  # between looks for silent clients
 _GREETING = 64  # clients that have not yet said what they want, beyond the sessions
 _END_S = 5.0  # for all sessions to give their moves when the server ends
@@ -45,6 +48,7 @@ class Rules:
 
     idle_s: float = 3600.0  # without a line from the client; 0 = for ever
     caps: Mapping[str, int] = field(default_factory=dict)  # the greatest value of options, by key
+    analysts: int = 4  # positions that one session of KataGo's protocol has searched side by side
 
 
 class Server:
@@ -59,6 +63,7 @@ class Server:
         self._lock = threading.Lock()
         self._numbers = 0
         self._ending = threading.Event()
+        self.most = admission.most  # sessions
         self._ended = False  # a connection, since the last look
         try:
             self._listener = socket.create_server(address, backlog=128)
@@ -91,6 +96,48 @@ class Server:
                     gc.collect()  # sessions refer to themselves; their arrays are large and their objects few
         self._listener.close()
         self._end_all()
+
+    @property
+    def ending(self) -> bool:
+        """Whether nobody is let in any more."""
+        return self._ending.is_set()
+
+    @property
+    def refusals(self) -> int:
+        """Clients and requests that were refused."""
+        return self._log.counts["refuse"]
+
+    def sessions(self) -> Counter[str]:
+        """Sessions by protocol."""
+        return Counter(connection.protocol for connection in self._all() if connection.protocol)
+
+    def log_refusal(self, client: str, reason: str) -> None:
+        self._log.write("refuse", client=client, reason=reason)
+
+    def converse(self, client: str, address: str, hello: Hello) -> tuple[Connection, socket.socket]:
+        """A session for a client that the web has identified, and the other end of its line.
+
+        Errors: RefusedError when there is no room; NotPlayedError.
+        """
+        if self.ending:
+            raise RefusedError("the server ends")
+        self._offer(hello)
+        self._admission.enter(client)
+        ours, theirs = socket.socketpair()
+        admitted = Admitted(client, address, hello)
+        with self._lock:
+            self._numbers += 1
+            try:
+                connection = Connection(
+                    self._numbers, ours, self._admission, self._make, self._log, self._over, admitted
+                )
+            except RuntimeError as error:  # no thread can be started
+                ours.close()
+                theirs.close()
+                self._admission.leave(client)
+                raise RefusedError("server full: it has no more threads, try again later") from error
+            self._connections.add(connection)
+        return connection, theirs
 
     def stop(self) -> None:
         """End :meth:`run` soon, as a signal handler may ask."""
@@ -147,12 +194,21 @@ class Server:
 
     def _make(self, hello: Hello, client: str, writer: LineWriter) -> Session[Any]:
         """The session that a client asks for. Errors: RefusedError for a game that is not played here."""
-        offers = [offer for offer in self._offers if offer.protocol == hello.protocol]
-        offer = next((offer for offer in offers if hello.game in ("", offer.game)), None)
-        if offer is None:
-            games = ", ".join(f"{each.game} ({each.protocol.upper()})" for each in self._offers)
-            wanted = one_line(hello.game, 40) or "game"
-            raise RefusedError(f"no {wanted} is played here over {hello.protocol.upper()}; there is {games}")
-        values = OptionValues(offer.protocol, offer.start, offer.hidden, self._rules.caps)
-        make = SESSIONS[offer.protocol]
+        offer, caps, analysts = self._offer(hello), dict(self._rules.caps), self._rules.analysts
+        protocol, make = offer.protocol, SESSIONS[offer.protocol]
+        if hello.protocol == ANALYSIS:
+            protocol, make = "gtp", AnalysisSession.of(offer.game, analysts, waits=hello.waits)
+            caps |= {key: max(caps[key] // analysts, 1) for key in ("hash",) if key in caps}
+        values = OptionValues(protocol, offer.start, offer.hidden, caps)
         return make(lambda options: offer.make_engine(options, client), values, writer)
+
+    def _offer(self, hello: Hello) -> Offer:
+        """The game that a client asks for; an analysis is of Go unless told otherwise. Errors: NotPlayedError."""
+        offers = [offer for offer in self._offers if hello.protocol in (offer.protocol, ANALYSIS)]
+        offers.sort(key=lambda offer: hello.protocol == ANALYSIS and offer.protocol != "gtp")
+        for offer in offers:
+            if hello.game in ("", offer.game):
+                return offer
+        games = ", ".join(f"{each.game} ({each.protocol.upper()})" for each in self._offers)
+        wanted = one_line(hello.game, 40) or "game"
+        raise NotPlayedError(f"no {wanted} is played here over {hello.protocol.upper()}; there is {games}")

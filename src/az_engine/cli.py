@@ -41,6 +41,10 @@ COMMANDS = {
 }
 
 _EXTRA_OF = {  # packages that only an extra brings -> the extra
+    "prometheus_client": "serve",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "websockets": "serve",
     "onnxruntime": "cpu",
     "matplotlib": "train",
     "onnx": "int8",

@@ -59,10 +59,11 @@ def test_greater_priorities_first() -> None:
         talk.ask(id="two", moves=[["B", "C3"]], analyzeTurns=[0, 1], priorities=[5, 7])
         talk.ask(id="high", priority=6)
         talk.tell({"id": "t", "action": "terminate", "terminateId": "first"})
-        answers = [talk.answer() for _ in range(6)]
-        while any(answer.get("isDuringSearch") for answer in answers):  # reports that were under way
-            answers = [answer for answer in answers if not answer.get("isDuringSearch")]
-            answers.append(talk.answer())
+        answers: list[dict[str, Any]] = []
+        while len(answers) < 6:
+            answer = talk.answer()
+            if not answer.get("isDuringSearch"):  # a report that was under way
+                answers.append(answer)
     assert [(answer["id"], answer.get("turnNumber")) for answer in answers if "action" not in answer] == [
         ("first", 0), ("two", 1), ("high", 0), ("two", 0), ("low", 0),
     ]  # fmt: skip

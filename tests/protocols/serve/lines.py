@@ -10,8 +10,11 @@ from typing import Any, Self
 
 from az_engine.engine.params import EngineOptions
 from az_engine.protocols.serve.admission import Admission
+from az_engine.protocols.serve.door import Door
 from az_engine.protocols.serve.events import EventLog
+from az_engine.protocols.serve.listener import WebListener
 from az_engine.protocols.serve.server import Offer, Rules, Server
+from az_engine.protocols.serve.web import Web
 
 from ...fakes.engine import FakeEngine, FakeShogiEngine
 from ..gtp.talk import PLAIN, make_engine
@@ -73,6 +76,9 @@ class RunningServer:
         per_client: int = 20,
         tokens: tuple[str, ...] = (),
         rules: Rules | None = None,
+        http: bool = False,
+        origins: tuple[str, ...] = (),
+        connections: int = 100,
     ) -> None:
         load_rules()
         offers = [
@@ -82,9 +88,13 @@ class RunningServer:
         ]
         caps = {"hash": 32, "threads": 2}
         self.log, self.events = log, EventLog(log)
-        self.server = Server(
-            ("127.0.0.1", 0), offers, Admission(most, per_client, tokens), rules or Rules(caps=caps), self.events
-        )
+        admission = Admission(most, per_client, tokens)
+        self.server = Server(("127.0.0.1", 0), offers, admission, rules or Rules(caps=caps), self.events)
+        self.web: WebListener | None = None
+        if http:
+            app = Web(self.server, Door(admission, origins, not tokens), None).app
+            self.web = WebListener(("127.0.0.1", 0), app, connections, "", self.events)
+            self.web.start()
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()
 
@@ -99,6 +109,8 @@ class RunningServer:
         self.server.stop()
         self.thread.join(PATIENCE_S)
         assert not self.thread.is_alive()
+        if self.web is not None:
+            self.web.stop()
         self.events.close()
 
     def client(self, *first: str) -> LineClient:

@@ -294,7 +294,7 @@ def test_an_answer_over_tcp_is_the_one_on_stdin() -> None:
     with EngineProcess() as alone:
         alone.send("uci", *GAME)
         said = [line for _ in range(3) for line in alone.until("bestmove", 200)]
-    command = [*COMMAND, "serve", "--game", "chess", "--port", "0"]
+    command = [*COMMAND, "serve", "--game", "chess", "--port", "0", "--http-port", "none"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
@@ -316,9 +316,10 @@ def test_the_command_refuses_what_cannot_be(tmp_path: Path) -> None:
     for flags, words in (
         (["--max-sessions", "0"], "at least 1"),
         (["--game", "halma"], "halma"),
+        (["--http-port", "65536"], "--http-port must be a port, or none"),
         (["--game", "chess=uniform", "--host", "256.1.1.1"], "cannot be listened on"),
     ):
-        command = [*COMMAND, "serve", "--token-file", str(tmp_path / "t"), *flags]
+        command = [*COMMAND, "serve", "--token-file", str(tmp_path / "t"), "--http-port", "none", *flags]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 2, done.stderr
         assert words in done.stderr.splitlines()[-1]

@@ -1,0 +1,204 @@
+"""HTTP and WebSocket: the protocols' conversations, one query by POST, the state of the server.
+
+A conversation over a WebSocket is a session over a pair of sockets, as one over TCP: only its lines travel in messages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+from ..lines import MAX_LINE
+from .admission import NotPlayedError, RefusedError
+from .connection import Hello
+from .door import Door, DoorError
+from .metrics import metrics
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from ...engine.nets.shared import Batcher
+    from .connection import Connection
+    from .server import Server
+
+PATIENCE_S = 30.0  # for the client to take what is sent, and for the next part of a body
+_GOING_AWAY, _TRY_LATER = 1001, 1013
+_CHUNK = 1 << 16
+
+
+class Unhurried:
+    """Ends a response whose client does not take it in time."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_in_time(message: Message) -> None:
+            await asyncio.wait_for(send(message), PATIENCE_S)
+
+        with contextlib.suppress(TimeoutError):
+            await self._app(scope, receive, send_in_time)
+
+
+class Web:
+    """The application; ``app`` is what an ASGI server runs."""
+
+    def __init__(self, server: Server, door: Door, batcher: Batcher | None) -> None:
+        """``batcher``: whose figures /metrics tells."""
+        self._server, self._door, self._batcher = server, door, batcher
+        conversations = [
+            WebSocketRoute(f"/{protocol}{token}", self._converse, name=protocol)
+            for protocol in ("uci", "usi", "gtp", "katago")
+            for token in ("", "/{token}")
+        ]
+        routes = [
+            Route("/healthz", self._health),
+            Route("/metrics", self._metrics),
+            Route("/api/analyse", self._analyse, methods=["POST"]),
+            *conversations,
+        ]
+        handlers = {RefusedError: self._refused, HTTPException: _plain}
+        self.app = Unhurried(Starlette(routes=routes, exception_handlers=handlers))
+
+    # ------------------------------------------------------------------ the door
+
+    def _enter(self, asked: HTTPConnection) -> tuple[str, str]:
+        """The client's identity and address. Errors: DoorError."""
+        token = asked.path_params.get("token") or asked.query_params.get("token", "")
+        address = asked.client.host if asked.client else ""
+        return self._door.pass_through(asked.headers, asked.headers.getlist("host"), address, token), address
+
+    def _open(self, client: str, address: str, hello: Hello) -> tuple[Connection, socket.socket]:
+        """A session for a client, and our end of its line. Errors: RefusedError."""
+        connection, link = self._server.converse(client, address, hello)
+        link.setblocking(False)
+        return connection, link
+
+    async def _refused(self, asked: HTTPConnection, error: Exception) -> Response:
+        status = error.status if isinstance(error, DoorError) else 404 if isinstance(error, NotPlayedError) else 503
+        self._server.log_refusal(asked.client.host if asked.client else "", str(error))
+        headers = {503: {"Retry-After": "10"}, 401: {"WWW-Authenticate": "Bearer"}}.get(status, {})
+        response = JSONResponse({"error": str(error)}, status, headers={**headers, "Connection": "close"})
+        if isinstance(asked, WebSocket):
+            await asked.send_denial_response(response)
+        return response
+
+    # ------------------------------------------------------------------ plain HTTP
+
+    async def _health(self, _: Request) -> Response:
+        """For load balancers; anybody may ask."""
+        if self._server.ending:
+            return PlainTextResponse("the server ends\n", 503)
+        return PlainTextResponse("ok\n")
+
+    async def _metrics(self, request: Request) -> Response:
+        self._enter(request)
+        body, kind = metrics(self._server, self._batcher)
+        return Response(body, media_type=kind)
+
+    async def _analyse(self, request: Request) -> Response:
+        """One query of KataGo's analysis protocol, or several, one a line; the answers come as lines, too."""
+        client, address = self._enter(request)
+        body = await _body(request)
+        hello = Hello("katago", "", request.query_params.get("game", ""), waits=True)
+        connection, link = self._open(client, address, hello)
+        answers = self._answers(connection, link, body)
+        return StreamingResponse(answers, media_type="application/x-ndjson", headers={"Cache-Control": "no-store"})
+
+    async def _answers(self, connection: Connection, link: socket.socket, body: bytes) -> AsyncIterator[bytes]:
+        loop = asyncio.get_running_loop()
+        try:
+            await loop.sock_sendall(link, body)
+            link.shutdown(socket.SHUT_WR)
+            while chunk := await loop.sock_recv(link, _CHUNK):
+                yield chunk
+        finally:  # also when the client has gone
+            connection.end("the client has gone")
+            link.close()
+
+    # ------------------------------------------------------------------ conversations
+
+    async def _converse(self, web: WebSocket) -> None:
+        protocol = web.url.path.split("/")[1]
+        client, address = self._enter(web)
+        hello = Hello(protocol, "", web.query_params.get("game", ""))
+        connection, link = self._open(client, address, hello)
+        await web.accept()
+        into = asyncio.create_task(_pass_in(web, link))
+        try:
+            await _pass_out(link, web)
+            if web.application_state is WebSocketState.CONNECTED:
+                await web.close(_GOING_AWAY if self._server.ending else 1000)
+        except (OSError, RuntimeError, WebSocketDisconnect):
+            pass
+        finally:
+            into.cancel()
+            connection.end("the client has gone")
+            link.close()
+
+
+async def _pass_in(web: WebSocket, link: socket.socket) -> None:
+    """Messages of the client, text or bytes, become lines; its end ends the session's input."""
+    loop = asyncio.get_running_loop()
+    try:
+        while (message := await web.receive())["type"] == "websocket.receive":
+            said = message.get("bytes")
+            if said is None:
+                said = message["text"].encode("utf-8", "surrogatepass")
+            await loop.sock_sendall(link, said if said.endswith(b"\n") else said + b"\n")
+        link.shutdown(socket.SHUT_RDWR)
+    except OSError:  # the session is over
+        return
+
+
+async def _pass_out(link: socket.socket, web: WebSocket) -> None:
+    """Each line of the session becomes a text message."""
+    loop = asyncio.get_running_loop()
+    pending = bytearray()
+    while chunk := await loop.sock_recv(link, _CHUNK):
+        *lines, rest = chunk.split(b"\n")
+        for line in lines:
+            pending += line
+            await web.send_text(pending.decode("utf-8", "replace"))
+            pending.clear()
+        pending += rest
+
+
+async def _body(request: Request) -> bytes:
+    """Errors: DoorError for a body that is too long, or too slow."""
+    announced = request.headers.get("content-length", "0")
+    body = bytearray()
+    try:
+        if int(announced) > MAX_LINE:
+            raise DoorError(413, f"a body has at most {MAX_LINE} bytes")
+        async with asyncio.timeout(PATIENCE_S):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > MAX_LINE:
+                    raise DoorError(413, f"a body has at most {MAX_LINE} bytes")
+    except ValueError:
+        raise DoorError(400, "Content-Length is no number") from None
+    except TimeoutError:
+        raise DoorError(408, f"the body did not come within {PATIENCE_S:.0f} s") from None
+    if not body.strip():
+        raise DoorError(400, "send a query as JSON")
+    return bytes(body) + b"\n"
+
+
+async def _plain(asked: HTTPConnection, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    response = Response(json.dumps({"error": error.detail}), error.status_code, error.headers, "application/json")
+    if isinstance(asked, WebSocket):
+        await asked.send_denial_response(response)
+    return response
