@@ -156,28 +156,33 @@ def perft_kernel(play: Play) -> Function:
         states: State[depth + 1] and moves: u2[depth, M] are working space; moves[0] out: the moves of states[0]. The
         last ply is counted, not made.
         """
-        states, moves = borrow(states), borrow(moves)
-        legal, done = np.zeros(depth, np.int64), np.zeros(depth, np.int64)
+        states, moves, leaves = borrow(states), borrow(moves), borrow(leaves)
+        legal, done, level, fresh = np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.int64(0), True
+        leaves[:] = 1 if depth == 1 else 0
         owner = workspace(states)
         work = borrow(owner)
         begin(work, states, 0)
-        rewind(work, states, 0)
-        legal[0] = look(work, states, 0, True, moves, 0)[0]
-        leaves[: legal[0]] = 1 if depth == 1 else 0
-        level = 0 if depth > 1 else -1
         while level >= 0:  # not recursive: a recursive kernel crashes when loaded from the cache
-            if done[level] == legal[level]:
-                level -= 1
-                continue
             rewind(work, states, level)
-            make(work, states, level, np.int64(moves[level, done[level]]))
-            done[level] += 1
-            level += 1
-            if level == depth - 1:
-                leaves[done[0] - 1] += count(work, states, level, moves, level)
+            if fresh:
+                legal[level], done[level], fresh = look(work, states, level, level == 0, moves, level)[0], 0, False
+            if level == depth - 2:
+                below = np.int64(0)
+                for k in range(legal[level]):
+                    make(work, states, depth - 2, np.int64(moves[depth - 2, k]))
+                    n = count(work, states, depth - 1, moves, depth - 1)
+                    rewind(work, states, depth - 2)
+                    below += n
+                    if level == 0:
+                        leaves[k] = n
+                if level > 0:
+                    leaves[done[0] - 1] += below
+            if level >= depth - 2 or done[level] == legal[level]:
                 level -= 1
             else:
-                legal[level], done[level] = look(work, states, level, False, moves, level)[0], 0
+                make(work, states, level, np.int64(moves[level, done[level]]))
+                done[level] += 1
+                level, fresh = level + 1, True
         keep(owner)
         return legal[0]
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..kernels.jit import device
+from ..kernels.jit import borrow, device
 
 Function = Callable[..., Any]  # of numba: typed by its calls
 
@@ -66,17 +66,17 @@ def _search(attack: Attack) -> Function:
         tried[0] - 1 is the place in moves[0] of the move that leads to the mate.
         """
         depth, entering = np.int64(0), True  # a literal 0 would compile every callee twice
-        space.tried[0] = 0
+        moves, space.tried[0] = borrow(space.moves), 0
         while True:
             attacking, s = (plies - depth) % 2 == 1, line[at + depth]
             if entering and depth > 0:
-                space.size[depth] = checks(s, space.moves, depth) if attacking else generate(s, space.moves, depth)
+                space.size[depth] = checks(s, moves, depth) if attacking else generate(s, moves, depth)
                 space.tried[depth] = 0
             if space.tried[depth] < space.size[depth] and depth < plies:
                 if space.left == 0:
                     return False
                 space.left -= 1
-                make(s, line[at + depth + 1], np.int64(space.moves[depth, space.tried[depth]]))
+                make(s, line[at + depth + 1], np.int64(moves[depth, space.tried[depth]]))
                 space.tried[depth] += 1
                 entering = exact or not attacking or in_check(line[at + depth + 1])
                 if entering:
@@ -110,11 +110,11 @@ def short_mates(attack: Attack) -> Mates:
         return np.empty(1, space_dtype)
 
     @device
-    def list_moves(s, moves, row, legal, checking, space):
-        """Make moves[row, :legal], or the checks among them, the moves to begin with; how many."""
+    def list_moves(s, moves, row, legal, plies, space):
+        """Make moves[row, :legal], or the checks among them for odd ``plies``, the moves to begin with; how many."""
         for k in range(legal):
             space.moves[0, k] = moves[row, k]
-        space.size[0] = keep_checks(s, space.moves, 0, legal) if checking else legal
+        space.size[0] = keep_checks(s, borrow(space.moves), np.int64(0), legal) if plies % 2 else legal
         return space.size[0]
 
     @device
@@ -126,18 +126,18 @@ def short_mates(attack: Attack) -> Mates:
         """
         space = spaces[0]
         plies = min(plies, LONGEST, line.shape[0] - 1 - at)
-        giving = list_moves(line[at], moves, row, legal, True, space)
+        giving = list_moves(line[at], moves, row, legal, np.int64(1), space)
         checked = plies > 1 and in_check(line[at])
         if giving == 0 and not checked:
             return 0, NO_MOVE
         space.left = _MOST
-        for n in range(1, longest(line, at, plies) + 1):
+        for n in range(np.int64(1), longest(line, at, plies) + 1):
             attacking = n % 2 == 1
             if not (giving if attacking else checked):
                 continue
             if n > 1:
-                list_moves(line[at], moves, row, legal, attacking, space)
-            if forced(line, at, np.int64(n), space):
+                list_moves(line[at], moves, row, legal, n, space)
+            if forced(line, at, n, space):
                 return n, np.int64(space.moves[0, space.tried[0] - 1]) if attacking else NO_MOVE
         return 0, NO_MOVE
 

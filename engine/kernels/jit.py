@@ -29,6 +29,8 @@ import numpy as np
 from llvmlite import ir
 from numba.core import cgutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -306,6 +308,8 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
         return data
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        for environment in data._find_referenced_environments():  # also of its device functions, see set_env
+            data.library.codegen.set_env(environment.env_name, environment)
         if _state.directory is None:
             return
         try:
@@ -314,6 +318,35 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
             _state.give_up(error)
         except Exception as error:  # a damaged index that is read before it is written
             _state.damaged(error)
+
+
+class _DeviceCode(JITCodeLibrary):  # type: ignore[misc]
+    """A device function for LLVM: optimised and translated within the kernels that call it, never by itself.
+
+    numba does both for every function of a call chain, each with all that it calls: a third of a kernel's compilation.
+    """
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        return 0
+
+    @property
+    def codegen(self) -> _DeviceCode:
+        return self
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Nothing: it is set in the kernels that hold this function's code."""
+
+
+class _DeviceCompiler(Compiler):  # type: ignore[misc]
+    def __init__(self, typing: Any, target: Any, library: None, *rest: Any) -> None:
+        super().__init__(typing, target, _DeviceCode(target.codegen(), "device function"), *rest)
 
 
 def kernel(function: F) -> F:
@@ -336,7 +369,9 @@ def entry(compiled: F, *arguments: Any) -> F:
 
 def device(function: F) -> F:
     """Compile ``function`` to be called by kernels only (it is compiled into them and not cached by itself)."""
-    decorate = numba.njit(nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    decorate = numba.njit(
+        nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=_DeviceCompiler
+    )
     return decorate(function)  # type: ignore[no-any-return]
 
 
@@ -356,6 +391,8 @@ def assign(typingctx: Any, target: Any, source: Any) -> Any:
 def borrow(typingctx: Any, arrays: Any) -> Any:
     """The same array, or tuple of arrays, without reference counts; None stays None.
 
+    An array within a record becomes an ordinary one, so that a function is not compiled for both.
+
     Passing an array to a function that is not inlined costs two atomic counts; a borrowed one costs none. It must not
     outlive the original: kernels borrow their arguments at entry, and :func:`keep` what they allocate themselves.
     """
@@ -374,6 +411,8 @@ def borrow(typingctx: Any, arrays: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return lend(context, builder, signature.args[0], args[0])
 
+    if isinstance(arrays, numba.types.NestedArray):
+        return numba.types.Array(arrays.dtype, arrays.ndim, "C")(arrays), codegen
     return arrays(arrays), codegen
 
 

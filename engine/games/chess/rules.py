@@ -172,8 +172,8 @@ def _shift(bits, delta):
 
 
 @device
-def _pawn_moves(s, moves, row, n, king, evasions, pinned_diagonal, pinned_straight):
-    own, enemy = sides(s)
+def _pawn_moves(s, moves, row, n, men, king, evasions, pinned):
+    (own, enemy), (pinned_diagonal, pinned_straight) = men, pinned
     pawns = s.pawns & own
     empty = ~(own | enemy)
     up = 8 if s.turn == WHITE else -8
@@ -210,8 +210,8 @@ def _span(a, b):
 
 
 @device
-def _castling_moves(s, moves, row, n, king, danger, pinned_straight):
-    own, enemy = sides(s)
+def _castling_moves(s, moves, row, n, men, king, danger, pinned_straight):
+    own, enemy = men
     rooks = s.castling & own & ~pinned_straight
     while rooks:
         rook, rooks = first(rooks)
@@ -238,7 +238,7 @@ def generate(s, moves, row):
     occupied = own | enemy
     allowed = ~own & evasions
 
-    n = _pawn_moves(s, moves, row, n, king, evasions, pinned_diagonal, pinned_straight)
+    n = _pawn_moves(s, moves, row, n, (own, enemy), king, evasions, (pinned_diagonal, pinned_straight))
     men = s.knights & own & ~(pinned_diagonal | pinned_straight)
     while men:
         square, men = first(men)
@@ -258,7 +258,7 @@ def generate(s, moves, row):
             targets &= pinned_straight
         n = _emit(moves, row, n, square, targets)
     if checkers == 0 and s.castling & own:
-        n = _castling_moves(s, moves, row, n, king, danger, pinned_straight)
+        n = _castling_moves(s, moves, row, n, (own, enemy), king, danger, pinned_straight)
     return n
 
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -174,3 +175,29 @@ def test_a_kernel_closes_over_what_has_a_name() -> None:
 
     with pytest.raises(TypeError, match="closes over"):
         jit.kernel(count)
+
+
+@jit.device
+def _set_last(numbers: Any, value: Any) -> Any:
+    if value < 0:
+        raise ValueError("negative", value)
+    numbers[-1] = value
+    return value
+
+
+@jit.kernel
+def _set_both(record: Any, numbers: Any, value: Any) -> Any:
+    return _set_last(jit.borrow(record[0].numbers), value) + _set_last(jit.borrow(numbers), value)
+
+
+def test_device_functions_are_compiled_once_and_as_part_of_their_kernels() -> None:
+    record, numbers = np.zeros(1, np.dtype([("numbers", "u2", 3)], align=True)), np.zeros(2, np.uint16)
+    assert _set_both(record, numbers, 5) == 10
+    assert record["numbers"].tolist() == [[0, 0, 5]]
+    assert numbers.tolist() == [0, 5]
+    dispatcher: Any = _set_last
+    [code] = dispatcher.overloads.values()  # an array of a record is like any other
+    assert code.library.get_pointer_to_function(code.fndesc.llvm_func_name) == 0
+    with pytest.raises(ValueError, match="negative") as raised:
+        _set_both(record, numbers, -1)
+    assert raised.value.args == ("negative", -1)
