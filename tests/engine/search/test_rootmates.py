@@ -32,6 +32,7 @@ LONG = next(sfen for sfen, plies in MATES if plies == 9)
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
     engine = Engine("shogi", EngineOptions(weights_file="uniform", hash_mb=16, threads=1))
+    engine.ready()
     yield engine
     engine.close()
 
