@@ -8,6 +8,7 @@ call that needs them), so that a protocol can greet its GUI before anything heav
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
@@ -19,6 +20,7 @@ from .errors import AzError, IllegalMoveError, NetError, OptionError, PositionEr
 from .games import get_game
 from .games.base import Game, State
 from .games.book import BookReader
+from .games.capabilities import Tablebase
 from .games.encoder import OWN_ENCODER
 from .games.outcome import RUNNING, WIN
 from .info import Estimate
@@ -47,6 +49,8 @@ _MATE_SHARE = 1 / 4  # of Hash, beside it, for the table of a mate search while 
 _ESTIMATE_VISITS = 100
 _SMALL = 200  # visits of a search that shares a net as if its clock ran
 _NO_BOOK = ("", "no_book")  # the second is what GUIs of YaneuraOu set
+_NEAR_TABLES = 3  # men more than the tables have, so that leaves of the search may be found in them
+_FEW_MEN = 3 + _NEAR_TABLES  # for the tables inside the package
 _CROWDED = 0.5  # a tree that is fuller than this drops what the game has left behind
 
 
@@ -71,6 +75,7 @@ class Engine:
         self._moves: list[int] = []  # ... and the moves between its positions
         self._base: State | None = None  # the game up to the tree's base
         self._book: tuple[str, BookReader] | None = None  # with its path
+        self._tables: tuple[tuple[str, int, bool], Tablebase] | None = None  # with the options that they depend on
         self._restricted = False  # the tree's root lacks moves (searchmoves)
         self._thinking: Thinking | None = None
         self._search: Search | None = None  # the last one
@@ -425,8 +430,12 @@ class Engine:
         assert tree is not None
         assert evaluator is not None
         only = self._only_moves(limits, line, messages)
+        tables, known = self._tables_for(line, messages), None
+        found = None if tables is None else tables.best_moves(line, game.legal_moves(line) if only is None else only)
+        if found is not None and options.multipv == 1:
+            known, only = found
         self._seat_root(line, fresh=self._restricted or only is not None)
-        self._restricted = only is not None
+        self._restricted, tree.known = only is not None, known
         params, visits = options.search, limits.nodes
         if options.net_search and evaluator.info is not None:
             params = evaluator.info.settings(params)
@@ -452,8 +461,23 @@ class Engine:
             lines=1 if limits.clocked else options.multipv,
             ends=limits.report_ms is not None,
             room=None if seat is None else seat.room,
+            tables=tables,
         )
         return Task(self._search, line, options, tuple(messages), fallback, error=failed, delays=self._delays)
+
+    def _tables_for(self, line: State, messages: list[str]) -> Tablebase | None:
+        """The endgame tables, where a position of theirs may be near."""
+        options, game = self.options, self._game
+        most, path = options.syzygy_probe_limit, options.syzygy_path
+        if game.open_tables is None or not most or (not path and game.men(line[-1]) > _FEW_MEN):
+            return None
+        wanted = path, most, options.syzygy_50_move_rule
+        if self._tables is None or self._tables[0] != wanted:
+            folders = [folder for folder in path.split(os.pathsep) if folder]
+            self._tables = wanted, game.open_tables(folders, most_men=most, rule50=options.syzygy_50_move_rule)
+            messages.extend(self._tables[1].problems)
+        tables = self._tables[1]
+        return tables if game.men(line[-1]) <= tables.most_men + _NEAR_TABLES else None
 
     def _only_moves(self, limits: Limits, line: State, messages: list[str]) -> np.ndarray | None:
         if not limits.searchmoves:

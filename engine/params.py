@@ -95,6 +95,11 @@ class EngineOptions:
     book_file: str = setting(
         "", "Opening book: Polyglot (.bin) in chess, YaneuraOu (.db) or Apery (.bin) in shogi; empty = none."
     )
+    syzygy_path: str = setting(
+        "", "Folders of Syzygy endgame tables, separated as in PATH; three men need none, their tables are inside."
+    )
+    syzygy_probe_limit: int = setting(7, "Most men of a position that is looked up in the tables; 0 = none.", 0, 7)
+    syzygy_50_move_rule: bool = setting(True, "A win that the fifty-move rule spoils is a draw.")
     best_book_move: bool = setting(False, "Always play the book's most frequent move, not a random one.")
     resign_cp: int | None = setting(
         None,

@@ -229,6 +229,9 @@ OPTIONS: tuple[Option, ...] = (
     Option("minimum_time", usi="MinimumThinkingTime", sets="minimum_ms"),
     Option("max_plies", usi="MaxMovesToDraw", of_games=True),
     Option("entering_king_rule", usi="EnteringKingRule", sets="declaration", words=_DECLARATIONS, of_games=True),
+    Option("syzygy_path", "SyzygyPath", of_games=True),
+    Option("syzygy_probe_limit", "SyzygyProbeLimit", of_games=True),
+    Option("syzygy_50_move_rule", "Syzygy50MoveRule", of_games=True),
     Option("own_book", "OwnBook", "USI_OwnBook", of_games=True),
     Option("book_file", "BookFile", "BookFile", aliases=("Book", "Book File", "Book_File"), of_games=True),
     Option(
@@ -267,7 +270,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("log_file", "LogFile", "LogFile", gtp=True),
 )
 
-LOCAL = ("weights_file", "provider", "log_file", "book_file")  # they name files and devices
+LOCAL = ("weights_file", "provider", "log_file", "book_file", "syzygy_path")  # they name files and devices
 BY_KEY: Mapping[str, Option] = {option.key: option for option in OPTIONS}
 
 

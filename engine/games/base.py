@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import OptionError
 from .book import Book
-from .capabilities import Declaration, MateSearch, Symmetries, Territory, TrainingDefaults
+from .capabilities import Declaration, MateSearch, Symmetries, Tablebase, Territory, TrainingDefaults
 from .encoder import Encoder
 from .outcome import DRAW
 from .position_lines import position_lines
@@ -35,7 +35,12 @@ class Game(Rules):
     territory: Territory | None = None
     declaration: Declaration | None = None
     open_book: Callable[[Path], Book] | None = None  # an opening book in a file; errors: OSError, OptionError
+    open_tables: Callable[..., Tablebase] | None = None  # of (folders, most_men=, rule50=)
     _plain: Game | None = None  # in a view through another encoder: the game with its own
+
+    def men(self, state: State) -> int:
+        """Men of one State[], as tables of endings count them."""
+        raise NotImplementedError
 
     # ------------------------------------------------------------------ how a net sees it
 

@@ -14,6 +14,7 @@ from ..info import Verdict
 from .outcome import DRAW, LOSS, WIN
 
 State = NDArray[np.void]
+TABLE_OPTIONS = frozenset({"syzygy_path", "syzygy_probe_limit", "syzygy_50_move_rule"})  # see Game.own_options
 Planes = TypeVar("Planes", bound=NDArray[Any])
 
 
@@ -88,6 +89,24 @@ class MateSearch(ABC):
     @abstractmethod
     def advance(self, nodes: int) -> Verdict | None:
         """Search about ``nodes`` more positions; None until the verdict is known. Blocks without the GIL."""
+
+
+class Tablebase(ABC):
+    """Tables of how positions with few men end with best play."""
+
+    most_men: int  # in the positions that they know
+    problems: list[str]  # sentences for the user
+
+    @abstractmethod
+    def outcome(self, state: State) -> int | None:
+        """Outcome code of one State[] for its side to move; None where the tables do not know it."""
+
+    @abstractmethod
+    def best_moves(self, line: State, moves: NDArray[np.uint16]) -> tuple[int, NDArray[np.uint16]] | None:
+        """(outcome code, those of the legal moves u2[K] that reach it best) at the end of a line; None where unknown.
+
+        Best is what wins soonest, or loses latest, as far as the tables tell; of a draw all moves that hold it.
+        """
 
 
 class Territory(ABC):

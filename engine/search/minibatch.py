@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from ..errors import NetError
 from ..games.base import Game, State
+from ..games.capabilities import Tablebase
 from ..games.leaves import make_leaves
-from ..games.outcome import RUNNING
+from ..games.outcome import BY_TABLES, RUNNING
 from ..kernels.jit import entry
 from ..nets.evaluator import Evaluator
 from ..params import SearchParams
@@ -68,12 +69,13 @@ class Minibatch:
         mate_plies: int = 0,
         only: NDArray[np.uint16] | None = None,
         ends: Ends | None = None,
+        tables: Tablebase | None = None,
     ) -> None:
         """``game``: as its net sees it; states State[G, T]: the game of each tree up to its root; ``size``: B.
 
         salts u8[G]: evaluate each position under a symmetry that its key and its tree's salt decide, None = as it is;
         mate_plies: longest mates to look for at the leaves, 0 = none; only u2[K]: the roots' moves, None = all;
-        ends: of the nodes of tree 0, to be filled in.
+        ends: of the nodes of tree 0, to be filled in; tables: where to look the leaves up.
         """
         self.leaves = game.encoder.make_leaves(size, MAX_DEPTH)
         self.count = 0  # leaves in it
@@ -85,7 +87,7 @@ class Minibatch:
         self._describe = _of_game(game.encoder.describe, game.state_dtype)
         self._mate_plies = mate_plies if game.encoder.finds_mates else 0
         self._select, self._digest, self._expand = _of_tree()
-        self._ends = ends
+        self._ends, self._tables = ends, tables
         self._told = None if ends is None else make_ends(size, ends.owners.shape[1])  # of the leaves
         self._numbers = np.arange(size, dtype=np.int32)
 
@@ -111,6 +113,8 @@ class Minibatch:
         leaves, rows = self.leaves, self.leaves.rows[:count]
         self.count, self.failed = count, 0
         self._describe(self._states, leaves, count, history, self._mate_plies)
+        if self._tables is not None:
+            self._look_up(self._tables, count)
         if self._salts is not None:
             rows["key"] ^= self._salts[rows["slot"]]
         if self._told is not None:
@@ -128,6 +132,18 @@ class Minibatch:
         if symmetries is None or self._salts is None or not self.missing:
             return planes
         return turn(symmetries, leaves, count, planes)
+
+    def _look_up(self, tables: Tablebase, count: int) -> None:
+        """Let tables say how leaves end."""
+        rows, paths = self.leaves.rows, self.leaves.paths
+        for b in np.flatnonzero((rows["outcome"][:count] == RUNNING) & (rows["length"][:count] > 0)):
+            line, at = self._states[rows["slot"][b]], int(rows["root"][b])
+            for move in paths[b, : rows["length"][b]].tolist():
+                self._game.play_at(line, at, move)
+                at += 1
+            outcome = tables.outcome(line[at])
+            if outcome is not None:
+                rows["outcome"][b], rows["end"][b] = outcome, BY_TABLES
 
     def take(
         self,

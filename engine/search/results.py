@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..games.base import Game, State
-from ..games.outcome import LOSS, RUNNING, WIN
+from ..games.mates import LONGEST
+from ..games.outcome import BY_TABLES, DRAW, LOSS, RUNNING, WIN
 from ..info import Line, MoveStats, Wdl, centipawns
 from ..kernels.jit import borrow, device, kernel
 from ..params import SearchParams
@@ -78,10 +79,14 @@ def visit_lead(tree: Tree) -> tuple[int, int, bool]:
     return int(visits[leader]), second, bool((value[serious] >= value[leader]).all())
 
 
+def _certain(outcome: int) -> Wdl:
+    return Wdl(float(outcome == WIN), float(outcome == DRAW), float(outcome == LOSS))
+
+
 def _wdl(node: Any) -> Wdl:
     """Chances of the side that moved into a visited node."""
     if node["bound"] != RUNNING:
-        return (Wdl(0.0, 0.0, 1.0), Wdl(0.0, 1.0, 0.0), Wdl(1.0, 0.0, 0.0))[1 - int(node["bound"])]
+        return _certain(-int(node["bound"]))
     value, draw = -float(node["w"]) / int(node["n"]), float(node["d"]) / int(node["n"])
     draw = min(max(draw, 0.0), 1.0 - abs(value)) if abs(value) < 1.0 else 0.0
     return Wdl((1.0 + value - draw) / 2.0, draw, (1.0 - value - draw) / 2.0)
@@ -96,6 +101,8 @@ def _own_wdl(node: Any) -> Wdl:
 def _mate(node: Any) -> int | None:
     """Full moves to mate for the side that moved into the node, negative when it is mated; None when not proven."""
     plies = int(node["plies"]) + 1
+    if plies > BY_TABLES:
+        return None
     if node["bound"] == LOSS:
         return (plies + 1) // 2
     return -(plies // 2) if node["bound"] == WIN else None
@@ -149,10 +156,11 @@ class RootView:
         moves, visits = self._variation(edge)
         pv = self.text(moves)
         child = tree.nodes[record["child"]] if record["child"] >= 0 else None
+        known = None if tree.known is None else _certain(tree.known)
         if child is None or int(child["n"]) == 0:
-            wdl = _own_wdl(tree.nodes[tree.root])
+            wdl = known or _own_wdl(tree.nodes[tree.root])
             return Line(centipawns(wdl.value), None, wdl, 0, prior, pv)
-        wdl = _wdl(child)
+        wdl = known or _wdl(child)
         line = Line(centipawns(wdl.value), _mate(child), wdl, visits[0], prior, pv, pv_visits=visits)
         if averages is None:
             return line
@@ -174,7 +182,9 @@ class RootView:
             edge = int(best[0])
             moves.append(int(tree.edges[edge]["move"]))
         last = tree.nodes[tree.edges[edge]["child"]] if tree.edges[edge]["child"] >= 0 else None
-        if last is not None and last["bound"] != RUNNING and last["first_edge"] < 0 and not last["terminal"]:
+        if last is None or last["bound"] == RUNNING or last["terminal"]:
+            return moves, tuple(visits)
+        if last["first_edge"] < 0 and last["plies"] <= LONGEST:
             moves += short_mate(self._game, self._line, moves, int(last["plies"]))
         return moves, tuple(visits)
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..games.base import Game, State
+from ..games.capabilities import Tablebase
 from ..games.outcome import RUNNING, WIN
 from ..info import Estimate
 from ..nets.evaluator import Evaluator
@@ -48,12 +49,13 @@ class Search:
         lines: int = 1,
         ends: bool = False,
         room: Callable[[], int] | None = None,
+        tables: Tablebase | None = None,
     ) -> None:
         """``visits``: simulations after which it ends; ``only`` u2[K]: root moves to search, None = all.
 
         lines: with more than one, other moves are searched when the root's outcome is proven. ends: keep in the tree
         what the net says of the end of the game, if it says anything. room: leaves that may be in flight now, at least
-        one.
+        one. tables: where to look up positions with few men.
         """
         self.game = game.using(evaluator.encoder)
         self.tree, self.evaluator, self.params = tree, evaluator, params
@@ -66,7 +68,7 @@ class Search:
         self.running = False  # run() has not returned
         self.note = ""  # a sentence for the user when fewer workers than wanted search
         self._in_flight = 0
-        self._room = room
+        self._room, self._tables = room, tables
         self._offered = not params.solver  # the root's moves that end the game have been looked for
         self._cache = cache
         self._only = only if only is not None and len(only) else None
@@ -104,6 +106,7 @@ class Search:
             mate_plies=params.mate_plies if params.solver else 0,
             only=self._only,
             ends=self._ends,
+            tables=self._tables,
         )
         batch.leaves.rows["root"] = len(self._window) - 1
         return batch

@@ -359,6 +359,7 @@ class Tree:
         self.counters = np.zeros(8, np.int64)
         self.arrays = TreeArrays(self.nodes[None], self.edges[None], self.counters[None])
         self.ends: Ends | None = None
+        self.known: int | None = None  # outcome of the root by endgame tables, for its side to move
         self.proofs: dict[int, tuple[int, ...]] = {}  # moves that prove a node's outcome, found beside the tree
         self.clear()
 

@@ -203,7 +203,7 @@ def test_u11_bad_values_leave_the_option_as_it_is() -> None:
 
 
 def test_u12_unknown_option() -> None:
-    play("> setoption name SyzygyPath value /tables\n< info string no such option: SyzygyPath")
+    play("> setoption name NalimovPath value /tables\n< info string no such option: NalimovPath")
 
 
 def test_u13_setoption_during_a_search_counts_for_the_next() -> None:

@@ -7,7 +7,7 @@ actions), and :mod:`notation` (FEN and UCI); the short mates at the leaves of a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ..base import Game
 from ..book import BOOK_OPTIONS, Book
+from ..capabilities import TABLE_OPTIONS, Tablebase
 from ..encoder import Encoder
 from ..outcome import DRAW, RUNNING
 from ..position_lines import position_lines
@@ -30,7 +31,7 @@ class Chess(Game):
 
     name = "chess"
     protocol = "uci"
-    own_options = frozenset({"chess960", "limit_strength", "elo", "mate_plies", *BOOK_OPTIONS})
+    own_options = frozenset({"chess960", "limit_strength", "elo", "mate_plies", *BOOK_OPTIONS, *TABLE_OPTIONS})
     sides = ("White", "Black")
     pieces = "chessmen"
     state_dtype = STATE
@@ -83,6 +84,14 @@ class Chess(Game):
         from .book import PolyglotBook  # imports python-chess, which few callers need
 
         return PolyglotBook(path, chess960=self._chess960)
+
+    def open_tables(self, folders: Sequence[str], *, most_men: int, rule50: bool) -> Tablebase:
+        from .syzygy import SyzygyTables  # imports python-chess, which only endings need
+
+        return SyzygyTables(folders, most_men=most_men, rule50=rule50)
+
+    def men(self, state: State) -> int:
+        return int(state["white"] | state["black"]).bit_count()
 
     @property
     def record_formats(self) -> tuple[RecordFormat, ...]:

@@ -1,0 +1,103 @@
+"""Syzygy endgame tables, read by python-chess: how positions with few men end with best play.
+
+WDL tables tell the outcome right after a capture or a pawn move, with the fifty-move rule; DTZ tables the plies to the
+next one, by which won positions are won and not only kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import chess
+import chess.syzygy
+import numpy as np
+from numpy.typing import NDArray
+
+from ..capabilities import Tablebase
+from ..outcome import DRAW, LOSS, WIN
+from .notation import format_fen, format_uci
+from .state import PIECES, WHITE
+
+State = NDArray[np.void]
+OWN_TABLES = Path(__file__).parent / "tables"  # three men
+
+
+class SyzygyTables(Tablebase):
+    """The tables in some folders, and those inside the package. Opened files stay open."""
+
+    def __init__(self, folders: Sequence[str], *, most_men: int, rule50: bool) -> None:
+        self.problems: list[str] = []
+        self._rule50 = rule50
+        self._tables = chess.syzygy.Tablebase()
+        self._tables.add_directory(str(OWN_TABLES))
+        for folder in folders:
+            try:
+                found = self._tables.add_directory(folder)
+            except OSError as error:
+                self.problems.append(f"SyzygyPath: the folder {folder!r} cannot be read ({error.strerror})")
+                continue
+            if not found:
+                self.problems.append(f"SyzygyPath: the folder {folder!r} holds no Syzygy tables (.rtbw, .rtbz)")
+        largest = max((len(name) - 1 for name in self._tables.wdl), default=0)
+        self.most_men = min(most_men, largest)
+
+    def outcome(self, state: State) -> int | None:
+        if state["rule50"] or state["castling"] or _men(state) > self.most_men:
+            return None
+        wdl = self._tables.get_wdl(_board(state))
+        return None if wdl is None else self._code(wdl)
+
+    def best_moves(self, line: State, moves: NDArray[np.uint16]) -> tuple[int, NDArray[np.uint16]] | None:
+        state = line[-1]
+        if state["castling"] or _men(state) > self.most_men:
+            return None
+        board = chess.Board(format_fen(state))
+        ranks = []
+        for move in moves.tolist():
+            board.push_uci(format_uci(state, move))
+            rank = self._rank(board)
+            board.pop()
+            if rank is None:
+                return None
+            ranks.append(rank)
+        best = max(ranks)
+        keep = [k for k, rank in enumerate(ranks) if rank == best]
+        return self._code(best[0]), moves[keep]
+
+    def _rank(self, board: chess.Board) -> tuple[int, int] | None:
+        """(WDL, preference) of the move that led to a position, the mover's view; None without the table."""
+        if board.is_checkmate():
+            return 2, 1
+        wdl = self._tables.get_wdl(board)
+        if wdl is None:
+            return None
+        if wdl == 0:
+            return 0, 0
+        plies = abs(self._tables.get_dtz(board) or 0)
+        if board.halfmove_clock == 0:
+            plies = 0  # the move itself is the progress
+        elif abs(wdl) == 2 and self._rule50 and board.halfmove_clock + plies > 100:
+            wdl //= 2  # too late by the fifty-move rule
+        return -wdl, -plies if wdl < 0 else plies
+
+    def _code(self, wdl: int) -> int:
+        if abs(wdl) < 2 and self._rule50:
+            return DRAW
+        return WIN if wdl > 0 else LOSS if wdl < 0 else DRAW
+
+
+def _men(state: State) -> int:
+    return int(state["white"] | state["black"]).bit_count()
+
+
+def _board(state: State) -> chess.Board:
+    """A board of python-chess, without the clocks and castling rights."""
+    board = chess.Board(None)
+    for name in PIECES:
+        setattr(board, name, int(state[name]))
+    board.occupied_co[chess.WHITE], board.occupied_co[chess.BLACK] = int(state["white"]), int(state["black"])
+    board.occupied = int(state["white"] | state["black"])
+    board.turn = bool(state["turn"] == WHITE)
+    board.ep_square = int(state["ep"]) if state["ep"] < 64 else None
+    return board

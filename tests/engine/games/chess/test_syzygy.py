@@ -1,0 +1,167 @@
+"""Endgame tables: outcomes and moves that make progress, the fifty-move rule, won endings won against best defence."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import chess
+import chess.syzygy
+import numpy as np
+import pytest
+
+from az_engine.engine.engine import Engine
+from az_engine.engine.games import get_game
+from az_engine.engine.games.chess.syzygy import OWN_TABLES, SyzygyTables
+from az_engine.engine.games.outcome import DRAW, LOSS, WIN
+from az_engine.engine.info import BestMove
+from az_engine.engine.limits import Limits
+from az_engine.engine.params import EngineOptions
+
+GAME = get_game("chess")
+OWN = SyzygyTables((), most_men=7, rule50=True)
+
+
+@pytest.fixture(scope="module")
+def tables() -> Iterator[chess.syzygy.Tablebase]:
+    with chess.syzygy.open_tablebase(str(OWN_TABLES)) as tables:
+        yield tables
+
+
+@pytest.fixture
+def engine() -> Iterator[Engine]:
+    engine = Engine("chess", EngineOptions(weights_file="uniform", hash_mb=16, threads=1))
+    yield engine
+    engine.close()
+
+
+def answer(engine: Engine, root: str, moves: list[str], nodes: int, told: list[str] | None = None) -> BestMove:
+    engine.set_position(root, moves)
+    done, answers = threading.Event(), list[BestMove]()
+
+    def on_done(best: BestMove) -> None:
+        answers.append(best)
+        done.set()
+
+    said = [] if told is None else told
+    engine.go(Limits(nodes=nodes), lambda info: said.append(info.message or ""), on_done)
+    assert done.wait(120)
+    assert engine.wait(5)
+    return answers[0]
+
+
+def random_board(men: str, source: random.Random) -> chess.Board:
+    while True:
+        board = chess.Board(None)
+        for square, man in zip(source.sample(range(64), len(men)), men, strict=True):
+            board.set_piece_at(square, chess.Piece.from_symbol(man))
+        board.turn = bool(source.getrandbits(1))
+        if board.is_valid() and board.legal_moves:
+            return board
+
+
+def test_outcomes_are_python_chesss(tables: chess.syzygy.Tablebase) -> None:
+    source = random.Random(3)
+    for men in ("KRk", "KQk", "KPk", "KBk", "KNk", "Krk", "Kpk"):
+        for _ in range(40):
+            board = random_board(men, source)
+            state = GAME.parse_position(board.fen())[0][-1]
+            assert OWN.outcome(state) == (tables.probe_wdl(board) > 0) - (tables.probe_wdl(board) < 0)
+
+
+@pytest.mark.parametrize(
+    "fen", ["8/8/8/8/8/2k5/8/K6R w - - 1 9", "4k3/8/8/8/8/8/8/4K2R w K - 0 1", "4k3/8/8/8/8/8/p7/4K2R w - - 0 1"]
+)
+def test_what_tables_do_not_tell(fen: str) -> None:
+    """The clock has begun to run, a king may castle, there are too many men."""
+    assert OWN.outcome(GAME.parse_position(fen)[0][-1]) is None
+
+
+@pytest.mark.parametrize(
+    ("fen", "outcome", "moves"),
+    [
+        ("7k/R7/6K1/8/8/8/8/8 w - - 10 40", WIN, {"a7a8"}),  # mate
+        ("8/8/8/8/8/4k3/4P3/4K3 w - - 0 1", DRAW, {"e1d1", "e1f1"}),
+        ("8/8/8/1k6/8/2K3R1/8/8 w - - 98 80", DRAW, None),  # a win that comes too late
+        ("8/8/8/1k6/8/2K3R1/8/8 b - - 0 1", LOSS, None),
+        ("8/4P1k1/8/8/8/8/8/K7 w - - 99 90", WIN, {"e7e8q", "e7e8r"}),  # promotes in time
+    ],
+)
+def test_best_moves(fen: str, outcome: int, moves: set[str] | None) -> None:
+    line = GAME.parse_position(fen)[0]
+    legal = GAME.legal_moves(line)
+    found = OWN.best_moves(line, legal)
+    assert found is not None
+    assert found[0] == outcome
+    assert np.isin(found[1], legal).all()
+    if moves is not None:
+        assert {GAME.format_move(line[-1], int(move)) for move in found[1]} <= moves
+
+
+def test_without_the_fifty_move_rule_a_late_win_is_one() -> None:
+    line = GAME.parse_position("8/8/8/1k6/8/2K3R1/8/8 w - - 98 80")[0]
+    found = SyzygyTables((), most_men=7, rule50=False).best_moves(line, GAME.legal_moves(line))
+    assert found is not None
+    assert found[0] == WIN
+
+
+def test_folders_that_are_none(tmp_path: Path, engine: Engine) -> None:
+    missing = tmp_path / "missing"
+    engine.configure(syzygy_path=os.pathsep.join((str(missing), str(tmp_path), str(OWN_TABLES))))
+    told = list[str]()
+    for _ in range(2):
+        answer(engine, chess.STARTING_FEN, [], 2, told)
+    told = [message for message in told if message]
+    assert len(told) == 2
+    assert "cannot be read" in told[0]
+    assert "holds no Syzygy tables" in told[1]
+
+
+@pytest.mark.parametrize("men", ["KRk", "KQk", "KPk"])
+def test_won_endings_are_won_against_the_best_defence(men: str, engine: Engine, tables: chess.syzygy.Tablebase) -> None:
+    """The net alone won 16 of 20 games with the rook, at 1,000 nodes."""
+    source = random.Random(5)
+    for _ in range(10):
+        board = random_board(men, source)
+        while board.turn != chess.WHITE or tables.probe_wdl(board) != 2:
+            board = random_board(men, source)
+        root, moves = board.fen(), list[str]()
+        while not (board.is_game_over() or board.is_repetition(3) or board.halfmove_clock >= 100):
+            if board.turn == chess.WHITE:
+                moves.append(answer(engine, root, moves, nodes=4).move or "")
+            else:
+                moves.append(longest_defence(board, tables, source).uci())
+            board.push_uci(moves[-1])
+        assert board.result() == "1-0", root
+
+
+def longest_defence(board: chess.Board, tables: chess.syzygy.Tablebase, source: random.Random) -> chess.Move:
+    def worth(move: chess.Move) -> tuple[int, int, float]:
+        board.push(move)
+        men = chess.popcount(board.occupied)
+        wdl, dtz = (tables.get_wdl(board) or 0, tables.get_dtz(board) or 0) if men > 2 else (0, 0)
+        board.pop()
+        return -wdl, dtz, source.random()
+
+    return max(board.legal_moves, key=worth)
+
+
+def test_scores_are_the_tables(engine: Engine) -> None:
+    drawn = answer(engine, "8/8/8/8/8/4k3/4P3/4K3 w - - 0 1", [], nodes=40).lines[0]
+    assert (drawn.cp, drawn.mate, drawn.wdl.draw) == (0, None, 1.0)
+    won = answer(engine, "8/8/8/1k6/8/2K3R1/8/8 w - - 0 1", [], nodes=4).lines[0]
+    assert (won.wdl.win, won.cp > 10_000) == (1.0, True)
+    engine.configure(syzygy_probe_limit=0)
+    assert answer(engine, "8/8/8/1k6/8/2K3R1/8/8 w - - 0 1", [], nodes=4).lines[0].wdl.win < 1.0
+
+
+def test_leaves_are_looked_up(engine: Engine) -> None:
+    """Taking the queen leaves king and rook against king: won, though no mate is in sight."""
+    best = answer(engine, "4k3/8/8/8/8/8/q6R/K7 w - - 0 1", [], nodes=40)
+    assert best.move in ("a1a2", "h2a2")
+    assert best.lines[0].wdl.win == 1.0
+    assert best.lines[0].mate is None
+    assert len(best.lines[0].pv) >= 1
