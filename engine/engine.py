@@ -431,9 +431,10 @@ class Engine:
         assert evaluator is not None
         only = self._only_moves(limits, line, messages)
         tables, known = self._tables_for(line, messages), None
-        found = None if tables is None else tables.best_moves(line, game.legal_moves(line) if only is None else only)
+        moves = game.legal_moves(line) if only is None else only
+        found = None if tables is None else tables.best_moves(line, moves)
         if found is not None and options.multipv == 1:
-            known, only = found
+            known, only = found[0], found[1] if len(found[1]) < len(moves) else only
         self._seat_root(line, fresh=self._restricted or only is not None)
         self._restricted, tree.known = only is not None, known
         params, visits = options.search, limits.nodes
