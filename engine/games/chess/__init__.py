@@ -2,7 +2,7 @@
 
 Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (a net's inputs and
 actions), and :mod:`notation` (FEN and UCI); the short mates at the leaves of a search need :mod:`checks`;
-:mod:`lc0` has the planes and actions of Lc0's nets.
+:mod:`book` reads opening books; :mod:`lc0` has the planes and actions of Lc0's nets.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Shogi over USI.
 
-Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (a net's inputs and
-actions), and :mod:`notation` (SFEN and USI moves); the short mates at the leaves of a search need :mod:`checks`;
-:mod:`mate` looks for forced mates alone; :mod:`dlshogi` and :mod:`miniosl` (with :mod:`onemove`) are how those families
-of nets see the game.
+Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks` and :mod:`endings`), :mod:`planes` and :mod:`moves` (a
+net's inputs and actions), and :mod:`notation` (SFEN and USI moves); the short mates at the leaves of a search need
+:mod:`checks`; :mod:`mate` looks for forced mates alone; :mod:`book` reads opening books; :mod:`dlshogi` and
+:mod:`miniosl` (with :mod:`onemove`) are how those families of nets see the game.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..encoder import Encoder
 from ..position_lines import position_lines
 from ..record import RecordFormat
 from ..rules import line_of
-from . import book, dlshogi, miniosl, notation, rules
+from . import book, dlshogi, endings, miniosl, notation, rules
 from .mate import ShogiMate
 from .planes import ENCODER
 from .state import NO_RULE, POINTS_24, POINTS_27, STATE, State
@@ -32,7 +32,7 @@ class EnteringKing(Declaration):
     """The declaration that one's king has entered the enemy's camp."""
 
     def possible(self, line: State) -> bool:
-        return bool(rules.can_declare_kernel(line[-1:]))
+        return bool(endings.can_declare_kernel(line[-1:]))
 
     def set_rules(self, line: State, *, rule: str = "27", max_plies: int = 0) -> None:
         line["declaration"] = DECLARATIONS[rule]
@@ -80,13 +80,13 @@ class Shogi(Game):
         return self.encoder.look(line_of(line)[-1:])[0]
 
     def outcome(self, line: State) -> int:
-        return int(rules.verdict_kernel(line[-1:], len(self.legal_moves(line))))
+        return int(endings.verdict_kernel(line[-1:], len(self.legal_moves(line))))
 
     def normalise(self, states: State) -> None:
         rules.settle_all(states)
 
     def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
-        rules.count_repetitions(states, first)
+        endings.count_repetitions(states, first)
 
     @property
     def record_formats(self) -> tuple[RecordFormat, ...]:

@@ -109,6 +109,11 @@ def side_lookup(table, side, square):
 
 
 @device
+def set_of(s, index):
+    return u128(s.sets[index, 0], s.sets[index, 1])
+
+
+@device
 def nothing():
     return u128(_0, _0)
 

@@ -21,6 +21,7 @@ from .attacks import (
     lookup,
     nothing,
     reach,
+    set_of,
     side_lookup,
 )
 from .rules import (
@@ -34,7 +35,6 @@ from .rules import (
     make,
     pawn_mates,
     pins_and_checks,
-    set_of,
 )
 from .state import BISHOPS, BLACK_MEN, HELD, KNIGHT, LANCE, LANCES, PAWN, PAWNS, PROMOTED, ROOKS
 

@@ -19,7 +19,7 @@ from ...errors import DataError, IllegalMoveError
 from ..factory import line_kernel
 from ..outcome import DRAW, RUNNING
 from ..record import MAX_BYTES, MAX_PLIES, Reason, Record
-from . import notation, rules
+from . import endings, notation, rules
 from .planes import ENCODER
 from .rules import DROPS, PROMOTES
 from .state import BLACK, HELD, PROMOTED, STATE, State
@@ -102,7 +102,7 @@ class Replay:
     def outcome(self) -> int:
         """Outcome code for the side to move, repetitions counted."""
         end = len(self.moves)
-        return int(rules.verdict_kernel(self._line[end : end + 1], len(self.legal_moves())))
+        return int(endings.verdict_kernel(self._line[end : end + 1], len(self.legal_moves())))
 
 
 def last_target(replay: Replay) -> int | None:

@@ -26,7 +26,8 @@ from ..capabilities import MateSearch
 from ..factory import line_kernel
 from ..outcome import RUNNING
 from .checks import checks
-from .rules import DROPS, MAX_MOVES, PLAY, generate, make, verdict_kernel
+from .endings import verdict_kernel
+from .rules import DROPS, MAX_MOVES, PLAY, generate, make
 from .state import STATE, State
 
 MAX_PLIES = 600  # of a line

@@ -42,12 +42,13 @@ from .attacks import (
     nothing,
     reach,
     rook_attacks,
+    set_of,
 )
 from .checks import MATES
 from .moves import seen_by_mover
 from .notation import START
 from .onemove import ORDER, foremost, mate_in_one
-from .rules import DROPS, MAX_MOVES, PLAY, PROMOTES, attackers, in_check, make, set_of
+from .rules import DROPS, MAX_MOVES, PLAY, PROMOTES, attackers, in_check, make
 from .state import (
     BISHOP,
     BISHOPS,

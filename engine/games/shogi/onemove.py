@@ -28,9 +28,10 @@ from .attacks import (
     nothing,
     reach,
     rook_attacks,
+    set_of,
 )
 from .checks import screens_of
-from .rules import DROPS, PROMOTES, attackers, far_attackers, set_of
+from .rules import DROPS, PROMOTES, attackers, far_attackers
 from .state import (
     BISHOP,
     BISHOPS,

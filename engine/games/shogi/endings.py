@@ -1,0 +1,134 @@
+"""How a game of shogi ends: mate, repetition, declaration of an entered king, greatest length."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...kernels.bits import popcount
+from ...kernels.jit import borrow, device, kernel
+from ..outcome import DRAW, LOSS, RUNNING, WIN
+from .attacks import ZONES, bit, lookup, set_of
+from .state import BISHOP, BISHOPS, BLACK_MEN, HELD, NO_RULE, POINTS_24, ROOK, ROOKS
+
+_MEN_TO_DECLARE = 10
+_POINTS = (28, 27)  # needed by black and white under the 27-point rule
+_POINTS_OF_24 = 31  # needed to win under the 24-point rule
+
+
+@device
+def count_checks(s, d):
+    """Set ``d.checks``, which follows ``s``; ``d.checked`` is known."""
+    us, them = np.int64(s.turn), np.int64(d.turn)
+    d.checks[us] = min(np.int64(s.checks[us]) + 1, 65535) if d.checked else 0
+    d.checks[them] = s.checks[them]
+
+
+@device
+def count_earlier(states, keys, i, oldest):
+    """Set states[i].repetitions and .loop by its earlier occurrences in states[oldest:i]; keys u8[N] are the states'.
+
+    All the way back: captured men return to the board in shogi, so no move makes what came before it unreachable.
+    """
+    s = states[i]
+    s.repetitions = 0
+    s.loop = 0
+    j = i - 4
+    while j >= oldest:
+        if keys[j] == s.key:
+            s.repetitions = min(np.int64(states[j].repetitions) + 1, 255)
+            s.loop = min(i - j + np.int64(states[j].loop), 65535)
+            return
+        j -= 2
+
+
+@kernel
+def count_repetitions(states, first_index):
+    """Count the checks and repetitions of whole games laid end to end, in place.
+
+    states: State[N]; first_index: i8[N], index of the first state of the game that each belongs to.
+    """
+    states = borrow(states)
+    keys = np.empty(states.shape[0], np.uint64)
+    for i in range(states.shape[0]):
+        keys[i] = states[i].key
+        if first_index[i] == i:
+            states[i].checks[0] = 0
+            states[i].checks[1] = 0
+        else:
+            count_checks(states[i - 1], states[i])
+        count_earlier(states, keys, i, first_index[i])
+
+
+@device
+def repetition_verdict(s):
+    """Outcome code by fourfold repetition, for the side to move.
+
+    A side all of whose moves since the first occurrence gave check has lost, unless both sides did so: else a draw.
+    """
+    if s.repetitions < 3:
+        return RUNNING
+    us = np.int64(s.turn)
+    ours, theirs = 2 * np.int64(s.checks[us]) >= s.loop, 2 * np.int64(s.checks[1 - us]) >= s.loop
+    if ours != theirs:
+        return LOSS if ours else WIN
+    return DRAW
+
+
+@device
+def can_declare(s):
+    """Whether the side to move may win by declaring its king entered, under the rule that the position carries.
+
+    Its king stands in the enemy's camp and is not in check, with ten of its men or more; rooks, bishops and what they
+    promote to count 5 points, other men 1, those in the camp and in hand: 28 for black and 27 for white, or 31 under
+    the 24-point rule (24 to 30 points are a draw by agreement there, not a win).
+    """
+    us = np.int64(s.turn)
+    zone = lookup(ZONES, us)
+    if s.declaration == NO_RULE or s.checked or not zone & bit(np.int64(s.kings[us])):
+        return False
+    men = zone & set_of(s, BLACK_MEN + us)
+    number = popcount(men) - 1
+    points = number + 4 * popcount(men & (set_of(s, BISHOPS) | set_of(s, ROOKS)))
+    for kind in range(HELD):
+        worth = 5 if kind == BISHOP - 1 or kind == ROOK - 1 else 1
+        points += worth * np.int64(s.hands[us, kind])
+    needed = _POINTS_OF_24 if s.declaration == POINTS_24 else _POINTS[us]
+    return number >= _MEN_TO_DECLARE and points >= needed
+
+
+@kernel
+def can_declare_kernel(states):
+    """Whether the side to move may declare in the last of State[N]: see :func:`can_declare`."""
+    return can_declare(states[states.shape[0] - 1])
+
+
+@device
+def verdict(s, legal):
+    """Outcome code of a position with ``legal`` moves for the side to move; a declaration, being a choice, is not seen.
+
+    No legal move is a loss, in check or not; then repetition; then the draw by the game's greatest number of plies.
+    """
+    if legal == 0:
+        return LOSS
+    by_repetition = repetition_verdict(s)
+    if by_repetition != RUNNING:
+        return by_repetition
+    return DRAW if s.limit and s.ply >= s.limit else RUNNING
+
+
+@kernel
+def verdict_kernel(states, legal):
+    """Outcome code of the last of State[N], which has ``legal`` moves: see :func:`verdict`."""
+    return verdict(states[states.shape[0] - 1], legal)
+
+
+@device
+def judge(s, legal, at_root):
+    """Outcome code of a leaf with ``legal`` moves, for the side to move, which declares its king entered when it may.
+
+    At the root only a lack of moves ends the game.
+    """
+    if at_root:
+        return RUNNING if legal else LOSS
+    code = verdict(s, legal)
+    return WIN if code == RUNNING and can_declare(s) else code
