@@ -29,7 +29,8 @@ _LONG_GAME = 40.0  # moves whose delays are set aside in sudden death
 _ASIDE = 0.5  # of the time to come: as much is set aside at most for delays that nobody has measured yet
 _LEAST_COST_MS = 3.0  # of a move, even one without a search
 _LEAST_SHARE = 0.1  # of an even share of the clock, for a search even when the delays use it up
-_MEMORY = 15  # moves whose delays are remembered
+_WORST_SHARE = 0.5  # of the clock, kept at most for the worst delay seen
+_MEMORY = 30  # moves whose delays are remembered
 _GIVEN_MS = 1000.0  # a clock that has so much more than expected was set anew
 
 
@@ -101,6 +102,11 @@ class Delays:
     def end(self, limits: Limits, side: int, ply: int, used_ms: float) -> None:
         """Note the answer to a move; ``used_ms``: what its search took, or was allowed to take if that is less."""
         self._last = None if limits.time[side] is None else (limits, side, ply, used_ms)
+
+    @property
+    def worst(self) -> float:
+        """The longest delay in ms that is remembered, at least 0."""
+        return max(self.seen, default=0.0)
 
     def expected(self, assumed_ms: float) -> float:
         """The median delay in ms, where ``assumed_ms`` counts as the delay of one more move.
@@ -185,6 +191,7 @@ def _clock_budget(
         moves, costly = min(moves, float(limits.movestogo)), min(2.0 * costly, float(limits.movestogo))
 
     byoyomi = float(max(limits.byoyomi, 0))
+    last_overhead_ms = max(last_overhead_ms, min(delays.worst, _WORST_SHARE * left))
     reserve = (min(last_overhead_ms, left + byoyomi / 2.0) if byoyomi else last_overhead_ms) + _SAFETY_MS
     main = max(left - reserve, 0.0)  # the most this move may take off the clock
     free = max(byoyomi - max(reserve - left, 0.0), 0.0)  # byoyomi cannot be saved for later moves

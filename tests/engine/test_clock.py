@@ -348,6 +348,15 @@ def test_delays_are_learned_from_the_moves_of_one_game() -> None:
     assert delays.expected(30.0) == 8.0
 
 
+def test_the_worst_delay_is_kept_on_the_clock_but_not_more_than_half_of_it() -> None:
+    delays = Delays()
+    delays.seen.extend([2.0, 3.0, 150.0])
+    for left in (400, 200, 100):
+        found = budget(clock_limits(left), 0, 100, typical_moves=TYPICAL, delays=delays)
+        assert spend(found, 1.0) <= left - min(150, left / 2)
+    assert spend(budget(clock_limits(400), 0, 100, typical_moves=TYPICAL, delays=delays)) > 0
+
+
 @pytest.mark.parametrize(
     ("limits", "ply"),
     [
