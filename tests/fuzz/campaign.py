@@ -25,7 +25,7 @@ class Campaign:
     def __init__(self, name: str) -> None:
         self.name = name
         self._counts: dict[str, int] = {}
-        self._longest = 0.0
+        self._longest = (0.0, 0.0, "")  # of a case: CPU seconds, seconds, which
         self._start = resident_mb()
         self._largest = self._start
 
@@ -35,11 +35,12 @@ class Campaign:
         deadline = time.monotonic() + SECONDS
         number = int(only or 0)
         while True:
-            began = time.monotonic()
+            began, cpu = time.monotonic(), time.process_time()
             self.case = f"{self.name}, AZ_ENGINE_FUZZ_SEED={seed}:{number}"
             yield random.Random(f"{self.name} {seed} {number}")
             self.count("cases")
-            self._longest = max(self._longest, time.monotonic() - began)
+            taken = time.process_time() - cpu, time.monotonic() - began, f"{seed}:{number}"
+            self._longest = max(self._longest, taken)
             memory = resident_mb()
             self._largest = max(self._largest, memory)
             assert memory < self._start + MOST_GROWTH_MB, f"{self.case}: {memory:.0f} MB resident"
@@ -60,8 +61,9 @@ class Campaign:
     def report(self) -> str:
         """What happened, in one line."""
         counts = ", ".join(f"{number} {what}" for what, number in self._counts.items())
-        grown = self._largest - self._start
-        return f"{self.name}: {counts}; longest case {self._longest:.2f} s; memory grew by {grown:.0f} MB at most"
+        cpu, seconds, case = self._longest
+        longest = f"longest case {cpu:.2f} CPU s, {seconds:.2f} s ({case})"
+        return f"{self.name}: {counts}; {longest}; memory grew by {self._largest - self._start:.0f} MB at most"
 
 
 def resident_mb() -> float:
