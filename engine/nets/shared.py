@@ -27,6 +27,8 @@ from .weights import load_evaluator
 
 _IN_PIPE = 3.0  # leaves in flight, as a multiple of what the lanes evaluate at once
 _CREDIT = 2.0  # batches by which a client that was busy with its tree may be behind the others
+_SHORT = 0.25  # of a batch, that is filled when it brings the leaves of an urgent search
+_MEDIUM = 0.5  # of a batch without them, while such a search is active
 _ACTIVE_S = 0.25  # a search that has asked within this time counts
 _COUNT_S = 0.05  # between counts of those
 
@@ -217,6 +219,11 @@ class Batcher:
                     self._weights[client] = max(seat.weight for seat in active), len(active)
             self._total = sum(weight for weight, _ in self._weights.values())
 
+    def _urgent(self, heaviest: float) -> bool:
+        """Whether searches of a weight should have their leaves back soon: they are a minority."""
+        like = sum(weight for weight, _ in self._weights.values() if weight >= heaviest)
+        return bool(self._weights) and 2.0 * like < self._total
+
     # ------------------------------------------------------------------ lanes
 
     def _lane(self, slot: int) -> None:
@@ -241,7 +248,7 @@ class Batcher:
     def _fill(self) -> tuple[_Net, str, list[_Piece]] | None:
         """The next batch, of one net, the clients with the least service first; None when nothing may begin."""
         heap = [
-            (client.service, i, client)
+            (client.service, -client.requests[0].seat.weight, i, client)
             for i, client in enumerate(self._waiting)
             if client.running < self._cap(client, client.requests[0].seat.batch_size)
         ]
@@ -249,11 +256,15 @@ class Batcher:
             return None
         heapq.heapify(heap)
         self._floor = max(self._floor, heap[0][0])
-        first = heap[0][2].requests[0]
+        first = heap[0][3].requests[0]
         net, kind = first.seat.net, first.kind
         room, pieces = net.evaluator.batch_size, list[_Piece]()
+        heaviest = max((weight for weight, _ in self._weights.values()), default=0.0)
+        if self._urgent(heaviest):
+            urgent = first.seat.weight >= heaviest
+            room = max(min(room, first.left), math.ceil(_SHORT * room)) if urgent else math.ceil(_MEDIUM * room)
         while heap and room:
-            _, i, client = heapq.heappop(heap)
+            _, _, i, client = heapq.heappop(heap)
             request = next((r for r in client.requests if r.seat.net is net and r.kind == kind), None)
             if request is None:
                 continue
@@ -274,7 +285,7 @@ class Batcher:
             if request.left:
                 client.requests.append(request)  # behind the client's other searches
             if client.requests:
-                heapq.heappush(heap, (client.service, i, client))
+                heapq.heappush(heap, (client.service, -client.requests[0].seat.weight, i, client))
             else:
                 self._waiting.discard(client)
         return net, kind, _joined(pieces)

@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from az_engine.engine.clock import Stopwatch
 from az_engine.engine.engine import Engine
 from az_engine.engine.errors import NetError
 from az_engine.engine.info import ThinkingInfo
@@ -47,6 +48,13 @@ class Gate:
 
 def planes(first: int, count: int) -> Planes:
     return np.repeat(np.arange(first, first + count, dtype=np.uint8)[:, None], 3, axis=1)
+
+
+class Frozen(Stopwatch):
+    """Its time stands still."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: 0.0)
 
 
 class Asking:
@@ -170,6 +178,40 @@ def test_weights() -> None:
         each.join()
     half = [x for batch in gate.batches[1:11] for x in batch]
     assert 38 <= sum(x < 100 for x in half) <= 42
+
+
+def test_batches_are_short_while_a_minority_is_in_a_hurry() -> None:
+    batcher, gate = Batcher(1), Gate(16)
+    first = held_up(batcher, gate)
+    light = [batcher.seat(gate.net, str(i)) for i in range(8)]
+    heavy = batcher.seat(gate.net, "heavy")
+    heavy.weight = 4.0
+    asking = [Asking(seat, 100, 16) for seat in light] + [Asking(heavy, 0, 1)]
+    wait_for(lambda: queued(batcher) == 129)
+    batcher._count()
+    batcher._counted = Frozen()  # they stay active
+    let_all_through(gate)
+    for each in (first, *asking):
+        each.join()
+    batches = gate.batches[1:]
+    assert [len(batch) for batch in batches if 0 in batch] == [4]
+    assert {len(batch) for batch in batches[:-1] if 0 not in batch} == {8}
+
+
+def test_batches_are_full_where_everybody_is_in_a_hurry() -> None:
+    batcher, gate = Batcher(1), Gate(16)
+    first = held_up(batcher, gate)
+    seats = [batcher.seat(gate.net, str(i)) for i in range(4)]
+    for seat in seats[:3]:
+        seat.weight = 4.0
+    asking = [Asking(seat, 100, 16) for seat in seats]
+    wait_for(lambda: queued(batcher) == 64)
+    batcher._count()
+    batcher._counted = Frozen()
+    let_all_through(gate)
+    for each in (first, *asking):
+        each.join()
+    assert [len(batch) for batch in gate.batches[1:4]] == [16] * 3
 
 
 def test_a_client_that_comes_back_has_no_claim_to_the_past() -> None:
