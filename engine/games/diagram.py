@@ -13,6 +13,27 @@ Rows = list[list[str]]  # of pieces from the top left, "" for an empty square
 _CELL = 40  # pixels
 _LIGHT, _DARK, _WOOD, _LINE, _INK, _RED = "#f0e6d2", "#c2a27c", "#edd8ad", "#6b5b45", "#222222", "#b02020"
 _GLYPHS = dict(zip("KQRBNP", "♚♛♜♝♞♟", strict=True))
+_NAMES: dict[str, dict[str, str]] = {
+    "chessmen": {"K": "king", "Q": "queen", "R": "rook", "B": "bishop", "N": "knight", "P": "pawn"},
+    "tiles": {
+        "K": "king",
+        "R": "rook",
+        "B": "bishop",
+        "G": "gold",
+        "S": "silver",
+        "N": "knight",
+        "L": "lance",
+        "P": "pawn",
+        "+R": "dragon",
+        "+B": "horse",
+        "+S": "promoted silver",
+        "+N": "promoted knight",
+        "+L": "promoted lance",
+        "+P": "tokin",
+    },
+    "stones": {},
+    "discs": {},
+}
 _GTP_LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
 
 
@@ -59,6 +80,24 @@ def board_text(game: Game, position: str) -> str:
     header = " " * margin + " " + " ".join(f"{name:>{wide}}" for name in columns)
     body = [f"{rank:>{margin}} {row}" for rank, row in zip(ranks, cells, strict=True)]
     return "\n".join([*body, header, *hands(game, position)])
+
+
+def board_words(game: Game, position: str) -> str:
+    """The board in words, a line for each side and its hand: what stands where."""
+    rows = board_rows(game, position)
+    columns, ranks = _labels(game, rows)
+    men: tuple[dict[str, list[str]], ...] = ({}, {})
+    for row, rank in zip(rows, ranks, strict=True):
+        for piece, column in zip(row, columns, strict=True):
+            if piece:
+                second = piece.upper() != "X" if game.pieces in ("stones", "discs") else piece.islower()
+                men[second].setdefault(piece.upper(), []).append(column + rank)
+    said = []
+    for side, held in zip(game.sides, men, strict=True):
+        order = sorted(held, key=lambda piece: ("KQRBGSNLP".find(piece.lstrip("+")), piece))
+        words = [f"{_NAMES[game.pieces].get(piece, '')} {' '.join(held[piece])}".strip() for piece in order]
+        said.append(f"{side}: {', '.join(words) or 'nothing on the board'}.")
+    return "\n".join([*said, *hands(game, position)])
 
 
 def board_svg(game: Game, position: str, last: str = "") -> str:

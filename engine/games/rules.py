@@ -60,6 +60,22 @@ class Rules(ABC):
                 return int(move)
         raise IllegalMoveError(f"{text[:20]!r} is not a legal move here")
 
+    def read_move(self, line: State, text: str) -> int:
+        """The legal move that a person means: as the protocol writes it, in either case, or in the game's own notation.
+
+        Errors: IllegalMoveError, one sentence.
+        """
+        for spelling in (text, text.lower(), text.upper()):
+            try:
+                return self.parse_move(line, spelling)
+            except IllegalMoveError as error:
+                fault = error
+        raise fault
+
+    def write_move(self, line: State, move: int) -> str:
+        """The move as a person writes it in the last position of a line."""
+        return self.format_move(line_of(line)[-1], move)
+
     @abstractmethod
     def format_move(self, state: State, move: int) -> str:
         """The move as the protocol writes it."""

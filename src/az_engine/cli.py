@@ -22,6 +22,7 @@ COMMANDS = {
     "usi": ("az_engine.protocols.usi", "play shogi in any USI program (also the argument-free command az-engine-usi)"),
     "gtp": ("az_engine.protocols.gtp", "play Go in any GTP program (also the argument-free command az-engine-gtp)"),
     "analysis": ("az_engine.protocols.analysis", "analyse many positions at a time, as `katago analysis` does"),
+    "play": ("az_engine.terminal.command", "play any of the games in this terminal"),
     "serve": ("az_engine.protocols.serve", "play with many clients over the network, all games in one process"),
     "connect": ("az_engine.protocols.connect", "play on a machine where az-engine serve runs, from a program here"),
     "check": ("az_engine.commands.check", "see that everything works, and how to enter az-engine in each program"),

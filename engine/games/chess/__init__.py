@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import IllegalMoveError
 from ..base import Game
 from ..book import BOOK_OPTIONS, Book
 from ..capabilities import TABLE_OPTIONS, Tablebase
@@ -65,6 +66,20 @@ class Chess(Game):
 
     def format_move(self, state: State, move: int) -> str:
         return notation.format_uci(state, move, chess960=self._chess960)
+
+    def read_move(self, line: State, text: str) -> int:
+        from . import pgn  # imports python-chess, which few callers need
+
+        try:
+            return super().read_move(line, text)
+        except IllegalMoveError:
+            return self.parse_move(line, pgn.read_san(self.format_position(line_of(line)[-1]), text, self._chess960))
+
+    def write_move(self, line: State, move: int) -> str:
+        from . import pgn
+
+        state = line_of(line)[-1]
+        return pgn.write_san(self.format_position(state), self.format_move(state, move))
 
     def outcome(self, line: State) -> int:
         state, code = line[-1], self.encoder.look(line[-1:])[1]

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import IllegalMoveError
 from ..base import Game
 from ..book import BOOK_OPTIONS
 from ..capabilities import Declaration, TrainingDefaults
@@ -75,6 +76,14 @@ class Shogi(Game):
 
     def format_move(self, state: State, move: int) -> str:
         return notation.format_usi(move)
+
+    def read_move(self, line: State, text: str) -> int:
+        from . import kif
+
+        try:
+            return super().read_move(line, text)
+        except IllegalMoveError:
+            return self.parse_move(line, kif.read_move(line_of(line), text))
 
     def legal_moves(self, line: State) -> NDArray[np.uint16]:
         return self.encoder.look(line_of(line)[-1:])[0]

@@ -28,7 +28,7 @@ from .draft import (
     shown,
 )
 from .rules import DROPS, PROMOTES
-from .state import BLACK, HELD, SQUARES, WHITE
+from .state import BLACK, HELD, SQUARES, WHITE, State
 
 MEN = "歩香桂銀角飛金玉と杏圭全馬龍"  # man - 1, as in diagrams
 NAMES = (*MEN[:9], "成香", "成桂", "成銀", "馬", "龍")  # man - 1, as in moves
@@ -84,6 +84,11 @@ _MOVE = re.compile(
     r"(?:(?P<file>[1-9１-９])(?P<rank>[1-9１-９一二三四五六七八九])|同)\s*"
     r"(?P<man>成香|成桂|成銀|[歩香桂銀角飛金玉王と杏圭全馬龍竜])"
     r"(?P<place>[左直右]?)(?P<motion>[上行引入寄]?)(?P<how>打|成|不成|生|)(?:\((?P<origin>[1-9][1-9])\))?"
+)
+_LETTERS = "PLNSBRGK"
+_WESTERN = re.compile(
+    r"(?P<promoted>\+(?![GK]))?(?P<man>[PLNSGBRK])(?P<way>[-x*]?)(?P<file>[1-9])(?P<rank>[1-9a-i])(?P<how>[+=]?)",
+    re.IGNORECASE,
 )
 _NUMBERED = re.compile(r"\s*([0-9]{1,9})\s+(\S.*)", re.ASCII | re.DOTALL)
 _TIME = re.compile(r"\(\s*((?:[0-9]{1,6}:){1,2}[0-9]{1,6}(?:\.[0-9]{1,6})?)\s*(?:/[^()]*)?\)", re.ASCII)
@@ -233,18 +238,48 @@ class _KifReader(GameReader):
         self.moving = True
         replay = self.draft.replay
         assert replay is not None
-        found = _MOVE.match(text)
-        if found is None:
-            raise DataError(f"{shown(text)} is no move")
-        to = last_target(replay)
-        if found["file"]:
-            to = 9 * _NUMBER_OF[found["file"]] + _NUMBER_OF[found["rank"]]
-        if to is None:
-            raise DataError(f"{shown(text)} goes where the move before it went, and there is none")
+        found = _matched(text)
         try:
-            self.draft.play(_resolve(replay, to, found))
+            self.draft.play(_move_of(replay, found, last_target(replay)))
         except IllegalMoveError as error:
             raise IllegalMoveError(f"{''.join(found[0].split())}: {error}") from error
+
+
+def _matched(text: str) -> re.Match[str]:
+    found = _MOVE.match(text)
+    if found is None:
+        raise DataError(f"{shown(text)} is no move")
+    return found
+
+
+def _move_of(replay: Replay, found: re.Match[str], last: int | None) -> int:
+    """The move that a match of ``_MOVE`` names; ``last`` is where the move before it went. Errors: DataError."""
+    to = 9 * _NUMBER_OF[found["file"]] + _NUMBER_OF[found["rank"]] if found["file"] else last
+    if to is None:
+        raise DataError(f"{shown(found.string)} goes where the move before it went, and there is none")
+    return _resolve(replay, to, found)
+
+
+def read_move(line: State, text: str) -> str:
+    """A move that a person types (7六歩, 76歩, 同歩, 5五角打, P-7f, Bx2b+), in USI. Errors: IllegalMoveError."""
+    western = _WESTERN.fullmatch(text)
+    if western:
+        man = NAMES[_LETTERS.index(western["man"].upper()) + (8 if western["promoted"] else 0)]
+        how = {"+": "成", "=": "不成", "": ""}[western["how"]]
+        rank = western["rank"] if western["rank"].isdigit() else str(" abcdefghi".index(western["rank"]))
+        text = f"{western['file']}{rank}{man}{'打' if western['way'] == '*' else how}"
+    last = None
+    if len(line) > 1:
+        now, before = line[-1]["board"], line[-2]["board"]
+        last = next((i for i in range(SQUARES) if now[i] and now[i] != before[i]), None)
+    replay = Replay(line)
+    try:
+        move = _move_of(replay, _matched(text), last)
+    except DataError:
+        raise IllegalMoveError(f"{text[:20]!r} is no move; write it as 7g7f, 7六歩 or P-7f") from None
+    if move not in replay.legal_moves():
+        raise IllegalMoveError(f"{notation.format_usi(move)} is not a legal move here")
+    return notation.format_usi(move)
 
 
 def _first_word(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from copy import copy, deepcopy
 from dataclasses import dataclass
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..engine.errors import DataError, OptionError
 from ..engine.games import game_names, get_game
-from ..engine.games.base import State
-from ..engine.games.diagram import board_svg, board_text
+from ..engine.games.base import Game, State
+from ..engine.games.diagram import board_svg, board_text, board_words
 from ..engine.games.outcome import RUNNING
 from ..engine.games.record import is_record, read_games
 
@@ -50,21 +51,25 @@ class Position:
         variant: str | None = None,
         komi: float | None = None,
         rules: str | None = None,
+        handicap: int = 0,
     ) -> None:
         """A position of ``game``, a name of :func:`games`; a number behind it is the board's size: "go19".
 
         text: in the game's own notation (FEN, SFEN, what ``text`` returns), None for the start position; moves: as
         the game's protocol writes them (e2e4, 7g7f, D4), played from there; variant: "chess960" writes castling as
-        king takes rook. komi and rules are for the empty board of a game that counts points.
+        king takes rook. komi, rules and handicap (stones on the fixed points, White to move) are for the empty board
+        of a game that counts points.
 
         Errors: OptionError, PositionError, IllegalMoveError.
         """
         self._game = get_game(game) if variant is None else get_game(game).variant(variant)
         self.game, self.variant = game, variant
-        if komi is not None or rules is not None:
+        if komi is not None or rules is not None or handicap:
             if self._game.territory is None or text is not None:
-                raise OptionError("komi and rules belong to an empty board of Go; leave them out")
+                raise OptionError("komi, rules and handicap belong to an empty board of Go; leave them out")
+            komi = 0.5 if handicap and komi is None else komi
             text = self._game.territory.start(self._game.planes[-1], komi, rules or "tromp-taylor")
+            text = _with_handicap(self._game, text, handicap) if handicap else text
         self.root = text
         #: State[n]: the game from its first known position to this one
         self.line: State = self._game.initial() if text is None else self._game.parse_position(text)[0]
@@ -124,6 +129,17 @@ class Position:
             later._append(move)
         return later
 
+    def read(self, text: str) -> str:
+        """The legal move that a person means (Nf3, 7六歩, P-7f, d4), as the protocol writes it.
+
+        Errors: IllegalMoveError, one sentence.
+        """
+        return self._game.format_move(self.line[-1], self._game.read_move(self.line, text))
+
+    def notation(self, move: str) -> str:
+        """A legal move as people write it: SAN in chess. Errors: IllegalMoveError."""
+        return self._game.write_move(self.line, self._game.parse_move(self.line, move))
+
     @cached_property
     def text(self) -> str:
         """The position in the game's own notation; history is not part of it."""
@@ -154,8 +170,28 @@ class Position:
         """The board with its coordinates."""
         return board_text(self._game, self.text)
 
+    @property
+    def words(self) -> str:
+        """The board in words, a line for each side, for those who listen to it."""
+        return board_words(self._game, self.text)
+
     def __repr__(self) -> str:
         return f"Position({self.game!r}, {self.text!r})"
 
     def _repr_html_(self) -> str:
         return board_svg(self._game, self.text, self.moves[-1] if self.moves else "")
+
+
+def _with_handicap(game: Game, empty: str, stones: int) -> str:
+    """The empty board with Black's handicap stones. Errors: OptionError for too many."""
+    assert game.territory is not None
+    size = game.planes[-1]
+    most = game.territory.most_handicap(size)
+    if not 2 <= stones <= most:
+        raise OptionError(f"a board of {size}x{size} takes a handicap of 2 to {most} stones, not {stones}")
+    points = set(game.territory.handicap(size, stones))
+    cells = ["X" if point in points else "." for point in range(size * size)]
+    rows = ["".join(cells[i : i + size]) for i in range(0, size * size, size)]
+    fields = empty.split()
+    board = "/".join(re.sub(r"\.+", lambda dots: str(len(dots[0])), row) for row in rows)
+    return " ".join([board, "w", fields[2], fields[3], fields[4], str(stones), *fields[6:]])

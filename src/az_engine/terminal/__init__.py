@@ -1,0 +1,1 @@
+"""Playing in a terminal, on top of the Python library."""

@@ -1,0 +1,61 @@
+"""``az-engine play``: a game against the engine in a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+HELP = """\
+Play a game in this terminal. Type a move, or `help` for the commands: board, hint, undo, swap, resign ...
+
+  az-engine play                                     chess, you have White, the engine takes a second a move
+  az-engine play --side black --visits 50            a weaker opponent moves first
+  az-engine play --net maia-1900.pb.gz --visits 1    a human-like opponent: Lc0's Maia, one visit (see docs/play.md)
+  az-engine play --game go --size 9 --handicap 2     Go; shogi is --game shogi, your own game --game NAME
+  az-engine play --words                             the board in words, for a screen reader
+
+Moves: Nf3 or g1f3 in chess; 7g7f, P-7f or 7六歩 in shogi; D4 or pass in Go."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--game", default="chess", help="chess (default), shogi, go, or another installed game")
+    parser.add_argument(
+        "--side", default="first", metavar="SIDE", help="yours: first (default), second, both, none, or white, black"
+    )
+    strength = parser.add_mutually_exclusive_group()
+    strength.add_argument("--seconds", type=float, metavar="S", help="the engine's time for a move (default 1)")
+    strength.add_argument("--visits", type=int, metavar="N", help="the engine's visits for a move, instead of time")
+    parser.add_argument(
+        "--net",
+        default="default",
+        metavar="FILE",
+        help="ONNX, Lc0, KataGo, dlshogi or miniosl; default: the one inside",
+    )
+    parser.add_argument("--position", metavar="TEXT", help="begin here: FEN, SFEN, or the game's own notation")
+    parser.add_argument("--words", action="store_true", help="for a screen reader: describe the board in words")
+    go = parser.add_argument_group("Go")
+    go.add_argument("--size", type=int, metavar="N", help="of the board (default 9)")
+    go.add_argument("--komi", type=float, help="points for White (default: 7 on 9x9, 7.5 on others, 0.5 with handicap)")
+    go.add_argument(
+        "--handicap", type=int, default=0, metavar="N", help="stones on the fixed points before White moves"
+    )
+    go.add_argument("--rules", metavar="NAME", help="tromp-taylor (default), chinese, japanese ...")
+
+
+def main(args: argparse.Namespace) -> int:
+    from ..api.engine import Engine
+    from ..api.limits import Limits
+    from ..api.position import Position
+    from ..engine.games import get_game
+    from .game import TerminalGame, sides_of
+
+    name = args.game if args.size is None else f"{args.game}{args.size}"
+    game = get_game(name)
+    root = Position(name, args.position, komi=args.komi, rules=args.rules, handicap=args.handicap)
+    yours = sides_of(game, args.side)
+    seconds = 1.0 if args.visits is None and args.seconds is None else args.seconds
+    limits = Limits(nodes=args.visits, seconds=seconds)
+    for stream in (sys.stdin, sys.stdout):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr] # a terminal that knows no kanji
+    with Engine(name, args.net) as engine:
+        return TerminalGame(game, engine, root, yours, limits, words=args.words).run(sys.stdin, sys.stdout)

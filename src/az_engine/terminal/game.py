@@ -1,0 +1,219 @@
+"""A game in a terminal: lines in, lines out, nothing that moves the cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import TextIO
+
+from ..api.analysis import Analysis
+from ..api.engine import Engine
+from ..api.limits import Limits
+from ..api.position import Position
+from ..engine.errors import AzError, IllegalMoveError, OptionError
+from ..engine.games.base import Game
+
+
+def sides_of(game: Game, text: str) -> frozenset[int]:
+    """The players (0 the first, 1 the second) that a person plays. Errors: OptionError."""
+    named = {side.lower(): frozenset({i}) for i, side in enumerate(game.sides)}
+    known = {**named, "first": frozenset({0}), "second": frozenset({1}), "both": frozenset({0, 1}), "none": frozenset()}
+    if text.lower() not in known:
+        raise OptionError(f"there is no side {text[:20]!r}; choose among {', '.join(known)}")
+    return frozenset[int](known[text.lower()])
+
+
+class TerminalGame:
+    """One game between a person and the engine, or two people, or nobody."""
+
+    def __init__(
+        self, game: Game, engine: Engine, root: Position, yours: Collection[int], limits: Limits, *, words: bool = False
+    ) -> None:
+        """yours: the players whose moves are read from the input; words: describe the board instead of drawing it."""
+        self._game, self._engine, self._root, self._limits = game, engine, root, limits
+        self._yours = frozenset(yours)
+        self._words = words
+        self._history = [root]  # positions so far
+        self._moves: list[str] = []  # between them, as people write them
+        self._over = False
+        self._commands: dict[str, tuple[str, Callable[[], None]]] = {
+            "help": ("list the commands", self._help),
+            "board": ("show the board", self._board),
+            "words": ("describe the board in words from now on, or draw it again", self._switch_words),
+            "moves": ("list the legal moves", lambda: self._say(" ".join(self._legal()))),
+            "record": ("list the moves so far", self._record),
+            "hint": ("ask the engine for a move, without playing it", self._hint),
+            "undo": ("take back your last move, and the engine's reply", self._undo),
+            "swap": ("change sides: the engine moves for you", self._swap),
+            "resign": ("give up", self._resign),
+            "new": ("begin again", self._new),
+            "quit": ("leave", lambda: None),
+        }
+        if game.declaration is not None:
+            self._commands["declare"] = ("win by entering king, where the rules allow it", self._declare)
+
+    @property
+    def _position(self) -> Position:
+        return self._history[-1]
+
+    def _say(self, text: str) -> None:
+        self._out.write(text + "\n")
+        self._out.flush()
+
+    def run(self, lines: Iterable[str], out: TextIO) -> int:
+        """Play until the input ends, `quit` or Ctrl-C; the exit status.
+
+        A blank in front of the person's turn is no move; after the end of a game only commands are read.
+        """
+        self._out = out
+        sides = " and ".join(self._game.sides[i] for i in sorted(self._yours)) or "no side"
+        self._say(f"{self._game.name}: you play {sides}. Type a move, or help.")
+        try:
+            self._board()
+            self._engine_moves()
+            self._ask()
+            for line in lines:
+                text = line.strip()
+                if text.lower() in ("quit", "exit", "q"):
+                    break
+                self._obey(text)
+                self._engine_moves()
+                self._ask()
+            else:
+                self._say("")  # the input ended behind the prompt
+        except KeyboardInterrupt:
+            self._say("")
+            self._record()
+            return 130
+        self._record()
+        return 0
+
+    def _ask(self) -> None:
+        prompt = "The game is over; new, undo or quit" if self._over else f"{self._side()} to move"
+        self._out.write(f"{prompt}> ")
+        self._out.flush()
+
+    def _side(self) -> str:
+        return self._game.sides[self._position.turn]
+
+    def _obey(self, text: str) -> None:
+        """Do a command or play a move; what is neither gets one sentence."""
+        _, command = self._commands.get("help" if text == "?" else text.lower(), ("", None))
+        try:
+            if command is not None:
+                command()
+            elif self._over and text:
+                self._say("the game is over: type new, undo or quit")
+            elif text:
+                self._play(self._position.read(text))
+        except IllegalMoveError as error:
+            self._say(f"{error}; type moves for the legal ones, or help")
+        except AzError as error:
+            self._say(str(error))
+
+    def _play(self, move: str) -> None:
+        before = self._position
+        self._history.append(before.play(move))
+        self._moves.append(before.notation(move))
+        outcome = self._position.outcome
+        if outcome is not None:
+            if not self._words:
+                self._board()
+            points = "" if not outcome.lead else f" by {abs(outcome.lead):g} points"
+            self._end("a draw" if outcome.winner is None else f"{self._game.sides[outcome.winner]} wins{points}")
+
+    def _engine_moves(self) -> None:
+        """The engine's moves until it is a person's turn or the game is over."""
+        while not self._over and self._position.turn not in self._yours:
+            side = self._side()
+            result = self._engine.play(self._position, self._limits)
+            if result.win:
+                self._end(f"{side} declares a win by entering king")
+            elif result.resign:
+                self._end(f"{side} resigns")
+            elif result.move is None:
+                self._end("there is no move left")
+            else:
+                self._say(f"{side} plays {self._position.notation(result.move)}. {self._opinion(result.info)}")
+                self._play(result.move)
+                if not (self._words or self._over):
+                    self._board()
+
+    @staticmethod
+    def _opinion(info: Analysis) -> str:
+        """What the mover expects; empty without a search."""
+        if not info.lines:
+            return ""
+        wdl = info.wdl
+        return f"Expects win {wdl.win:.0%}, draw {wdl.draw:.0%}, loss {wdl.loss:.0%}."
+
+    def _end(self, how: str) -> None:
+        self._over = True
+        self._say(f"{how[0].upper()}{how[1:]}.")
+
+    # ------------------------------------------------------------------ commands
+
+    def _help(self) -> None:
+        for name, (what, _) in self._commands.items():
+            self._say(f"{name}: {what}")
+        if self._game.territory is not None:
+            self._say(
+                "Two passes end the game; every stone on the board then counts as alive, so capture dead ones first."
+            )
+
+    def _board(self) -> None:
+        self._say(self._position.words if self._words else f"\n{self._position}\n")
+
+    def _switch_words(self) -> None:
+        self._words = not self._words
+        self._board()
+
+    def _legal(self) -> list[str]:
+        return [self._position.notation(move) for move in self._position.legal_moves]
+
+    def _record(self) -> None:
+        self._say(f"{len(self._moves)} moves: {' '.join(self._moves)}" if self._moves else "no moves yet")
+
+    def _hint(self) -> None:
+        if self._over:
+            self._say("the game is over: type new, undo or quit")
+            return
+        info = self._engine.analyse(self._position, self._limits)
+        self._say(
+            f"{self._position.notation(info.pv[0])}. {self._opinion(info)}" if info.pv else "there is no move left"
+        )
+
+    def _undo(self) -> None:
+        if not self._moves:
+            self._say("there is nothing to take back")
+            return
+        was = len(self._moves)
+        while self._moves:
+            self._history.pop()
+            self._moves.pop()
+            if self._position.turn in self._yours:
+                break
+        self._over = False
+        self._say(f"took back {was - len(self._moves)} of {was} moves")
+        self._board()
+
+    def _swap(self) -> None:
+        self._yours = frozenset({0, 1}) - self._yours
+        self._say(f"you play {' and '.join(self._game.sides[i] for i in sorted(self._yours)) or 'no side'}")
+
+    def _resign(self) -> None:
+        if self._over:
+            self._say("the game is over: type new, undo or quit")
+        else:
+            self._end(f"{self._side()} resigns")
+
+    def _declare(self) -> None:
+        declaration = self._game.declaration
+        if not self._over and declaration is not None and declaration.possible(self._position.line):
+            self._end(f"{self._side()} wins by declaration")
+        else:
+            self._say("the rules do not allow a declaration here")
+
+    def _new(self) -> None:
+        self._history, self._moves, self._over = [self._root], [], False
+        self._engine.new_game()
+        self._board()

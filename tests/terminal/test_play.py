@@ -1,0 +1,158 @@
+"""``az-engine play``: games by lines of input, and moves as people type them."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import chess
+import pytest
+
+import az_engine as az
+from az_engine.engine.errors import AzError, IllegalMoveError
+from az_engine.engine.games import get_game
+from az_engine.terminal.game import TerminalGame, sides_of
+
+from ..games import DIRECTORY  # noqa: F401 - registers its games
+
+
+def played(game: str, side: str, lines: Iterable[str], *, words: bool = False, **start: Any) -> tuple[int, str]:
+    out = io.StringIO()
+    rules = get_game(game)
+    with az.Engine(game, "uniform", threads=1, hash_mb=16) as engine:
+        table = TerminalGame(
+            rules, engine, az.Position(game, **start), sides_of(rules, side), az.Limits(nodes=20), words=words
+        )
+        return table.run(lines, out), out.getvalue()
+
+
+def test_a_game_of_chess_to_the_mate() -> None:
+    status, said = played("chess", "both", ["f3", "e5", "g4", "Qh4#", "a3", "quit"])
+    assert status == 0
+    assert "Black wins." in said
+    assert "the game is over: type new, undo or quit" in said
+    assert said.endswith("4 moves: f3 e5 g4 Qh4#\n")
+
+
+def test_the_engine_answers_and_undo_takes_both_moves_back() -> None:
+    status, said = played("chess", "white", ["e4", "undo", "record", "d4", "swap"])
+    assert status == 0
+    assert len(re.findall(r"Black plays \S+\. Expects win", said)) == 2
+    assert "took back 2 of 2 moves" in said
+    assert "no moves yet" in said
+    assert re.search(r"you play Black\nWhite plays", said)
+    assert said.splitlines()[-1].startswith("3 moves: d4 ")
+
+
+def test_a_bad_move_gets_one_sentence_and_loses_nothing() -> None:
+    start = "4k3/8/8/8/8/8/8/RN2KN2 w - - 0 1"
+    _, said = played("chess", "both", ["Ke3", "what?", "Nd2", "Nbd2"], text=start)
+    assert "'Ke3' is not a legal move here; type moves" in said
+    assert "'what?' is no move; write it as Nf3 or g1f3;" in said
+    assert "several pieces can play 'Nd2'; say which" in said
+    assert said.endswith("1 moves: Nbd2\n")
+
+
+def test_commands_of_a_game() -> None:
+    _, said = played("chess", "white", ["help", "hint", "moves", "resign", "hint", "new", "undo"])
+    for command in ("board", "hint", "undo", "swap", "resign", "quit"):
+        assert re.search(rf"^{command}: ", said, re.MULTILINE)
+    assert "Na3 Nc3 Nf3 Nh3" in said
+    assert "White resigns." in said
+    assert "there is nothing to take back" in said
+
+
+def test_words_draw_nothing() -> None:
+    _, said = played("chess", "white", ["e4", "board"], words=True)
+    assert "White: king e1, queen d1, rook a1 h1" in said
+    assert "pawn e4 a2 b2 c2 d2 f2 g2 h2." in said
+    assert " . . " not in said
+    assert "\x1b" not in said
+
+
+def test_ctrl_c_ends_the_game_with_its_moves() -> None:
+    def lines() -> Iterator[str]:
+        yield "d4"
+        raise KeyboardInterrupt
+
+    status, said = played("chess", "both", lines())
+    assert (status, said.splitlines()[-1]) == (130, "1 moves: d4")
+
+
+def test_go_with_a_handicap() -> None:
+    status, said = played("go9", "both", ["d4", "PASS", "pass", "board"], handicap=2)
+    assert status == 0
+    assert said.count("X") >= 2
+    assert "White to move> " in said
+    assert "wins by" in said
+
+
+def test_a_handicap_beyond_the_board_is_one_sentence() -> None:
+    with pytest.raises(AzError, match="takes a handicap of 2 to 9 stones, not 12"):
+        az.Position("go9", handicap=12)
+
+
+def test_a_game_from_elsewhere() -> None:
+    _, said = played("tictactoe", "first", ["resign"])
+    assert "First resigns." in said
+
+
+def test_the_engine_against_itself() -> None:
+    status, said = played("tictactoe", "none", [])
+    assert status == 0
+    assert re.search(r"(A draw|wins)\.", said)
+
+
+@pytest.mark.parametrize("typed", ["7g7f", "7G7F", "7六歩", "７六歩(77)", "76歩", "P-7f", "p-76"])
+def test_shogi_moves_as_people_type_them(typed: str) -> None:
+    assert az.Position("shogi").read(typed) == "7g7f"
+
+
+def test_shogi_captures_promotions_and_drops() -> None:
+    position = az.Position("shogi", moves=["7g7f", "3c3d"])
+    assert {position.read(text) for text in ("Bx2b+", "2二角成", "8h2b+")} == {"8h2b+"}
+    taken = position.play("8h2b+")
+    assert {taken.read(text) for text in ("同銀", "Sx2b", "3a2b")} == {"3a2b"}
+    held = taken.play("3a2b")
+    assert {held.read(text) for text in ("5五角打", "B*5e", "55角")} == {"B*5e"}
+    for text in ("+G5e", "5五飛打", "同", "+K2b"):
+        with pytest.raises(IllegalMoveError):
+            held.read(text)
+
+
+def test_every_legal_chess_move_is_read_as_it_is_written() -> None:
+    for fen in (
+        "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+        "n1n5/PPPk4/8/8/8/8/4Kppp/5N1N b - - 0 1",
+    ):
+        position, board = az.Position("chess", fen), chess.Board(fen)
+        assert {position.notation(move) for move in position.legal_moves} == {board.san(m) for m in board.legal_moves}
+        assert all(position.read(position.notation(move)) == move for move in position.legal_moves)
+
+
+@pytest.mark.parametrize(("typed", "move"), [("nf3", "g1f3"), ("NF3", "g1f3"), ("0-0", "e1g1"), ("o-o", "e1g1")])
+def test_lazy_spellings(typed: str, move: str) -> None:
+    men = "4K1NR" if move == "g1f3" else "4K2R"
+    assert az.Position("chess", f"4k3/8/8/8/8/8/8/{men} w K - 0 1").read(typed) == move
+
+
+@pytest.mark.parametrize("game", ["chess", "shogi", "go9"])
+def test_words_name_every_piece(game: str) -> None:
+    position = az.Position(game, moves=["E5"] if game == "go9" else [])
+    squares = re.findall(r"\b(?:[a-h][1-8]|[1-9][a-i]|[A-J][1-9])\b", position.words)
+    assert len(squares) == {"chess": 32, "shogi": 40, "go9": 1}[game]
+
+
+def test_by_a_pipe() -> None:
+    command = [sys.executable, "-m", "az_engine", "play", "--net", "uniform", "--visits", "10", "--words"]
+    done = subprocess.run(command, input="e4\r\n\xff\n".encode("latin-1"), capture_output=True, check=True)
+    assert done.stderr == b""
+    assert b"Black plays " in done.stdout
+    assert b"is no move" in done.stdout
+    wrong = subprocess.run([*command, "--side", "left"], capture_output=True, text=True, check=False)
+    assert wrong.returncode == 2
+    assert wrong.stderr.startswith("az-engine: there is no side 'left'; choose among white, black, first")
