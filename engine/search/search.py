@@ -157,12 +157,11 @@ class Search:
             if proof is not None:
                 self.tree.settle(proof.moves, proof.outcome)
 
-    @property
-    def finished(self) -> bool:
-        """Whether visits are reached, memory is full, or the outcome is proven."""
+    def _over(self, known: bool) -> bool:
+        """Whether visits are reached, memory is full, or nothing is left to prove (``known``)."""
         if self.visits is not None and self.simulations >= self.visits:
             return True
-        return self.tree.full or (self._known and not self._shortening)
+        return self.tree.full or (known and not self._shortening)
 
     @property
     def proven(self) -> bool:
@@ -187,7 +186,7 @@ class Search:
         return len(children) < len(edges) or bool((children["bound"] == RUNNING).any())
 
     def run(self, watch: Callable[[], bool]) -> None:
-        """Search until ``watch()`` is true or :attr:`finished`. Blocks.
+        """Search until ``watch()`` is true or it is over. Blocks.
 
         ``watch`` is called by the first worker after each of its batches, without the lock. A worker's exception ends
         the search and is kept in ``error``.
@@ -221,8 +220,10 @@ class Search:
                     raise
                 self.note = f"there is not enough memory for {self.workers} Threads; set fewer"
                 return
-            while not (self.stopping or self.finished):
+            while not self.stopping:
                 known = self._known
+                if self._over(known):
+                    break
                 done = 0 if known else self.step(batch, slot)
                 if slot == 0 and self._mates is not None:
                     self._look_for_mates(self._mates)
