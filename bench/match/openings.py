@@ -130,16 +130,9 @@ def _of_lines(path: Path, game: str, start: str | None) -> Iterator[tuple[str, O
         if root[:1] == ["startpos"] or not root:
             yield place, Opening(place, start, tuple(moves))
         elif "/" in root[0]:
-            yield place, Opening(_epd_id(line) or place, " ".join(_without_operations(root, game)), tuple(moves))
+            yield place, Opening(_epd_id(line) or place, get_game(game).position_of_line(" ".join(root)), tuple(moves))
         else:
             yield place, Opening(place, start, (*root, *moves))
-
-
-def _without_operations(words: list[str], game: str) -> list[str]:
-    """A FEN; from EPD, which has operations where FEN has its two counts, with counts of its own."""
-    if game != "chess" or len(words) < 4 or (len(words) == 6 and all(word.isdecimal() for word in words[4:])):
-        return words
-    return [*words[:4], "0", "1"]
 
 
 def _epd_id(line: str) -> str:

@@ -199,7 +199,7 @@ def positions_of(game: Game, files: Sequence[Path], from_ply: int) -> Iterator[P
     met: set[str] = set()
     for i, ply in places:
         record = games[i]
-        line = game.initial() if record.root is None else game.parse_position(record.root)[0]
+        line = game.start_of(record)
         for move in record.moves[:ply]:
             line = game.play(line, game.parse_move(line, move))
         text = game.format_position(line[-1])

@@ -17,7 +17,7 @@ from .capabilities import Declaration, MateSearch, Symmetries, Tablebase, Territ
 from .encoder import Encoder
 from .outcome import DRAW
 from .position_lines import position_lines
-from .record import RecordFormat
+from .record import Record, RecordFormat
 from .rules import Rules
 
 State = NDArray[np.void]
@@ -116,6 +116,14 @@ class Game(Rules):
         """File formats of its game records, the usual one first; by default position lines, in files named .GAME."""
         keyword = "sfen" if self.protocol == "usi" else "fen"
         return (position_lines(self, self.protocol, keyword, (f".{self.name}",)),)
+
+    def start_of(self, record: Record) -> State:
+        """The line State[1] that a recorded game begins with. Errors: PositionError."""
+        return self.initial() if record.root is None else self.parse_position(record.root)[0]
+
+    def position_of_line(self, text: str) -> str:
+        """A position in the game's notation from a line of a list of positions, where chess has EPD, too."""
+        return text
 
     def sized(self, size: int) -> Game:
         """The same game on a board of another size. Errors: OptionError for a game with one size."""

@@ -49,9 +49,8 @@ def read_finished(
 
 def line_of_record(game: Game, record: Record) -> tuple[State, NDArray[np.uint16]]:
     """The record's positions State[n + 1] and moves u2[n]. Errors: PositionError."""
-    root = game.initial() if record.root is None else game.parse_position(record.root)[0]
     line = np.empty(len(record.moves) + 1, game.state_dtype)
-    line[0] = root[-1]
+    line[0] = game.start_of(record)[-1]
     moves = np.zeros(len(record.moves), np.uint16)
     for i, text in enumerate(record.moves):
         moves[i] = game.parse_move(line[: i + 1], text)

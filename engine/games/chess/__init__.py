@@ -20,7 +20,7 @@ from ..capabilities import TABLE_OPTIONS, Tablebase
 from ..encoder import Encoder
 from ..outcome import DRAW, RUNNING
 from ..position_lines import position_lines
-from ..record import RecordFormat
+from ..record import Record, RecordFormat
 from ..rules import line_of
 from . import lc0, notation, rules
 from .planes import ENCODER
@@ -107,6 +107,13 @@ class Chess(Game):
 
     def men(self, state: State) -> int:
         return int(state["white"] | state["black"]).bit_count()
+
+    def start_of(self, record: Record) -> State:
+        chess960 = self._chess960 or notation.is_chess960(record)
+        return notation.parse_fen(record.root or notation.START, chess960=chess960)[0]
+
+    def position_of_line(self, text: str) -> str:
+        return notation.fen_of_epd(text)
 
     @property
     def record_formats(self) -> tuple[RecordFormat, ...]:

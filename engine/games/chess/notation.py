@@ -11,6 +11,7 @@ import re
 import numpy as np
 
 from ...errors import IllegalMoveError, PositionError, quoted
+from ..record import Record
 from .rules import settle_all
 from .state import BLACK, KING, NO_SQUARE, PAWN, PIECES, STATE, WHITE, State, square_name
 
@@ -53,6 +54,19 @@ def parse_fen(text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
     if enemy_check:
         raise PositionError(f"{_SIDES[1 - int(state['turn'])]} is in check but {_SIDES[int(state['turn'])]} is to move")
     return line, notes
+
+
+def fen_of_epd(text: str) -> str:
+    """The FEN of an EPD line, which has operations in place of the two counts; a FEN stays as it is."""
+    words = text.split()
+    if len(words) < 4 or (len(words) == 6 and all(word.isdecimal() for word in words[4:])):
+        return text
+    return " ".join((*words[:4], "0", "1"))
+
+
+def is_chess960(record: Record) -> bool:
+    """Whether a recorded game says that it is of Chess960."""
+    return record.headers.get("Variant", "").lower() in ("chess960", "chess 960", "fischerandom", "fischerrandom")
 
 
 def _parse_board(text: str) -> dict[int, str]:

@@ -11,6 +11,7 @@ import chess.pgn
 
 from ...errors import DataError, IllegalMoveError, PositionError
 from ..record import MAX_PLIES, BoundedLines, Reason, Record, RecordFormat
+from .notation import is_chess960
 
 RESULTS = {"1-0": 1, "1/2-1/2": 0, "0-1": -1}
 _REASONS: dict[str, Reason] = {"time forfeit": "time", "rules infraction": "illegal move", "abandoned": "interrupted"}
@@ -135,9 +136,8 @@ class _PgnReader(chess.pgn.BaseVisitor[Record]):
 
 def write(record: Record) -> str:
     """One game as PGN. Errors: PositionError."""
-    variant = record.headers.get("Variant", "").lower() in ("chess960", "chess 960", "fischerandom", "fischerrandom")
     try:
-        board = chess.Board(record.root or chess.STARTING_FEN, chess960=variant)
+        board = chess.Board(record.root or chess.STARTING_FEN, chess960=is_chess960(record))
     except ValueError as error:
         raise PositionError(f"{record.root!r} is no FEN: {error}") from None
     for move in record.moves:

@@ -402,7 +402,7 @@ def test_step_by_step() -> None:
     )
     batch = search.minibatch()
     done = 0
-    while not search.finished:
+    while done < 64:
         done += search.step(batch)
         assert done == search.simulations
     assert done == 64

@@ -10,8 +10,8 @@ import pytest
 
 from az_engine.engine.errors import DataError, OptionError
 from az_engine.engine.games import get_game
-from az_engine.engine.games.record import Record, format_named
-from az_engine.models.data.records import read_files
+from az_engine.engine.games.record import Record, format_named, read_games
+from az_engine.models.data.records import line_of_record, read_files
 from az_engine.models.train import command as train
 
 from ...engine.games.shogi import slow_encoding
@@ -37,6 +37,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def finished() -> list[Record]:
     return [r for r in random_records(20, 7, roots=(None, HANDICAP)) if r.result is not None and r.moves]
+
+
+CHESS960 = """[Variant "Chess960"]
+[FEN "4k3/8/8/8/8/8/8/1R2K1R1 w GB - 0 1"]
+[SetUp "1"]
+[Result "1-0"]
+
+1. O-O Kd7 2. Rb7+ Ke6 1-0
+"""
+
+
+def test_games_of_chess960_keep_their_castling_rights(tmp_path: Path) -> None:
+    chess, path = get_game("chess"), tmp_path / "game.pgn"
+    path.write_text(CHESS960)
+    [record] = read_games(chess.record_formats, path)
+    assert (record.moves[0], len(record.moves)) == ("e1g1", 4)
+    line, moves = line_of_record(chess, record)
+    assert (line["castling"].tolist(), len(moves)) == ([0b1000010, 0, 0, 0, 0], 4)
 
 
 def test_positions_moves_and_results(folder: Path) -> None:
