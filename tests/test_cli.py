@@ -202,6 +202,19 @@ def test_documented_commands_parse(document: str, line: str) -> None:
     cli.parse(arguments[0], arguments[1:])
 
 
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_links_of_documents_lead_somewhere(document: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)", document.read_text()):
+        if "://" not in target:
+            assert (document.parent / target).exists(), f"{document.name}: {target}"
+
+
+def test_the_readme_is_a_page() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 130
+    assert len(re.findall(r"^!\[", text, re.MULTILINE)) >= 2
+
+
 def test_the_documents_are_read() -> None:
     assert len([line for document, line in documented_commands() if document == "README.md"]) >= 8
     assert os.access(ROOT / "az-engine", os.X_OK)
