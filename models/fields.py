@@ -18,6 +18,18 @@ from typing import Any, TypeVar
 from ..engine.errors import OptionError
 from ..engine.settings import Setting, check, choices_of, plain_type, settings_of
 
+
+class Help(argparse.ArgumentDefaultsHelpFormatter):
+    """Shows the defaults that say something, and keeps the lines of examples."""
+
+    def _get_help_string(self, action: argparse.Action) -> str | None:
+        says_nothing = action.default is None or action.default in ([], (), "")
+        return action.help if says_nothing else super()._get_help_string(action)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else super()._fill_text(text, width, indent)
+
+
 Section = TypeVar("Section")
 Values = dict[str, Any]
 

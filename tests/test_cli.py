@@ -65,6 +65,22 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         assert re.search(rf"^  {command} +{re.escape(line)}$", said, re.MULTILINE)
 
 
+def test_help_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(["help", "nets"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: az-engine nets")
+
+
+@pytest.mark.parametrize("command", ["train", "label", "plot", "selfplay"])
+def test_help_of_training_has_examples_and_no_empty_defaults(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([command, "--help"])
+    said = capsys.readouterr().out
+    assert re.search(rf"^  az-engine {command} \S", said, re.MULTILINE)
+    assert not re.search(r"\(default:\s+(None|\(\)|\[\])?\)", said)
+
+
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["version"]) == 0
     assert capsys.readouterr().out.startswith(f"az-engine {__version__} (Python 3.")
@@ -74,7 +90,9 @@ def test_an_unknown_command_is_one_sentence(capsys: pytest.CaptureFixture[str]) 
     assert cli.main(["chekc"]) == 2
     said = capsys.readouterr()
     assert said.out == ""
-    assert said.err.startswith("az-engine: there is no command 'chekc': choose among uci, usi, gtp, ")
+    assert said.err.startswith(
+        "az-engine: there is no command 'chekc' (did you mean check?): choose among uci, usi, gtp, "
+    )
     assert said.err.count("\n") == 1
 
 

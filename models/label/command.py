@@ -27,6 +27,7 @@ from ...engine.games import game_names, get_game
 from ...engine.nets.opinions import RawNet
 from ..data.formats import labels_of
 from ..data.shards import LabelFormat, Records, ShardStore
+from ..fields import Help
 from ..signals import StopSignals
 from ..storage import Patience, RunLock
 from .lesson import ENGINE_TEMPERATURES, NET_TEMPERATURES, Recipe, open_teacher, play_game
@@ -34,13 +35,6 @@ from .reading import read_played
 from .teacher import NODES, Engine
 
 HELP = "make training data with any UCI, USI or GTP engine, or with a net"
-
-
-class _Help(argparse.ArgumentDefaultsHelpFormatter):
-    """Tells the defaults of the arguments that have one."""
-
-    def _get_help_string(self, action: argparse.Action) -> str | None:
-        return super()._get_help_string(action) if action.default not in (None, []) else action.help
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,7 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "kata-analyze or lz-analyze. In shogi and Go the teacher may also be a net without search (--net), so that a "
         "small net learns what a large one knows. The same command goes on with a run that was stopped."
     )
-    parser.formatter_class = _Help
+    parser.formatter_class = Help
+    parser.epilog = """\
+examples:
+  az-engine label --engine stockfish --nodes 2000 --games 2000 --out runs/data
+  az-engine label --game go --size 9 --engine "katago gtp -model NET -config FILE" --out runs/go"""
     add = parser.add_argument
     add("--game", default=default.game, choices=game_names(), help="the game")
     teacher = parser.add_mutually_exclusive_group(required=True).add_argument

@@ -15,6 +15,7 @@ from rich.console import Console
 
 from ...engine.errors import DataError
 from ...engine.files import check_writable, write_atomically
+from ..fields import Help
 from ..selfplay import charts
 from ..train.log import read_config, read_log
 
@@ -33,7 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "self-play run Elo with 95 % intervals, game length and resignations, too. "
         "Writes curves.png and curves.html into the run's folder."
     )
-    parser.formatter_class = argparse.ArgumentDefaultsHelpFormatter
+    parser.formatter_class = Help
+    parser.epilog = """\
+examples:
+  az-engine plot runs/first
+  az-engine plot runs/first --out pictures"""
     parser.add_argument("run", metavar="RUN", type=Path, help="folder of the run (its --out)")
     parser.add_argument("--out", metavar="DIR", type=Path, default=None, help="folder to write to instead of RUN")
 

@@ -24,6 +24,7 @@ from ...engine.kernels.jit import on_compile
 from ...engine.nets.evaluator import Evaluator
 from ...engine.nets.onnx import OnnxEvaluator
 from ...engine.search.selfplay import PlayedGame, SelfPlay
+from ..fields import Help
 from ..signals import StopSignals
 from ..storage import Patience
 from .replay import WORKER_SHIFT, GameRecord, ShardWriter, title
@@ -203,7 +204,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "on any machine that shares the run's folder, before or while the learner runs; Ctrl-C ends one. Each has its "
         "own number and games."
     )
-    parser.formatter_class = argparse.ArgumentDefaultsHelpFormatter
+    parser.formatter_class = Help
+    parser.epilog = """\
+example:
+  az-engine selfplay runs/first      (beside az-engine train --game go --size 9 --out runs/first)"""
     parser.add_argument("run", metavar="RUN", type=Path, help="folder of the run (--out of az-engine train)")
     parser.add_argument("--number", type=int, default=0, help="this worker's number; 0 = the lowest free one")
     parser.add_argument("--provider", default="", help="what runs the net (cpu, cuda, ...); empty = as the run says")

@@ -8,7 +8,7 @@ from pathlib import Path
 from ...engine.games import game_names
 from ...engine.games.encoder import OWN_ENCODER
 from ..data.shards import TargetOptions
-from ..fields import add_flags, remember_given
+from ..fields import Help, add_flags, remember_given
 from ..selfplay import reinforce
 from ..selfplay.runconfig import LoopConfig, MachineConfig
 from .config import Intervals, LearnerConfig, Length, NetConfig
@@ -20,7 +20,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "labelled positions or game records with --supervised (then the run ends with an fp32 and an int8 ONNX file "
         "and a card). The same command resumes a run that was stopped or killed."
     )
-    parser.formatter_class = argparse.ArgumentDefaultsHelpFormatter
+    parser.formatter_class = Help
+    parser.epilog = """\
+examples:
+  az-engine train --game go --size 9 --minutes 600 --out runs/go9
+  az-engine train --supervised runs/data --minutes 60 --out runs/first
+  az-engine train --supervised games/ --blocks 4 --filters 64 --out runs/small"""
     remember_given(parser)
     add = parser.add_argument
     add(

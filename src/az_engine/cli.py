@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 
@@ -80,6 +81,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(name: str, arguments: list[str]) -> int:
+    if name == "help" and arguments:
+        name, arguments = arguments[0], ["--help"]
     if name in ("-h", "--help", "help"):
         print(_help())
         return 0
@@ -114,7 +117,9 @@ def parse(name: str, arguments: Sequence[str]) -> tuple[ModuleType, argparse.Nam
     Errors: AzError for an unknown command; argparse ends the process (status 2) when it does not like the arguments.
     """
     if name not in COMMANDS:
-        raise AzError(f"there is no command {name!r}: choose among {', '.join(COMMANDS)}, version")
+        near = get_close_matches(name, COMMANDS, 1)
+        meant = f" (did you mean {near[0]}?)" if near else ""
+        raise AzError(f"there is no command {name!r}{meant}: choose among {', '.join(COMMANDS)}, version")
     command = importlib.import_module(COMMANDS[name][0])
     parser = argparse.ArgumentParser(
         prog=f"az-engine {name}", description=command.HELP, formatter_class=argparse.RawDescriptionHelpFormatter
