@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import glob
 import os
 import tempfile
+import time
 from pathlib import Path
 
-from .system import replace, sync_folder
+from .system import lock, replace, sync_folder
+
+_ABANDONED_S = 60.0  # s after a draft's last change: it may not be locked yet
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -21,6 +26,9 @@ def write_atomically(path: Path, content: bytes) -> None:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         draft = Path(name)
         with os.fdopen(handle, "wb") as file:
+            with contextlib.suppress(OSError):  # a file system without locks
+                lock(file.fileno())
+            _remove_abandoned(path)
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -33,6 +41,16 @@ def write_atomically(path: Path, content: bytes) -> None:
             error.filename, error.filename2 = str(path), None
         raise
     sync_folder(path.parent)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Remove drafts of ``path`` that processes which were killed have left: old ones that nobody has locked."""
+    for draft in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        with contextlib.suppress(OSError):  # it is in use, or another process has just removed it
+            if time.time() - draft.stat().st_mtime > _ABANDONED_S:
+                with draft.open("rb+") as file:
+                    lock(file.fileno())
+                    draft.unlink()
 
 
 def check_writable(path: Path) -> None:

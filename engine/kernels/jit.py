@@ -18,6 +18,7 @@ import shutil
 import stat
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -38,6 +39,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _DIGEST_BYTES = 32
 _ENGINE = Path(__file__).parents[1]
 _KEPT_CACHES = 3  # directories of other versions that stay beside ours
+_UNFINISHED_S = 60.0  # s after its last change before a file that is being written counts as left behind
 
 
 class _Damaged(Exception):
@@ -66,6 +68,7 @@ class _CacheState:
             if not os.access(path, os.W_OK | os.X_OK):
                 raise PermissionError("it is not writable")
             _prune(path)
+            _remove_unfinished(path)
         except OSError as error:
             self.problem = (
                 f"kernels are compiled at every start because the cache directory {base} cannot be used "
@@ -137,6 +140,14 @@ def _prune(ours: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
+def _remove_unfinished(ours: Path) -> None:
+    """Remove what processes that were killed have left half written; a file takes milliseconds to write."""
+    for path in ours.rglob("*.tmp.*"):  # as numba names them
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > _UNFINISHED_S:
+                path.unlink()
+
+
 _state = _CacheState()
 
 
@@ -157,7 +168,10 @@ def private_directory() -> Path | None:
 
 def is_cold() -> bool:
     """Whether the cache can be used and holds no kernel yet."""
-    return _state.directory is not None and not any(_state.directory.glob("*.nbi"))
+    try:
+        return _state.directory is not None and not any(_state.directory.glob("*.nbi"))
+    except OSError:  # no descriptor is left, say
+        return False
 
 
 def cores() -> int:

@@ -10,7 +10,7 @@ import contextlib
 import os
 import time
 from collections import deque
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ import numpy as np
 import torch
 
 from ...engine.errors import DataError, NetError
+from ...engine.nets.evaluator import UniformEvaluator
+from ...engine.search.selfplay import SelfPlay
 from ..data.dataset import Positions
 from ..storage import Patience
 from ..train import checkpoint
@@ -88,7 +90,7 @@ class SelfPlayRun:
             return False
         self._log = self._patiently(lambda: Log(self.folder.log, self.learner.step), "the log")
         try:
-            if not attempt(self._publish_first):
+            if not (attempt(self._compile) and attempt(self._publish_first)):
                 return False
             over = self.trainer.finished
             if not over:
@@ -115,6 +117,25 @@ class SelfPlayRun:
             if self.worker is not None:
                 self.worker.writer.close()
             self._log.close()
+
+    def _compile(self) -> None:
+        """Call the kernels of playing and reading while nothing is lost when a signal ends their compiling."""
+        line = np.zeros(2, self.game.state_dtype)
+        line[:1] = self.game.initial()
+        move = self.game.legal_moves(line[:1])[:1].astype(np.uint16)
+        self.game.replay(line, move, np.ones(1, np.uint16), move)
+        if self.run.machine.workers == 0:
+            small = replace(
+                self.run.selfplay,
+                games=1,
+                visits=2,
+                full_share=1.0,
+                max_moves=2,
+                cache_mb=min(self.run.selfplay.cache_mb, 1),
+            )
+            play = SelfPlay(self.game, UniformEvaluator(self.game), small, 0)
+            while not play.step():
+                pass
 
     def _publish_first(self) -> None:
         if self.promotion.first(self.resign.threshold()):

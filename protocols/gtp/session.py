@@ -26,8 +26,8 @@ class CommandStep(Step):
 
 
 class GtpSession(Session[GoEngine]):
-    quit_patience_s = 10.0  # a net may have to be loaded
-    end_patience_s = 10.0
+    quit_patience_s = 0.7
+    end_patience_s = 10.0  # a net may have to be loaded
     reads_on = False  # in strict turns
 
     def __init__(

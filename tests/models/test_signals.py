@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from az_engine.engine.games.base import Game
+from az_engine.engine.search.selfplay import SelfPlay
 from az_engine.models.data.dataset import Positions
 from az_engine.models.selfplay.ladder import Ladder
 from az_engine.models.selfplay.promotion import Promotion
@@ -117,3 +119,20 @@ def test_self_play_is_saved(what: str, signals: StopSignals, tmp_path: Path, mon
     again = SelfPlayRun(tmp_path, short, Observer())
     assert again.train()
     assert again.folder.net_steps[-1] == short.loop.steps
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_signal_while_kernels_are_compiled_ends_training(
+    workers: int, signals: StopSignals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first call of a kernel takes long where the kernel cache is empty."""
+    run = config(machine={"workers": workers})
+    begin(tmp_path, run)
+    if workers:
+        monkeypatch.setattr(Game, "replay", endless)
+    else:
+        monkeypatch.setattr(SelfPlay, "step", endless)
+    assert not SelfPlayRun(tmp_path, run, Observer(stop=signals, attempt=signals.attempt)).train()
+    monkeypatch.undo()
+    short = config(loop={"steps": 20})
+    assert SelfPlayRun(tmp_path, short, Observer()).train()
