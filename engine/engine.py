@@ -156,7 +156,8 @@ class Engine:
         """Go on without a net that has failed, until another one is asked for; returns the sentence that tells it."""
         game = self._game
         with self._loading:
-            evaluator = load_stand_in(self._evaluator, game)
+            seat = self._seat
+            evaluator = load_stand_in(self._evaluator, game) if seat is None else seat.stand_in(game)
             self._load_kernels(game.using(evaluator.encoder), None)
             self._use_net(evaluator)
             options = self.options

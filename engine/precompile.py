@@ -15,10 +15,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
-from .games import get_game
+from .games import get_game, register_path, registered_paths
 from .games.base import Game, State
 from .games.leaves import Leaves
 from .games.outcome import RUNNING, WIN
@@ -40,7 +41,7 @@ def helped(game: Game) -> Iterator[None]:
     """Run the helper meanwhile, if the cache is empty and there is a core for it."""
     helper = None
     if jit.is_cold() and jit.cores() > 1:
-        command = module_command("az_engine.engine.precompile", game.name)
+        command = module_command("az_engine.engine.precompile", game.name, *registered_paths())
         with contextlib.suppress(OSError):  # cannot start a process: compile in this one
             helper = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     try:
@@ -104,4 +105,6 @@ def _end_with_the_engine() -> None:
 
 if __name__ == "__main__":
     threading.Thread(target=_end_with_the_engine, daemon=True).start()
+    for directory in sys.argv[2:]:
+        register_path(Path(directory))
     compile_tree(get_game(sys.argv[1]))

@@ -54,8 +54,15 @@ def talk(
 ) -> NoReturn:
     """Hold a conversation on stdin and stdout, then end the process: status 0, or 1 after a bug."""
     session = make_session(make_engine, values, claim_stdout(), notes)
-    _end_on_signals(session)
-    status = session.run(LineReader(0))
+    try:
+        _end_on_signals(session)
+        status = session.run(LineReader(0))
+    except RuntimeError as error:
+        if "new thread" not in str(error):
+            raise
+        raise OptionError(
+            "no thread can be started: raise the limit of processes (ulimit -u), or end other programs"
+        ) from error
     if sys.stderr is not None:
         sys.stderr.flush()
     # Skip the interpreter's own end: cleaning up after numba takes 0.3 s, for which a GUI waits, and a compile or the

@@ -104,6 +104,14 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+def test_a_directory_as_input_is_said(checkout: Path) -> None:
+    folder = os.open(checkout, os.O_RDONLY)
+    done = subprocess.run([checkout / "az-engine", "uci"], stdin=folder, capture_output=True, text=True, check=False)
+    os.close(folder)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "az-engine: standard input is a directory; give a file, a pipe or a terminal\n"
+
+
 def test_a_second_start_installs_nothing(checkout: Path) -> None:
     again = start(checkout / "az-engine", "x y", "z")
     assert (again.returncode, again.stderr) == (0, "")

@@ -31,6 +31,11 @@ for _directory in os.environ.get("AZ_ENGINE_GAMES", "").split(os.pathsep):
         register_path(Path(_directory).resolve())
 
 
+def registered_paths() -> list[str]:
+    """The directories that have been registered; a child process registers them again."""
+    return list(__path__)[1:]
+
+
 def game_names() -> tuple[str, ...]:
     """Names of the installed games; imports none of them."""
     return tuple(sorted(m.name for m in pkgutil.iter_modules(__path__) if m.ispkg))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import BinaryIO
 
-from ..errors import DataError, PositionError
+from ..errors import DataError, PositionError, quoted
 from .record import MAX_PLIES, BoundedLines, Record, RecordFormat
 from .rules import Rules
 
@@ -58,3 +58,19 @@ def _read_line(game: Rules, keyword: str, words: list[str], number: int) -> Reco
     except (PositionError, DataError) as error:
         return Record(tuple(played), root, fault=f"line {number}: {error}")
     return Record(tuple(played), root)
+
+
+def completed(text: str, notation: str, optional: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """The fields of a position in a ``notation`` that begins with board and side to move, and a note on those added.
+
+    optional: names and values of the fields that may be missing at the end. Errors: PositionError.
+    """
+    fields = text.split()
+    missing = 2 + len(optional) - len(fields)
+    if not 0 <= missing <= len(optional):
+        raise PositionError(
+            f"a {notation} has two to {2 + len(optional)} fields, this one has {len(fields)}: {quoted(text)}"
+        )
+    added = list(optional)[len(optional) - missing :]
+    named = ", ".join(f"{name} {optional[name]}" for name in added)
+    return [*fields, *(optional[name] for name in added)], [f"the {notation} is completed: {named}"] if added else []

@@ -12,8 +12,10 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..errors import NetError
@@ -24,6 +26,7 @@ from .netinfo import PREFIX
 
 _VERSION = 2  # of the conversion: a greater one converts again
 _SECONDS = 300
+_TELL_S = 10  # between two sentences
 _BEGINNINGS = (b"\x1f\x8b", b"\x0d\xc0\x01\x00\x00")  # gzip, and Lc0's magic
 _KATAGO = re.compile(rb"\s*\S{1,200}\s+[0-9]{1,4}\s+22\s+19\s")  # an unpacked net of KataGo's: name, version, inputs
 _ONNX = ({"input1", "input2"}, {"input", "move", "value"})  # inputs and outputs of ONNX nets: dlshogi's, miniosl's
@@ -31,10 +34,10 @@ _KEPT_BYTES = 2 << 30  # of converted nets
 _FRESH = 3600  # s after its last use before a net may be removed: an engine may be about to read it
 
 
-def native_net(path: Path) -> Path:
+def native_net(path: Path, tell: Callable[[str], None] | None = None) -> Path:
     """``path``, or the converted net when the file is another program's. Blocks while it converts.
 
-    Errors: NetError, one sentence.
+    tell: gets a sentence every _TELL_S while it does; None: stderr does. Errors: NetError, one sentence.
     """
     from ..kernels.jit import private_directory  # here: a net's trial needs no numba
 
@@ -55,9 +58,10 @@ def native_net(path: Path) -> Path:
             os.utime(converted.parent)
             return known[0]
     try:
-        child = run_module(
-            "az_engine", "import", "-o", str(converted), "--quiet", "--bounded", "--", str(path), timeout=_SECONDS
-        )
+        with _told(path.name, tell or _write_stderr):
+            child = run_module(
+                "az_engine", "import", "-o", str(converted), "--quiet", "--bounded", "--", str(path), timeout=_SECONDS
+            )
     except subprocess.TimeoutExpired:
         raise NetError(f"{str(path)!r} could not be converted within {_SECONDS} s") from None
     if child.returncode != 0:
@@ -66,6 +70,34 @@ def native_net(path: Path) -> Path:
     with _alone(nets):
         _prune(nets)
     return converted
+
+
+@contextlib.contextmanager
+def _told(name: str, tell: Callable[[str], None]) -> Iterator[None]:
+    """Tell that a net is being converted, and how long it has taken, until it is."""
+    tell(f"converting {name}, another program's net, once, for {_SECONDS} s at most")
+    over = threading.Event()
+
+    def go_on() -> None:
+        seconds = 0
+        while not over.wait(_TELL_S):
+            seconds += _TELL_S
+            tell(f"converting {name}: {seconds} s so far")
+
+    thread = threading.Thread(target=go_on, name="conversion", daemon=True)
+    with contextlib.suppress(RuntimeError):  # there is no thread left: the first sentence has to do
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+def _write_stderr(text: str) -> None:
+    if sys.stderr is not None:
+        with contextlib.suppress(OSError, ValueError):  # nobody reads it
+            sys.stderr.write(f"az-engine: {text}\n")
+            sys.stderr.flush()
 
 
 @contextlib.contextmanager

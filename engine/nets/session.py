@@ -25,6 +25,8 @@ def load_onnxruntime() -> Any:
     try:
         import onnxruntime
     except ImportError as error:
+        if not isinstance(error, ModuleNotFoundError):
+            raise NetError(f"onnxruntime cannot be loaded: {error}") from error  # too little memory, say
         raise NetError("onnxruntime is not installed; run: pip install 'az-engine[cpu]' (or az-engine[gpu])") from error
     if not hasattr(onnxruntime, "InferenceSession"):
         raise NetError(

@@ -23,7 +23,7 @@ from ..clock import Stopwatch
 from ..errors import NetError
 from ..games.base import Game
 from .evaluator import Evaluator, Extra, Interrupted, Output, Planes
-from .weights import load_evaluator
+from .weights import load_evaluator, load_stand_in
 
 _IN_PIPE = 3.0  # leaves in flight, as a multiple of what the lanes evaluate at once
 _CREDIT = 2.0  # batches by which a client that was busy with its tree may be behind the others
@@ -75,6 +75,8 @@ class _Net:
 
     evaluator: Evaluator
     cost: float = 1e-3  # seconds a position, a running mean
+    stand_in: _Net | None = None  # what plays once it is given up
+    replacing: threading.Lock = field(default_factory=threading.Lock)
 
 
 class Seat(Evaluator):
@@ -109,6 +111,13 @@ class Seat(Evaluator):
     def fault(self) -> NetError | None:  # type: ignore[override]
         """Why the shared net is given up."""
         return self.net.evaluator.fault
+
+    def stand_in(self, game: Game) -> Seat:
+        """A seat at what plays in place of the net, one for all that shared it. Blocks while it is loaded."""
+        with self.net.replacing:
+            if self.net.stand_in is None:
+                self.net.stand_in = _Net(load_stand_in(self.net.evaluator, game))
+        return self._batcher.seat(self.net.stand_in, self.client.name)
 
     def interrupt(self) -> None:
         """Take back what no lane has begun, from any thread; the rest is others' too. Returns at once."""

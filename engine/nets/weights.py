@@ -21,11 +21,11 @@ def embedded_net(game: str) -> Path | None:
     return path if path.is_file() else None
 
 
-def net_path(weights: str, game: Game) -> Path | None:
+def net_path(weights: str, game: Game, tell: Callable[[str], None] | None = None) -> Path | None:
     """The file that a ``WeightsFile`` setting names: "" the embedded net, "uniform" none, else a path.
 
     The folder of a self-play run stands for the net that plays there. Another program's net is converted first, which
-    blocks: see :func:`conversion.native_net`.
+    blocks; ``tell`` gets the progress: see :func:`conversion.native_net`.
 
     Errors: NetError, also when there is no embedded net.
     """
@@ -35,7 +35,7 @@ def net_path(weights: str, game: Game) -> Path | None:
         path = Path(weights)
         with contextlib.suppress(RuntimeError):  # "~" of an unknown user
             path = path.expanduser()
-        return net_of_run(path) if path.is_dir() else native_net(path)
+        return net_of_run(path) if path.is_dir() else native_net(path, tell)
     embedded = embedded_net(game.name)
     if embedded is None:
         raise NetError(f"there is no net for {game.name} inside this package; set WeightsFile to a net or to 'uniform'")
@@ -63,7 +63,7 @@ def load_evaluator(
 
     Errors: NetError.
     """
-    path = net_path(weights, game)
+    path = net_path(weights, game, tell)
     if path is None:
         return UniformEvaluator(game, batch_size or 64)
     return OnnxEvaluator(path, game, provider=provider, batch_size=batch_size, tell=tell)

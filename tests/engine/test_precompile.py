@@ -51,6 +51,21 @@ def test_an_engine_finds_the_kernels_of_its_tree(tmp_path: Path) -> None:
     assert not names & (shared | {"compact"}), names
 
 
+def test_the_helper_knows_games_that_were_registered(tmp_path: Path) -> None:
+    """As register_path does, which a child process does not inherit."""
+    game = "raise SystemExit(3)\n"
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/__init__.py").write_text(game)
+    code = "import sys\nfrom pathlib import Path\nfrom az_engine.engine import games, precompile\n"
+    code += "from az_engine.engine.kernels import jit\njit.is_cold, jit.cores = lambda: True, lambda: 2\n"
+    code += f"games.register_path(Path({str(tmp_path)!r}))\nimport subprocess\npopen = subprocess.Popen\n"
+    code += "class Game: name = 'elsewhere'\n"
+    code += "children = []\nsubprocess.Popen = lambda *a, **k: children.append(popen(*a, **k)) or children[-1]\n"
+    code += "with precompile.helped(Game()): status = children[0].wait(60)\nprint(status)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "3\n", done.stderr
+
+
 def test_the_helper_ends_with_the_engine(tmp_path: Path) -> None:
     with helper(tmp_path) as process:
         time.sleep(1.0)

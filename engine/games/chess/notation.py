@@ -11,6 +11,7 @@ import re
 import numpy as np
 
 from ...errors import IllegalMoveError, PositionError, quoted
+from ..position_lines import completed
 from ..record import Record
 from .rules import settle_all
 from .state import BLACK, KING, NO_SQUARE, PAWN, PIECES, STATE, WHITE, State, square_name
@@ -19,16 +20,20 @@ START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 _LETTERS = "PNBRQKpnbrqk"
 _USUAL = (8, 2, 2, 2, 1, 1)
 _SIDES = ("white", "black")
+_FIELDS = {
+    "castling rights": "-",
+    "en-passant square": "-",
+    "half-move clock": "0",
+    "move number": "1",
+}  # may be missing
 
 
 def parse_fen(text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
-    """State[1] of a FEN with four to six fields, and notes on what was dropped from it.
+    """State[1] of a FEN with two to six fields, and notes on what was added to it and dropped from it.
 
     Errors: PositionError.
     """
-    fields = text.split()
-    if not 4 <= len(fields) <= 6:
-        raise PositionError(f"a FEN has four to six fields, this one has {len(fields)}: {quoted(text)}")
+    fields, added = completed(text, "FEN", _FIELDS)
     line = np.zeros(1, STATE)
     state = line[0]
     men = _parse_board(fields[0])
@@ -40,7 +45,7 @@ def parse_fen(text: str, *, chess960: bool = False) -> tuple[State, list[str]]:
     if fields[1] not in ("w", "b"):
         raise PositionError(f"the side to move must be w or b, not {quoted(fields[1])}")
     state["turn"] = WHITE if fields[1] == "w" else BLACK
-    notes = _set_castling(state, men, fields[2], chess960)
+    notes = added + _set_castling(state, men, fields[2], chess960)
     notes += _set_en_passant(state, men, fields[3])
     plies = _parse_count(fields, 4, "half-move clock", 0)
     number = _parse_count(fields, 5, "move number", 1)
@@ -152,7 +157,7 @@ def _set_en_passant(state: State, men: dict[int, str], text: str) -> list[str]:
 
 
 def _parse_count(fields: list[str], index: int, what: str, default: int) -> int:
-    if len(fields) <= index or fields[index] == "-":
+    if fields[index] == "-":
         return default
     if not re.fullmatch("[0-9]+", fields[index], re.ASCII):
         raise PositionError(f"the FEN's {what} must be a number from 0 on, not {quoted(fields[index])}")

@@ -62,10 +62,10 @@ class Shogi(Game):
         return {**dlshogi.ENCODERS, **miniosl.ENCODERS}
 
     def initial(self) -> State:
-        return notation.parse_sfen(notation.START)
+        return notation.parse_sfen(notation.START)[0]
 
     def parse_position(self, text: str) -> tuple[State, list[str]]:
-        return notation.parse_sfen(text), []
+        return notation.parse_sfen(text)
 
     def format_position(self, state: State) -> str:
         return notation.format_sfen(state)

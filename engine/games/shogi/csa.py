@@ -53,7 +53,7 @@ ENDINGS: dict[str, Ending] = {
     "ERROR": ("interrupted", None),
     "FUZUMI": ("", None),
 }
-_START = notation.parse_sfen(notation.START)[0]
+_START = notation.parse_sfen(notation.START)[0][0]
 # The Floodgate server's remark with each side's result
 _SUMMARY = re.compile(r"'summary:[^:]{1,40}:[^:]{0,99} (win|lose|draw):[^:]{0,99} (win|lose|draw)\s*")
 
@@ -216,7 +216,7 @@ def _move(replay: Replay, side: int, text: str) -> int:
 
 def write(record: Record) -> str:
     """One game as CSA 2.2, in UTF-8 (which its first line says). Errors: PositionError."""
-    replay = Replay(notation.parse_sfen(record.root or notation.START))
+    replay = Replay(notation.parse_sfen(record.root or notation.START)[0])
     lines = ["'CSA encoding=UTF-8", "V2.2"]
     lines += [f"N{sign}{one_line(name)}" for sign, name in zip("+-", record.names, strict=True) if name]
     keys = {ours: theirs for theirs, ours in HEADERS.items()}

@@ -151,7 +151,7 @@ class Draft:
         self.start_from(notation.format_sfen(line[0]))
 
     def start_from(self, sfen: str) -> None:
-        self.replay = Replay(notation.parse_sfen(sfen))
+        self.replay = Replay(notation.parse_sfen(sfen)[0])
         self.root = None if sfen == notation.START else sfen
 
     def play(self, move: int) -> None:
@@ -193,7 +193,7 @@ class Draft:
 
     def record(self) -> Record:
         """The record; without a result in the text, the rules decide it."""
-        replay = self.replay or Replay(notation.parse_sfen(notation.START))
+        replay = self.replay or Replay(notation.parse_sfen(notation.START)[0])
         if not self.fault and (ruled := _by_rules(replay)) is not None:
             if self.reason == "repetition" or (not self.reason and self.result is None):
                 self.reason, self.result = ruled

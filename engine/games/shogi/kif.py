@@ -374,7 +374,7 @@ def _sum_up(draft: Draft, text: str) -> None:
 
 def write(record: Record) -> str:
     """One game as KIF. Errors: PositionError."""
-    replay = Replay(notation.parse_sfen(record.root or notation.START))
+    replay = Replay(notation.parse_sfen(record.root or notation.START)[0])
     lines = ["#KIF version=2.0 encoding=UTF-8"]
     keys = {ours: theirs for theirs, ours in _HEADERS.items()}
     for name, text in headers_of(record):

@@ -11,6 +11,7 @@ import re
 import numpy as np
 
 from ...errors import IllegalMoveError, PositionError, quoted
+from ..position_lines import completed
 from .rules import DROPS, PROMOTES, settle_all
 from .state import (
     BLACK,
@@ -34,16 +35,15 @@ _HAND_ORDER = "RBGSNLP"  # as SFEN writes hands
 _TOTALS = {"P": 18, "L": 4, "N": 4, "S": 4, "B": 2, "R": 2, "G": 4}
 _NAMES = ("pawn", "lance", "knight", "silver", "bishop", "rook", "gold", "king")
 _SIDES = ("black", "white")
+_FIELDS = {"men in hand": "-", "move number": "1"}  # may be missing
 
 
-def parse_sfen(text: str) -> State:
-    """State[1] of a SFEN: board, side to move, hands, and the number of the next move if it is given.
+def parse_sfen(text: str) -> tuple[State, list[str]]:
+    """State[1] of a SFEN (board, side to move, hands, number of the next move), and a note on what was added to it.
 
     The 27-point rule holds in it and no limit of plies. Errors: PositionError.
     """
-    fields = text.split()
-    if not 3 <= len(fields) <= 4:
-        raise PositionError(f"a SFEN has three or four fields, this one has {len(fields)}: {quoted(text)}")
+    fields, notes = completed(text, "SFEN", _FIELDS)
     line = np.zeros(1, STATE)
     state = line[0]
     state["board"] = _parse_board(fields[0])
@@ -51,7 +51,7 @@ def parse_sfen(text: str) -> State:
         raise PositionError(f"the side to move must be b or w, not {quoted(fields[1])}")
     state["turn"] = BLACK if fields[1] == "b" else WHITE
     state["hands"] = _parse_hands(fields[2])
-    number = fields[3] if len(fields) == 4 else "1"
+    number = fields[3]
     if not re.fullmatch("[0-9]+", number, re.ASCII):
         raise PositionError(f"the SFEN's move number must be a number from 1 on, not {quoted(number)}")
     state["ply"] = min(max(int(number[:9]) - 1, 0), 65535)
@@ -59,7 +59,7 @@ def parse_sfen(text: str) -> State:
     _check_men(state)
     if settle_all(line):
         raise PositionError(f"{_SIDES[1 - int(state['turn'])]} is in check but {_SIDES[int(state['turn'])]} is to move")
-    return line
+    return line, notes
 
 
 def _parse_board(text: str) -> list[int]:

@@ -13,15 +13,18 @@ import pytest
 from az_engine.engine.clock import Stopwatch
 from az_engine.engine.engine import Engine
 from az_engine.engine.errors import NetError
-from az_engine.engine.info import ThinkingInfo
+from az_engine.engine.games.base import Game
+from az_engine.engine.info import BestMove, ThinkingInfo
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets import shared
 from az_engine.engine.nets.evaluator import Interrupted, Output, Planes
+from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.opinions import opinions_of
 from az_engine.engine.nets.shared import Batcher, Seat
 from az_engine.engine.params import EngineOptions
 
 from ...fakes.evaluator import FunctionEvaluator
+from ..failing import FailingNet
 
 PATIENCE_S = 30.0
 
@@ -302,4 +305,32 @@ def test_a_shared_net_says_how_the_game_ends() -> None:
     assert told
     assert told[-1].score is not None
     assert len(told[-1].ownership or ()) == 81
+    assert nets.batcher.clients() == []
+
+
+def test_those_who_shared_a_net_share_what_plays_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[FailingNet] = []
+
+    def load(weights: str, game: Game, **settings: object) -> FailingNet:
+        loaded.append(FailingNet(game, "nan", 0))
+        return loaded[-1]
+
+    monkeypatch.setattr(shared, "load_evaluator", load)
+    nets = shared.SharedNets(1)
+    engines = [Engine("chess", EngineOptions(hash_mb=8, threads=1), partial(nets.load, name)) for name in "ab"]
+    for engine in engines:
+        answers: list[BestMove] = []
+        engine.set_position(None, [])
+        engine.go(Limits(nodes=20), lambda _: None, answers.append)
+        assert engine.wait(240)
+        assert answers[0].move in engine.legal_moves()
+        assert isinstance(answers[0].error, NetError)
+    assert len(loaded) == 1
+    first, second = (engine._seat for engine in engines)
+    assert first is not None
+    assert second is not None
+    assert first.net is second.net
+    assert isinstance(first.net.evaluator, OnnxEvaluator)
+    for engine in engines:
+        engine.close()
     assert nets.batcher.clients() == []

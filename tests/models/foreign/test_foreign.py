@@ -203,7 +203,14 @@ def test_converted_nets_used_longest_ago_are_removed(tmp_path: Path, monkeypatch
 def test_nets_are_not_removed_while_one_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "private_directory", lambda: tmp_path / "cache")
     path = write(dlshogi_net(), tmp_path / "model.onnx")
-    known = foreign.native_net(path)
+    monkeypatch.setattr(foreign, "_TELL_S", 1)
+    told: list[str] = []
+    known = foreign.native_net(path, told.append)
+    assert told[:2] == [
+        "converting model.onnx, another program's net, once, for 300 s at most",
+        "converting model.onnx: 1 s so far",
+    ]
+    assert foreign.native_net(path, pytest.fail) == known
     found: list[Path] = []
     other = threading.Thread(target=lambda: found.append(foreign.native_net(path)))
     with foreign._alone(tmp_path / "cache" / "nets"):

@@ -112,7 +112,7 @@ def test_signals_end_it_during_an_analysis(number: int) -> None:
         process.process.send_signal(number)
         code, rest = process.end()
         assert code == 0
-        assert rest.endswith(b"\n\n")
+        assert (b"=\n" + rest).endswith(b"\n\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

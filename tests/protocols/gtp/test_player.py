@@ -261,6 +261,23 @@ def test_g12_quit_ends_a_search() -> None:
         assert talk.rest() == ["=6", ""]
 
 
+def test_g12_quit_does_not_wait_for_what_cannot_be_stopped() -> None:
+    """A net that loads for long, say: the command fails."""
+    over = threading.Event()
+
+    class Slow(Engine):
+        def ready(self, on_progress: Callable[[str], None] | None = None) -> None:
+            if not over.wait(5.0):
+                super().ready(on_progress)
+
+    with GtpTalk(lambda options: Slow("go", options)) as talk:
+        talk.send("1 boardsize 9", "2 genmove b", "3 quit")
+        assert talk.response() == "=1"
+        assert talk.response() == "?2 interrupted"
+        assert talk.rest() == ["=3", ""]
+        over.set()
+
+
 def test_g13_300_moves_are_replayed() -> None:
     colours, moves = "bw", []
     for number, (row, column) in enumerate((r, c) for r in range(1, 20, 2) for c in "ABCDEFGHJKLMNOPQRST"):

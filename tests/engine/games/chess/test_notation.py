@@ -28,8 +28,6 @@ def test_round_trips() -> None:
 @pytest.mark.parametrize(
     ("text", "fen"),
     [
-        ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -", START),
-        ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0", START),
         ("  rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR\t w   KQkq -  0 1 ", START),
         ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 0", START),
         ("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w qkQK - 0 1", START),
@@ -41,6 +39,21 @@ def test_accepted_without_notes(text: str, fen: str) -> None:
     line, notes = GAME.parse_position(text)
     assert notes == []
     assert GAME.format_position(line[-1]) == fen
+
+
+@pytest.mark.parametrize(
+    ("given", "castling", "added"),
+    [
+        (2, "-", "castling rights -, en-passant square -, half-move clock 0, move number 1"),
+        (3, "KQkq", "en-passant square -, half-move clock 0, move number 1"),
+        (4, "KQkq", "half-move clock 0, move number 1"),
+        (5, "KQkq", "move number 1"),
+    ],
+)
+def test_completed_with_a_note(given: int, castling: str, added: str) -> None:
+    line, notes = GAME.parse_position(" ".join(START.split()[:given]))
+    assert notes == [f"the FEN is completed: {added}"]
+    assert GAME.format_position(line[-1]) == START.replace("KQkq", castling)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +104,7 @@ def test_mended_with_a_note(text: str, fen: str, dropped: str) -> None:
         "4k3/8/8/8/8/8/8/4X3 w - - 0 1",
         "4k3/8/8/8/8/8/8/4K3 x - - 0 1",
         "4k3/8/8/8/8/8/8/4K3 W - - 0 1",
-        "4k3/8/8/8/8/8/8/4K3 w",
+        "4k3/8/8/8/8/8/8/4K3",
         "4k3/8/8/8/8/8/8/4K3 w - z9 0 1",
         "4k3/8/8/8/8/8/8/4K3 w ! - 0 1",
         "4k3/8/8/8/8/8/8/4K3 w - - -1 1",

@@ -36,14 +36,13 @@ def test_round_trips() -> None:
     ("text", "sfen"),
     [
         (START, START),
-        (START[:-2], START),  # without the move number
         ("  " + START.replace(" ", " \t ") + " ", START),
         (START[:-1] + "0", START),
         (START.replace(" b ", " w ")[:-1] + "12", START.replace(" b ", " w ")[:-1] + "12"),
         ("lnsgkgsnl/9/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL w - 1",) * 2,  # two pieces handicap
-        (f"{KINGS} b p2P15pRr", f"{KINGS} b R2Pr16p 1"),
-        (f"{KINGS} b 2r18P2b4g4s4n4l", f"{KINGS} b 18P2r2b4g4s4n4l 1"),
-        (f"{KINGS} b PP", f"{KINGS} b 2P 1"),
+        (f"{KINGS} b p2P15pRr 1", f"{KINGS} b R2Pr16p 1"),
+        (f"{KINGS} b 2r18P2b4g4s4n4l 1", f"{KINGS} b 18P2r2b4g4s4n4l 1"),
+        (f"{KINGS} b PP 1", f"{KINGS} b 2P 1"),
     ],
 )
 def test_accepted(text: str, sfen: str) -> None:
@@ -52,12 +51,19 @@ def test_accepted(text: str, sfen: str) -> None:
     assert GAME.format_position(line[-1]) == sfen
 
 
+@pytest.mark.parametrize(("given", "added"), [(2, "men in hand -, move number 1"), (3, "move number 1")])
+def test_completed_with_a_note(given: int, added: str) -> None:
+    line, notes = GAME.parse_position(" ".join(START.split()[:given]))
+    assert notes == [f"the SFEN is completed: {added}"]
+    assert GAME.format_position(line[-1]) == START
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("", "fields"),
         ("hello", "fields"),
-        (f"{KINGS} b", "fields"),
+        (KINGS, "fields"),
         (f"{KINGS} b - 1 extra", "fields"),
         ("9/9/9/9/9/9/9/9/9 b - 1", "black has 0 kings"),
         ("4k4/9/9/9/9/9/9/9/3KK4 b - 1", "black has 2 kings"),
