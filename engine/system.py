@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+_M_ARENA_MAX = -8  # of mallopt
+
 if sys.platform == "win32":
     import msvcrt
 
@@ -130,3 +132,28 @@ else:
     def ran_out_of_time(status: int) -> bool:
         """Whether a child ended because of the seconds of :func:`limit_process`."""
         return status == -signal.SIGXCPU
+
+
+def _c_library() -> Any:
+    """glibc, whose allocator can be told what to do; None elsewhere."""
+    import ctypes
+
+    library = None if os.name == "nt" else ctypes.CDLL(None)
+    return library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None
+
+
+def few_arenas() -> None:
+    """Let all threads allocate from the same two arenas: one for each keeps much that others could use.
+
+    Call it before threads are started.
+    """
+    library = _c_library()
+    if library is not None:
+        library.mallopt(_M_ARENA_MAX, 2)
+
+
+def give_back_memory() -> None:
+    """Give what is free back to the system. Blocks for some milliseconds."""
+    library = _c_library()
+    if library is not None:
+        library.malloc_trim(0)

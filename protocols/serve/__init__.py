@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from ...engine.errors import OptionError
 from ...engine.params import EngineOptions
-from ...engine.system import memory_bytes
+from ...engine.system import few_arenas, memory_bytes
 from ..options import OPTIONS, OptionValues, Value, add_flags, start_values
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ def main(args: argparse.Namespace) -> int:
     for name, least in (("max_sessions", 1), ("per_client", 1), ("idle", 0)):
         if getattr(args, name) < least:
             raise OptionError(f"--{name.replace('_', '-')} must be at least {least}")
+    few_arenas()
     log = EventLog(Path(args.log_file) if args.log_file else None)
     start, notes = start_values(args)
     for note in notes:

@@ -13,6 +13,7 @@ from typing import Any
 from ...engine.clock import Stopwatch
 from ...engine.errors import OptionError
 from ...engine.params import EngineOptions
+from ...engine.system import give_back_memory
 from ..analysis.session import AnalysisSession
 from ..gtp.session import GtpSession
 from ..lines import LineWriter, one_line
@@ -94,6 +95,7 @@ class Server:
                 if self._ended:
                     self._ended = False
                     gc.collect()  # sessions refer to themselves; their arrays are large and their objects few
+                    give_back_memory()
         self._listener.close()
         self._end_all()
 

@@ -312,6 +312,34 @@ def test_an_answer_over_tcp_is_the_one_on_stdin() -> None:
     assert len(essence(said)) == 6
 
 
+@pytest.mark.slow
+def test_memory_stays_level() -> None:
+    def converse(port: int) -> None:
+        with LineClient(port, "uci", "setoption name Hash value 16", "isready", "go nodes 300") as client:
+            client.until("bestmove")
+            client.send("quit")
+            client.rest()
+
+    command = [*COMMAND, "serve", "--game", "chess=uniform", "--port", "0", "--http-port", "none", "--threads", "1"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            port = next(json.loads(line)["port"] for line in process.stderr if '"ready"' in line)
+            threading.Thread(target=process.stderr.read, daemon=True).start()
+            sizes = []
+            for _ in range(16):
+                clients = [threading.Thread(target=converse, args=(port,)) for _ in range(8)]
+                for client in clients:
+                    client.start()
+                for client in clients:
+                    client.join()
+                time.sleep(1.5)  # the server looks once a second for what to give back
+                sizes.append(int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]))
+        finally:
+            process.kill()
+    assert max(sizes[8:]) < 1.1 * max(sizes[:4]), sizes
+
+
 def test_the_command_refuses_what_cannot_be(tmp_path: Path) -> None:
     for flags, words in (
         (["--max-sessions", "0"], "at least 1"),
