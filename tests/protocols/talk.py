@@ -29,16 +29,6 @@ READY = """
 """
 
 
-class _Reader(LineReader):
-    """Closes its descriptor at the end of the input."""
-
-    def _run(self, *callbacks: Callable[..., None]) -> None:
-        try:
-            super()._run(*callbacks)
-        finally:
-            os.close(self._descriptor)
-
-
 class Conversation:
     """One session in this process, its ends held by the test. The ``with`` block ends it; nothing may be left over.
 
@@ -59,7 +49,7 @@ class Conversation:
 
         def run_and_close() -> None:
             try:
-                self._result.append(run(_Reader(self._session_in)))
+                self._result.append(run(LineReader(self._session_in)))
             finally:
                 os.close(self.session_out)
                 os.close(self._session_in)
