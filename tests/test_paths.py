@@ -46,6 +46,7 @@ LINES = {
     "serve": "--port 0 --http-port none",
     "connect": "localhost:1 chess",
     "analysis": "",
+    "play": "--side none --visits 1",
 }
 POSITIONAL = {"source": "game.pgn", "target": "out.pgn", "records": "game.pgn", "run": "out", "folders": "out"}
 

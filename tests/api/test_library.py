@@ -132,7 +132,7 @@ def test_game_records(tmp_path: Path, name: str, text: str, moves: tuple[str, ..
     [
         (lambda: az.Position("halma"), "no game is called 'halma'"),
         (lambda: az.Position("chess", moves=["e2e5"]), "e2e5"),
-        (lambda: az.Position("chess", "no position"), "no position"),
+        (lambda: az.Position("chess", "no position"), "8 ranks"),
         (lambda: az.Position("chess", komi=7), "komi"),
         (lambda: az.Position("go9", rules="anarchy"), "anarchy"),
         (lambda: az.Position.load("game.doc"), "no game record"),

@@ -127,7 +127,7 @@ while True: pass
 
 
 def test_memory_is_limited() -> None:
-    code = "from az_engine.engine.system import limit_process\nlimit_process(1 << 30)\nbytearray(2 << 30)"
+    code = "from az_engine.engine.system import limit_process\nlimit_process(1 << 30)\nkept = bytearray(2 << 30)"
     assert "MemoryError" in child(code).stderr
     assert child(WINDOWS + code + "\ntime.sleep(60)").returncode == 125
 

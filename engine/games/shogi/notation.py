@@ -59,6 +59,9 @@ def parse_sfen(text: str) -> tuple[State, list[str]]:
     _check_men(state)
     if settle_all(line):
         raise PositionError(f"{_SIDES[1 - int(state['turn'])]} is in check but {_SIDES[int(state['turn'])]} is to move")
+    side = int(state["turn"])
+    if not state["hands"][side].any() and not any(man and man >> 4 == side for man in state["board"].tolist()):
+        notes.append(f"{_SIDES[side]} is to move and has no pieces")
     return line, notes
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 
 HELP = """\
@@ -56,6 +57,7 @@ def main(args: argparse.Namespace) -> int:
     seconds = 1.0 if args.visits is None and args.seconds is None else args.seconds
     limits = Limits(nodes=args.visits, seconds=seconds)
     for stream in (sys.stdin, sys.stdout):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr] # a terminal that knows no kanji
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows no kanji
     with Engine(name, args.net) as engine:
         return TerminalGame(game, engine, root, yours, limits, words=args.words).run(sys.stdin, sys.stdout)

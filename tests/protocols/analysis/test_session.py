@@ -16,7 +16,7 @@ from az_engine.engine.params import EngineOptions
 
 from .talk import AnalysisTalk
 
-ENDLESS = 10**9
+ENDLESS = 10**9  # up to a full tree
 
 
 def test_actions() -> None:
@@ -52,7 +52,7 @@ def test_every_turn_gets_its_answer() -> None:
 
 
 def test_greater_priorities_first() -> None:
-    with AnalysisTalk(analysts=1) as talk:
+    with AnalysisTalk(analysts=1, hash=1024) as talk:
         talk.ask(id="first", maxVisits=ENDLESS, reportDuringSearchEvery=0.05)
         assert talk.answer()["isDuringSearch"]
         talk.ask(id="low", priority=-1)
@@ -70,7 +70,7 @@ def test_greater_priorities_first() -> None:
 
 
 def test_terminations() -> None:
-    with AnalysisTalk(analysts=1) as talk:
+    with AnalysisTalk(analysts=1, hash=1024) as talk:
         talk.ask(id="a", maxVisits=ENDLESS, reportDuringSearchEvery=0.05)
         assert talk.answer()["isDuringSearch"]
         talk.ask(id="b", moves=[["B", "C3"]], analyzeTurns=[0, 1])

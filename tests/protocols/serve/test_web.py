@@ -111,7 +111,7 @@ def test_katagos_protocol(server: RunningServer) -> None:
         answers = {answer["id"]: answer for answer in (json.loads(client.recv()) for _ in range(2))}
         assert answers["a"]["rootInfo"]["visits"] == 20
         assert answers["b"]["action"] == "query_version"
-        client.send(json.dumps({**GO, "id": "c", "maxVisits": 10**9, "reportDuringSearchEvery": 0.05}))
+        client.send(json.dumps({**GO, "id": "c", "maxVisits": 10**9, "reportDuringSearchEvery": 0.001}))
         assert json.loads(client.recv())["isDuringSearch"]
     wait_for(lambda: server.server._admission.sessions == 0, "the search goes on")
 
@@ -129,7 +129,7 @@ def test_one_query_by_post(server: RunningServer) -> None:
 
 def test_a_client_that_leaves_a_post_ends_its_search(server: RunningServer) -> None:
     client = http.client.HTTPConnection("127.0.0.1", port_of(server), timeout=PATIENCE_S)
-    query = {**GO, "maxVisits": 10**9, "reportDuringSearchEvery": 0.05}
+    query = {**GO, "maxVisits": 10**9, "reportDuringSearchEvery": 0.001}
     client.request("POST", "/api/analyse", json.dumps(query))
     response = client.getresponse()
     assert json.loads(response.readline())["isDuringSearch"]
