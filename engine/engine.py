@@ -8,7 +8,6 @@ call that needs them), so that a protocol can greet its GUI before anything heav
 from __future__ import annotations
 
 import math
-import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
@@ -19,25 +18,24 @@ from .clock import Delays
 from .errors import AzError, IllegalMoveError, NetError, OptionError, PositionError
 from .games import get_game
 from .games.base import Game, State
-from .games.book import BookReader
-from .games.capabilities import Tablebase
+from .games.databases import Databases
 from .games.encoder import OWN_ENCODER
 from .games.outcome import RUNNING, WIN
 from .info import Estimate
 from .kernels import jit
 from .limits import Limits
-from .nets.evaluator import Evaluator, UniformEvaluator
+from .nets.evaluator import Evaluator
 from .nets.fit import read_info
 from .nets.netfile import read_outline
 from .nets.netinfo import NetInfo
 from .nets.opinions import Opinion, opinions_of
 from .nets.shared import Seat
 from .nets.weights import load_evaluator, load_stand_in, net_path
-from .params import EngineOptions, SearchParams
-from .precompile import helped
+from .params import EngineOptions
+from .precompile import compile_all, helped
 from .search.cache import PositionCache
 from .search.mate import MateSolver
-from .search.results import RootView, final_line
+from .search.results import final_line
 from .search.search import Search, expected_end
 from .search.strength import limit_strength
 from .search.tree import Tree
@@ -48,9 +46,6 @@ _CACHE_SHARE = 1 / 16  # of the Hash memory that goes to the position cache
 _MATE_SHARE = 1 / 4  # of Hash, beside it, for the table of a mate search while it runs
 _ESTIMATE_VISITS = 100
 _SMALL = 200  # visits of a search that shares a net as if its clock ran
-_NO_BOOK = ("", "no_book")  # the second is what GUIs of YaneuraOu set
-_NEAR_TABLES = 3  # men more than the tables have, so that leaves of the search may be found in them
-_FEW_MEN = 3 + _NEAR_TABLES  # for the tables inside the package
 _CROWDED = 0.5  # a tree that is fuller than this drops what the game has left behind
 
 
@@ -74,8 +69,7 @@ class Engine:
         self._line: State | None = None  # the game up to the position to search ...
         self._moves: list[int] = []  # ... and the moves between its positions
         self._base: State | None = None  # the game up to the tree's base
-        self._book: tuple[str, BookReader] | None = None  # with its path
-        self._tables: tuple[tuple[str, int, bool], Tablebase] | None = None  # with the options that they depend on
+        self._databases = Databases()
         self._restricted = False  # the tree's root lacks moves (searchmoves)
         self._thinking: Thinking | None = None
         self._search: Search | None = None  # the last one
@@ -122,7 +116,7 @@ class Engine:
         if (game.name, game.encoder.name) in self._warm:
             return
         with helped(game):
-            _warm_up(game)
+            compile_all(game)
         problem = jit.cache_problem() if not self._warm else None
         self._warm.add((game.name, game.encoder.name))
         if problem is not None:
@@ -370,8 +364,7 @@ class Engine:
 
         Errors: OptionError, MemoryError when there is no room for a tree.
         """
-        line = self._line
-        game = self._game
+        line, game = self._line, self._game
         if line is None:
             return Task(None, None, self.options, (), None)
         self._apply_rules(line)  # they may have changed since the position was set
@@ -394,23 +387,14 @@ class Engine:
             return Task(None, line, self.options, (), fallback, error=error)
 
     def _book_move(self, limits: Limits, line: State, messages: list[str]) -> str | None:
-        """The opening book's move, in a game that has one and where the search need not say more."""
-        options, game = self.options, self._game
-        wanted = options.book_file if options.own_book else ""
-        if wanted in _NO_BOOK or game.open_book is None or limits.ponder or limits.searchmoves or not limits.bounded:
+        """The opening book's move, where the search need not say more."""
+        options = self.options
+        if not options.own_book or limits.ponder or limits.searchmoves or not limits.bounded:
             return None
-        if self._book is None or self._book[0] != wanted:
-            self._book = wanted, BookReader(wanted, game.open_book)
-        reader = self._book[1]
-        known = reader.problem
-        found = reader.move(game, line, best=options.best_book_move, seed=options.search.seed)
-        if reader.problem != known:
-            messages.append(reader.problem)
-        if found is None:
-            return None
-        move, number = found
-        messages.append(f"{move} is from the book, which has {number} move{'s' * (number > 1)} here")
-        return move
+        path, seed = options.book_file, options.search.seed
+        return self._databases.book_move(
+            self._game, line, path, best=options.best_book_move, seed=seed, messages=messages
+        )
 
     def _search_task(
         self, limits: Limits, line: State, failed: NetError | None, fallback: str, messages: list[str]
@@ -431,7 +415,10 @@ class Engine:
         assert tree is not None
         assert evaluator is not None
         only = self._only_moves(limits, line, messages)
-        tables, known = self._tables_for(line, messages), None
+        most, rule50, known = options.syzygy_probe_limit, options.syzygy_50_move_rule, None
+        tables = self._databases.tables(
+            game, line, options.syzygy_path, most_men=most, rule50=rule50, messages=messages
+        )
         moves = game.legal_moves(line) if only is None else only
         found = None if tables is None else tables.best_moves(line, moves)
         if found is not None and options.multipv == 1:
@@ -466,20 +453,6 @@ class Engine:
             tables=tables,
         )
         return Task(self._search, line, options, tuple(messages), fallback, error=failed, delays=self._delays)
-
-    def _tables_for(self, line: State, messages: list[str]) -> Tablebase | None:
-        """The endgame tables, where a position of theirs may be near."""
-        options, game = self.options, self._game
-        most, path = options.syzygy_probe_limit, options.syzygy_path
-        if game.open_tables is None or not most or (not path and game.men(line[-1]) > _FEW_MEN):
-            return None
-        wanted = path, most, options.syzygy_50_move_rule
-        if self._tables is None or self._tables[0] != wanted:
-            folders = [folder for folder in path.split(os.pathsep) if folder]
-            self._tables = wanted, game.open_tables(folders, most_men=most, rule50=options.syzygy_50_move_rule)
-            messages.extend(self._tables[1].problems)
-        tables = self._tables[1]
-        return tables if game.men(line[-1]) <= tables.most_men + _NEAR_TABLES else None
 
     def _only_moves(self, limits: Limits, line: State, messages: list[str]) -> np.ndarray | None:
         if not limits.searchmoves:
@@ -525,31 +498,3 @@ def _refuse_too_much(hash_mb: int) -> None:
     if hash_mb > 0.8 * present:
         most = present * 4 // 5
         raise OptionError(f"Hash {hash_mb} MB is too much for this machine's {present} MB; set at most {most}")
-
-
-def _warm_up(game: Game) -> None:
-    """Call every kernel that playing needs, on a few visits, so that all are compiled and loaded."""
-    tree = Tree(1 << 20)
-    line = game.initial()
-    search = Search(
-        game,
-        tree,
-        UniformEvaluator(game),
-        SearchParams(),
-        game.window(line),
-        visits=40,
-        cache=PositionCache(1 << 16),
-        only=game.legal_moves(line)[:4],
-    )
-    search.run(lambda: False)
-    if search.error is not None:
-        raise search.error
-    view = RootView(game, tree, line)
-    move = view.choose(0.0, 0)
-    assert move is not None
-    view.lines(2)
-    tree.root = tree.child(0, move)
-    tree.depths()
-    tree.settle([move], WIN)
-    tree.keep(tree.root)
-    game.play(line, move)

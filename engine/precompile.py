@@ -18,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .games import get_game, register_path, registered_paths
 from .games.base import Game, State
@@ -52,33 +53,44 @@ def helped(game: Game) -> Iterator[None]:
             helper.communicate()
 
 
+def compile_all(game: Game) -> None:
+    """Call every kernel that playing needs, on a few visits, so that all are compiled and loaded."""
+    line, tree = game.initial(), Tree(1 << 20)
+    search = _small_search(game, tree, line, game.legal_moves(line)[:_MOVES])
+    move = _explore(search, tree, line)
+    RootView(game, tree, line).lines(2)
+    game.play(line, move)
+
+
 def compile_tree(game: Game) -> None:
     """Compile the kernels of tree, search and report that a search of ``game`` calls, and none of its own."""
     made_up = copy.copy(game)
     vars(made_up).update(encoder=replace(game.encoder, describe=_describe), mate_search=None)
     line, tree = np.zeros(1, game.state_dtype), Tree(1 << 20)
-    search = Search(
-        made_up,
-        tree,
-        UniformEvaluator(made_up),
-        SearchParams(),
-        line,
-        visits=40,
-        cache=PositionCache(1 << 16),
-        only=np.arange(_MOVES, dtype=np.uint16),
-    )
+    search = _small_search(made_up, tree, line, np.arange(_MOVES, dtype=np.uint16))
     _compile_digest(search)
+    _explore(search, tree, line)
+    if game.mate_search is not None:
+        game.mate_search(game.initial(), 1 << 16).advance(1)
+
+
+def _small_search(game: Game, tree: Tree, line: State, only: NDArray[np.uint16]) -> Search:
+    evaluator, cache = UniformEvaluator(game), PositionCache(1 << 16)
+    return Search(game, tree, evaluator, SearchParams(), game.window(line), visits=40, cache=cache, only=only)
+
+
+def _explore(search: Search, tree: Tree, line: State) -> int:
+    """Search, and do with the tree what a game does; the move played."""
     search.run(lambda: False)
     if search.error is not None:
         raise search.error
-    move = RootView(made_up, tree, line).choose(0.0, 0)
+    move = RootView(search.game, tree, line).choose(0.0, 0)
     assert move is not None
     tree.depths()
     tree.settle([move], WIN)
     tree.root = tree.child(0, move)
     tree.keep(tree.root)
-    if game.mate_search is not None:
-        game.mate_search(game.initial(), 1 << 16).advance(1)
+    return move
 
 
 def _compile_digest(search: Search) -> None:

@@ -192,6 +192,18 @@ class Option:
         return f"{head}{'check' if kind == 'check' else 'string'} default {shown}"
 
 
+def read_setoption(rest: str) -> tuple[str, str | None] | None:
+    """Name and value of ``setoption name <id> [value <x>]``; the value verbatim but for blanks around it."""
+    keyword, *rest_words = rest.split(maxsplit=1) or [""]
+    if keyword != "name" or not rest_words:
+        return None
+    cut = re.search(r"(^|\s)value(\s|$)", rest_words[0])
+    if cut is None:
+        return rest_words[0].strip(), None
+    name, value = rest_words[0][: cut.start()].strip(), rest_words[0][cut.end() :].strip()
+    return (name, value) if name else None
+
+
 def show(value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -20,7 +20,6 @@ import traceback
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Generic
 
@@ -30,24 +29,13 @@ from ..engine.params import EngineOptions
 from .lines import LineReader, LineWriter, TrafficLog
 from .loader import AnyEngine, Loader
 from .options import OptionValues
+from .steps import Event, Step
 
 INTERRUPT_PATIENCE_S = 0.7  # after SIGINT or SIGTERM, for what was asked before
 CLOSE_PATIENCE_S = 0.3  # for the engine's threads
 UNREAD_BYTES = 16 << 20  # of lines that were read and not yet looked at: beyond it no more are read
 MOST_BYTES = 32 << 20  # of the backlog
 STEP_BYTES = 1 << 10  # about what a step takes beside its line
-
-Event = Callable[[], None]
-
-
-@dataclass(slots=True)
-class Step:
-    """One command of the backlog. ``work`` runs on the worker and returns what then runs on the session's thread."""
-
-    work: Callable[[], Event] | None = None
-    then: Event | None = None  # without work
-    failed: Event | None = None  # after an error in the work
-    size: int = 0  # bytes
 
 
 class Session(ABC, Generic[AnyEngine]):

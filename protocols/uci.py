@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import ClassVar
 
@@ -22,8 +22,9 @@ from . import conversation
 from .go_command import GoWords, PendingGo, game_over_line, info_lines, read_go, stats_lines
 from .lines import LineWriter, one_line
 from .loader import EngineSeam
-from .options import OptionValues
-from .session import MOST_BYTES, Event, Session, Step, in_time
+from .options import OptionValues, read_setoption
+from .session import MOST_BYTES, Session, in_time
+from .steps import Event, GoStep, PingStep, Step, ThrownStep
 
 HELP = """\
 Play chess in any program that speaks UCI: enter this command, or az-engine-uci, as the engine.
@@ -38,41 +39,6 @@ LINES_PER_S = 400  # info lines, when the blocks are long
 _MOVES = re.compile(r"(^|(?<=\s))moves(\s|$)")
 _CROWDED = f"more than {MOST_BYTES >> 20} MiB was waiting"
 _NUMBERS = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime", "perft")
-
-
-@dataclass(slots=True, kw_only=True)
-class GoStep(Step):
-    """A ``go`` that waits for its turn."""
-
-    go: PendingGo
-
-
-@dataclass(slots=True)
-class PingStep(Step):
-    """An ``isready`` that waits for the engine; answered at once when a search begins."""
-
-    answered: bool = False
-
-
-@dataclass(slots=True)
-class ThrownStep(Step):
-    """Lines that were thrown away, one after the other, because too much was waiting."""
-
-    lines: int = 0
-    positions: int = 0
-    searches: Counter[bool] = field(default_factory=Counter)  # by whether they look for a mate: each gets an answer
-
-
-def read_setoption(rest: str) -> tuple[str, str | None] | None:
-    """Name and value of ``setoption name <id> [value <x>]``; the value verbatim but for blanks around it."""
-    keyword, *rest_words = rest.split(maxsplit=1) or [""]
-    if keyword != "name" or not rest_words:
-        return None
-    cut = re.search(r"(^|\s)value(\s|$)", rest_words[0])
-    if cut is None:
-        return rest_words[0].strip(), None
-    name, value = rest_words[0][: cut.start()].strip(), rest_words[0][cut.end() :].strip()
-    return (name, value) if name else None
 
 
 class UciSession(Session[EngineSeam]):
@@ -182,13 +148,6 @@ class UciSession(Session[EngineSeam]):
     def _debug(self, rest: str) -> None:
         self.debug = {"on": True, "off": False}.get(rest.strip(), self.debug)
 
-    def _setoption(self, rest: str) -> None:
-        found = read_setoption(rest)
-        if found is None:
-            self.tell("setoption needs a name: setoption name <option> [value <value>]")
-        else:
-            self._set_option(*found)
-
     def position(self, rest: str) -> None:
         found = _MOVES.search(rest)
         root, moves = (rest, "") if found is None else (rest[: found.start()], rest[found.end() :])
@@ -287,10 +246,14 @@ class UciSession(Session[EngineSeam]):
         self.tell_notes()
         self.send("readyok")
 
-    def _set_option(self, name: str, text: str | None) -> None:
+    def _setoption(self, rest: str) -> None:
         """Check a value at once, and let it hold from the next step on."""
+        found = read_setoption(rest)
+        if found is None:
+            self.tell("setoption needs a name: setoption name <option> [value <value>]")
+            return
         try:
-            option, value = self.values.read(name, text)
+            option, value = self.values.read(*found)
         except UnknownOptionError as error:
             self.unknown_option(str(error))
             return
@@ -331,8 +294,7 @@ class UciSession(Session[EngineSeam]):
         self.enqueue(Step(work))
 
     def _hold(self, refusal: str | None, notes: Sequence[str]) -> None:
-        self._position_set = True
-        self._refusal = refusal
+        self._position_set, self._refusal = True, refusal
         for note in notes:
             self.tell(note)
 
@@ -514,8 +476,7 @@ class UciSession(Session[EngineSeam]):
 
     def answer_outstanding(self) -> None:
         held = self._any_move()  # as good for the searches that come before another position
-        running = [GoStep(go=self._running)] if self._running is not None else []
-        for step in [*running, *self.unfinished()]:
+        for step in [*([GoStep(go=self._running)] if self._running else []), *self.unfinished()]:
             if isinstance(step, GoStep):
                 latest = step.go.latest
                 self._answer(step.go, BestMove(held if latest is None else latest.lines[0].pv[0]))

@@ -26,7 +26,7 @@ _TRIES = 20  # to find another opening
 
 
 @dataclass(frozen=True, slots=True)
-class Player:
+class NetPlayer:
     """One side of a game."""
 
     name: str
@@ -73,7 +73,7 @@ def random_openings(game: Game, count: int, plies: int, seed: int) -> list[NDArr
 class Seat:
     """A player with its searches in all games."""
 
-    def __init__(self, game: Game, player: Player, games: int, plies: int, seed: int) -> None:
+    def __init__(self, game: Game, player: NetPlayer, games: int, plies: int, seed: int) -> None:
         self.game, self.player = game, player
         self._rng = np.random.default_rng(seed)
         self._lockstep: Lockstep | None = None
@@ -112,7 +112,7 @@ class Seat:
 
 
 def play_pairs(
-    game: Game, a: Player, b: Player, openings: Sequence[NDArray[np.uint16]], *, seed: int, max_moves: int
+    game: Game, a: NetPlayer, b: NetPlayer, openings: Sequence[NDArray[np.uint16]], *, seed: int, max_moves: int
 ) -> list[ArenaGame]:
     """Two games from each opening: ``a`` has the first player's side in games 0, 2, ..., ``b`` in games 1, 3, ...
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...engine.games.base import Game
-from ...engine.search.arena import Player, play_pairs, random_openings
+from ...engine.search.arena import NetPlayer, play_pairs, random_openings
 from .runconfig import GateConfig
 
 CHUNK = 40  # games between checks whether the verdict is decided
@@ -34,8 +34,8 @@ class Verdict:
 
 def play_match(
     game: Game,
-    candidate: Player,
-    best: Player,
+    candidate: NetPlayer,
+    best: NetPlayer,
     config: GateConfig,
     *,
     seed: int,

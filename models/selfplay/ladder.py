@@ -22,7 +22,7 @@ from ...engine.files import write_atomically
 from ...engine.games.base import Game
 from ...engine.nets.evaluator import Evaluator, UniformEvaluator
 from ...engine.nets.onnx import OnnxEvaluator
-from ...engine.search.arena import Player, play_pairs, random_openings
+from ...engine.search.arena import NetPlayer, play_pairs, random_openings
 from ..storage import Patience
 from ..train.log import read_log
 from .runconfig import RunConfig
@@ -185,16 +185,16 @@ class Ladder:
                 file.truncate(size)
                 raise
 
-    def player(self, name: str) -> Player:
+    def player(self, name: str) -> NetPlayer:
         search = self.run.selfplay.search
         kind, _, rest = name.partition(" ")
         if name == RANDOM:
-            return Player(name, self._evaluator("uniform"), 0, search)
+            return NetPlayer(name, self._evaluator("uniform"), 0, search)
         if kind == "search":
-            return Player(name, self._evaluator("uniform"), int(rest[1:]), search)
+            return NetPlayer(name, self._evaluator("uniform"), int(rest[1:]), search)
         step, _, how = rest.partition(" ")
         visits = 0 if how == "raw" else int(how[1:])
-        return Player(name, self._evaluator(step), visits, search)
+        return NetPlayer(name, self._evaluator(step), visits, search)
 
     def _evaluator(self, net: str) -> Evaluator:
         if net in self._evaluators:

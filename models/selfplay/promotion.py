@@ -10,7 +10,7 @@ from typing import Any
 from ...engine.errors import DataError, NetError
 from ...engine.games.base import Game
 from ...engine.nets.onnx import OnnxEvaluator
-from ...engine.search.arena import Player
+from ...engine.search.arena import NetPlayer
 from ..data.dataset import Positions
 from ..storage import Patience
 from ..train.learner import Learner
@@ -135,7 +135,7 @@ class Promotion:
         self.say("gate")
         config, search = self.run.gate, self.run.selfplay.search
         candidate, best = (
-            Player(
+            NetPlayer(
                 name,
                 OnnxEvaluator(net, self.game, provider=self.run.machine.provider, batch_size=gate.CHUNK),
                 config.visits,

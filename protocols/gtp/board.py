@@ -6,7 +6,7 @@ Points are numbered from the top left corner, row by row.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -60,6 +60,13 @@ def read_vertex(word: str, size: int) -> str:
     if found is None or COLUMNS.index(found[1]) >= size or int(found[2]) > size:
         raise GtpError("invalid color or coordinate")
     return text
+
+
+def read_pairs(words: Sequence[str], size: int) -> list[tuple[str, str]]:
+    """Colours and vertices, in turn. Errors: GtpError."""
+    if len(words) % 2:
+        raise GtpError("syntax error")
+    return [(read_colour(a), read_vertex(b, size)) for a, b in zip(words[::2], words[1::2], strict=True)]
 
 
 def vertex(point: int, size: int) -> str:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 
 from ..lines import LineWriter
+from .board import GtpError
 
 ENDLESS = (  # another line ends them
     *("analyze", "lz-analyze", "kata-analyze"),
@@ -31,6 +32,13 @@ class GtpCommand:
     def words(self) -> list[str]:
         """The arguments; not kept, for they take many times the memory of the line."""
         return self.rest.split()
+
+    def arguments(self, number: int) -> list[str]:
+        """The words, if there are as many. Errors: GtpError."""
+        words = self.words
+        if len(words) != number:
+            raise GtpError("syntax error")
+        return words
 
     @property
     def interrupted(self) -> bool:

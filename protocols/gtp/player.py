@@ -6,21 +6,20 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ... import __version__
 from ...engine.clock import Stopwatch
-from ...engine.errors import AzError, DataError
+from ...engine.errors import AzError
 from ...engine.info import BestMove, ThinkingInfo
 from ...engine.limits import Limits
 from ..lines import LineWriter
 from ..loader import Loader
 from ..options import OptionValues
 from .analysis import Analysis, analysis_line, read_analysis, searched
-from .board import PASS, STONES, Board, GtpError, other, point, read_colour, read_vertex, result, territory, vertex
+from .board import PASS, STONES, GtpError, other, point, read_colour, read_pairs, read_vertex, result, territory, vertex
 from .clock import KINDS, PlayerClock, TimeSystem, read_kind, read_time_settings, seconds, whole
 from .command import GtpCommand
-from .game import SKIP, GoEngine, GtpGame, Move, Start, empty
+from .game import GoEngine, GtpGame, Start, empty
 from .genmove import RESIGN, MoveChooser, search
 from .params import get_param, get_params, list_params, read_params, set_params
 from .questions import (
@@ -33,9 +32,7 @@ from .questions import (
     raw_net,
 )
 from .rules import Rules, read_kgs_rules, read_rules
-
-if TYPE_CHECKING:
-    from ...engine.games.record import Record
+from .sgf import contents, read_sgf, write_sgf
 
 _AT_THE_END = 10**9  # ms between reports: but for the last there is none
 _CHOICES = 4  # lines that a search for a move reports: the best may be a pass or a suicide that we do not play
@@ -71,7 +68,7 @@ class GtpPlayer:
             "kata-set-rule": self._set_rule,
             "kata-get-rules": lambda _: self._game.rules.text,
             "kata-list-params": lambda _: list_params(),
-            "kata-get-param": lambda command: get_param(values, *_words(command, 1)),
+            "kata-get-param": lambda command: get_param(values, *command.arguments(1)),
             "kata-get-params": lambda _: get_params(values),
             "kata-set-param": self._set_param,
             "kata-set-params": self._set_params,
@@ -122,7 +119,7 @@ class GtpPlayer:
     # ------------------------------------------------------------------ the game
 
     def _boardsize(self, command: GtpCommand) -> str:
-        (word,) = _words(command, 1)
+        (word,) = command.arguments(1)
         if not (word.isascii() and word.removeprefix("-").isdigit()):
             raise GtpError("boardsize not an integer")
         self._game.resize(int(word[:6]))
@@ -130,7 +127,7 @@ class GtpPlayer:
         return ""
 
     def _rectangular_boardsize(self, command: GtpCommand) -> str:
-        width, height = _words(command, 2)
+        width, height = command.arguments(2)
         if width != height:
             raise GtpError("unacceptable size")
         return self._boardsize(GtpCommand("", command.name, width))
@@ -145,7 +142,7 @@ class GtpPlayer:
         self._set_time(self._system)
 
     def _komi(self, command: GtpCommand) -> str:
-        (word,) = _words(command, 1)
+        (word,) = command.arguments(1)
         try:
             komi = float(word) if word.isascii() and "_" not in word else None
         except ValueError:
@@ -160,11 +157,11 @@ class GtpPlayer:
         return ""
 
     def _set_rule(self, command: GtpCommand) -> str:
-        key, value = _words(command, 2)
+        key, value = command.arguments(2)
         return self._rules(self._game.rules.with_field(key, value))
 
     def _play(self, command: GtpCommand) -> str:
-        colour, place = _words(command, 2)
+        colour, place = command.arguments(2)
         self._game.play(read_colour(colour), read_vertex(place, self._game.size))
         return ""
 
@@ -186,7 +183,7 @@ class GtpPlayer:
     def _play_sequence(self, command: GtpCommand) -> str:
         """``COLOUR VERTEX ...``: all of them or none."""
         game, played = self._game, 0
-        moves = _pairs(command.words, game.size)
+        moves = read_pairs(command.words, game.size)
         try:
             for colour, place in moves:
                 game.play(colour, place)
@@ -200,7 +197,7 @@ class GtpPlayer:
     def _set_position(self, command: GtpCommand) -> str:
         """``COLOUR VERTEX ...``: an empty board with these stones, black to move."""
         game = self._game
-        stones = {place: colour for colour, place in _pairs(command.words, game.size)}
+        stones = {place: colour for colour, place in read_pairs(command.words, game.size)}
         if PASS in stones or 2 * len(stones) < len(command.words):
             raise GtpError("Illegal stone placements - overlapping stones or stones with no liberties?")
         places = {point(place, game.size): STONES[colour] for place, colour in stones.items()}
@@ -216,7 +213,7 @@ class GtpPlayer:
         )
 
     def _set_param(self, command: GtpCommand) -> str:
-        name, value = _words(command, 2)
+        name, value = command.arguments(2)
         set_params(self._values, {name: value})
         return ""
 
@@ -258,7 +255,7 @@ class GtpPlayer:
         return ""
 
     def _stones(self, command: GtpCommand) -> int:
-        (word,) = _words(command, 1)
+        (word,) = command.arguments(1)
         stones = whole(word)
         if stones < 2:
             raise GtpError("invalid number of stones")
@@ -276,7 +273,7 @@ class GtpPlayer:
         return ""
 
     def _time_left(self, command: GtpCommand) -> str:
-        colour, left, stones = _words(command, 3)
+        colour, left, stones = command.arguments(3)
         self._clocks[read_colour(colour)].correct(seconds(left, negative=True), whole(stones))
         return ""
 
@@ -392,15 +389,15 @@ class GtpPlayer:
         return move
 
     def _genmove(self, command: GtpCommand) -> str:
-        (word,) = _words(command, 1)
+        (word,) = command.arguments(1)
         return self._make(command, read_colour(word), None)
 
     def _reg_genmove(self, command: GtpCommand) -> str:
-        (word,) = _words(command, 1)
+        (word,) = command.arguments(1)
         return self._decide(command, read_colour(word), None)
 
     def _cleanup(self, command: GtpCommand) -> str:
-        (word,) = _words(command, 1)
+        (word,) = command.arguments(1)
         return self._make(command, read_colour(word), None, cleanup=True)
 
     def _genmove_analyze(self, command: GtpCommand) -> None:
@@ -411,7 +408,7 @@ class GtpPlayer:
 
     def _kata_search(self, command: GtpCommand) -> str:
         """A move that is not played; "cancelled" where another line may end the search and has."""
-        (word,) = _words(command, 1)
+        (word,) = command.arguments(1)
         move = self._decide(command, read_colour(word), None)
         return "cancelled" if command.endless and command.interrupted else move
 
@@ -459,7 +456,7 @@ class GtpPlayer:
         return estimate_score(self._game, self._game.margin())
 
     def _final_status_list(self, command: GtpCommand) -> str:
-        (status,) = _words(command, 1)
+        (status,) = command.arguments(1)
         if status not in ("alive", "dead", "seki"):
             raise GtpError("invalid status")
         dead, size = self._dead(), self._game.size
@@ -480,8 +477,8 @@ class GtpPlayer:
             raise GtpError("syntax error")
         if self._values.remote:
             raise GtpError("cannot load file: files are not read over the network")
-        record = _read_sgf(Path(name))
-        start, komi, rules, moves = _contents(record)
+        record = read_sgf(Path(name))
+        start, komi, rules, moves = contents(record)
         game = self._game
         game.admit(start.board.size)
         if rules is None:
@@ -496,59 +493,4 @@ class GtpPlayer:
     def _printsgf(self, command: GtpCommand) -> str:
         if command.words:
             raise GtpError("printsgf writes no file: leave the name out")
-        from ...engine.games import get_game
-        from ...engine.games.record import Record, format_named
-
-        write = format_named(get_game("go").record_formats, "sgf").write
-        assert write is not None
-        return write(Record(self._game.words, self._game.text))
-
-
-def _words(command: GtpCommand, number: int) -> list[str]:
-    """The arguments, if there are as many. Errors: GtpError."""
-    if len(command.words) != number:
-        raise GtpError("syntax error")
-    return command.words
-
-
-def _pairs(words: Sequence[str], size: int) -> list[tuple[str, str]]:
-    """Colours and vertices. Errors: GtpError."""
-    if len(words) % 2:
-        raise GtpError("syntax error")
-    return [(read_colour(a), read_vertex(b, size)) for a, b in zip(words[::2], words[1::2], strict=True)]
-
-
-def _read_sgf(path: Path) -> Record:
-    """A file's first game. Errors: GtpError, which quotes no content."""
-    from ...engine.games import get_game
-    from ...engine.games.record import format_named
-
-    try:
-        if not path.is_file():
-            raise GtpError("cannot load file: there is no such file")
-        with path.open("rb") as stream:
-            record = next(format_named(get_game("go").record_formats, "sgf").read(stream))
-    except (OSError, ValueError, StopIteration):
-        raise GtpError("cannot load file: it cannot be read") from None
-    except DataError as error:
-        raise GtpError(f"cannot load file: {error}") from None
-    if record.fault or record.root is None:
-        raise GtpError(f"cannot load file: {record.fault}")
-    return record
-
-
-def _contents(record: Record) -> tuple[Start, float | None, Rules | None, list[Move]]:
-    """Start, komi, rules (None where the file has none that are known) and moves of a game."""
-    assert record.root is not None
-    headers = record.headers
-    text, turn, _, _, _, stones, *_ = record.root.split()
-    start = Start(Board.read(text), turn, int(stones))
-    moves: list[Move] = []
-    skip = False
-    for word in record.moves:
-        if word != SKIP:
-            moves.append(Move(turn, word, skip))
-        skip = word == SKIP
-        turn = other(turn)
-    rules = read_rules(headers["RuleSet"]) if "RuleSet" in headers else None
-    return start, float(headers["Komi"]) if "Komi" in headers else None, rules, moves
+        return write_sgf(self._game)

@@ -14,7 +14,8 @@ from ...engine.errors import AzError
 from ...engine.params import EngineOptions
 from ..lines import LineWriter, one_line
 from ..options import OptionValues
-from ..session import Event, Session, Step, in_time, internal_error
+from ..session import Session, in_time, internal_error
+from ..steps import Event, Step
 from .command import GtpCommand, read_command
 from .game import GoEngine
 from .player import GtpPlayer

@@ -15,7 +15,7 @@ from az_engine.engine.games import game_names, get_game
 from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import SearchParams, paper_params
-from az_engine.engine.search.arena import Player, play_pairs, random_openings
+from az_engine.engine.search.arena import NetPlayer, play_pairs, random_openings
 from az_engine.engine.search.selfplay import SelfPlay, SelfPlayConfig
 
 from . import DIRECTORY
@@ -111,8 +111,8 @@ def test_games_are_played_by_the_rules() -> None:
 def test_contests_count_for_the_right_side() -> None:
     """A thorough search against random moves: it never loses, whichever colour it has."""
     search = paper_params("az")
-    strong = Player("search", UniformEvaluator(GAME), 800, SearchParams(fpu="zero"))
-    weak = Player("random", UniformEvaluator(GAME), 0, search)
+    strong = NetPlayer("search", UniformEvaluator(GAME), 800, SearchParams(fpu="zero"))
+    weak = NetPlayer("random", UniformEvaluator(GAME), 0, search)
     openings = random_openings(GAME, 20, 1, seed=3)
     games = play_pairs(GAME, strong, weak, openings, seed=1, max_moves=9)
     points = [game.result if i % 2 == 0 else -game.result for i, game in enumerate(games)]

@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from az_engine.protocols.uci import UciSession, read_setoption
+from az_engine.protocols.options import read_setoption
+from az_engine.protocols.uci import UciSession
 
 from ..fakes.engine import FakeEngine, faulty
 from .talk import INFO, READY, Talk, play

@@ -13,7 +13,7 @@ from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.params import paper_params
-from az_engine.engine.search.arena import Player, Seat, play_pairs, random_openings
+from az_engine.engine.search.arena import NetPlayer, Seat, play_pairs, random_openings
 from az_engine.engine.search.search import Search
 from az_engine.engine.search.tree import Tree
 
@@ -57,7 +57,7 @@ def test_openings_are_legal_different_and_repeatable(name: str) -> None:
 
 def test_both_players_begin_once_from_every_opening() -> None:
     """Two searches of different strength: swapping the players swaps the games of each pair, and nothing else."""
-    a, b = (Player(str(v), UniformEvaluator(GO), v, AZ) for v in (30, 5))
+    a, b = (NetPlayer(str(v), UniformEvaluator(GO), v, AZ) for v in (30, 5))
     openings = random_openings(GO, 4, 2, seed=1)
     games = play_pairs(GO, a, b, openings, seed=1, max_moves=50)
     swapped = play_pairs(GO, b, a, openings, seed=1, max_moves=50)
@@ -71,7 +71,7 @@ def test_both_players_begin_once_from_every_opening() -> None:
 
 
 def test_results_are_the_first_players_and_cut_games_are_scored() -> None:
-    player = Player("a", UniformEvaluator(GO), 3, AZ)
+    player = NetPlayer("a", UniformEvaluator(GO), 3, AZ)
     games = play_pairs(GO, player, player, random_openings(GO, 6, 3, seed=1), seed=1, max_moves=11)
     assert {game.reason for game in games} == {"max moves"}
     for game in games:
@@ -82,14 +82,14 @@ def test_results_are_the_first_players_and_cut_games_are_scored() -> None:
     assert [(game.result, game.reason) for game in drawn] == [(0, "max moves")] * 2
 
 
-def player_of(game: Game, visits: int) -> Player:
-    return Player(str(visits), UniformEvaluator(game), visits, AZ)
+def player_of(game: Game, visits: int) -> NetPlayer:
+    return NetPlayer(str(visits), UniformEvaluator(game), visits, AZ)
 
 
 def test_a_searching_player_plays_what_the_search_finds() -> None:
     evaluator = net(GO)
     lines = [after(GO, moves) for moves in random_openings(GO, 5, 3, seed=2)]
-    moves = Seat(GO, Player("a", evaluator, 40, AZ), 5, 60, 0).moves(lines)
+    moves = Seat(GO, NetPlayer("a", evaluator, 40, AZ), 5, 60, 0).moves(lines)
     for line, move in zip(lines, moves, strict=True):
         search = Search(GO, Tree(2**22), evaluator, AZ, GO.window(line), batch_size=1, visits=40)
         search.run(lambda: False)
@@ -101,7 +101,7 @@ def test_a_searching_player_plays_what_the_search_finds() -> None:
 def test_a_raw_net_plays_its_most_probable_legal_move() -> None:
     lines = [after(GO, moves) for moves in random_openings(GO, 5, 6, seed=3)]
     evaluator = net(GO)
-    moves = Seat(GO, Player("raw", evaluator, 0, AZ), 5, 60, 0).moves(lines)
+    moves = Seat(GO, NetPlayer("raw", evaluator, 0, AZ), 5, 60, 0).moves(lines)
     for line, move in zip(lines, moves, strict=True):
         planes = np.zeros((1, *GO.planes), np.uint8)
         GO.encode(line, np.array([len(line) - 1]), np.zeros(1, np.int64), planes)

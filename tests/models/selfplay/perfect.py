@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from az_engine.engine.games.base import Game, State
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING
-from az_engine.engine.search.arena import Player, Seat
+from az_engine.engine.search.arena import NetPlayer, Seat
 
 
 class Perfect:
@@ -33,7 +33,7 @@ class Perfect:
         return [m for m in moves if -self.value(self.game.play(line, m)) == best]
 
 
-def results(perfect: Perfect, player: Player, *, against_perfect: bool) -> dict[int, int]:
+def results(perfect: Perfect, player: NetPlayer, *, against_perfect: bool) -> dict[int, int]:
     """How often a player, as either side, comes to each outcome code over every line of play of the opponent."""
     game = perfect.game
     seat = Seat(game, player, 600, 9, 0)
@@ -57,7 +57,7 @@ def results(perfect: Perfect, player: Player, *, against_perfect: bool) -> dict[
     return found
 
 
-def never_loses(perfect: Perfect, player: Player) -> bool:
+def never_loses(perfect: Perfect, player: NetPlayer) -> bool:
     """Whether a player draws every line of perfect play, and loses none of any play."""
     return set(results(perfect, player, against_perfect=True)) == {DRAW} and LOSS not in results(
         perfect, player, against_perfect=False

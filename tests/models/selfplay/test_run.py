@@ -32,7 +32,7 @@ from az_engine.engine.games.record import read_games
 from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import paper_params
-from az_engine.engine.search.arena import Player
+from az_engine.engine.search.arena import NetPlayer
 from az_engine.models import storage
 from az_engine.models.fields import Values, merged
 from az_engine.models.report import plot
@@ -329,9 +329,10 @@ def test_a_run_by_minutes_that_has_learned_nothing_since_its_checkpoint_keeps_it
     ],
 )
 def test_a_run_without_a_step_says_why(
-    loop: Values, status: int, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    whole: Path, loop: Values, status: int, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    begin(tmp_path, config(loop={"steps": 0, "minutes": 2 / 60, **loop}))
+    assert whole.exists()  # so that kernels are compiled
+    begin(tmp_path, config(loop={"steps": 0, "minutes": 3 / 60, **loop}))
     assert reinforce.main(parsed("--game", "tictactoe", "--out", str(tmp_path))) == status
     said = capsys.readouterr().err
     assert re.search(text, said)
@@ -535,7 +536,7 @@ def test_the_gate_lets_only_winners_generate(tmp_path: Path, monkeypatch: pytest
 
 def test_the_gate_counts_and_stops_when_the_verdict_is_certain(whole: Path) -> None:
     nets = [OnnxEvaluator(whole / f"nets/net_{s:08d}.onnx", GAME, provider="cpu", batch_size=8) for s in (60, 0)]
-    good, bad = (Player(str(i), net, 0, paper_params("az")) for i, net in enumerate(nets))
+    good, bad = (NetPlayer(str(i), net, 0, paper_params("az")) for i, net in enumerate(nets))
     settings = replace(config().gate, games=200, visits=0, opening_plies=2)
     verdict = gate.play_match(GAME, good, bad, settings, seed=1, max_moves=9)
     assert verdict is not None
@@ -588,9 +589,9 @@ def test_from_random_weights_to_a_net_that_never_loses(tmp_path: Path) -> None:
     train(tmp_path, run)
     perfect, folder = Perfect(GAME), RunFolder(tmp_path)
 
-    def player(step: int) -> Player:
+    def player(step: int) -> NetPlayer:
         net = OnnxEvaluator(folder.net(step), GAME, provider="cpu", batch_size=64)
-        return Player(str(step), net, 25, paper_params("az"))
+        return NetPlayer(str(step), net, 25, paper_params("az"))
 
     assert not never_loses(perfect, player(0))
     assert never_loses(perfect, player(700))
