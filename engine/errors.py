@@ -7,7 +7,8 @@
     ├── OptionError             an option or configuration value out of its range
     │   └── UnknownOptionError  an option that does not exist
     ├── DataError               a training record, data set or run directory that cannot be read
-    └── EngineProcessError      an external engine that does not start, answer or obey its protocol
+    ├── EngineProcessError      an external engine that does not start, answer or obey its protocol
+    └── ThreadError             a thread that the system does not start
 
 Anything else that is raised is a bug and is shown as one.
 """
@@ -45,6 +46,10 @@ class DataError(AzError):
 
 class EngineProcessError(AzError):
     """An external engine did not start, answer in time or obey its protocol."""
+
+
+class ThreadError(AzError):
+    """The system starts no more threads."""
 
 
 def quoted(text: str, most: int = 60) -> str:

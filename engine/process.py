@@ -1,11 +1,14 @@
-"""Modules of this package as processes of their own."""
+"""Modules of this package as processes of their own, and the start of threads."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
+
+from .errors import ThreadError
 
 _PACKAGE = Path(__file__).parents[2]  # the folder that holds this package
 # Run by a child in isolated mode: it imports from where its parent does, whatever PYTHONPATH and PYTHONHOME say.
@@ -31,3 +34,15 @@ def module_command(name: str, *arguments: str) -> list[str]:
     """
     folders = sys.path if sys.flags.safe_path else sys.path[1:]
     return [sys.executable, "-I", "-c", _START, json.dumps([str(_PACKAGE), *folders]), name, *arguments]
+
+
+def start_thread(thread: threading.Thread) -> None:
+    """Start it. Errors: ThreadError."""
+    try:
+        thread.start()
+    except RuntimeError as error:  # started twice is a bug, and says so
+        if "new thread" not in str(error):
+            raise
+        raise ThreadError(
+            "no thread can be started: raise the limit of processes (ulimit -u), or end other programs"
+        ) from error

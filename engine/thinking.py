@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from .clock import Budget, Delays, Stopwatch, budget
-from .errors import AzError, NetError
+from .errors import AzError, NetError, ThreadError
 from .games.base import State
 from .info import BestMove, Checkmate, Line, ThinkingInfo
 from .limits import Limits
 from .nets.evaluator import Interrupted
 from .params import EngineOptions
+from .process import start_thread
 from .search.ends import Averages
 from .search.mate import MateSolver
 from .search.results import RootView, visit_lead
@@ -86,8 +87,12 @@ class Thinking:
         self._options = EngineOptions()
 
     def start(self) -> None:
-        """Begin; returns at once."""
-        self._thread.start()
+        """Begin; returns at once. Where no thread can be started the answer, without a search, comes before."""
+        try:
+            start_thread(self._thread)
+        except ThreadError as error:
+            self._released.set()
+            self._run(error)
 
     def wait(self, timeout: float | None) -> bool:
         """Block until ``on_done`` has returned; False after ``timeout`` seconds.
@@ -109,13 +114,15 @@ class Thinking:
             self._clock.restart()
             self._released.set()
 
-    def _run(self) -> None:
+    def _run(self, fault: ThreadError | None = None) -> None:
         if self._previous is not None:
             self._previous.over.wait()
             self._previous = None
         task, answer = None, BestMove(None)
         try:
             task = self._prepare(self._limits, None)
+            if fault is not None:
+                raise fault
             answer = self._think(task)
         except BaseException as error:  # noqa: BLE001 - handed over: the protocol shows it and still gets its answer
             answer = self._answer_without_search(task, error)
@@ -204,7 +211,7 @@ class Thinking:
         """
         running = threading.Thread(target=search.run, args=(partial(self._should_stop, search),), name="worker 0")
         running.daemon = True
-        running.start()
+        start_thread(running)
         overdue = 0
         while running.is_alive():
             running.join(_TICK_S)

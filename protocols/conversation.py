@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..engine.errors import OptionError
 from ..engine.params import EngineOptions
+from ..engine.process import start_thread
 from .lines import LineReader, claim_stdout
 from .options import OPTIONS, OptionValues, add_flags, start_values
 from .session import Session
@@ -54,15 +55,8 @@ def talk(
 ) -> NoReturn:
     """Hold a conversation on stdin and stdout, then end the process: status 0, or 1 after a bug."""
     session = make_session(make_engine, values, claim_stdout(), notes)
-    try:
-        _end_on_signals(session)
-        status = session.run(LineReader(0))
-    except RuntimeError as error:
-        if "new thread" not in str(error):
-            raise
-        raise OptionError(
-            "no thread can be started: raise the limit of processes (ulimit -u), or end other programs"
-        ) from error
+    _end_on_signals(session)
+    status = session.run(LineReader(0))
     if sys.stderr is not None:
         sys.stderr.flush()
     # Skip the interpreter's own end: cleaning up after numba takes 0.3 s, for which a GUI waits, and a compile or the
@@ -89,7 +83,7 @@ def _end_on_signals(session: Session[Any]) -> None:
         time.sleep(SIGNAL_PATIENCE_S)
         os._exit(0)
 
-    threading.Thread(target=wait, name="signals", daemon=True).start()
+    start_thread(threading.Thread(target=wait, name="signals", daemon=True))
 
 
 def _hidden_options(args: argparse.Namespace, protocol: str) -> set[str]:

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..engine.errors import OptionError
+from ..engine.process import start_thread
 
 MAX_LINE = 1 << 20  # bytes; longer lines are skipped
 _CHUNK = 1 << 16  # bytes read at once
@@ -138,10 +139,10 @@ class LineReader:
     ) -> threading.Thread:
         """Hand lines over as they come; returns at once. ``on_end`` comes last, exactly once.
 
-        The callbacks run on the thread and must return at once. Call once.
+        The callbacks run on the thread and must return at once. Call once. Errors: ThreadError.
         """
         thread = threading.Thread(target=self._run, args=(on_line, on_overlong, on_end), name="reader", daemon=True)
-        thread.start()
+        start_thread(thread)
         return thread
 
     def _run(self, on_line: Callable[[str], None], on_overlong: Callable[[], None], on_end: Callable[[], None]) -> None:

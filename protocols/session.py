@@ -24,8 +24,9 @@ from functools import partial
 from typing import ClassVar, Generic
 
 from ..engine.clock import Stopwatch
-from ..engine.errors import AzError, OptionError
+from ..engine.errors import AzError, OptionError, ThreadError
 from ..engine.params import EngineOptions
+from ..engine.process import start_thread
 from .lines import LineReader, LineWriter, TrafficLog
 from .loader import AnyEngine, Loader
 from .options import OptionValues
@@ -59,7 +60,7 @@ class Session(ABC, Generic[AnyEngine]):
         self._writer = writer
         self._notes = list(notes)
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
-        self._jobs: queue.SimpleQueue[Callable[[], Event] | None] | None = None
+        self._jobs: queue.SimpleQueue[Callable[[], Event] | None] = queue.SimpleQueue()
         self._backlog: deque[Step] = deque()
         self._waiting = 0  # bytes of the backlog
         self._unread = 0  # bytes of lines that wait for _receive()
@@ -112,7 +113,12 @@ class Session(ABC, Generic[AnyEngine]):
 
     def run(self, reader: LineReader) -> int:
         """Read to the end of the input or ``quit`` and return the exit status: 0, or 1 after a bug. BLOCKS."""
-        reader.start(self._hear, partial(self.post, self._receive_overlong), partial(self.post, self._end_of_input))
+        start_thread(threading.Thread(target=self._run_worker, args=(self._jobs,), name="worker", daemon=True))
+        try:
+            reader.start(self._hear, partial(self.post, self._receive_overlong), partial(self.post, self._end_of_input))
+        except ThreadError:
+            self._jobs.put(None)
+            raise
         while self._status is None:
             try:
                 event = self._events.get(timeout=self._patience())
@@ -128,8 +134,7 @@ class Session(ABC, Generic[AnyEngine]):
         if engine is not None and self._busy is None:
             in_time(engine.close)
         self._loader.engine = None  # in a server the process goes on: nothing else holds the tree's memory
-        if self._jobs is not None:
-            self._jobs.put(None)
+        self._jobs.put(None)
         if self._writer.log is not None:
             self._writer.log.close()
         return self._status
@@ -274,15 +279,9 @@ class Session(ABC, Generic[AnyEngine]):
             if step.work is not None:
                 self._busy = step
                 self._silence.restart()
-                self._hand_to_worker(step.work)
+                self._jobs.put(step.work)
             elif step.then is not None:
                 step.then()
-
-    def _hand_to_worker(self, work: Callable[[], Event]) -> None:
-        if self._jobs is None:  # made late: a `quit` right after the greeting needs no thread
-            self._jobs = queue.SimpleQueue()
-            threading.Thread(target=self._run_worker, args=(self._jobs,), name="worker", daemon=True).start()
-        self._jobs.put(work)
 
     def _run_worker(self, jobs: queue.SimpleQueue[Callable[[], Event] | None]) -> None:
         while (work := jobs.get()) is not None:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from ..process import start_thread
+
 TICK_S = 0.25
 
 
@@ -56,7 +58,7 @@ class Watchdog:
         with self._starting:
             if self._thread is None or not self._thread.is_alive():
                 thread = threading.Thread(target=self._watch, name="deadlines", daemon=True)
-                thread.start()
+                start_thread(thread)
                 self._thread = thread
         self._awake.set()
 

@@ -12,8 +12,9 @@ from typing import Any
 import chess
 import pytest
 
+from az_engine.engine import thinking
 from az_engine.engine.engine import Engine
-from az_engine.engine.errors import IllegalMoveError, NetError, OptionError, PositionError
+from az_engine.engine.errors import IllegalMoveError, NetError, OptionError, PositionError, ThreadError
 from az_engine.engine.info import BestMove, ThinkingInfo
 from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
@@ -120,6 +121,35 @@ def test_a_refused_position_leaves_none(engine: Engine) -> None:
         engine.set_position(None, ["e2e4", "e2e4", "e7e5"])
     assert engine.position is None
     assert think(engine, None, ["e2e4"], nodes=5).answer.move is not None
+
+
+def test_a_move_without_a_thread(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine.set_position(None, ["e2e4"])
+    for starts in (0, 1):  # the thread of the search, then that of its tree
+        with monkeypatch.context() as patch:
+            patch.setattr(thinking, "start_thread", Starter(starts))
+            recorder = go(engine, infinite=True)
+            engine.stop()
+            assert recorder.done.wait(30)
+        (answer,) = recorder.answers
+        assert isinstance(answer.error, ThreadError)
+        assert answer.move in engine.legal_moves()
+        assert "no thread can be started" in answer.messages
+        assert engine.wait(30)
+    assert think(engine, None, ["e2e4"], nodes=5).answer.messages == ()
+
+
+class Starter:
+    """Starts so many threads."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def __call__(self, thread: threading.Thread) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise ThreadError("no thread can be started")
+        thread.start()
 
 
 def test_infinite_waits_for_stop_even_when_all_is_known(engine: Engine) -> None:

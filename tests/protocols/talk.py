@@ -11,7 +11,7 @@ import queue
 import re
 import threading
 from collections.abc import Callable, Mapping
-from typing import Self
+from typing import Any, Self
 
 from az_engine.engine.params import EngineOptions
 from az_engine.protocols.lines import LineReader, LineWriter
@@ -29,6 +29,17 @@ READY = """
 """
 
 
+class Reader(LineReader):
+    """Whose end one can wait for."""
+
+    join: Callable[[], None] = lambda: None
+
+    def start(self, *callbacks: Any) -> threading.Thread:
+        thread = super().start(*callbacks)
+        self.join = thread.join
+        return thread
+
+
 class Conversation:
     """One session in this process, its ends held by the test. The ``with`` block ends it; nothing may be left over.
 
@@ -42,20 +53,24 @@ class Conversation:
         self._session_in, self._ours_out = os.pipe()
         self._ours_in, self.session_out = os.pipe()
         self._result: list[int] = []
+        self._ended = threading.Event()  # the session
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 
     def start(self, run: Callable[[LineReader], int]) -> None:
         """Begin: ``run`` reads the lines and returns the exit status."""
 
+        reader = Reader(self._session_in)
+
         def run_and_close() -> None:
             try:
-                self._result.append(run(LineReader(self._session_in)))
+                self._result.append(run(reader))
             finally:
                 os.close(self.session_out)
+                self._ended.set()
+                reader.join()  # else it reads the next conversation's lines, whose pipe gets the same number
                 os.close(self._session_in)
 
-        self._runner = threading.Thread(target=run_and_close, daemon=True)
-        self._runner.start()
+        threading.Thread(target=run_and_close, daemon=True).start()
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
@@ -115,7 +130,7 @@ class Conversation:
 
     def status(self) -> int:
         """The session's exit status."""
-        self._runner.join(self.patience_s)
+        self._ended.wait(self.patience_s)
         return self._result[0]
 
 
