@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
-from typing import Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from ..engine.errors import AzError, NetError
 from ..engine.info import BestMove, ThinkingInfo
 from ..engine.limits import Limits
 from ..engine.params import EngineOptions
 from .options import OPTIONS, OptionValues, SessionOptions
+
+if TYPE_CHECKING:
+    from ..engine.nets.opinions import Opinion
 
 NO_NET = "uniform"  # a WeightsFile that needs no file
 _NET_KEYS = ("weights_file", "provider")
@@ -19,8 +22,12 @@ _NET_KEYS = ("weights_file", "provider")
 class EngineSeam(Protocol):
     """What a protocol needs of an engine; see :class:`az_engine.engine.engine.Engine` for each method."""
 
+    game_name: str
+
     @property
     def description(self) -> str: ...
+    @property
+    def position(self) -> str | None: ...
     @property
     def notes(self) -> Sequence[str]: ...
     def configure(self, **changes: object) -> None: ...
@@ -29,6 +36,7 @@ class EngineSeam(Protocol):
     def set_position(self, root: str | None, moves: Sequence[str]) -> list[str]: ...
     def legal_moves(self) -> list[str]: ...
     def perft(self, depth: int) -> list[tuple[str, int]]: ...
+    def opinion(self) -> Opinion: ...
     def go(
         self, limits: Limits, on_info: Callable[[ThinkingInfo], None], on_done: Callable[[BestMove], None]
     ) -> None: ...

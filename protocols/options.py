@@ -49,6 +49,7 @@ class SessionOptions:
     move_time: float = setting(5.0, "Time for a move when the program sets no clock, in seconds.", 0, 3600)
     resign: float = setting(5.0, "Resign when the chance to win stays below this, in per cent; 0 = never.", 0, 50)
     resign_moves: int = setting(3, "Moves running that must look lost before it resigns.", 1, 100)
+    opponent: str = setting("", "Who plays against it, as servers and match tools say; changes nothing.")
     log_file: str = setting("", "Append everything read and written, with times, to this file.")
 
 
@@ -279,6 +280,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("move_time", gtp=True),
     Option("resign", gtp=True),
     Option("resign_moves", gtp=True),
+    Option("opponent", "UCI_Opponent", "USI_Opponent"),
     Option("log_file", "LogFile", "LogFile", gtp=True),
 )
 

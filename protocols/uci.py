@@ -20,6 +20,8 @@ from ..engine.limits import Limits
 from ..engine.params import EngineOptions
 from . import conversation
 from .go_command import GoWords, PendingGo, game_over_line, info_lines, read_go, stats_lines
+from .inspection import HELP as INSPECTION_HELP
+from .inspection import board_lines, opinion_lines
 from .lines import LineWriter, one_line
 from .loader import EngineSeam
 from .options import OptionValues, read_setoption
@@ -86,6 +88,9 @@ class UciSession(Session[EngineSeam]):
             f"{self.values.protocol}newgame": lambda _: self.enqueue(Step(then=self._forget)),
             "position": self.position,
             "go": self._go,
+            "d": lambda _: self._inspect(lambda engine: board_lines(engine, self.notation)),
+            "eval": lambda _: self._inspect(opinion_lines),
+            "help": lambda _: self.send(*self._help()),
             "stop": lambda _: self.stop(),
             "ponderhit": lambda _: self.ponderhit(),
             "quit": lambda _: self.quit(),
@@ -103,8 +108,8 @@ class UciSession(Session[EngineSeam]):
         if skipped:
             self.tell_in_debug(f"skipped unknown words before {words[skipped]}")
         rest = line.split(maxsplit=skipped + 1)[skipped + 1 :]
-        known, obey = words[skipped], self.commands[words[skipped]]
-        if self.crowded and known in ("position", "go", "setoption", "isready", f"{self.values.protocol}newgame"):
+        known, obey, protocol = words[skipped], self.commands[words[skipped]], self.values.protocol
+        if self.crowded and known in ("position", "go", "setoption", "isready", "d", "eval", f"{protocol}newgame"):
             self._throw_away(known, rest[0] if rest else "")
         else:
             obey(rest[0] if rest else "")
@@ -304,6 +309,21 @@ class UciSession(Session[EngineSeam]):
             engine.set_position(None, ())
             self._position_set = True
         return engine
+
+    def _inspect(self, look: Callable[[EngineSeam], list[str]]) -> None:
+        """Send what the worker sees when its turn comes."""
+
+        def work() -> Event:
+            if self._refusal is not None:
+                return partial(self.tell, f"no position: {self._refusal}")
+            self._loader.prepare()
+            return partial(self.send, *look(self._engine_with_position()))
+
+        self.enqueue(Step(work))
+
+    def _help(self) -> list[str]:
+        names = {"notation": self.notation, "text": self.notation.upper(), "protocol": self.values.protocol}
+        return [line.format(**names) for line in INSPECTION_HELP]
 
     def _perft(self, depth: int) -> None:
         """Count the legal move tree, and send the leaves of each move."""

@@ -12,12 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 import chess
+import numpy as np
 
 from az_engine.engine.clock import budget
 from az_engine.engine.errors import AzError, IllegalMoveError, NetError, PositionError
 from az_engine.engine.games import get_game
 from az_engine.engine.info import BestMove, Checkmate, Line, MoveStats, ThinkingInfo, Wdl
 from az_engine.engine.limits import Limits
+from az_engine.engine.nets.opinions import Opinion
 from az_engine.engine.params import EngineOptions
 
 
@@ -25,6 +27,7 @@ class FakeEngine:
     """See the module. ``made`` is the last one made, for tests that look inside."""
 
     made: FakeEngine
+    game_name = "chess"
 
     def __init__(self, options: EngineOptions) -> None:
         """Faults are set on the class by :func:`faulty`."""
@@ -91,6 +94,16 @@ class FakeEngine:
             raise PositionError("no position is set")
         return self.legal(self._board)
 
+    @property
+    def position(self) -> str | None:
+        """As its game writes it."""
+        return None if self._board is None else self.text(self._board)
+
+    def opinion(self, symmetry: int = 0) -> Opinion:
+        """All moves alike, and an even game."""
+        count = len(self.legal_moves())
+        return Opinion(np.zeros(count, np.uint16), np.full(count, 1 / count), 0.5, None, ())
+
     def perft(self, depth: int) -> list[tuple[str, int]]:
         """Counted slowly."""
         self._note("perft", str(depth))
@@ -120,6 +133,10 @@ class FakeEngine:
             except ValueError as error:
                 raise IllegalMoveError(f"move {i + 1}, {text[:20]}, is illegal") from error
         return board, ["castling right K dropped"] if lost else []
+
+    def text(self, board: Any) -> str:
+        """A position as text."""
+        return str(board.fen())
 
     def legal(self, board: Any) -> list[str]:
         """Legal moves, the one it prefers first."""
@@ -234,6 +251,12 @@ class FakeEngine:
 
 class FakeShogiEngine(FakeEngine):
     """The same for shogi."""
+
+    game_name = "shogi"
+
+    def text(self, board: Any) -> str:
+        """A position as text."""
+        return get_game("shogi").format_position(board[-1])
 
     def set_up(self, root: str | None, moves: Sequence[str]) -> tuple[Any, list[str]]:
         """The game so far."""

@@ -1,0 +1,42 @@
+"""What people ask by hand: the board (``d``), the net's opinion (``eval``) and the commands (``help``)."""
+
+from __future__ import annotations
+
+from .loader import EngineSeam
+
+_SHOWN = 10  # moves of an opinion
+
+HELP = (
+    "position startpos moves e2e4   set up a position; also: position {notation} <{text}> moves ...",
+    "go nodes 400                   search; also: go movetime 1000, go infinite (until stop), go perft 3",
+    "d                              show the board",
+    "eval                           show what the net says of the position, without a search",
+    "setoption name Threads value 2 set an option; {protocol} lists them",
+    "quit                           leave",
+)
+
+
+def board_lines(engine: EngineSeam, notation: str) -> list[str]:
+    """The board that is held, and its text. Errors: PositionError when there is none."""
+    from ..engine.games import get_game
+    from ..engine.games.diagram import board_text
+
+    engine.legal_moves()  # raises when no position is held
+    text = engine.position
+    assert text is not None
+    return ["", *board_text(get_game(engine.game_name), text).splitlines(), "", f"{notation.capitalize()}: {text}"]
+
+
+def opinion_lines(engine: EngineSeam) -> list[str]:
+    """The net's expected points and its likeliest moves. Blocks for one evaluation. Errors: PositionError, NetError."""
+    moves = engine.legal_moves()
+    if not moves:
+        return ["", "there is no legal move: the rules tell the result"]
+    opinion = engine.opinion()
+    likeliest = sorted(zip(opinion.policy.tolist(), moves, strict=True), reverse=True)[:_SHOWN]
+    return [
+        "",
+        engine.description,
+        f"expected points of the side to move: {opinion.chance:.3f} of 1",
+        *(f"{move:<6} {100 * share:5.1f} %" for share, move in likeliest),
+    ]
