@@ -190,7 +190,8 @@ class Option:
             return f"{head}spin default {shown} min {self.setting.low:g} max {_plain(high)}"
         if kind == "combo":
             return f"{head}combo default {shown} " + " ".join(f"var {c}" for c in self.choices)
-        return f"{head}{'check' if kind == 'check' else 'string'} default {shown}"
+        text = "filename" if protocol == "usi" and self.key in _FILES else "string"
+        return f"{head}{'check' if kind == 'check' else text} default {shown}"
 
 
 def read_setoption(rest: str) -> tuple[str, str | None] | None:
@@ -240,7 +241,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("last_overhead", usi="NetworkDelay2", sets="last_overhead_ms", usi_default=1120),
     Option("minimum_time", usi="MinimumThinkingTime", sets="minimum_ms"),
-    Option("max_plies", usi="MaxMovesToDraw", of_games=True),
+    Option("max_plies", usi="MaxMovesToDraw", aliases=("Draw_Ply",), of_games=True),
     Option("entering_king_rule", usi="EnteringKingRule", sets="declaration", words=_DECLARATIONS, of_games=True),
     Option("syzygy_path", "SyzygyPath", of_games=True),
     Option("syzygy_probe_limit", "SyzygyProbeLimit", of_games=True),
@@ -284,6 +285,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("log_file", "LogFile", "LogFile", gtp=True),
 )
 
+_FILES = ("weights_file", "book_file", "log_file")  # USI has a type for them, which a program's dialog chooses
 LOCAL = ("weights_file", "provider", "log_file", "book_file", "syzygy_path")  # they name files and devices
 BY_KEY: Mapping[str, Option] = {option.key: option for option in OPTIONS}
 

@@ -37,12 +37,13 @@ def test_s1_every_option_line_is_well_formed_and_its_name_is_one_word() -> None:
         "combo": r"default \S+( var \S+)+",
         "button": r"",
         "string": r"default \S.*",
+        "filename": r"default \S.*",
     }
     with UsiTalk() as talk:
         talk.send("usi")
         options = talk.until("usiok")[2:-1]
     for line in options:
-        match = re.fullmatch(r"option name (\S+) type (check|spin|combo|button|string)(?: (.*))?", line)
+        match = re.fullmatch(r"option name (\S+) type (check|spin|combo|button|string|filename)(?: (.*))?", line)
         assert match, line
         assert re.fullmatch(patterns[match[2]], match[3] or ""), line
         if match[2] == "spin":
@@ -337,6 +338,17 @@ def refused(command: str) -> None:
         <* {INFO}
         < {REPLY}
     """)
+
+
+def test_files_are_chosen_in_a_dialog_and_the_draw_has_dlshogis_name() -> None:
+    with UsiTalk() as talk:
+        talk.send("usi")
+        lines = talk.until("usiok")
+        files = {line.split()[2] for line in lines if " type filename " in line}
+        assert files == {"DNN_Model", "BookFile", "LogFile"}
+        talk.send("setoption name Draw_Ply value 256", "isready")
+        talk.until("readyok")
+        assert talk.session.values["max_plies"] == 256
 
 
 @pytest.mark.parametrize("sfen", BAD_SFENS.values(), ids=BAD_SFENS)
