@@ -16,7 +16,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..engine.errors import OptionError
-from ..engine.process import start_thread
 
 MAX_LINE = 1 << 20  # bytes; longer lines are skipped
 _CHUNK = 1 << 16  # bytes read at once
@@ -141,6 +140,8 @@ class LineReader:
 
         The callbacks run on the thread and must return at once. Call once. Errors: ThreadError.
         """
+        from ..engine.process import start_thread  # not above: `connect` imports this file and must begin fast
+
         thread = threading.Thread(target=self._run, args=(on_line, on_overlong, on_end), name="reader", daemon=True)
         start_thread(thread)
         return thread
