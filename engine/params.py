@@ -108,10 +108,11 @@ class EngineOptions:
         99999,
         none=99999,
     )
-    declaration: Literal["27", "24", "none"] = setting(  # in a game that has one
+    declaration: Literal["27", "27 handicap", "24", "24 handicap", "try", "none"] = setting(  # in a game that has one
         "27",
-        "Points with which a king that has entered the enemy's camp may be declared the winner.",
-        choices=("27", "24", "none"),
+        "How a king in the enemy's camp wins: declared with 27 or 24 points (H: white is credited with the pieces of a "
+        "handicap), or by a try, a step to where the other king began.",
+        choices=("27", "27 handicap", "24", "24 handicap", "try", "none"),
     )
     max_plies: int = setting(0, "The game is drawn when it is so many plies long; 0 = never.", 0, 100000)
     net_search: bool = setting(

@@ -220,7 +220,14 @@ def _quote(text: str) -> str:
     return "'" + one_line(text, 60) + "'"
 
 
-_DECLARATIONS = (("27", "CSARule27"), ("24", "CSARule24"), ("none", "NoEnteringKing"))
+_DECLARATIONS = (
+    ("27", "CSARule27"),
+    ("27 handicap", "CSARule27H"),
+    ("24", "CSARule24"),
+    ("24 handicap", "CSARule24H"),
+    ("try", "TryRule"),
+    ("none", "NoEnteringKing"),
+)
 OPTIONS: tuple[Option, ...] = (
     Option("weights_file", "WeightsFile", "DNN_Model", gtp=True),
     Option("hash", "Hash", "USI_Hash", gtp=True, sets="hash_mb"),

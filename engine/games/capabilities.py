@@ -72,7 +72,8 @@ class Declaration(ABC):
     def set_rules(self, line: State, *, rule: str = "27", max_plies: int = 0) -> None:
         """Set the rules for every position of a line, in place.
 
-        rule: of the entering king, "27", "24" or "none"; max_plies: the ply at which the game is drawn, 0 = never.
+        rule: of the entering king, as in ``EngineOptions.declaration``; max_plies: the ply at which the game is drawn,
+        0 = never.
         """
 
 

@@ -86,6 +86,12 @@ def test_an_entered_king_is_declared(engine: Engine, hand: str, rule: str, wins:
         assert answer.lines[0].wdl.win == 1.0
 
 
+def test_a_try_is_played(engine: Engine) -> None:
+    engine.configure(declaration="try")
+    answer = think(engine, "9/4K4/9/9/9/9/k8/9/7rr b - 1", nodes=20)
+    assert (answer.move, answer.win, answer.lines[0].mate) == ("5b5a", False, 1)
+
+
 def test_a_rule_set_later_holds_from_the_next_go(engine: Engine) -> None:
     engine.set_position(CAMP.format(hand="RB8P"), [])
     engine.configure(declaration="none")

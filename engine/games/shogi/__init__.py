@@ -24,9 +24,16 @@ from ..rules import line_of
 from . import book, dlshogi, endings, miniosl, notation, rules
 from .mate import ShogiMate
 from .planes import ENCODER
-from .state import NO_RULE, POINTS_24, POINTS_27, STATE, State
+from .state import NO_RULE, POINTS_24, POINTS_24_HANDICAP, POINTS_27, POINTS_27_HANDICAP, STATE, TRY, State
 
-DECLARATIONS = {"none": NO_RULE, "24": POINTS_24, "27": POINTS_27}
+DECLARATIONS = {
+    "none": NO_RULE,
+    "24": POINTS_24,
+    "24 handicap": POINTS_24_HANDICAP,
+    "27": POINTS_27,
+    "27 handicap": POINTS_27_HANDICAP,
+    "try": TRY,
+}
 
 
 class EnteringKing(Declaration):

@@ -8,11 +8,28 @@ from ...kernels.bits import popcount
 from ...kernels.jit import borrow, device, kernel
 from ..outcome import DRAW, LOSS, RUNNING, WIN
 from .attacks import ZONES, bit, lookup, set_of
-from .state import BISHOP, BISHOPS, BLACK_MEN, HELD, NO_RULE, POINTS_24, ROOK, ROOKS
+from .state import (
+    BISHOP,
+    BISHOPS,
+    BLACK_MEN,
+    HELD,
+    NO_RULE,
+    POINTS_24,
+    POINTS_24_HANDICAP,
+    POINTS_27_HANDICAP,
+    ROOK,
+    ROOKS,
+    SQUARES,
+    TRY,
+    WHITE,
+    WHITE_MEN,
+)
 
 _MEN_TO_DECLARE = 10
 _POINTS = (28, 27)  # needed by black and white under the 27-point rule
 _POINTS_OF_24 = 31  # needed to win under the 24-point rule
+_ALL_POINTS = 54  # of both sides' men in a game without handicap
+_GOALS = (36, 44)  # 5a and 5i, where the other king begins: squares of a try by black and white
 
 
 @device
@@ -75,25 +92,41 @@ def repetition_verdict(s):
 
 
 @device
+def _points(s, side, men):
+    """Points of a side: of those of its pieces on the board that are in the bitboard ``men``, and of its hand."""
+    points = popcount(men) + 4 * popcount(men & (set_of(s, BISHOPS) | set_of(s, ROOKS)))
+    for kind in range(HELD):
+        points += (5 if kind == BISHOP - 1 or kind == ROOK - 1 else 1) * np.int64(s.hands[side, kind])
+    return points
+
+
+@device
+def _handicap(s):
+    """Points of the pieces that white, as the giver of a handicap, plays without."""
+    there = _points(s, 0, set_of(s, BLACK_MEN)) + _points(s, 1, set_of(s, WHITE_MEN))
+    kings = (1 if s.kings[0] < SQUARES else 0) + (1 if s.kings[1] < SQUARES else 0)
+    return _ALL_POINTS - (there - kings)
+
+
+@device
 def can_declare(s):
     """Whether the side to move may win by declaring its king entered, under the rule that the position carries.
 
     Its king stands in the enemy's camp and is not in check, with ten of its men or more; rooks, bishops and what they
     promote to count 5 points, other men 1, those in the camp and in hand: 28 for black and 27 for white, or 31 under
-    the 24-point rule (24 to 30 points are a draw by agreement there, not a win).
+    the 24-point rule (24 to 30 points are a draw by agreement there, not a win). The rules for handicap games credit
+    white with the points of the pieces that are not there.
     """
     us = np.int64(s.turn)
+    rule = s.declaration
     zone = lookup(ZONES, us)
-    if s.declaration == NO_RULE or s.checked or not zone & bit(np.int64(s.kings[us])):
+    if rule in (NO_RULE, TRY) or s.checked or not zone & bit(np.int64(s.kings[us])):
         return False
     men = zone & set_of(s, BLACK_MEN + us)
-    number = popcount(men) - 1
-    points = number + 4 * popcount(men & (set_of(s, BISHOPS) | set_of(s, ROOKS)))
-    for kind in range(HELD):
-        worth = 5 if kind == BISHOP - 1 or kind == ROOK - 1 else 1
-        points += worth * np.int64(s.hands[us, kind])
-    needed = _POINTS_OF_24 if s.declaration == POINTS_24 else _POINTS[us]
-    return number >= _MEN_TO_DECLARE and points >= needed
+    needed = _POINTS_OF_24 if rule in (POINTS_24, POINTS_24_HANDICAP) else _POINTS[us]
+    if us == WHITE and rule in (POINTS_24_HANDICAP, POINTS_27_HANDICAP):
+        needed -= _handicap(s)
+    return popcount(men) - 1 >= _MEN_TO_DECLARE and _points(s, us, men) - 1 >= needed
 
 
 @kernel
@@ -106,9 +139,11 @@ def can_declare_kernel(states):
 def verdict(s, legal):
     """Outcome code of a position with ``legal`` moves for the side to move; a declaration, being a choice, is not seen.
 
-    No legal move is a loss, in check or not; then repetition; then the draw by the game's greatest number of plies.
+    No legal move is a loss, in check or not; so is, under the rule of the try, the other king on the square where one's
+    own king begins; then repetition; then the draw by the game's greatest number of plies.
     """
-    if legal == 0:
+    them = 1 - np.int64(s.turn)
+    if legal == 0 or (s.declaration == TRY and s.kings[them] == _GOALS[them]):
         return LOSS
     by_repetition = repetition_verdict(s)
     if by_repetition != RUNNING:

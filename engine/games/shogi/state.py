@@ -25,7 +25,7 @@ HELD = 7  # kinds of pieces that can be in hand, man - 1: pawn, lance, knight, s
 # State.sets: who moves how, both sides together. GOLDS are all that move like one, STEPPERS kings, horses and dragons.
 PAWNS, LANCES, KNIGHTS, SILVERS, BISHOPS, ROOKS, GOLDS, STEPPERS, BLACK_MEN, WHITE_MEN = range(10)
 
-NO_RULE, POINTS_24, POINTS_27 = 0, 24, 27  # State.declaration
+NO_RULE, TRY, POINTS_24, POINTS_24_HANDICAP, POINTS_27, POINTS_27_HANDICAP = range(6)  # State.declaration
 
 STATE = np.dtype(
     [
@@ -37,7 +37,7 @@ STATE = np.dtype(
         ("turn", "u1"),  # BLACK or WHITE to move
         ("checked", "u1"),  # 1: the side to move is in check
         ("repetitions", "u1"),  # earlier occurrences of this position in the game, at most 255
-        ("declaration", "u1"),  # the entering-king rule that holds: NO_RULE, POINTS_24 or POINTS_27
+        ("declaration", "u1"),  # the entering-king rule that holds
         ("ply", "u2"),  # plies since the game's start, saturating
         ("limit", "u2"),  # the ply at which the game is drawn, 0 = none
         ("loop", "u2"),  # plies since the first of the earlier occurrences, 0 = none

@@ -111,6 +111,44 @@ def test_no_declaration_in_check_or_outside_the_camp(rank: str, declares: bool) 
     assert EnteringKing().possible(line) == declares
 
 
+@pytest.mark.parametrize(
+    ("black", "white", "rule", "declares"),
+    [  # the figures of YaneuraOu's own test: with two pieces given 17 or 21 points for white, with four 15 or 19
+        ("RB4G4S4N4LP", "7p", "27 handicap", True),
+        ("RB4G4S4N4L2P", "6p", "27 handicap", False),
+        ("RB4G4S4N4LP", "7p", "27", False),
+        ("RB3G2S4N4L", "g2s8p", "24 handicap", True),
+        ("RB3G2S4N4LP", "g2s7p", "24 handicap", False),
+        ("RB4G4S4N2L3P", "5p", "27 handicap", True),
+        ("RB4G4S4N2L4P", "4p", "27 handicap", False),
+        ("RB4G3S4N2L", "s8p", "24 handicap", True),
+        ("2R2B4G4S4N4LP", "7p", "27 handicap", False),  # nothing is missing
+    ],
+)
+def test_the_points_of_a_handicap_count_for_white(black: str, white: str, rule: str, declares: bool) -> None:
+    line, _ = GAME.parse_position(f"4K4/9/9/9/9/9/4k4/+p+p+p+p+p4/+p+p+p+p+p4 w {black}{white} 1")
+    EnteringKing().set_rules(line, rule=rule)
+    assert EnteringKing().possible(line) == declares
+
+
+def test_black_gains_nothing_from_a_handicap() -> None:
+    line, _ = GAME.parse_position("+P+P+P+P+P4/+P+P+P+P+P4/4K4/9/9/9/9/9/4k4 b RB7P4g4s4n4lp 1")
+    EnteringKing().set_rules(line, rule="27 handicap")
+    assert not EnteringKing().possible(line)
+
+
+def test_a_try_wins() -> None:
+    for sfen, step in (("9/4K4/9/9/9/9/k8/9/9 b - 1", "5b5a"), ("9/9/9/9/9/K8/9/5k3/9 w - 1", "4h5i")):
+        line, _ = GAME.parse_position(sfen)
+        move = GAME.parse_move(line[-1], step)
+        assert leaf_outcome(line, [move]) == RUNNING
+        EnteringKing().set_rules(line, rule="try")
+        assert leaf_outcome(line, [move]) == GAME.outcome(GAME.play(line, move)) == LOSS
+        assert leaf_outcome(GAME.play(line, move), []) == RUNNING  # at the root a move is asked for
+        assert not EnteringKing().possible(line)
+    assert GAME.outcome(GAME.initial()) == RUNNING
+
+
 ROOK_AND_KING = "lnsg1gsnl/1r5b1/ppppppppp/4k4/9/5R3/PPPPPPPPP/1B7/LNSGKGSNL b - 1"
 
 
