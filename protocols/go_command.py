@@ -81,6 +81,19 @@ def read_go(words: Sequence[str], numbers: Collection[str], optional: Collection
     return GoWords(frozenset(seen), found, tuple(moves), tuple(complaints))
 
 
+_UCI_NUMBERS = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime", "perft")
+
+
+def read_uci_go(words: Sequence[str]) -> tuple[GoWords, Limits]:
+    """The words after UCI's ``go``, and the limits they mean."""
+    go = read_go(words, _UCI_NUMBERS)
+    limits = go.limits("w", "b")
+    mate, movestogo = go.numbers.get("mate"), go.numbers.get("movestogo", 0)
+    if mate is not None and mate < 1:  # no mate is shorter than one move: as little search as possible
+        limits, mate = replace(limits, nodes=1), None
+    return go, replace(limits, mate=mate, movestogo=movestogo if movestogo > 0 else None)
+
+
 def _whole(text: str) -> int | None:
     found = _WHOLE.fullmatch(text)
     if found is None:
@@ -97,6 +110,8 @@ class PendingGo:
     waited: Stopwatch = field(default_factory=Stopwatch)  # since it was read; from the ponder hit on if there was one
     queued: bool = False  # read while an earlier one was unanswered: its clock starts when its turn comes
     stopped: bool = False
+    position: tuple[str | None, str] = (None, "")  # root and moves that it is about
+    early: bool = False  # its search runs on the position before the last of these moves: see Stochastic_Ponder
     game_over: bool = False  # it belongs to a game that is over
     restart: bool = False  # its search was stopped to begin again with other limits
     ponder_hit: bool = False

@@ -40,3 +40,10 @@ def opinion_lines(engine: EngineSeam) -> list[str]:
         f"expected points of the side to move: {opinion.chance:.3f} of 1",
         *(f"{move:<6} {100 * share:5.1f} %" for share, move in likeliest),
     ]
+
+
+def perft_lines(engine: EngineSeam, depth: int) -> list[str]:
+    """The leaves of the legal move tree, of each move and of all."""
+    leaves = engine.perft(depth)
+    total = sum(count for _, count in leaves)
+    return [*(f"{move}: {count}" for move, count in leaves), "", f"Nodes searched: {total}"]

@@ -38,6 +38,9 @@ class SessionOptions:
     """What a user can set on a conversation, beside the engine's own settings."""
 
     clear_hash: bool = setting(False, "Forget the search tree and the position cache.")
+    stochastic_ponder: bool = setting(
+        False, "Ponder on all replies of the opponent, not only on the one that the GUI expects."
+    )
     all_moves: bool = setting(True, "Search every legal move, pointless non-promotions included.")
     analyse_mode: bool = setting(
         False, "Analysis instead of a game: search to the full limit, never at limited strength."
@@ -237,6 +240,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("provider", "Provider", "Provider", gtp=True),
     Option("multipv", "MultiPV", "MultiPV"),
     Option("ponder", "Ponder", "USI_Ponder"),
+    Option("stochastic_ponder", usi="Stochastic_Ponder"),
     Option(
         "move_overhead",
         "Move Overhead",

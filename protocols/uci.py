@@ -19,12 +19,13 @@ from ..engine.info import BestMove, ThinkingInfo
 from ..engine.limits import Limits
 from ..engine.params import EngineOptions
 from . import conversation
-from .go_command import GoWords, PendingGo, game_over_line, info_lines, read_go, stats_lines
+from .go_command import GoWords, PendingGo, game_over_line, info_lines, read_uci_go, stats_lines
 from .inspection import HELP as INSPECTION_HELP
-from .inspection import board_lines, opinion_lines
+from .inspection import board_lines, opinion_lines, perft_lines
 from .lines import LineWriter, one_line
 from .loader import EngineSeam
 from .options import OptionValues, read_setoption
+from .searches import Searches
 from .session import MOST_BYTES, Session, in_time
 from .steps import Event, GoStep, PingStep, Step, ThrownStep
 
@@ -40,7 +41,6 @@ LINES_PER_S = 400  # info lines, when the blocks are long
 
 _MOVES = re.compile(r"(^|(?<=\s))moves(\s|$)")
 _CROWDED = f"more than {MOST_BYTES >> 20} MiB was waiting"
-_NUMBERS = ("wtime", "btime", "winc", "binc", "movestogo", "depth", "nodes", "mate", "movetime", "perft")
 
 
 class UciSession(Session[EngineSeam]):
@@ -57,6 +57,7 @@ class UciSession(Session[EngineSeam]):
     _running: PendingGo | None = None  # its search runs
     _position_set = False
     _refusal: str | None = None  # why no position is held
+    _position: tuple[str | None, str] = (None, "")  # root and moves of the last ``position`` that was read
 
     def __init__(
         self,
@@ -67,11 +68,7 @@ class UciSession(Session[EngineSeam]):
     ) -> None:
         """See :class:`Session`."""
         super().__init__(make_engine, values, writer, notes)
-        self._unanswered: dict[PendingGo, None] = {}  # in order; of these ...
-        self._unstopped: deque[PendingGo] = deque()  # ... those that nobody has stopped
-        self._present: deque[PendingGo] = deque()  # ... those of the present game
-        self._over = 0  # ... how many belong to a game that is over
-        self._endless: PendingGo | None = None  # ... the one that only another command would end
+        self._searches = Searches()
         self._pings: deque[PingStep] = deque()  # not answered
 
     # ------------------------------------------------------------------ input lines
@@ -180,17 +177,11 @@ class UciSession(Session[EngineSeam]):
         elif perft < 1:
             self.tell("go perft needs a depth of at least 1")
         else:
-            self._perft(perft)
+            self._inspect(lambda engine: perft_lines(engine, perft), needs_net=False)
 
     @staticmethod
     def read_go(words: Sequence[str]) -> tuple[GoWords, Limits]:
-        """The words after ``go``, and the limits they mean."""
-        go = read_go(words, _NUMBERS)
-        limits = go.limits("w", "b")
-        mate, movestogo = go.numbers.get("mate"), go.numbers.get("movestogo", 0)
-        if mate is not None and mate < 1:  # no mate is shorter than one move: as little search as possible
-            limits, mate = replace(limits, nodes=1), None
-        return go, replace(limits, mate=mate, movestogo=movestogo if movestogo > 0 else None)
+        return read_uci_go(words)
 
     # ------------------------------------------------------------------ output lines
 
@@ -228,7 +219,7 @@ class UciSession(Session[EngineSeam]):
 
     def _ping(self) -> None:
         """Answer when everything asked before is done and the engine is loaded; at once during a search."""
-        playing = self.searching and not self._over
+        playing = self.searching and not self._searches.over
         idle = not self.searching and self._busy is None and not self._backlog
         if playing or (idle and self._loader.up_to_date):
             self._pong()
@@ -288,6 +279,7 @@ class UciSession(Session[EngineSeam]):
 
         The moves stay one text until it is their turn: as words they take many times its memory.
         """
+        self._position = root, moves
 
         def work() -> Event:
             try:
@@ -310,13 +302,14 @@ class UciSession(Session[EngineSeam]):
             self._position_set = True
         return engine
 
-    def _inspect(self, look: Callable[[EngineSeam], list[str]]) -> None:
+    def _inspect(self, look: Callable[[EngineSeam], list[str]], *, needs_net: bool = True) -> None:
         """Send what the worker sees when its turn comes."""
 
         def work() -> Event:
             if self._refusal is not None:
                 return partial(self.tell, f"no position: {self._refusal}")
-            self._loader.prepare()
+            if needs_net:
+                self._loader.prepare()
             return partial(self.send, *look(self._engine_with_position()))
 
         self.enqueue(Step(work))
@@ -324,18 +317,6 @@ class UciSession(Session[EngineSeam]):
     def _help(self) -> list[str]:
         names = {"notation": self.notation, "text": self.notation.upper(), "protocol": self.values.protocol}
         return [line.format(**names) for line in INSPECTION_HELP]
-
-    def _perft(self, depth: int) -> None:
-        """Count the legal move tree, and send the leaves of each move."""
-
-        def work() -> Event:
-            if self._refusal is not None:
-                return partial(self.tell, f"nothing to count: {self._refusal}")
-            leaves = self._engine_with_position().perft(depth)
-            counts = [f"{move}: {count}" for move, count in leaves]
-            return partial(self.send, *counts, "", f"Nodes searched: {sum(count for _, count in leaves)}")
-
-        self.enqueue(Step(work))
 
     # ------------------------------------------------------------------ searching
 
@@ -346,12 +327,8 @@ class UciSession(Session[EngineSeam]):
     def _search(self, limits: Limits) -> None:
         """Search. An earlier search that nothing else would end is stopped; it gets its own answer first."""
         self.stop_endless()
-        go = PendingGo(limits, queued=bool(self._unanswered))
-        self._unanswered[go] = None
-        self._unstopped.append(go)
-        self._present.append(go)
-        if go.endless:
-            self._endless = go
+        go = self._searches.add(limits)
+        go.position = self._position if limits.ponder else (None, "")
         self._enqueue_go(go)
 
     def _enqueue_go(self, go: PendingGo) -> None:
@@ -360,7 +337,11 @@ class UciSession(Session[EngineSeam]):
                 go.waited.restart()
             self._loader.prepare()  # whatever it cannot load, the engine answers with a legal move
             if self._refusal is None:
-                self._engine_with_position()
+                engine = self._engine_with_position()
+                root, moves = go.position
+                if moves.strip() and self.values["stochastic_ponder"]:
+                    engine.set_position(root, moves.split()[:-1])
+                    go.early = True
             return partial(self._start, go, self._refusal)
 
         self.enqueue(GoStep(work, failed=partial(self._answer_none, go), go=go))
@@ -369,11 +350,7 @@ class UciSession(Session[EngineSeam]):
         self._answer(go, BestMove(None))
 
     def _answer(self, go: PendingGo, best: BestMove) -> None:
-        del self._unanswered[go]
-        self._over -= go.game_over
-        for waiting in (self._unstopped, self._present):
-            if waiting and waiting[0] is go:
-                waiting.popleft()
+        self._searches.remove(go)
         self.send(*self.answer(best, go.limits))
 
     def _start(self, go: PendingGo, reason: str | None) -> None:
@@ -383,42 +360,54 @@ class UciSession(Session[EngineSeam]):
             self.tell(f"no move: {reason}")
             self._answer_none(go)
             return
+        if go.early and (go.ponder_hit or go.stopped):
+            self._catch_up(go)
+            return
         self._running = go
+        limits = Limits(infinite=True) if go.early else go.limits_left()
         try:
-            engine.go(go.limits_left(), partial(self._on_info, go), partial(self._on_done, go))
+            engine.go(limits, partial(self._on_info, go), partial(self._on_done, go))
         except BaseException:
             self._running = None
             self._answer_none(go)
             raise
         if go.stopped:
             engine.stop()
-        if self._over:
+        if self._searches.over:
             return
         while self._pings:
             self._pings.popleft().answered = True
             self._pong()
 
+    def _catch_up(self, go: PendingGo) -> None:
+        """Go on with the tree of an early search, from the position that was asked about."""
+
+        def work() -> Event:
+            root, moves = go.position
+            self._loader.configured().set_position(root, moves.split())
+            go.early = False
+            return partial(self._start, go, None)
+
+        self._backlog.appendleft(GoStep(work, failed=partial(self._answer_none, go), go=go))
+
     def stop(self) -> None:
-        for go in self._unstopped:
+        for go in self._searches.take_unstopped():
             self._stop(go)
-        self._unstopped.clear()
 
     def stop_endless(self) -> None:
-        go, self._endless = self._endless, None
-        if go is not None and go.endless:
+        go = self._searches.take_endless()
+        if go is not None:
             self._stop(go)
 
     def game_over(self) -> None:
         """End all searches as :meth:`stop` does; their answers come before those to anything asked from now on."""
         self.stop()
-        for go in self._present:
-            go.game_over = True
-        self._over += len(self._present)
-        self._present.clear()
+        self._searches.end_game()
 
     def _stop(self, go: PendingGo) -> None:
         go.stopped = True
         if go is self._running and self._loader.engine is not None:
+            go.restart = go.restart or go.early
             self._loader.engine.stop()
 
     def ponderhit(self, clocks: Limits | None = None) -> None:
@@ -426,18 +415,19 @@ class UciSession(Session[EngineSeam]):
 
         ``clocks`` replace those of a ``go ponder`` that had no limit at all: its search begins anew.
         """
-        go = self._endless
-        if go is None or not go.limits.ponder or go.ponder_hit or go not in self._unanswered:
+        go = self._searches.pondering
+        if go is None:
             return
         engine = self._loader.engine if go is self._running else None
         go.ponder_hit = True
         go.waited.restart()
         go.next_report = 0.0
+        anew = go.early
         if clocks is not None and not go.limits.bounded:
-            go.limits = replace(clocks, searchmoves=go.limits.searchmoves)
-            go.restart = engine is not None
-            if engine is not None:
-                engine.stop()
+            go.limits, anew = replace(clocks, searchmoves=go.limits.searchmoves), True
+        if engine is not None and anew:
+            go.restart = True
+            engine.stop()
         elif engine is not None:
             engine.ponderhit()
 
@@ -445,7 +435,7 @@ class UciSession(Session[EngineSeam]):
         """Called by the search."""
         if info.message is not None:
             self.post(partial(self._tell_of, go, info.message))
-        if info.lines:
+        if info.lines and not go.early:
             go.latest = info
             if not go.report_posted and go.waited.seconds >= go.next_report:
                 go.report_posted = True
@@ -475,6 +465,7 @@ class UciSession(Session[EngineSeam]):
         if go.restart and (best.error is None or isinstance(best.error, AzError)):
             go.restart = False
             self._start(go, None)
+            self.advance()
             return
         for text in best.messages:
             self.tell(text)

@@ -300,7 +300,7 @@ def test_u18_u19_u20_a_refused_position_leaves_none_and_the_next_one_recovers(co
         < info depth 0 score cp 0
         < bestmove (none)
         > go perft 2
-        < info string nothing to count: .+
+        < info string no position: .+
         > position startpos moves e2e4
         > go nodes 10
         <* {INFO}

@@ -155,8 +155,8 @@ def test_u11_bad_values_leave_the_option_as_it_is() -> None:
     play("""
         > setoption name USI_Hash value abc
         < info string USI_Hash must be a whole number from 1 to 131072, not 'abc'; it stays at 256
-        > setoption name EnteringKingRule value TryRule
-        < info string EnteringKingRule must be one of CSARule27, CSARule24, NoEnteringKing, not 'TryRule'; it stays .*
+        > setoption name EnteringKingRule value PointRule
+        < info string EnteringKingRule must be one of CSARule27, .*, NoEnteringKing, not 'PointRule'; it stays .*
         > setoption name USI_Ponder
         < info string USI_Ponder needs a value: setoption name <option> value <value>; it stays at false
         > setoption name GenerateAllLegalMoves value false

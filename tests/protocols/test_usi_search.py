@@ -214,6 +214,34 @@ def test_s9_clocks_after_ponderhit_count_when_there_were_none() -> None:
         talk.until(BEST)
 
 
+def test_stochastic_ponder_searches_all_replies() -> None:
+    """It ponders on the position before the expected reply, and goes on with that tree when the reply is known."""
+    with UsiTalk() as talk:
+        talk.run(READY)
+        talk.send("setoption name Stochastic_Ponder value true")
+        for end, limits in (("ponderhit", "ponder=False"), ("stop", "ponder=True")):
+            FakeEngine.made.calls.clear()
+            talk.send("position startpos moves 7g7f 8c8d", "go ponder movetime 20", "isready")
+            assert talk.until("readyok") == ["readyok"]  # nothing is reported of another position
+            talk.send(end)
+            assert talk.until(BEST)[-1].startswith("bestmove 1g1f")  # black's
+            calls = [call for call in FakeEngine.made.calls if call.startswith(("set_position", "go"))]
+            assert [call for call in calls if call.startswith("set")] == [
+                "set_position start 7g7f 8c8d",
+                "set_position start 7g7f",
+                "set_position start 7g7f 8c8d",
+            ]
+            early, last = (call for call in calls if call.startswith("go"))
+            assert "infinite=True" in early
+            assert limits in last
+        talk.send("go ponder movetime 20", "stop", "ponderhit")
+        talk.until(BEST)
+        talk.send("position startpos", "go ponder movetime 20", "ponderhit")  # no reply to leave out
+        talk.until(BEST)
+        assert not any("infinite=True" in call for call in FakeEngine.made.calls[-2:])
+        talk.run("> isready\n< readyok")
+
+
 def test_u25_ponder_waits_even_when_mated() -> None:
     play(f"""
         > position sfen {MATED}
