@@ -33,6 +33,7 @@ PACKAGED = [path for path in SOURCES if path.relative_to(ROOT).parts[0] in ROOMS
 NETS = sorted((ROOT / "models" / "nets").iterdir())
 OPENINGS = sorted((ROOT / "bench" / "openings").rglob("*.txt"))
 TABLES = sorted((ROOT / "engine" / "games" / "chess" / "tables").iterdir())
+PAGE = sorted((ROOT / "protocols" / "page" / "web").iterdir())
 
 
 def run(*command: object, cwd: Path, env: dict[str, str] | None = None) -> str:
@@ -65,7 +66,7 @@ def files_of(wheel: Path) -> set[str]:
 def test_the_wheel_holds_the_package_and_nothing_else(distributions: tuple[Path, Path, Path]) -> None:
     files = files_of(distributions[0])
     assert {name.split("/")[0].partition("-")[0] for name in files} == {"az_engine"}
-    expected = {f"az_engine/{path.relative_to(ROOT)}" for path in (*PACKAGED, *NETS, *OPENINGS, *TABLES)}
+    expected = {f"az_engine/{path.relative_to(ROOT)}" for path in (*PACKAGED, *NETS, *OPENINGS, *TABLES, *PAGE)}
     expected |= {f"az_engine/{path.relative_to(SRC)}" for path in SOURCES if path.is_relative_to(SRC)}
     expected.add("az_engine/py.typed")
     assert {name for name in files if name.startswith("az_engine/")} == expected

@@ -12,6 +12,7 @@ import gc
 import os
 import signal
 import sys
+import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,11 +32,12 @@ if TYPE_CHECKING:
 
 HELP = """\
 Play with many clients over the network: every game in one process, one session a client, each line as on stdin.
-The same protocols over WebSocket, KataGo's analysis protocol and HTTP: port 8765.
+The same protocols over WebSocket, KataGo's analysis protocol, HTTP and a web page: port 8765.
 
 A client opens a TCP connection and talks: its first line, `uci`, `usi` or a command of GTP, tells the game. Programs
 that can only start a command start `az-engine connect HOST GAME`; gogui-client connects as it is.
 
+  az-engine serve --open                  play and analyse in a browser, on the page http://localhost:8765
   az-engine serve                         chess, shogi and Go for the programs of this machine, port 8766
   az-engine serve --host 0.0.0.0          for other machines, too: it shows the token that they must send
   az-engine serve --game chess --game go=runs/go9
@@ -50,6 +52,7 @@ MOST_IN_FLIGHT = 256  # leaves of one worker
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the flags: address, games, limits, and what the options of a session begin with."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument("--open", action="store_true", help="show the page in the browser of this machine")
     parser.add_argument(
         "--port", type=int, default=PORT, help="port of UCI, USI and GTP; 0 = a free one (default: 8766)"
     )
@@ -131,6 +134,7 @@ def main(args: argparse.Namespace) -> int:
     gc.freeze()  # what is loaded stays: no collection looks at it again
     if web is not None:
         web.start()
+        _tell_page(args.host, web.port, tokens, show=args.open)
     server.run()
     if web is not None:
         web.stop()
@@ -148,6 +152,19 @@ def _web(args: argparse.Namespace, server: Server, door: Door, batcher: Batcher,
 
     app = Web(server, door, batcher).app
     return WebListener((args.host, int(args.http_port)), app, args.max_sessions + _GREETING, args.proxy, log)
+
+
+def _tell_page(host: str, port: int, tokens: tuple[str, ...], *, show: bool) -> None:
+    """Say where the page is; with ``show``, open it in the browser. The token stays behind the #, which is not sent."""
+    import webbrowser
+
+    from .admission import loopback
+
+    name = "localhost" if loopback(host) or host in ("0.0.0.0", "::") else host
+    address = f"http://{name}:{port}/{f'#token={tokens[0]}' if tokens else ''}"
+    sys.stderr.write(f"az-engine: the page is {address}\n")
+    if show:
+        threading.Thread(target=webbrowser.open, args=(address,), name="browser", daemon=True).start()
 
 
 def _games() -> list[str]:

@@ -18,6 +18,7 @@ from ..analysis.session import AnalysisSession
 from ..gtp.session import GtpSession
 from ..lines import LineWriter, one_line
 from ..options import OptionValues, Value
+from ..page.session import PageSession
 from ..session import Session
 from ..uci import UciSession
 from ..usi import UsiSession
@@ -27,6 +28,7 @@ from .events import EventLog
 
 SESSIONS: dict[str, type[Session[Any]]] = {"uci": UciSession, "usi": UsiSession, "gtp": GtpSession}
 ANALYSIS = "katago"  # the protocol of :mod:`az_engine.protocols.analysis`
+PAGE = "page"  # of :mod:`az_engine.protocols.page`
 _TICK_S = 1.0  # between looks for silent clients
 _GREETING = 64  # clients that have not yet said what they want, beyond the sessions
 _END_S = 5.0  # for all sessions to give their moves when the server ends
@@ -201,12 +203,14 @@ class Server:
         if hello.protocol == ANALYSIS:
             protocol, make = "gtp", AnalysisSession.of(offer.game, analysts, waits=hello.waits)
             caps |= {key: max(caps[key] // analysts, 1) for key in ("hash",) if key in caps}
+        if hello.protocol == PAGE:
+            make = PageSession.of(offer.game, tuple(each.game for each in self._offers))
         values = OptionValues(protocol, offer.start, offer.hidden, caps)
         return make(lambda options: offer.make_engine(options, client), values, writer)
 
     def _offer(self, hello: Hello) -> Offer:
         """The game that a client asks for; an analysis is of Go unless told otherwise. Errors: NotPlayedError."""
-        offers = [offer for offer in self._offers if hello.protocol in (offer.protocol, ANALYSIS)]
+        offers = [offer for offer in self._offers if hello.protocol in (offer.protocol, ANALYSIS, PAGE)]
         offers.sort(key=lambda offer: hello.protocol == ANALYSIS and offer.protocol != "gtp")
         for offer in offers:
             if hello.game in ("", offer.game):

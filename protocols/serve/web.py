@@ -1,4 +1,4 @@
-"""HTTP and WebSocket: the protocols' conversations, one query by POST, the state of the server.
+"""HTTP and WebSocket: the web page, the protocols' conversations, one query by POST, the state of the server.
 
 A conversation over a WebSocket is a session over a pair of sockets, as one over TCP: only its lines travel in messages.
 """
@@ -20,6 +20,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ..lines import MAX_LINE
+from ..page.site import FRONT, read_site
 from .admission import NotPlayedError, RefusedError
 from .connection import Hello
 from .door import Door, DoorError
@@ -57,15 +58,18 @@ class Web:
     def __init__(self, server: Server, door: Door, batcher: Batcher | None) -> None:
         """``batcher``: whose figures /metrics tells."""
         self._server, self._door, self._batcher = server, door, batcher
+        self._site = read_site()
         conversations = [
             WebSocketRoute(f"/{protocol}{token}", self._converse, name=protocol)
-            for protocol in ("uci", "usi", "gtp", "katago")
+            for protocol in ("uci", "usi", "gtp", "katago", "page")
             for token in ("", "/{token}")
         ]
         routes = [
             Route("/healthz", self._health),
             Route("/metrics", self._metrics),
             Route("/api/analyse", self._analyse, methods=["POST"]),
+            Route("/", self._file, methods=["GET"]),
+            Route("/web/{name}", self._file, methods=["GET"]),
             *conversations,
         ]
         handlers = {RefusedError: self._refused, HTTPException: _plain}
@@ -101,6 +105,15 @@ class Web:
         if self._server.ending:
             return PlainTextResponse("the server ends\n", 503)
         return PlainTextResponse("ok\n")
+
+    async def _file(self, request: Request) -> Response:
+        """A file of the page; anybody may have it, but none of its conversations."""
+        found = self._site.get(request.path_params.get("name", FRONT))
+        if found is None:
+            raise HTTPException(404)
+        if request.headers.get("if-none-match") == found.tag:
+            return Response(status_code=304, headers=found.headers)
+        return Response(found.body, headers=found.headers)
 
     async def _metrics(self, request: Request) -> Response:
         self._enter(request)

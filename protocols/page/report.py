@@ -1,0 +1,61 @@
+"""What a search finds, as the page reads it. Values are of the side to move; shares are the reader's to count."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...engine.info import BestMove, Line, MoveStats, ThinkingInfo
+
+_DIGITS = 4
+
+
+def of_line(line: Line) -> dict[str, Any]:
+    return {
+        "pv": line.pv,
+        "visits": line.visits,
+        "prior": round(line.prior, _DIGITS),
+        "wdl": [round(x, _DIGITS) for x in (line.wdl.win, line.wdl.draw, line.wdl.loss)],
+        "mate": line.mate,
+        "lead": None if line.estimate is None or line.estimate.score is None else round(line.estimate.score, 1),
+    }
+
+
+def of_move(stats: MoveStats) -> list[Any]:
+    """[move, P, N, Q, chance of a draw, U, V]; what is not known of a move without visits is left out."""
+    row = [stats.move, round(stats.prior, _DIGITS)]
+    if stats.visits:
+        seen = None if stats.net_value is None else round(stats.net_value, _DIGITS)
+        row += [stats.visits, round(stats.value, _DIGITS), round(stats.draw, _DIGITS)]
+        row += [round(stats.exploration, _DIGITS), seen]
+    return row
+
+
+def of_search(info: ThinkingInfo) -> dict[str, Any]:
+    """A report of a running search, moves most visited first."""
+    estimate = info.estimate
+    return {
+        "visits": info.visits,
+        "nodes": info.nodes,
+        "nps": info.nps,
+        "depth": info.depth,
+        "deepest": info.seldepth,
+        "ms": info.time_ms,
+        "full": info.hashfull,
+        "lines": [of_line(line) for line in info.lines],
+        "moves": [of_move(stats) for stats in reversed(info.move_stats)],
+        "lead": None if estimate is None or estimate.score is None else round(estimate.score, 2),
+        "owners": None if estimate is None or estimate.ownership is None else [round(x, 2) for x in estimate.ownership],
+    }
+
+
+def of_answer(best: BestMove) -> dict[str, Any]:
+    return {
+        "move": best.move,
+        "ponder": best.ponder,
+        "resign": best.resign,
+        "win": best.win,
+        "nodes": best.nodes,
+        "ms": best.time_ms,
+        "lines": [of_line(line) for line in best.lines],
+        "notes": best.messages,
+    }

@@ -1,0 +1,158 @@
+"""A game as the page shows it: its positions and moves as text, what may be played, and how it ended."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...engine.errors import AzError, DataError, IllegalMoveError, OptionError, PositionError
+from ...engine.games import get_game
+from ...engine.games.outcome import RUNNING
+from ...engine.games.record import MAX_PLIES, Record, format_named
+
+if TYPE_CHECKING:
+    from ...engine.games.base import Game, State
+
+MOST_HANDICAP = 9
+
+
+class Scoresheet:
+    """One game. Its positions are kept, so that the next move costs one move."""
+
+    def __init__(self, game: str) -> None:
+        """``game``: a game's name, without the size of a board."""
+        self._family = game
+        self.game: Game = get_game(game)
+        self.root: str | None = None
+        self.moves: list[str] = []
+        self._line: State = self.game.initial()
+        self._words: list[str] = []  # the moves as people write them
+
+    @property
+    def size(self) -> int:
+        """Lines of a board that comes in several sizes; 0: it has one."""
+        return int(self.game.planes[-1]) if self.game.territory is not None else 0
+
+    def hold(self, root: str | None, moves: Sequence[str]) -> None:
+        """Hold the game of ``moves`` from ``root``. Errors: AzError, and then the old game is held."""
+        if len(moves) > MAX_PLIES:
+            raise PositionError(f"a game has at most {MAX_PLIES} moves here, not {len(moves)}")
+        game, line = self._start(root)
+        same = 0
+        if root == self.root:
+            while same < min(len(moves), len(self.moves)) and moves[same] == self.moves[same]:
+                same += 1
+        states = np.empty(len(moves) + 1, game.state_dtype)
+        states[: same + 1] = self._line[: same + 1] if same else line[-1:]
+        words = self._words[:same]
+        for i, text in enumerate(moves[same:], same):
+            try:
+                move = game.parse_move(states[: i + 1], text)
+            except IllegalMoveError as error:
+                raise IllegalMoveError(f"move {i + 1}: {error}") from None
+            words.append(game.write_move(states[: i + 1], move))
+            game.play_at(states, i, move)
+        self.game, self.root, self.moves, self._line, self._words = game, root, list(moves), states, words
+
+    def _start(self, root: str | None) -> tuple[Game, State]:
+        """The game, in the size of the position, and the line that begins with it. Errors: AzError."""
+        game = get_game(self._family)
+        if root is None:
+            return game, game.initial()
+        if game.territory is not None:
+            size = root.split(maxsplit=1)[0].count("/") + 1 if root.strip() else 0
+            game = game.sized(size)
+        return game, game.parse_position(root)[0]
+
+    def shown(self, known: int, at: int) -> dict[str, Any]:
+        """The plies of the game from ``known`` on, and what may be played at ply ``at``."""
+        game, words = self.game, ["", *self._words]
+        at = min(at, len(self.moves))
+        line = self._line[: at + 1]
+        plies = [
+            {"text": game.format_position(state), "turn": game.side_to_move(state), "word": words[i]}
+            for i, state in enumerate(self._line[known:], known)
+        ]
+        over = self._over(line)
+        legal = [] if over else [game.format_move(line[-1], int(move)) for move in game.legal_moves(line)]
+        return {
+            "root": self.root,
+            "from": known,
+            "plies": plies,
+            "at": at,
+            "legal": legal,
+            "declares": not over and game.declaration is not None and game.declaration.possible(line),
+            "over": over,
+        }
+
+    def _over(self, line: State) -> dict[str, Any] | None:
+        """Who has won by the rules at the end of a line, and why; None while the game goes on."""
+        game = self.game
+        code = game.outcome(line)
+        if code == RUNNING:
+            return None
+        turn = game.side_to_move(line[-1])
+        winner = None if code == 0 else turn if code > 0 else 1 - turn
+        if game.territory is not None:
+            return {"winner": winner, "why": "score", "lead": game.territory.score(line[-1])[0]}
+        stuck = not len(game.legal_moves(line))
+        return {"winner": winner, "why": "mate" if winner is not None and stuck else "rule"}
+
+
+def empty_board(family: str, size: int, komi: float | None, rules: str, handicap: int) -> str:
+    """The start of a game of Go as text. Errors: AzError."""
+    game = get_game(family).sized(size)
+    territory = game.territory
+    if territory is None:
+        raise OptionError(f"{family} has no komi and no handicap")
+    if not handicap:
+        return territory.start(size, komi, rules)
+    if not 2 <= handicap <= min(territory.most_handicap(size), MOST_HANDICAP):
+        raise OptionError(f"a board of {size}x{size} takes no handicap of {handicap} stones")
+    points = set(territory.handicap(size, handicap))
+    cells = ["X" if point in points else "1" for point in range(size * size)]
+    rows = ["".join(cells[i : i + size]) for i in range(0, size * size, size)]
+    fields = territory.start(size, 0.5 if komi is None else komi, rules).split()
+    text = " ".join(["/".join(map(_joined, rows)), "w", *fields[2:5], str(handicap), *fields[6:]])
+    return game.format_position(game.parse_position(text)[0][-1])
+
+
+def _joined(row: str) -> str:
+    """A row of points whose empty ones, each a 1, are counted."""
+    parts = row.replace("X", " X ").split(" ")
+    return "".join(str(len(part)) if part.strip("X") else part for part in parts if part)
+
+
+def read_record(family: str, text: str, name: str) -> Record:
+    """The first game of a file, or one position in the game's notation, by its name or else by trying.
+
+    Errors: DataError.
+    """
+    game = get_game(family)
+    formats = list(game.record_formats)
+    found: Record | None = None
+    try:
+        formats = [format_named(formats, name)] if name else formats
+    except OptionError:
+        formats = list(formats)
+    for form in formats:
+        try:
+            record = next(form.read(io.BytesIO(text.encode("utf-8", "replace"))), None)
+        except DataError:
+            continue
+        if record is not None and (found is None or len(record.moves) > len(found.moves)):
+            found = record
+    if found is not None and (found.moves or found.root):
+        return found
+    position = text.strip().removeprefix("position ").removeprefix("fen ").removeprefix("sfen ")
+    root, _, moves = position.partition(" moves ")
+    sheet = Scoresheet(family)
+    try:
+        sheet.hold(None if root == "startpos" else root, moves.split())
+    except AzError as error:
+        names = ", ".join(form.name for form in game.record_formats)
+        raise DataError(f"this is neither a game ({names}) nor a position: {error}") from None
+    return Record(tuple(sheet.moves), sheet.root)

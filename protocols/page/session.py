@@ -1,0 +1,243 @@
+"""The page's conversation: JSON objects, a line each. The page asks with ``do`` and a number ``id``.
+
+Nothing of a game is kept that the page does not send again: after a new connection it goes on as before. A question
+ends the search that runs, which still gives its answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from typing import Any, ClassVar
+
+from ... import __version__
+from ...engine.errors import AzError, DataError, OptionError
+from ...engine.games.record import Record, format_named
+from ...engine.info import BestMove, ThinkingInfo
+from ...engine.limits import Limits
+from ...engine.params import EngineOptions
+from ...engine.search.strength import HIGHEST, LOWEST
+from ..analysis.analyst import AnalysisEngine
+from ..lines import LineWriter, one_line
+from ..options import OptionValues
+from ..session import Session
+from ..steps import Event, Step
+from . import report
+from .request import Request
+from .scoresheet import Scoresheet, empty_board, read_record
+
+RESIGN_CP = 900  # about 3 % to win
+_LEAST_MS = 100  # between reports
+
+
+class PageSession(Session[AnalysisEngine]):
+    """Answers one page about one game."""
+
+    quit_patience_s = 0.0
+    end_patience_s = 0.0
+    game: ClassVar[str] = "chess"
+    games: ClassVar[tuple[str, ...]] = ("chess",)  # that the server plays
+
+    def __init__(
+        self,
+        make_engine: Callable[[EngineOptions], AnalysisEngine],
+        values: OptionValues,
+        writer: LineWriter,
+        notes: Iterable[str] = (),
+    ) -> None:
+        super().__init__(make_engine, values, writer, notes)
+        self._sheet: Scoresheet | None = None
+        self._size = 0  # of the engine's board, where there are several
+        self._asked: Request | None = None  # the search that runs
+        self._stops = 0  # that were asked for
+        self._latest: ThinkingInfo | None = None  # report that waits to be sent
+        self.enqueue(Step(work=self._greet))
+        self.post(self.advance)
+
+    @classmethod
+    @cache
+    def of(cls, game: str, games: tuple[str, ...]) -> type[PageSession]:
+        """Sessions for a game."""
+        return type("PageSession", (cls,), {"game": game, "games": games})
+
+    # ------------------------------------------------------------------ what comes in
+
+    def command(self, line: str) -> None:
+        if not line.strip():
+            return
+        try:
+            asked = Request.read(line)
+            work = {
+                "game": self._show,
+                "search": self._prepare,
+                "read": self._read,
+                "write": self._write_record,
+                "stop": None,
+            }[asked.choice("do", ("game", "search", "read", "write", "stop"))]
+        except DataError as error:
+            self._say("error", 0, text=str(error))
+            return
+        self.stop()
+        if work is not None:
+            self.enqueue(Step(work=partial(self._work, asked, work, self._stops)))
+
+    def overlong(self) -> None:
+        self._say("error", 0, text="a message has at most 1 MiB")
+
+    def _work(self, asked: Request, work: Callable[[Request, int], Event], stops: int) -> Event:
+        """Do what is asked, on the worker. An error that the user can mend is the answer."""
+        try:
+            return work(asked, stops)
+        except AzError as error:
+            return partial(self._say, "error", asked.id, text=str(error))
+
+    def _greet(self) -> Event:
+        """Tell what can be asked for."""
+        sheet = self._sheet = Scoresheet(self.game)
+        sizes = self._loader.configured().sizes() if sheet.size else ()
+        self._size = sheet.size
+        hello = {
+            "version": __version__,
+            "game": self.game,
+            "games": self.games,
+            "sides": sheet.game.sides,
+            "sizes": [n for n in sizes or range(2, 20) if n < 26] if sheet.size else [],
+            "elo": [LOWEST, HIGHEST],
+            "formats": [form.name for form in sheet.game.record_formats if form.write is not None],
+        }
+        return partial(self._say, "hello", 0, **hello)
+
+    def _show(self, asked: Request, _: int) -> Event:
+        """The game, from the ply on that the page does not know."""
+        assert self._sheet is not None
+        start = asked.table("start")
+        root = asked.text("root")
+        if start is not None:
+            size, handicap = start.whole("size", 2, 25, 9), start.whole("handicap", 0, 9, 0)
+            komi = start.number("komi", -400.0, 400.0)
+            root = empty_board(self.game, size, komi, start.text("rules") or "tromp-taylor", handicap)
+        self._sheet.hold(root, asked.words("moves"))
+        known, at = asked.whole("known", 0, 1 << 20, 0), asked.whole("at", 0, 1 << 20, 1 << 20)
+        return partial(self._say, "game", asked.id, **self._sheet.shown(known, at))
+
+    def _read(self, asked: Request, _: int) -> Event:
+        record = read_record(self.game, asked.text("text") or "", asked.text("name") or "")
+        told = {"moves": record.moves, "root": record.root, "names": record.names, "fault": record.fault}
+        return partial(self._say, "record", asked.id, **told, result=record.result, reason=record.reason)
+
+    def _write_record(self, asked: Request, _: int) -> Event:
+        """The game as a file, with comments."""
+        assert self._sheet is not None
+        self._sheet.hold(asked.text("root"), asked.words("moves"))
+        form = format_named(self._sheet.game.record_formats, asked.text("format") or "")
+        if form.write is None:
+            raise OptionError(f"{form.name} is only read here")
+        names, comments = asked.words("names"), asked.words("comments")
+        record = Record(
+            tuple(self._sheet.moves),
+            self._sheet.root,
+            asked.integer("result", -1, 1),
+            names=(names[0], names[1]) if len(names) == 2 else ("", ""),
+            comments=tuple(comments) if len(comments) == len(self._sheet.moves) + 1 else (),
+        )
+        return partial(self._say, "file", asked.id, text=form.write(record), suffix=form.suffixes[0])
+
+    # ------------------------------------------------------------------ searches
+
+    def _prepare(self, asked: Request, stops: int) -> Event:
+        """Make the engine ready for a search, on the worker."""
+        assert self._sheet is not None
+        sheet, engine = self._sheet, self._loader.configured()
+        sheet.hold(asked.text("root"), asked.words("moves"))
+        if sheet.size != self._size:
+            engine.resize(sheet.size)
+            self._size = sheet.size
+            self._loader.again()
+        playing = asked.flag("play")
+        elo = asked.integer("elo", LOWEST, HIGHEST) if playing else None
+        limits = self._limits(asked, limited=elo is not None)
+        reason = self._loader.prepare()
+        if reason is not None:
+            raise OptionError(reason)
+        engine.configure(
+            multipv=1 if playing else asked.whole("lines", 1, 50, 8),
+            move_stats=True,
+            elo=elo,
+            resign_cp=RESIGN_CP if playing and len(sheet.moves) > 20 else None,
+        )
+        engine.set_position(sheet.root, sheet.moves)
+        return partial(self._begin, asked, limits, stops)
+
+    def _limits(self, asked: Request, *, limited: bool) -> Limits:
+        """When the search ends; ``limited``: by its strength, whatever else is asked. Errors: DataError."""
+        visits, seconds = asked.integer("visits", 1, 10**9), asked.number("seconds", 0.01, 3600.0)
+        return Limits(
+            nodes=visits,
+            movetime=None if seconds is None else round(1000 * seconds),
+            infinite=visits is None and seconds is None and not limited,
+            report_ms=asked.whole("every", _LEAST_MS, 10_000, 200),
+            searchmoves=tuple(asked.words("only")),
+        )
+
+    def _begin(self, asked: Request, limits: Limits, stops: int) -> None:
+        if stops != self._stops:  # it was stopped before it began
+            self._say("answer", asked.id, **report.of_answer(BestMove(None)))
+            return
+        engine = self._loader.configured()
+        self._asked = asked
+        self._say("begun", asked.id, net=engine.description)
+        engine.go(limits, partial(self._hear_report, asked), partial(self._from_search, self._end, asked))
+
+    def _hear_report(self, asked: Request, info: ThinkingInfo) -> None:
+        """On the search's thread: keep the newest report, so that a slow page gets few."""
+        if info.message is not None:
+            self._from_search(self._note, asked, info.message)
+            return
+        waiting, self._latest = self._latest is not None, info
+        if not waiting:
+            self._from_search(self._send_report, asked)
+
+    def _from_search(self, event: Callable[..., None], *about: object) -> None:
+        self.post(partial(event, *about))
+
+    def _send_report(self, asked: Request) -> None:
+        info, self._latest = self._latest, None
+        if info is not None and asked is self._asked:
+            self._say("report", asked.id, **report.of_search(info))
+
+    def _note(self, asked: Request, text: str) -> None:
+        self._say("note", asked.id, text=one_line(text))
+
+    def _end(self, asked: Request, best: BestMove) -> None:
+        self._send_report(asked)
+        self._asked = None
+        self._say("answer", asked.id, **report.of_answer(best))
+        if best.error is not None and not isinstance(best.error, AzError):
+            raise best.error
+        self.advance()
+
+    # ------------------------------------------------------------------ what goes out
+
+    def _say(self, kind: str, number: int, **more: Any) -> None:
+        self.send(json.dumps({"is": kind, "id": number, **more}, separators=(",", ":")))
+
+    def tell(self, text: str) -> None:
+        self._say("note", 0, text=one_line(text))
+
+    # ------------------------------------------------------------------ the end
+
+    @property
+    def searching(self) -> bool:
+        return self._asked is not None
+
+    def stop(self) -> None:
+        self._stops += 1
+        if self._asked is not None:
+            self._loader.configured().stop()
+
+    def stop_endless(self) -> None:
+        self.stop()
+
+    def answer_outstanding(self) -> None:
+        return

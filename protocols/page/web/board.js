@@ -1,0 +1,203 @@
+// One board for all games, in SVG: ground, heat, pieces, hands, marks. A square is 100 units wide.
+
+import { clear, shape, svg } from "./dom.js";
+import { gameOf, handSays, says } from "./games.js";
+import { CHESSMEN, KANJI } from "./pieces.js";
+
+const CELL = 100;
+const STARS = { 9: [2, 4, 6], 13: [3, 6, 9], 19: [3, 9, 15] };
+
+export function drawPiece(game, piece) {
+  if (game.pieces === "chessmen") {
+    return svg("g", { transform: "translate(5 5) scale(2)", class: "piece" }, shape(CHESSMEN[piece]));
+  }
+  if (game.pieces === "stones") {
+    return svg("circle", { cx: 50, cy: 50, r: 47, class: `piece stone ${piece === "X" ? "black" : "white"}` });
+  }
+  const upper = piece.toUpperCase();
+  const promoted = piece.startsWith("+");
+  const path = KANJI[piece === "k" ? "k" : upper];
+  return svg("g", { class: `piece tile${promoted ? " promoted" : ""}` },
+    svg("path", { d: "M50 6L82 20L92 94H8L18 20Z" }),
+    svg("path", { class: "kanji", transform: "translate(21 24) scale(.058)", d: path }));
+}
+
+export class Board {
+  // small: without coordinates, hands' counts and input, for the many boards of a picture.
+  constructor(name, { small = false, label = "Board" } = {}) {
+    this.name = name;
+    this.game = gameOf(name);
+    this.small = small;
+    this.flipped = false;
+    this.layers = Object.fromEntries(
+      ["ground", "heat", "glow", "pieces", "owners", "arrows", "marks", "cursor"].map((layer) => [layer, svg("g", { class: layer })]));
+    this.svg = svg("svg", { class: `board ${this.game.pieces}`, role: small ? "img" : "application", "aria-label": label },
+      ...Object.values(this.layers));
+    this.shape = "";
+  }
+
+  // ---------------------------------------------------------------- where things are
+
+  get hands() {
+    return this.game.hand ? 1 : 0;
+  }
+
+  // The corner of a square, seen from the side that is below.
+  corner(i) {
+    const { columns, rows } = this.board;
+    const [x, y] = [i % columns, Math.floor(i / columns)];
+    return this.flipped ? [(columns - 1 - x) * CELL, (rows - 1 - y) * CELL] : [x * CELL, y * CELL];
+  }
+
+  middle(i) {
+    const [x, y] = this.corner(i);
+    return [x + CELL / 2, y + CELL / 2];
+  }
+
+  // Where a piece in hand lies: the user's own hand below the board, the other one above.
+  handCorner(side, piece) {
+    const place = this.game.hand.indexOf(piece);
+    const below = (side === 0) !== this.flipped;
+    const { columns, rows } = this.board;
+    return below ? [(columns - 7 + place) * CELL, rows * CELL + 40] : [(6 - place) * CELL, -CELL - 40];
+  }
+
+  // What is at a point of the screen: {square} or {side, piece}.
+  at(event) {
+    const matrix = this.svg.getScreenCTM();
+    if (!matrix) return null;
+    const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix.inverse());
+    const { columns, rows } = this.board;
+    const [column, row] = [Math.floor(x / CELL), Math.floor(y / CELL)];
+    if (column >= 0 && column < columns && row >= 0 && row < rows) {
+      const i = row * columns + column;
+      return { square: this.flipped ? columns * rows - 1 - i : i };
+    }
+    if (!this.hands) return null;
+    for (const side of [0, 1]) {
+      for (const piece of this.game.hand) {
+        const [left, top] = this.handCorner(side, piece);
+        if (x >= left && x < left + CELL && y >= top && y < top + CELL) return { side, piece };
+      }
+    }
+    return null;
+  }
+
+  // ---------------------------------------------------------------- drawing
+
+  // Show a position; last: the move that led to it.
+  show(text, { last = "", flipped = false } = {}) {
+    this.board = this.game.read(text);
+    this.flipped = flipped;
+    const { columns, rows } = this.board;
+    const shape = `${columns} ${rows} ${flipped}`;
+    if (shape !== this.shape) this.drawGround();
+    this.shape = shape;
+    const move = last ? this.game.move(this.board, last) : null;
+    const glowing = this.game.pieces === "stones" ? [] : [move?.from, move?.to].filter((i) => i !== null && i !== undefined);
+    clear(this.layers.glow, ...glowing.map((i) => this.glow(i, "last")));
+    const pieces = [];
+    this.board.squares.forEach((piece, i) => piece && pieces.push(this.place(piece, this.corner(i))));
+    if (this.game.pieces === "stones" && move && move.to !== null) pieces.push(this.dot(move.to));
+    if (this.hands) pieces.push(...this.drawHands());
+    clear(this.layers.pieces, ...pieces);
+    for (const layer of ["heat", "owners", "arrows", "marks"]) clear(this.layers[layer]);
+  }
+
+  place(piece, [x, y]) {
+    const drawn = drawPiece(this.game, piece);
+    const turned = this.game.pieces === "tiles" && (this.game.owner(piece) === 1) !== this.flipped;
+    return svg("g", { transform: `translate(${x} ${y})${turned ? ` rotate(180 ${CELL / 2} ${CELL / 2})` : ""}` }, drawn);
+  }
+
+  // On the stone that was played last.
+  dot(i) {
+    const [x, y] = this.middle(i);
+    return svg("circle", { cx: x, cy: y, r: 20, class: `dot on-${this.board.squares[i] === "X" ? "black" : "white"}` });
+  }
+
+  drawHands() {
+    const found = [];
+    this.board.hands.forEach((hand, side) => {
+      for (const [piece, count] of Object.entries(hand)) {
+        const [x, y] = this.handCorner(side, piece);
+        found.push(this.place(side ? piece.toLowerCase() : piece, [x, y]));
+        if (count > 1) found.push(svg("text", { x: x + 88, y: y + 98, class: "count" }, String(count)));
+      }
+    });
+    return found;
+  }
+
+  drawGround() {
+    const { columns, rows } = this.board;
+    const [width, height] = [columns * CELL, rows * CELL];
+    const edge = this.small ? 4 : 34;
+    const hand = this.hands ? CELL + 50 : 0;
+    const [top, bottom] = [Math.max(hand, 6), Math.max(edge, hand + (this.small ? 0 : 4))];
+    this.svg.setAttribute("viewBox", `${-edge} ${-top} ${width + edge + (this.small ? 4 : 8)} ${height + top + bottom}`);
+    const ground = [svg("rect", { width, height, class: "wood" })];
+    if (this.game.pieces === "chessmen") {
+      for (let i = 0; i < rows * columns; i++) {
+        if ((i + Math.floor(i / columns)) % 2) {
+          ground.push(svg("rect", { x: (i % columns) * CELL, y: Math.floor(i / columns) * CELL, width: CELL, height: CELL, class: "dark" }));
+        }
+      }
+    } else {
+      const inset = this.game.pieces === "stones" ? CELL / 2 : 0;
+      let lines = "";
+      for (let x = inset; x <= width - inset; x += CELL) lines += `M${x} ${inset}V${height - inset}`;
+      for (let y = inset; y <= height - inset; y += CELL) lines += `M${inset} ${y}H${width - inset}`;
+      ground.push(svg("path", { d: lines, class: "lines" }));
+      const stars = this.game.pieces === "stones" ? STARS[columns] || [] : [];
+      for (const x of stars) for (const y of stars) ground.push(svg("circle", { cx: (x + 0.5) * CELL, cy: (y + 0.5) * CELL, r: 9, class: "star" }));
+    }
+    if (!this.small) ground.push(...this.names());
+    clear(this.layers.ground, ...ground);
+  }
+
+  // Coordinates: chess inside the squares, others at the edge.
+  names() {
+    const { columns, rows } = this.board;
+    const found = [];
+    const across = this.game.columns(this.board);
+    const down = this.game.ranks(this.board);
+    if (this.flipped) [across, down].forEach((names) => names.reverse());
+    across.forEach((name, x) => found.push(svg("text", { x: x * CELL + 50, y: rows * CELL + 27, class: "name" }, name)));
+    down.forEach((name, y) => found.push(svg("text", { x: -18, y: y * CELL + 59, class: "name" }, name)));
+    return found;
+  }
+
+  glow(i, kind) {
+    const [x, y] = this.corner(i);
+    return svg("rect", { x, y, width: CELL, height: CELL, class: kind });
+  }
+
+  // What may be done: the piece that is taken up, and where it may go.
+  showTargets(selected, targets) {
+    const marks = targets.map((i) => {
+      const [x, y] = this.middle(i);
+      const taken = this.board.squares[i];
+      return svg("circle", { cx: x, cy: y, r: taken ? 45 : 15, class: taken ? "target taken" : "target" });
+    });
+    if (selected?.square !== undefined) marks.unshift(this.glow(selected.square, "selected"));
+    if (selected?.piece !== undefined) {
+      const [x, y] = this.handCorner(selected.side, selected.piece);
+      marks.unshift(svg("rect", { x, y, width: CELL, height: CELL, class: "selected" }));
+    }
+    clear(this.layers.marks, ...marks);
+  }
+
+  showCursor(place) {
+    if (!place) {
+      clear(this.layers.cursor);
+      return;
+    }
+    const [x, y] = place.piece ? this.handCorner(place.side, place.piece) : this.corner(place.square);
+    clear(this.layers.cursor, svg("rect", { x: x + 3, y: y + 3, width: CELL - 6, height: CELL - 6, class: "cursor" }));
+  }
+
+  says(place) {
+    if (place.piece) return handSays(place.piece, this.board.hands[place.side][place.piece] || 0);
+    return says(this.game, this.board, place.square);
+  }
+}

@@ -1,0 +1,44 @@
+// Elements of HTML and SVG, never made from text.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(element, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else element.setAttribute(name, value === true && !name.startsWith("aria-") ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export function el(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+export function svg(tag, attributes = {}, ...children) {
+  return fill(document.createElementNS(SVG, tag), attributes, children);
+}
+
+// A shape of pieces.js: [element, attributes, children].
+export function shape([tag, attributes, children]) {
+  return svg(tag, attributes, ...children.map(shape));
+}
+
+export function clear(element, ...children) {
+  element.replaceChildren(...children);
+  return element;
+}
+
+export function button(text, onclick, more = {}) {
+  return el("button", { type: "button", onclick, ...more }, text);
+}
+
+// A labelled choice; options are [value, text].
+export function choice(label, options, value, onchange, more = {}) {
+  const select = el("select", more, ...options.map(([v, text]) => el("option", { value: v, selected: String(v) === String(value) }, text)));
+  select.addEventListener("change", () => onchange(select.value));
+  return el("label", { class: "field" }, el("span", {}, label), select);
+}
+
+export const byId = (id) => document.getElementById(id);

@@ -1,0 +1,99 @@
+// What each game looks like in text: positions, squares and moves. The rules are on the server.
+
+const LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXYZ";
+const NAMES = {
+  chess: { k: "king", q: "queen", r: "rook", b: "bishop", n: "knight", p: "pawn" },
+  shogi: {
+    k: "king", r: "rook", b: "bishop", g: "gold", s: "silver", n: "knight", l: "lance", p: "pawn",
+    "+r": "dragon", "+b": "horse", "+s": "promoted silver", "+n": "promoted knight", "+l": "promoted lance", "+p": "tokin",
+  },
+};
+
+function rowsOf(field) {
+  return field.split("/").map((row) => {
+    const squares = [];
+    for (const [, count, piece] of row.matchAll(/(\d+)|(\+?[A-Za-z])/g)) {
+      if (count) squares.push(...Array(Number(count)).fill(""));
+      else squares.push(piece);
+    }
+    return squares;
+  });
+}
+
+function boardOf(text) {
+  const fields = text.split(" ");
+  const rows = rowsOf(fields[0]);
+  return { fields, rows: rows.length, columns: rows[0].length, squares: rows.flat(), hands: [{}, {}] };
+}
+
+const chess = {
+  title: "Chess",
+  pieces: "chessmen",
+  read: boardOf,
+  name: (board, i) => "abcdefgh"[i % 8] + (8 - Math.floor(i / 8)),
+  columns: (board) => [..."abcdefgh"],
+  ranks: (board) => [..."87654321"],
+  square: (board, text) => (8 - Number(text[1])) * 8 + "abcdefgh".indexOf(text[0]),
+  owner: (piece) => (piece === piece.toUpperCase() ? 0 : 1),
+  says: (piece) => `${piece === piece.toUpperCase() ? "white" : "black"} ${NAMES.chess[piece.toLowerCase()]}`,
+  move(board, text) {
+    return { from: this.square(board, text), to: this.square(board, text.slice(2)), promotion: text.slice(4) };
+  },
+  promotions: { q: "Queen", r: "Rook", b: "Bishop", n: "Knight" },
+};
+
+const shogi = {
+  title: "Shogi",
+  pieces: "tiles",
+  hand: [..."RBGSNLP"],
+  read(text) {
+    const board = boardOf(text);
+    const held = board.fields[2] || "-";
+    for (const [, count, piece] of held.matchAll(/(\d*)([A-Za-z])/g)) {
+      board.hands[this.owner(piece)][piece.toUpperCase()] = Number(count || 1);
+    }
+    return board;
+  },
+  name: (board, i) => 9 - (i % 9) + "abcdefghi"[Math.floor(i / 9)],
+  columns: (board) => [..."987654321"],
+  ranks: (board) => [..."abcdefghi"],
+  square: (board, text) => "abcdefghi".indexOf(text[1]) * 9 + 9 - Number(text[0]),
+  owner: (piece) => (piece === piece.toUpperCase() ? 0 : 1),
+  says: (piece) => `${piece === piece.toUpperCase() ? "black" : "white"} ${NAMES.shogi[piece.toLowerCase()]}`,
+  move(board, text) {
+    const to = this.square(board, text.slice(2));
+    if (text[1] === "*") return { from: null, drop: text[0], to, promotion: "" };
+    return { from: this.square(board, text), to, promotion: text.slice(4) };
+  },
+  promotions: { "+": "Promote", "": "Keep" },
+};
+
+const go = {
+  title: "Go",
+  pieces: "stones",
+  read: boardOf,
+  name: (board, i) => LETTERS[i % board.columns] + (board.rows - Math.floor(i / board.columns)),
+  columns: (board) => [...LETTERS.slice(0, board.columns)],
+  ranks: (board) => Array.from({ length: board.rows }, (_, y) => String(board.rows - y)),
+  square: (board, text) => (board.rows - Number(text.slice(1))) * board.columns + LETTERS.indexOf(text[0]),
+  owner: (piece) => (piece === "X" ? 0 : 1),
+  says: (piece) => (piece === "X" ? "black stone" : "white stone"),
+  move(board, text) {
+    if (text === "pass" || text === "skip") return { from: null, to: null, pass: true, promotion: "" };
+    return { from: null, to: this.square(board, text), promotion: "" };
+  },
+  promotions: {},
+};
+
+export const GAMES = { chess, shogi, go };
+
+export const gameOf = (name) => GAMES[name.replace(/\d+$/, "")];
+
+// How a person reads a square: its name and what stands there.
+export function says(game, board, i) {
+  const piece = board.squares[i];
+  return `${game.name(board, i)}, ${piece ? game.says(piece) : "empty"}`;
+}
+
+// The drop of a hand's piece in words.
+export const handSays = (piece, count) => `${NAMES.shogi[piece.toLowerCase()]} in hand, ${count}`;

@@ -1,0 +1,140 @@
+// The game on the board: its moves, the positions that the server has told, the ply that is shown. It is kept in the
+// address and in the browser, so that closing the page loses nothing.
+
+const KEPT = "az-engine game ";
+
+export class Match {
+  constructor(name) {
+    this.name = name; // of the game: chess, shogi, go
+    this.onChange = new Set(); // called when anything has changed
+    this.reset();
+  }
+
+  reset() {
+    this.root = null;
+    this.start = null; // of a game of Go that the server has not begun yet
+    this.moves = [];
+    this.ply = 0;
+    this.plies = []; // {text, turn, word} by ply, as far as known
+    this.legal = [];
+    this.over = null; // {winner, why, lead}
+    this.declares = false;
+    this.ended = null; // {winner, why}: resigned, or agreed
+    this.names = ["", ""];
+    this.main = null; // moves of a loaded game, from which we may have left
+    this.you = 0; // the side that the user plays, 2: both
+    this.waiting = false; // for the server's word on the present position
+  }
+
+  get here() {
+    return this.plies[this.ply] || null;
+  }
+
+  get turn() {
+    return this.here ? this.here.turn : 0;
+  }
+
+  get atEnd() {
+    return this.ply === this.moves.length;
+  }
+
+  // The moves that led to what is shown.
+  get played() {
+    return this.moves.slice(0, this.ply);
+  }
+
+  get last() {
+    return this.ply ? this.moves[this.ply - 1] : "";
+  }
+
+  changed() {
+    this.keep();
+    for (const hear of this.onChange) hear();
+  }
+
+  // Ask the server for the positions that are not known, and what may be played in the one shown. Then call done.
+  load(link, done = () => {}) {
+    this.waiting = true;
+    this.legal = [];
+    const fields = { root: this.root, start: this.start, moves: this.moves, known: this.plies.length, at: this.ply };
+    const asked = link.ask("game", fields, (said) => {
+      if (asked !== this.asked) return;
+      this.waiting = false;
+      if (said.is === "error") {
+        done(said.text);
+        return;
+      }
+      this.root = said.root;
+      this.start = null;
+      this.plies.splice(said.from, Infinity, ...said.plies);
+      this.legal = said.legal;
+      this.over = said.over;
+      this.declares = said.declares;
+      this.changed();
+      done("");
+    });
+    this.asked = asked;
+  }
+
+  // Play a move in the position shown; what came after it is gone.
+  play(link, move, done) {
+    this.moves = [...this.played, move];
+    this.plies.length = Math.min(this.plies.length, this.ply + 1);
+    this.ply += 1;
+    this.over = this.ended = null;
+    this.load(link, done);
+  }
+
+  go(link, ply, done) {
+    this.ply = Math.max(0, Math.min(ply, this.moves.length));
+    this.over = null;
+    this.load(link, done);
+  }
+
+  // Take moves back.
+  cut(link, ply, done) {
+    this.ply = Math.max(0, ply);
+    this.moves.length = this.ply;
+    this.plies.length = Math.min(this.plies.length, this.ply + 1);
+    this.over = this.ended = null;
+    this.load(link, done);
+  }
+
+  // Begin a game, at its first or its last position.
+  begin(link, { root = null, start = null, moves = [], ply = moves.length, names = ["", ""], main = null, you = this.you }, done) {
+    this.reset();
+    Object.assign(this, { root, start, moves: [...moves], ply, names, main, you });
+    this.load(link, done);
+  }
+
+  // ---------------------------------------------------------------- what outlives the page
+
+  keep() {
+    const kept = { root: this.root, moves: this.moves, ply: this.ply, names: this.names, main: this.main, you: this.you, ended: this.ended || null };
+    try {
+      localStorage.setItem(KEPT + this.name, JSON.stringify(kept));
+    } catch {
+      // private windows may keep nothing: the address still has the game
+    }
+    const words = new URLSearchParams({ game: this.name });
+    if (this.root) words.set("from", this.root);
+    if (this.moves.length) words.set("moves", this.moves.join(" "));
+    if (this.ply !== this.moves.length) words.set("ply", this.ply);
+    if (this.you) words.set("you", this.you);
+    history.replaceState(null, "", `#${words}`);
+  }
+
+  // What the address says, or what the browser has kept of the game.
+  static kept(name, words) {
+    if (words && words.has("moves")) {
+      const moves = words.get("moves").split(" ").filter(Boolean);
+      const ply = words.has("ply") ? Number(words.get("ply")) : moves.length;
+      return { root: words.get("from"), moves, ply, you: Number(words.get("you") || 0) };
+    }
+    try {
+      return JSON.parse(localStorage.getItem(KEPT + name)) || {};
+    } catch {
+      return {};
+    }
+  }
+}

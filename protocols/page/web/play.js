@@ -1,0 +1,149 @@
+// Playing against the net.
+
+import { button, choice, el } from "./dom.js";
+import { result, sideName } from "./words.js";
+
+const STRENGTHS = [
+  ["elo 800", "Beginner"], ["elo 1100", "Casual"], ["elo 1400", "Club"], ["elo 1700", "Strong club"], ["elo 2000", "Expert"],
+  ["visits 1", "The net alone, 1 visit"], ["visits 100", "100 visits"], ["visits 400", "400 visits"], ["visits 1600", "1,600 visits"],
+  ["seconds 1", "1 second"], ["seconds 5", "5 seconds"], ["seconds 20", "20 seconds"],
+];
+const KEPT = "az-engine strength";
+
+export class PlayView {
+  name = "play";
+  title = "Play";
+
+  constructor(app) {
+    this.app = app;
+    this.strength = localStorage.getItem(KEPT) || "elo 1400";
+    this.thinking = 0;
+    this.setup = { size: 9, komi: "", handicap: 0 };
+    this.you = 0;
+  }
+
+  show() {
+    const { app } = this;
+    const sides = app.hello.sides;
+    const go = app.hello.sizes.length > 0;
+    if (go && !app.hello.sizes.includes(Number(this.setup.size))) this.setup.size = app.hello.sizes[0];
+    const komi = el("input", { type: "number", step: "0.5", min: "-100", max: "100", placeholder: "fair", value: this.setup.komi });
+    komi.addEventListener("change", () => (this.setup.komi = komi.value));
+    const card = el("section", { class: "card", "aria-label": "New game" },
+      el("h2", {}, "Play the net"),
+      el("div", { class: "row" },
+        choice("Strength", STRENGTHS, this.strength, (value) => this.setStrength(value), { id: "strength" }),
+        choice("You play", [[0, sides[0]], [1, sides[1]], [2, "both sides"]], app.match.you, (value) => this.takeSide(Number(value)), { id: "side" }),
+        go && choice("Board", app.hello.sizes.map((n) => [n, `${n}×${n}`]), this.setup.size, (value) => (this.setup.size = Number(value)), { id: "size" }),
+        go && el("label", { class: "field" }, el("span", {}, "Komi"), komi),
+        go && choice("Handicap", [[0, "none"], ...[2, 3, 4, 5, 6, 7, 8, 9].map((n) => [n, `${n} stones`])], this.setup.handicap, (value) => (this.setup.handicap = Number(value)), { id: "handicap" }),
+        button("New game", () => this.newGame(), { class: "main", id: "new" })));
+    return [card];
+  }
+
+  setStrength(value) {
+    this.strength = value;
+    localStorage.setItem(KEPT, value);
+  }
+
+  takeSide(side) {
+    this.app.match.you = side;
+    this.hide();
+    this.app.match.changed();
+    this.ready();
+  }
+
+  newGame() {
+    this.hide();
+    const { size, komi, handicap } = this.setup;
+    const start = this.app.hello.sizes.length ? { size, handicap, ...(komi === "" ? {} : { komi: Number(komi) }) } : null;
+    this.app.match.begin(this.app.link, { start }, (fault) => (fault ? this.app.note(fault) : this.ready()));
+  }
+
+  buttons() {
+    const { match } = this.app;
+    const over = Boolean(match.over || match.ended);
+    const canPass = match.legal.includes("pass");
+    return [
+      this.app.hello.sizes.length ? button("Pass", () => this.app.play("pass"), { disabled: !canPass || !this.app.canPlay(), id: "pass" }) : null,
+      match.declares && button("Declare a win", () => this.end({ winner: match.turn, why: "declared" }), { disabled: !this.app.canPlay() }),
+      button("Undo", () => this.undo(), { disabled: !match.ply, id: "undo" }),
+      button("Resign", () => this.resign(), { disabled: over || !match.moves.length, id: "resign" }),
+    ].filter(Boolean);
+  }
+
+  lets(turn) {
+    const { match } = this.app;
+    return !this.thinking && (match.you === 2 || match.you === turn);
+  }
+
+  status() {
+    if (this.thinking) return `${sideName(this.app, this.app.match.turn)}: the net is thinking…`;
+    const { match } = this.app;
+    return match.you === match.turn ? `Your move: ${sideName(this.app, match.turn)}` : "";
+  }
+
+  // The engine moves when it is its turn at the end of the game.
+  ready() {
+    const { match, link } = this.app;
+    if (this.thinking || match.over || match.ended || match.waiting || !match.atEnd || match.you === 2 || match.you === match.turn) return;
+    const [kind, number] = this.strength.split(" ");
+    const fields = { root: match.root, moves: match.moves, play: true, [kind]: Number(number) };
+    const asked = link.ask("search", fields, (said) => {
+      if (asked !== this.thinking) return;
+      if (said.is === "begun") this.app.setNet(said.net);
+      if (said.is === "note") this.app.note(said.text);
+      if (said.is !== "answer" && said.is !== "error") return;
+      this.thinking = 0;
+      if (said.is === "error") this.app.note(said.text);
+      else this.hear(said);
+    });
+    this.thinking = asked;
+    this.app.draw();
+  }
+
+  hear({ move, resign, win, notes }) {
+    const { match } = this.app;
+    if (notes?.length) this.app.note(notes.at(-1));
+    if (win) this.end({ winner: match.turn, why: "declared" });
+    else if (resign) this.end({ winner: 1 - match.turn, why: "resigned" });
+    else if (move) this.app.play(move);
+    else this.app.draw();
+  }
+
+  played() {
+    this.ready();
+  }
+
+  undo() {
+    const { match, link } = this.app;
+    this.hide();
+    const back = match.you === 2 || match.turn !== match.you ? 1 : 2;
+    match.cut(link, match.ply - Math.min(back, match.ply), () => this.ready());
+  }
+
+  resign() {
+    const { match } = this.app;
+    const loser = match.you === 2 ? match.turn : match.you;
+    this.hide();
+    this.end({ winner: 1 - loser, why: "resigned" });
+  }
+
+  end(ended) {
+    this.app.match.ended = ended;
+    this.app.match.changed();
+    this.app.say(result(this.app, ended));
+  }
+
+  draw() {}
+
+  // Stop thinking: the position changes, or another view is shown.
+  hide() {
+    if (this.thinking) this.app.link.stop();
+    this.thinking = 0;
+  }
+
+  lost() {
+    this.thinking = 0;
+  }
+}

@@ -1,0 +1,240 @@
+"""The page's conversation over a WebSocket: games, searches, records, and messages that are none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import chess
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import ClientConnection
+
+from ..serve.lines import PATIENCE_S, RunningServer
+from ..serve.test_web import ask, raw, web
+
+TOKEN = "0123456789abcdef-a"
+KIF = "手数----指手---------消費時間--\n   1 ７六歩(77)\n   2 ３四歩(33)\n"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    with RunningServer(tmp_path_factory.mktemp("page") / "log", http=True) as running:
+        yield running
+
+
+class Page:
+    """What the browser does."""
+
+    def __init__(self, client: ClientConnection) -> None:
+        self.client, self.number = client, 0
+        self.hello = self.hear()
+        assert self.hello["is"] == "hello"
+
+    def hear(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.client.recv(timeout=PATIENCE_S))
+        return found
+
+    def ask(self, what: str, **fields: Any) -> int:
+        self.number += 1
+        self.client.send(json.dumps({"do": what, "id": self.number, **fields}))
+        return self.number
+
+    def until(self, number: int, *kinds: str) -> list[dict[str, Any]]:
+        """Messages to a question, up to the first of these kinds."""
+        said = []
+        while True:
+            heard = self.hear()
+            if heard["id"] == number:
+                said.append(heard)
+                if heard["is"] in kinds:
+                    return said
+
+    def one(self, what: str, **fields: Any) -> dict[str, Any]:
+        """The answer to a question that has one."""
+        return self.until(self.ask(what, **fields), "game", "record", "file", "answer", "error")[-1]
+
+
+def test_a_game_of_chess(server: RunningServer) -> None:
+    with web(server, "/page?game=chess") as client:
+        page = Page(client)
+        assert page.hello["games"] == ["chess", "shogi", "go"]
+        assert page.hello["sizes"] == []
+        start = page.one("game")
+        assert [ply["text"] for ply in start["plies"]] == [chess.STARTING_FEN]
+        assert sorted(start["legal"]) == sorted(move.uci() for move in chess.Board().legal_moves)
+        moves = ["f2f3", "e7e5", "g2g4", "d8h4"]
+        mate = page.one("game", moves=moves, known=3)
+        assert mate["from"] == 3
+        assert [ply["word"] for ply in mate["plies"]] == ["g4", "Qh4#"]
+        assert mate["over"] == {"winner": 1, "why": "mate"}
+        back = page.one("game", moves=moves, known=5, at=1)
+        assert (back["at"], back["plies"], back["over"]) == (1, [], None)
+        assert "e7e5" in back["legal"]
+
+
+def test_a_game_of_go(server: RunningServer) -> None:
+    with web(server, "/page?game=go") as client:
+        page = Page(client)
+        begun = page.one("game", start={"size": 7, "komi": 6.5, "handicap": 2})
+        assert begun["root"] == "7/7/4X2/7/2X4/7/7 w - 6.5 tromp-taylor 2 0 0"
+        over = page.one("game", root=begun["root"], moves=["pass", "pass"], known=2)
+        assert over["over"] == {"winner": 0, "why": "score", "lead": 42.5}
+        bad = page.one("game", root=begun["root"], moves=["C3"])
+        assert (bad["is"], bad["text"]) == ("error", "move 1: C3 is not legal: there is a stone")
+
+
+def test_a_search_reports_and_answers(server: RunningServer) -> None:
+    with web(server, "/page?game=go") as client:
+        page = Page(client)
+        root = page.one("game", start={"size": 5})["root"]
+        *said, answer = page.until(page.ask("search", root=root, visits=50), "answer")
+        reports = [message for message in said if message["is"] == "report"]
+        assert said[0]["is"] == "begun"
+        assert reports[-1]["visits"] == 50
+        rows = reports[-1]["moves"]
+        assert sum(row[2] for row in rows if len(row) > 2) == 49
+        assert abs(sum(row[1] for row in rows) - 1) < 0.01
+        assert answer["move"] == reports[-1]["lines"][0]["pv"][0]
+        only = page.until(page.ask("search", root=root, visits=20, only=["C3", "D3"]), "answer")[-2]
+        assert {row[0] for row in only["moves"]} == {"C3", "D3"}
+
+
+def test_a_question_ends_the_search_before(server: RunningServer) -> None:
+    with web(server, "/page?game=go") as client:
+        page = Page(client)
+        first = page.ask("search")
+        page.until(first, "report")
+        second = page.ask("game", moves=["E5"])
+        order: list[tuple[int, str]] = []
+        while len(order) < 2:
+            heard = page.hear()
+            if heard["is"] in ("answer", "game"):
+                order.append((heard["id"], heard["is"]))
+        assert order == [(first, "answer"), (second, "game")]
+        for _ in range(3):
+            page.ask("search")
+        last = page.ask("stop") - 1
+        assert page.until(last, "answer")[-1]["is"] == "answer"
+
+
+def test_two_sizes_of_board_on_one_page(server: RunningServer) -> None:
+    with web(server, "/page?game=go") as client:
+        page = Page(client)
+        for size in (5, 7, 5):
+            root = page.one("game", start={"size": size})["root"]
+            assert len(page.until(page.ask("search", root=root, visits=3), "answer")[-2]["moves"]) == size**2 + 1
+
+
+@pytest.mark.parametrize(
+    ("game", "text", "moves"),
+    [
+        ("chess", '[White "A"]\n[Black "B"]\n\n1. e4 e5 2. Nf3 *\n', ["e2e4", "e7e5", "g1f3"]),
+        (
+            "shogi",
+            KIF,
+            ["7g7f", "3c3d"],
+        ),
+        ("shogi", "position startpos moves 7g7f", ["7g7f"]),
+        ("go", "(;GM[1]SZ[5];B[cc];W[dd])", ["C3", "D2"]),
+        ("chess", "8/8/8/8/8/4k3/4p3/4K3 w - - 0 1", []),
+    ],
+)
+def test_records_are_read(server: RunningServer, game: str, text: str, moves: list[str]) -> None:
+    with web(server, f"/page?game={game}") as client:
+        record = Page(client).one("read", text=text)
+        assert record["is"] == "record", record
+        assert record["moves"] == moves
+
+
+def test_records_are_written_with_comments(server: RunningServer) -> None:
+    with web(server, "/page?game=chess") as client:
+        page = Page(client)
+        told = {"moves": ["e2e4", "e7e5"], "names": ["A", "B"], "comments": ["", "best", ""], "result": 0}
+        file = page.one("write", format="PGN", **told)
+        assert file["suffix"] == ".pgn"
+        assert "e4 { best }" in file["text"]
+        assert '[White "A"]' in file["text"]
+        assert page.one("write", format="../x", **told)["is"] == "error"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "nonsense",
+        "[]",
+        '"x"',
+        "{}",
+        '{"do":"fly","id":1}',
+        '{"do":["game"],"id":1}',
+        '{"do":"game","id":"x"}',
+        '{"do":"game","id":-1}',
+        '{"do":"game","id":true}',
+        '{"do":"game","id":1e400}',
+        "[" * 100_000,
+        '{"do":"game","id":1,"moves":"e2e4"}',
+        '{"do":"game","id":1,"moves":[1]}',
+        '{"do":"game","id":1,"moves":["e2e9"]}',
+        '{"do":"game","id":1,"root":"\\ud800"}',
+        '{"do":"game","id":1,"root":"8/8/8/8/8/8/8/8 w - - 0 1"}',
+        '{"do":"game","id":1,"start":{"size":9}}',
+        '{"do":"search","id":1,"visits":0}',
+        '{"do":"search","id":1,"seconds":NaN}',
+        '{"do":"search","id":1,"seconds":1e999}',
+        '{"do":"search","id":1,"visits":1e5}',
+        '{"do":"read","id":1,"text":"","name":"../../etc/passwd"}',
+        '{"do":"write","id":1,"format":"/etc/passwd"}',
+    ],
+)
+def test_what_cannot_be_done_is_an_error_and_the_page_goes_on(server: RunningServer, message: str) -> None:
+    with web(server, "/page?game=chess") as client:
+        page = Page(client)
+        client.send(message)
+        error = page.hear()
+        assert error["is"] == "error", error
+        assert 10 < len(error["text"]) < 500
+        assert page.one("game")["is"] == "game"
+
+
+def test_a_message_that_is_too_long(server: RunningServer) -> None:
+    with web(server, "/page?game=chess") as client:
+        page = Page(client)
+        client.send('{"do":"game","root":"' + "x" * (1 << 20))
+        with pytest.raises(Exception, match=r"1009|message too big"):
+            page.hear()
+
+
+def test_files_of_the_page(server: RunningServer) -> None:
+    assert ask(server, "/")[0] == 200
+    assert ask(server, "/web/board.js")[0] == 200
+    for path in (
+        "/web/",
+        "/web/no.js",
+        "/web/../site.py",
+        "/web/..%2fsite.py",
+        "/web/%2e%2e/site.py",
+        "/web/.",
+        "//etc",
+    ):
+        assert ask(server, path)[0] == 404, path
+    assert ask(server, "/", b"x")[0] == 405
+    head = raw(server, b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").partition(b"\r\n\r\n")[0]
+    assert b"require-trusted-types-for 'script'" in head
+    tag = head.lower().partition(b"etag: ")[2].split(b"\r\n")[0].decode()
+    assert ask(server, "/", If_None_Match=tag) == (304, b"")
+
+
+def test_the_conversation_needs_a_token_and_its_own_page(tmp_path: Path) -> None:
+    with RunningServer(tmp_path / "log", http=True, tokens=(TOKEN,)) as server:
+        assert ask(server, "/")[0] == 200
+        for path, headers in (
+            ("/page", {}),
+            ("/page/wrong-wrong-wrong-w", {}),
+            (f"/page/{TOKEN}", {"Origin": "https://evil.example"}),
+        ):
+            with pytest.raises(InvalidStatus), web(server, path, additional_headers=headers):
+                pass
+        with web(server, f"/page/{TOKEN}?game=chess") as client:
+            assert Page(client).hello["game"] == "chess"

@@ -1,0 +1,62 @@
+"""The files of the page: small, whole, without what the policy forbids."""
+
+from __future__ import annotations
+
+import gzip
+import re
+
+import pytest
+
+from az_engine.protocols.page.site import FRONT, POLICY, WEB, read_site
+
+SITE = read_site()
+SCRIPTS = sorted(name for name in SITE if name.endswith(".js"))
+TEXTS = {name: found.body.decode() for name, found in SITE.items()}
+
+
+def test_the_page_is_small() -> None:
+    assert sum(len(found.body) for found in SITE.values()) <= 120_000
+    assert sum(len(gzip.compress(found.body)) for found in SITE.values()) <= 48_000
+    assert set(SITE) == {path.name for path in WEB.iterdir()}
+
+
+@pytest.mark.parametrize("name", sorted(TEXTS))
+def test_every_file_is_short(name: str) -> None:
+    assert TEXTS[name].count("\n") <= 250
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_module_imports_what_there_is(name: str) -> None:
+    for names, source in re.findall(r"import \{([^}]*)\} from \"\./([^\"]+)\"", TEXTS[name]):
+        for wanted in filter(None, map(str.strip, names.split(","))):
+            assert re.search(rf"export (const|function|class|async function) {wanted}\b", TEXTS[source]), wanted
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_module_uses_what_it_imports(name: str) -> None:
+    for names, _ in re.findall(r"import \{([^}]*)\} from \"\./([^\"]+)\"", TEXTS[name]):
+        for wanted in filter(None, map(str.strip, names.split(","))):
+            assert len(re.findall(rf"\b{wanted}\b", TEXTS[name])) > 1, wanted
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_nothing_needs_trust(name: str) -> None:
+    """The policy would refuse it: markup from text, styles and handlers in attributes."""
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function", TEXTS[name])
+    assert not re.search(r"[{,] style:|\bhttps?://(?!www\.w3\.org/2000/svg)", TEXTS[name])
+
+
+def test_the_front_names_files_that_exist_and_nothing_else() -> None:
+    front = TEXTS[FRONT]
+    assert set(re.findall(r'(?:src|href)="web/([^"]+)"', front)) <= set(SITE)
+    assert not re.search(r'<script(?![^>]*src=)|<style| style=| on[a-z]+="|https?://', front)
+    wanted = set(re.findall(r'byId\("([^"]+)"\)', "".join(TEXTS.values())))
+    made = set(re.findall(r'\bid: "([^"]+)"', "".join(TEXTS.values())))
+    assert wanted <= set(re.findall(r'id="([^"]+)"', front)) | made
+
+
+def test_the_policy_is_strict() -> None:
+    rules = dict(rule.strip().split(" ", 1) for rule in POLICY.split(";"))
+    assert rules["default-src"] == "'none'"
+    assert rules["require-trusted-types-for"] == "'script'"
+    assert not re.search(r"unsafe|\*|http|data:", POLICY)
