@@ -37,6 +37,7 @@ from .search.cache import PositionCache
 from .search.mate import MateSolver
 from .search.results import final_line
 from .search.search import Search, expected_end
+from .search.states import Snapshot, look
 from .search.strength import limit_strength
 from .search.tree import Tree
 from .system import memory_bytes
@@ -287,6 +288,18 @@ class Engine:
         """Legal moves of the position held. Errors: PositionError when there is none."""
         game, line = self._game, self._held()
         return [game.format_move(line[-1], int(m)) for m in game.legal_moves(line)]
+
+    def snapshot(self, most: int) -> Snapshot | None:
+        """The last search's root and the ``most`` states visited most below it, as they are now; None without a tree.
+
+        Blocks for some milliseconds; from any thread.
+        """
+        search, line = self._search, self._line
+        if search is None or line is None:
+            return None
+        with search.lock:
+            visits = int(search.tree.nodes[search.tree.root]["n"])
+            return look(self._game, search.tree, line, visits, most) if visits else None
 
     def perft(self, depth: int) -> list[tuple[str, int]]:
         """(move, leaves of the legal move tree below it) by move. Blocks. Errors: PositionError without a position."""

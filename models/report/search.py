@@ -23,9 +23,10 @@ from ...engine.errors import OptionError
 from ...engine.games import game_names, get_game
 from ...engine.games.base import Game, State
 from ...engine.params import SearchParams
+from ...engine.search.states import Snapshot
 from .diagrams import draw_board
 from .figures import check_name, write_figure
-from .snapshots import Snapshot, grow
+from .snapshots import grow
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...engine.info import BestMove, Line, MoveStats, ThinkingInfo
 
+if TYPE_CHECKING:
+    from ...engine.search.states import Snapshot
+
 _DIGITS = 4
+Write = Callable[[Sequence[str]], list[str]]
 
 
-def of_line(line: Line) -> dict[str, Any]:
+def of_line(line: Line, write: Write = list) -> dict[str, Any]:
     return {
         "pv": line.pv,
+        "words": write(line.pv),
         "visits": line.visits,
         "prior": round(line.prior, _DIGITS),
         "wdl": [round(x, _DIGITS) for x in (line.wdl.win, line.wdl.draw, line.wdl.loss)],
@@ -30,8 +36,8 @@ def of_move(stats: MoveStats) -> list[Any]:
     return row
 
 
-def of_search(info: ThinkingInfo) -> dict[str, Any]:
-    """A report of a running search, moves most visited first."""
+def of_search(info: ThinkingInfo, write: Write = list) -> dict[str, Any]:
+    """A report of a running search, moves most visited first; ``write``: makes moves of a line readable."""
     estimate = info.estimate
     return {
         "visits": info.visits,
@@ -41,7 +47,7 @@ def of_search(info: ThinkingInfo) -> dict[str, Any]:
         "deepest": info.seldepth,
         "ms": info.time_ms,
         "full": info.hashfull,
-        "lines": [of_line(line) for line in info.lines],
+        "lines": [of_line(line, write) for line in info.lines],
         "moves": [of_move(stats) for stats in reversed(info.move_stats)],
         "lead": None if estimate is None or estimate.score is None else round(estimate.score, 2),
         "owners": None if estimate is None or estimate.ownership is None else [round(x, 2) for x in estimate.ownership],
@@ -59,3 +65,20 @@ def of_answer(best: BestMove) -> dict[str, Any]:
         "lines": [of_line(line) for line in best.lines],
         "notes": best.messages,
     }
+
+
+def of_states(snapshot: Snapshot | None) -> list[dict[str, Any]] | None:
+    """The states that are visited most, the root first; ``value`` is the first player's, 0 to 100."""
+    if snapshot is None:
+        return None
+    return [
+        {
+            "move": state.move,
+            "parent": state.parent,
+            "visits": state.visits,
+            "share": round(state.share, _DIGITS),
+            "value": round(state.value, 1),
+            "text": state.position,
+        }
+        for state in snapshot.states
+    ]

@@ -12,11 +12,14 @@ from ...engine.errors import AzError, DataError, IllegalMoveError, OptionError, 
 from ...engine.games import get_game
 from ...engine.games.outcome import RUNNING
 from ...engine.games.record import MAX_PLIES, Record, format_named
+from ...engine.games.rules import Rules
 
 if TYPE_CHECKING:
     from ...engine.games.base import Game, State
 
 MOST_HANDICAP = 9
+MOST_WRITTEN = 12  # moves of a line
+_MOST_AHEAD = 4000  # moves of lines that are remembered
 
 
 class Scoresheet:
@@ -30,6 +33,7 @@ class Scoresheet:
         self.moves: list[str] = []
         self._line: State = self.game.initial()
         self._words: list[str] = []  # the moves as people write them
+        self._ahead: dict[tuple[str, ...], tuple[str, State]] = {}  # of lines from the end: (last move, line)
 
     @property
     def size(self) -> int:
@@ -56,6 +60,28 @@ class Scoresheet:
             words.append(game.write_move(states[: i + 1], move))
             game.play_at(states, i, move)
         self.game, self.root, self.moves, self._line, self._words = game, root, list(moves), states, words
+        self._ahead.clear()
+
+    def written(self, moves: Sequence[str]) -> list[str]:
+        """The moves of a line from the end of the game on, as people write them; the first ones of a long line."""
+        if not self._has_words:
+            return list(moves[:MOST_WRITTEN])
+        words, line = list[str](), self._line
+        for i in range(1, min(len(moves), MOST_WRITTEN) + 1):
+            path = tuple(moves[:i])
+            if path not in self._ahead:
+                if len(self._ahead) > _MOST_AHEAD:
+                    self._ahead.clear()
+                move = self.game.parse_move(line, path[-1])
+                self._ahead[path] = self.game.write_move(line, move), self.game.play(line[-1:], move)
+            word, line = self._ahead[path]
+            words.append(word)
+        return words
+
+    @property
+    def _has_words(self) -> bool:
+        """Whether people write moves in another way than the protocol."""
+        return type(self.game).write_move is not Rules.write_move
 
     def _start(self, root: str | None) -> tuple[Game, State]:
         """The game, in the size of the position, and the line that begins with it. Errors: AzError."""
@@ -77,13 +103,15 @@ class Scoresheet:
             for i, state in enumerate(self._line[known:], known)
         ]
         over = self._over(line)
-        legal = [] if over else [game.format_move(line[-1], int(move)) for move in game.legal_moves(line)]
+        moves = [] if over else game.legal_moves(line).tolist()
+        legal = [game.format_move(line[-1], move) for move in moves]
         return {
             "root": self.root,
             "from": known,
             "plies": plies,
             "at": at,
             "legal": legal,
+            "words": [game.write_move(line, move) for move in moves] if self._has_words else legal,
             "declares": not over and game.declaration is not None and game.declaration.possible(line),
             "over": over,
         }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from functools import cache, partial
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ... import __version__
 from ...engine.errors import AzError, DataError, OptionError
@@ -27,11 +27,20 @@ from . import report
 from .request import Request
 from .scoresheet import Scoresheet, empty_board, read_record
 
+if TYPE_CHECKING:
+    from ...engine.search.states import Snapshot
+
 RESIGN_CP = 900  # about 3 % to win
 _LEAST_MS = 100  # between reports
 
 
-class PageSession(Session[AnalysisEngine]):
+class PageEngine(AnalysisEngine, Protocol):
+    """What the page needs of an engine; see :class:`az_engine.engine.engine.Engine` for each method."""
+
+    def snapshot(self, most: int) -> Snapshot | None: ...
+
+
+class PageSession(Session[PageEngine]):
     """Answers one page about one game."""
 
     quit_patience_s = 0.0
@@ -41,7 +50,7 @@ class PageSession(Session[AnalysisEngine]):
 
     def __init__(
         self,
-        make_engine: Callable[[EngineOptions], AnalysisEngine],
+        make_engine: Callable[[EngineOptions], PageEngine],
         values: OptionValues,
         writer: LineWriter,
         notes: Iterable[str] = (),
@@ -51,7 +60,7 @@ class PageSession(Session[AnalysisEngine]):
         self._size = 0  # of the engine's board, where there are several
         self._asked: Request | None = None  # the search that runs
         self._stops = 0  # that were asked for
-        self._latest: ThinkingInfo | None = None  # report that waits to be sent
+        self._latest: tuple[ThinkingInfo, Snapshot | None] | None = None  # report that waits to be sent
         self.enqueue(Step(work=self._greet))
         self.post(self.advance)
 
@@ -194,17 +203,24 @@ class PageSession(Session[AnalysisEngine]):
         if info.message is not None:
             self._from_search(self._note, asked, info.message)
             return
-        waiting, self._latest = self._latest is not None, info
+        waiting, self._latest = self._latest is not None, (info, self._states(asked))
         if not waiting:
             self._from_search(self._send_report, asked)
+
+    def _states(self, asked: Request) -> Snapshot | None:
+        """The states that are visited most, when they are asked for."""
+        most = asked.whole("states", 0, 20, 0)
+        return self._loader.configured().snapshot(most) if most else None
 
     def _from_search(self, event: Callable[..., None], *about: object) -> None:
         self.post(partial(event, *about))
 
     def _send_report(self, asked: Request) -> None:
-        info, self._latest = self._latest, None
-        if info is not None and asked is self._asked:
-            self._say("report", asked.id, **report.of_search(info))
+        waiting, self._latest = self._latest, None
+        if waiting is not None and asked is self._asked:
+            info, states = waiting
+            told = report.of_search(info, self._sheet.written if self._sheet is not None else list)
+            self._say("report", asked.id, **told, states=report.of_states(states))
 
     def _note(self, asked: Request, text: str) -> None:
         self._say("note", asked.id, text=one_line(text))
@@ -212,7 +228,7 @@ class PageSession(Session[AnalysisEngine]):
     def _end(self, asked: Request, best: BestMove) -> None:
         self._send_report(asked)
         self._asked = None
-        self._say("answer", asked.id, **report.of_answer(best))
+        self._say("answer", asked.id, **report.of_answer(best), states=report.of_states(self._states(asked)))
         if best.error is not None and not isinstance(best.error, AzError):
             raise best.error
         self.advance()

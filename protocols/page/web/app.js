@@ -1,5 +1,6 @@
 // The page: header, board and the view beside it.
 
+import { AnalyseView } from "./analyse.js";
 import { Board } from "./board.js";
 import { button, byId, clear, el } from "./dom.js";
 import { GAMES } from "./games.js";
@@ -11,7 +12,7 @@ import { askPromotion } from "./promotion.js";
 import { moveList, stepButtons } from "./record.js";
 import { result, sideName } from "./words.js";
 
-const VIEWS = [PlayView];
+const VIEWS = [PlayView, AnalyseView];
 const TOKEN = "az-engine token";
 
 class App {
@@ -60,6 +61,8 @@ class App {
       button(GAMES[name].title, () => this.choose(name), { "aria-current": name === this.match.name })));
     this.showView(this.view);
     this.match.plies = [];
+    const fresh = !this.match.root && !this.match.moves.length;
+    if (fresh && hello.sizes.length) this.match.start = { size: hello.sizes.includes(9) ? 9 : hello.sizes[0] };
     this.match.load(this.link, (fault) => {
       if (!fault) {
         this.view.ready();

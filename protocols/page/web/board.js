@@ -136,6 +136,9 @@ export class Board {
     const [top, bottom] = [Math.max(hand, 6), Math.max(edge, hand + (this.small ? 0 : 4))];
     this.svg.setAttribute("viewBox", `${-edge} ${-top} ${width + edge + (this.small ? 4 : 8)} ${height + top + bottom}`);
     const ground = [svg("rect", { width, height, class: "wood" })];
+    if (hand) {
+      for (const y of [-CELL - 44, height + 36]) ground.push(svg("rect", { x: y < 0 ? -4 : width - 7 * CELL - 4, y, width: 7 * CELL + 8, height: CELL + 8, rx: 10, class: "tray" }));
+    }
     if (this.game.pieces === "chessmen") {
       for (let i = 0; i < rows * columns; i++) {
         if ((i + Math.floor(i / columns)) % 2) {

@@ -1,6 +1,8 @@
 // The game on the board: its moves, the positions that the server has told, the ply that is shown. It is kept in the
 // address and in the browser, so that closing the page loses nothing.
 
+import { firstWdl } from "./values.js";
+
 const KEPT = "az-engine game ";
 
 export class Match {
@@ -17,6 +19,8 @@ export class Match {
     this.ply = 0;
     this.plies = []; // {text, turn, word} by ply, as far as known
     this.legal = [];
+    this.words = []; // the same moves as people write them
+    this.values = []; // {score, lead, visits} by ply: the first player's, as far as searched
     this.over = null; // {winner, why, lead}
     this.declares = false;
     this.ended = null; // {winner, why}: resigned, or agreed
@@ -68,6 +72,7 @@ export class Match {
       this.start = null;
       this.plies.splice(said.from, Infinity, ...said.plies);
       this.legal = said.legal;
+      this.words = said.words;
       this.over = said.over;
       this.declares = said.declares;
       this.changed();
@@ -79,9 +84,8 @@ export class Match {
   // Play a move in the position shown; what came after it is gone.
   play(link, move, done) {
     this.moves = [...this.played, move];
-    this.plies.length = Math.min(this.plies.length, this.ply + 1);
+    this.forget(this.ply);
     this.ply += 1;
-    this.over = this.ended = null;
     this.load(link, done);
   }
 
@@ -95,9 +99,21 @@ export class Match {
   cut(link, ply, done) {
     this.ply = Math.max(0, ply);
     this.moves.length = this.ply;
-    this.plies.length = Math.min(this.plies.length, this.ply + 1);
-    this.over = this.ended = null;
+    this.forget(this.ply);
     this.load(link, done);
+  }
+
+  // What comes after a ply is gone.
+  forget(ply) {
+    for (const known of [this.plies, this.values]) known.length = Math.min(known.length, ply + 1);
+    this.over = this.ended = null;
+  }
+
+  // Keep what a search says of the position shown.
+  learn(report) {
+    const wdl = firstWdl(report, this.turn);
+    const lead = report.lead === null ? null : this.turn ? -report.lead : report.lead;
+    this.values[this.ply] = { score: wdl[0] + wdl[1] / 2, lead, visits: report.visits };
   }
 
   // Begin a game, at its first or its last position.

@@ -12,12 +12,12 @@ from az_engine.bench.match.players import MoveLimit, PlayerSpec
 from az_engine.bench.match.tournament import JOURNAL
 from az_engine.cli import main
 from az_engine.engine.games import get_game
+from az_engine.engine.search.states import SeenState, Snapshot
 from az_engine.models.report.architectures import KINDS, Compared, as_json
 from az_engine.models.report.curves import FILE, Curve, Point, draw
 from az_engine.models.report.diagrams import draw_board
 from az_engine.models.report.scaling import Doublings
 from az_engine.models.report.search import places
-from az_engine.models.report.snapshots import SeenState, Snapshot
 
 DATA = Path(__file__).parents[2] / "data" / "chess_train_sample.npz"
 
@@ -28,7 +28,7 @@ def test_the_tree_is_laid_out_without_overlap() -> None:
     #    a1  a2   b1
     parents = (-1, 0, 0, 1, 1, 2)
     depths = (0, 1, 1, 2, 2, 2)
-    states = tuple(SeenState("m", p, d, 1, 0.1, 50) for p, d in zip(parents, depths, strict=True))
+    states = tuple(SeenState("m", p, d, 1, 0.1, 50, "") for p, d in zip(parents, depths, strict=True))
     assert places(Snapshot(6, states)) == [(1.25, 0.0), (0.5, -1.0), (2.0, -1.0), (0.0, -2.0), (1.0, -2.0), (2.0, -2.0)]
 
 

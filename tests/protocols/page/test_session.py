@@ -12,6 +12,8 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection
 
+from az_engine.protocols.page.scoresheet import Scoresheet
+
 from ..serve.lines import PATIENCE_S, RunningServer
 from ..serve.test_web import ask, raw, web
 
@@ -238,3 +240,25 @@ def test_the_conversation_needs_a_token_and_its_own_page(tmp_path: Path) -> None
                 pass
         with web(server, f"/page/{TOKEN}?game=chess") as client:
             assert Page(client).hello["game"] == "chess"
+
+
+def test_states_are_the_most_visited_of_the_tree(server: RunningServer) -> None:
+    with web(server, "/page?game=go") as client:
+        page = Page(client)
+        root = page.one("game", start={"size": 5})["root"]
+        answer = page.until(page.ask("search", root=root, visits=200, states=10), "answer")[-1]
+        states = answer["states"]
+        assert [states[0][key] for key in ("move", "parent", "visits", "share")] == ["", -1, 200, 1]
+        assert len(states) == 11
+        assert all(state["visits"] <= states[state["parent"]]["visits"] for state in states[1:])
+        assert states == sorted(states, key=lambda state: -state["visits"])
+        assert all(0 <= state["value"] <= 100 for state in states)
+
+
+def test_lines_are_written_as_people_do(server: RunningServer) -> None:
+    with web(server, "/page?game=chess") as client:
+        page = Page(client)
+        assert page.one("game")["words"][0] == "a3"
+    sheet = Scoresheet("chess")
+    sheet.hold(None, ["e2e4"])
+    assert sheet.written(["e7e5", "g1f3", "b8c6", "f1b5"]) == ["e5", "Nf3", "Nc6", "Bb5"]

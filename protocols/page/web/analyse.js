@@ -1,0 +1,218 @@
+// Analysis of the position on the board: it begins by itself, and follows the board.
+
+import { button, choice, clear, el } from "./dom.js";
+import { MoveTable } from "./movetable.js";
+import { drawHeat, drawLine, drawMarks, drawOwners, heatOf } from "./overlay.js";
+import { DotPlot, Graph, WdlBar } from "./plots.js";
+import { firstWdl, points } from "./values.js";
+
+const EVERY_MS = 125;
+
+export class AnalyseView {
+  name = "analyse";
+  title = "Analyse";
+
+  constructor(app) {
+    this.app = app;
+    this.asked = 0; // the search that runs
+    this.paused = false;
+    this.heat = "none";
+    this.lines = 5;
+    this.chosen = new Set(); // moves that alone are searched
+    this.report = null;
+    this.line = null; // under the pointer
+    this.table = new MoveTable({
+      hover: (pv) => this.hover(pv),
+      play: (move) => this.app.play(move),
+      only: (move, on) => this.choose(move, on),
+    });
+    this.bar = new WdlBar();
+    this.dots = new DotPlot();
+    this.graph = new Graph((ply) => this.app.go(ply));
+    this.figures = el("p", { class: "figures" });
+    this.switch = button("Pause", () => this.pause(), { class: "main", id: "pause" });
+    document.addEventListener("visibilitychange", () => this.app.view === this && (document.hidden ? this.hide() : this.ready()));
+  }
+
+  show() {
+    const go = this.app.hello.sizes.length > 0;
+    const kinds = [["none", "best moves"], ["policy", "policy"], ["visits", "visits"], ["value", "value"], ...(go ? [["owners", "territory"]] : [])];
+    if (!kinds.some(([kind]) => kind === this.heat)) this.heat = "none";
+    return [
+      el("section", { class: "card", "aria-label": "The search" },
+        this.bar.element, this.figures,
+        el("div", { class: "row" }, this.switch,
+          button("+1,000", () => this.more(1000), { title: "search 1,000 more visits" }),
+          button("+10,000", () => this.more(10000), { title: "search 10,000 more visits" }),
+          choice("On the board", kinds, this.heat, (kind) => this.setHeat(kind), { id: "heat" }),
+          choice("Lines", [1, 2, 3, 5, 8, 12].map((n) => [n, n]), this.lines, (n) => this.setLines(Number(n)))),
+        this.table.element),
+      el("section", { class: "card", "aria-label": "Moves as dots" }, el("h2", {}, "Expected result and visits"), this.dots.element),
+      el("section", { class: "card", "aria-label": "The game" }, el("h2", {}, `Expected result of ${this.app.hello.sides[0]}`), this.graph.element)];
+  }
+
+  buttons() {
+    const { match } = this.app;
+    return this.app.hello.sizes.length
+      ? [button("Pass", () => this.app.play("pass"), { disabled: !match.legal.includes("pass") })] : [];
+  }
+
+  lets() {
+    return true;
+  }
+
+  status() {
+    return "";
+  }
+
+  setHeat(kind) {
+    this.heat = kind;
+    this.overlay();
+  }
+
+  setLines(lines) {
+    this.lines = lines;
+    this.again();
+  }
+
+  choose(move, on) {
+    if (on) this.chosen.add(move);
+    else this.chosen.delete(move);
+    this.again();
+  }
+
+  again() {
+    this.hide();
+    this.ready();
+  }
+
+  pause() {
+    this.paused = !this.paused;
+    if (this.paused) this.hide();
+    else this.ready();
+    this.drawSwitch();
+  }
+
+  drawSwitch() {
+    this.switch.textContent = this.asked ? "Pause" : "Go on";
+  }
+
+  more(visits) {
+    this.hide();
+    this.paused = true;
+    this.search({ visits });
+  }
+
+  // The position is known: search it, unless it was paused.
+  ready() {
+    const { match } = this.app;
+    this.place(match);
+    if (this.asked || this.paused || match.over || match.waiting || document.hidden || !match.here) return;
+    this.search({});
+  }
+
+  // What belongs to another position is forgotten.
+  place(match) {
+    const here = `${match.root} ${match.played.join(" ")}`;
+    if (here === this.here) return;
+    this.here = here;
+    this.report = null;
+    this.line = null;
+    this.chosen.clear();
+    this.table.clear();
+    clear(this.figures, match.over ? "The game is over." : "…");
+  }
+
+  search(limit) {
+    const { match, link } = this.app;
+    if (match.over) return;
+    const only = [...this.chosen];
+    const fields = { root: match.root, moves: match.played, lines: this.lines, every: EVERY_MS, only, ...limit };
+    const asked = link.ask("search", fields, (said) => {
+      if (asked !== this.asked) return;
+      if (said.is === "begun") this.app.setNet(said.net);
+      else if (said.is === "report") this.hear(said);
+      else if (said.is === "note") this.app.note(said.text);
+      else if (said.is === "answer" || said.is === "error") {
+        this.asked = 0;
+        this.drawSwitch();
+        if (said.is === "error") this.app.note(said.text);
+      }
+    });
+    this.asked = asked;
+    this.drawSwitch();
+  }
+
+  hear(report) {
+    this.report = report;
+    this.app.match.learn(report);
+    if (this.frame) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      this.draw();
+    });
+  }
+
+  hover(pv) {
+    this.line = pv;
+    this.overlay();
+  }
+
+  draw() {
+    const { match, board } = this.app;
+    if (!match.here || !board.board) return;
+    this.place(match);
+    this.graph.show({ plies: match.moves.length, points: points(match), ply: match.ply, title: `Expected result of ${this.app.hello.sides[0]} over the game, in per cent` });
+    const { report } = this;
+    if (!report) return;
+    const word = (move) => match.words[match.legal.indexOf(move)] || move;
+    const wdl = firstWdl(report, match.turn);
+    this.bar.show(wdl, this.app.hello.sides);
+    const lead = report.lead === null ? "" : ` · ${leads(this.app, report.lead, match.turn)}`;
+    const score = (100 * (wdl[0] + wdl[1] / 2)).toFixed(1);
+    clear(this.figures, el("strong", {}, `${this.app.hello.sides[0]} ${score} %`),
+      `${lead} · ${report.visits.toLocaleString("en")} visits · ${report.nps.toLocaleString("en")}/s · depth ${report.depth}–${report.deepest}`);
+    this.table.show(report, word, this.chosen);
+    this.dots.show(report, word);
+    this.overlay();
+  }
+
+  // Redraw what is on the board alone.
+  overlay() {
+    const { match, board } = this.app;
+    const { report } = this;
+    if (!report || this.app.view !== this) return;
+    drawHeat(board, ["policy", "visits", "value"].includes(this.heat) ? heatOf(board, report, this.heat) : []);
+    drawOwners(board, this.heat === "owners" ? report.owners : null, match.turn);
+    if (this.line) {
+      drawLine(board, this.line, match.turn);
+      return;
+    }
+    const rows = report.moves.filter((row) => row[2]);
+    const best = rows.find((row) => row[0] === report.lines[0]?.pv[0]);
+    const all = rows.reduce((sum, row) => sum + row[2], 0) || 1;
+    const shown = best && ["none", "owners"].includes(this.heat) ? rows.filter((row) => row[2] >= all / 50).slice(0, 4) : [];
+    drawMarks(board, shown.map(([move, , n, q]) =>
+      ({ move, share: n / all, loss: (best[3] - q) / 2, label: board.game.pieces === "stones" ? `${Math.round(50 * (1 + q))}` : "" })));
+  }
+
+  played() {
+    this.ready();
+  }
+
+  hide() {
+    if (this.asked) this.app.link.stop();
+    this.asked = 0;
+    this.drawSwitch();
+  }
+
+  lost() {
+    this.asked = 0;
+    this.drawSwitch();
+  }
+}
+
+function leads(app, lead, turn) {
+  const side = lead >= 0 ? turn : 1 - turn;
+  return `${app.hello.sides[side]} +${Math.abs(lead).toFixed(1)}`;
+}

@@ -1,0 +1,83 @@
+// The table of moves: prior, visits, share, Q, U, chances and line. Rows stay, so that a click never misses its move.
+
+import { clear, el } from "./dom.js";
+import { lossClass } from "./overlay.js";
+
+const ROWS = 12;
+const percent = (x, digits = 1) => `${(100 * x).toFixed(digits)}`;
+
+export class MoveTable {
+  // hover: gets the moves of a line, or null; play: a move; only: a move to search alone, or not.
+  constructor({ hover, play, only }) {
+    Object.assign(this, { hover, play, only });
+    const heads = [["", "Search only the ticked moves"], ["Move", ""], ["P %", "prior: what the net alone thinks"], ["Visits", ""], ["Share", "of the visits"],
+      ["Q", "expected result for the side to move, -1 to 1"], ["U", "exploration"], ["W D L", "chances of the side to move, %"], ["Line", "the best answers"]];
+    this.body = el("tbody");
+    this.rows = Array.from({ length: ROWS }, () => this.makeRow());
+    this.body.addEventListener("pointerleave", () => this.hover(null));
+    this.element = el("div", { class: "scroll" }, el("table", { class: "table" },
+      el("caption", { class: "unseen" }, "Moves that the search has looked at, most visited first"),
+      el("thead", {}, el("tr", {}, ...heads.map(([text, title]) => el("th", { scope: "col", title }, text)))), this.body));
+  }
+
+  makeRow() {
+    const row = { data: null };
+    row.tick = el("input", { type: "checkbox", onchange: () => this.only(row.data.move, row.tick.checked) });
+    row.move = el("button", { type: "button" });
+    row.cells = Array.from({ length: 7 }, () => el("td"));
+    row.bar = el("i");
+    row.share = el("span");
+    row.cells[2].append(el("div", { class: "bar" }, row.bar), row.share);
+    row.cells[6].className = "line";
+    row.element = el("tr", { hidden: true }, el("td", {}, row.tick), el("td", {}, row.move), ...row.cells);
+    row.element.addEventListener("pointerdown", () => (row.pressed = row.data.move));
+    row.element.addEventListener("pointerenter", () => this.hover(row.data.pv));
+    row.move.addEventListener("focus", () => this.hover(row.data.pv));
+    row.move.addEventListener("blur", () => this.hover(null));
+    row.element.addEventListener("click", (event) => {
+      if (event.target !== row.tick) this.play(event.detail ? row.pressed : row.data.move);
+    });
+    this.body.append(row.element);
+    return row;
+  }
+
+  show(report, word, chosen) {
+    const lines = new Map(report.lines.map((line) => [line.pv[0], line]));
+    const order = [...report.lines.map((line) => line.pv[0])];
+    const byMove = new Map(report.moves.map((row) => [row[0], row]));
+    for (const row of report.moves) if (!lines.has(row[0])) order.push(row[0]);
+    const all = report.moves.reduce((sum, row) => sum + (row[2] || 0), 0) || 1;
+    const best = byMove.get(order[0]);
+    this.rows.forEach((row, i) => {
+      const found = byMove.get(order[i]);
+      row.element.hidden = !found;
+      if (!found) return;
+      const [move, prior, n = 0, q, , u] = found;
+      const line = lines.get(move);
+      row.data = { move, pv: line ? line.pv : [move] };
+      const text = word(move);
+      if (row.move.textContent !== text) {
+        row.move.textContent = text;
+        row.tick.setAttribute("aria-label", `search ${text}`);
+      }
+      row.tick.checked = chosen.has(move);
+      row.element.className = n && best?.[2] ? lossClass((best[3] - q) / 2) : "";
+      const texts = [percent(prior), n.toLocaleString("en"), null, n ? q.toFixed(3) : "", n ? u.toFixed(3) : "",
+        line && n ? line.wdl.map((x) => Math.round(100 * x)).join(" ") : "", line ? tail(line) : ""];
+      texts.forEach((value, k) => {
+        if (value !== null && row.cells[k].textContent !== value) row.cells[k].textContent = value;
+      });
+      row.bar.style.width = `${(100 * n) / all}%`;
+      row.share.textContent = percent(n / all);
+    });
+  }
+
+  clear() {
+    for (const row of this.rows) row.element.hidden = true;
+  }
+}
+
+function tail({ words, mate, lead }) {
+  const end = mate ? `mate in ${Math.abs(mate)}: ` : lead !== null ? `${lead > 0 ? "+" : ""}${lead.toFixed(1)}: ` : "";
+  return end + words.slice(1).join(" ");
+}

@@ -1,0 +1,10 @@
+// Values from one side's view to the first player's.
+
+// Chances of the first player, from a report for the side to move.
+export function firstWdl(report, turn) {
+  const wdl = report.lines[0]?.wdl || [0.5, 0, 0.5];
+  return turn === 0 ? wdl : [...wdl].reverse();
+}
+
+// What is known of each ply: {ply, score, lead}.
+export const points = (match) => match.values.slice(0, match.moves.length + 1).map((value, ply) => value && { ...value, ply });
