@@ -119,9 +119,10 @@ def first_fault(d: Records, g: Records, points: int) -> str:
         checks.append(("an owner is impossible", (np.abs(d["own"].astype(np.int64)) > OWN_SCALE).any(axis=1)))
     if fault := first_wrong(checks):
         return fault
-    halves = 2 * g["komi"].astype(np.float64)
+    with np.errstate(invalid="ignore"):  # of a signalling NaN
+        halves, scores = 2 * g["komi"].astype(np.float64), g["tt"].astype(np.float64)
     wrong = (g["nopen"] > g["open"].shape[1]) | (g["open"] > points).any(axis=1)
-    wrong |= ~((np.abs(halves) < 16000) & (halves == np.round(halves))) | ~np.isfinite(g["tt"].astype(np.float64))
+    wrong |= ~((np.abs(halves) < 16000) & (halves == np.round(halves))) | ~np.isfinite(scores)
     if wrong.any():
         return f"game {int(np.argmax(wrong))}: its opening, komi or score is impossible"
     if len(np.unique(g["game"])) != len(g):

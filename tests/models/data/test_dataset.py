@@ -329,6 +329,15 @@ def test_owners_and_leads_reach_the_batches() -> None:
         assert plain.score[row] == pytest.approx(record["lead"] / 100 + (komi if black_to_move else -komi), abs=1e-3)
 
 
+@pytest.mark.parametrize("field", ["komi", "tt"])
+def test_scores_that_are_no_numbers_are_refused(field: str) -> None:
+    d, g = labelled_go.read_shard(GO9_SAMPLE, 81)
+    g = g.copy()
+    bits = g[field].view(f"u{g[field].itemsize}")
+    bits[0] = 0x7D00 if bits.itemsize == 2 else 0x7F900000  # a signalling NaN
+    assert "game 0: its opening, komi or score" in labelled_go.first_fault(d, g, 81)
+
+
 def test_owners_turn_with_the_board() -> None:
     data = labelled_go.to_positions(GO, *labelled_go.read_shard(GO9_SAMPLE, 81), TargetOptions(), "")
     plain = data.batch(np.arange(200))
