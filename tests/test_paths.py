@@ -16,7 +16,14 @@ from az_engine import cli
 PROTOCOLS = ("uci", "usi", "gtp", "analysis")
 KINDS = {"FILE": "file", "NET": "file", "DATA": "file", "IN": "file", "OUT": "file", "DIR": "folder", "RUN": "folder"}
 NAMED = {"weights_file": "file", "log_file": "file", "init": "file"}  # by the attribute of the parsed arguments
-SUFFIXES = {"label": ".csa", "regret": ".pgn", "report search": ".svg", "report curves": ".svg", "convert": ".pgn"}
+SUFFIXES = {
+    "label": ".csa",
+    "regret": ".pgn",
+    "report search": ".svg",
+    "report curves": ".svg",
+    "convert": ".pgn",
+    "review": ".pgn",
+}
 # What a command needs beside the path, in an empty folder where "some" is a file of nonsense; {} is the path.
 LINES = {
     "uci": "",
@@ -33,6 +40,7 @@ LINES = {
     "rate": "",
     "regret": "-P 'uniform visits=1' --judge 'uniform visits=1' --out out",
     "convert": "",
+    "review": "--visits 1 --net uniform",
     "import": "",
     "export": "--to lc0",
     "label": "--game shogi --engine none --out out",

@@ -67,6 +67,13 @@ class Request:
         found = self._of(name, dict, "an object")
         return None if found is None else Request(found)
 
+    def tables(self, name: str) -> list[Request | None]:
+        """A list of objects, or nulls in their places."""
+        found = self._of(name, list, "a list of objects") or []
+        if len(found) > _MOST_WORDS or not all(each is None or isinstance(each, dict) for each in found):
+            raise DataError(f"{name} must be a list of at most {_MOST_WORDS} objects")
+        return [None if each is None else Request(each) for each in found]
+
     def number(self, name: str, low: float, high: float) -> float | None:
         found = self._of(name, (int, float), "a number")
         if found is not None and not low <= found <= high:

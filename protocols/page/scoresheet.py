@@ -33,7 +33,7 @@ class Scoresheet:
         self.moves: list[str] = []
         self._line: State = self.game.initial()
         self._words: list[str] = []  # the moves as people write them
-        self._ahead: dict[tuple[str, ...], tuple[str, State]] = {}  # of lines from the end: (last move, line)
+        self._ahead: dict[tuple[str, ...], tuple[str, State]] = {}  # of lines, by ply and moves: (last move, line)
 
     @property
     def size(self) -> int:
@@ -62,13 +62,26 @@ class Scoresheet:
         self.game, self.root, self.moves, self._line, self._words = game, root, list(moves), states, words
         self._ahead.clear()
 
-    def written(self, moves: Sequence[str]) -> list[str]:
-        """The moves of a line from the end of the game on, as people write them; the first ones of a long line."""
+    def turn(self, ply: int) -> int:
+        """Who is to move after so many moves: 0 the first player."""
+        return self.game.side_to_move(self._line[ply])
+
+    def word(self, ply: int) -> str:
+        """The move that led to a ply, as people write it."""
+        return self._words[ply - 1]
+
+    def over(self, ply: int) -> dict[str, Any] | None:
+        """Who has won by the rules after so many moves, and why; None while the game goes on."""
+        return self._over(self._line[: ply + 1])
+
+    def written(self, moves: Sequence[str], ply: int | None = None) -> list[str]:
+        """The moves of a line from a ply (None: the last) on, as people write them; the first ones of a long line."""
         if not self._has_words:
             return list(moves[:MOST_WRITTEN])
-        words, line = list[str](), self._line
+        ply = len(self.moves) if ply is None else ply
+        words, line = list[str](), self._line[: ply + 1]
         for i in range(1, min(len(moves), MOST_WRITTEN) + 1):
-            path = tuple(moves[:i])
+            path = (str(ply), *moves[:i])
             if path not in self._ahead:
                 if len(self._ahead) > _MOST_AHEAD:
                     self._ahead.clear()

@@ -24,12 +24,15 @@ from ..options import OptionValues
 from ..session import Session
 from ..steps import Event, Step
 from . import report
+from .paper import write_paper
 from .request import Request
+from .review import KINDS, Judgement, annotated, review_data
 from .scoresheet import Scoresheet, empty_board, read_record
 
 if TYPE_CHECKING:
     from ...engine.search.states import Snapshot
 
+PAPER = "page"  # the format that is a page of its own
 RESIGN_CP = 900  # about 3 % to win
 _LEAST_MS = 100  # between reports
 
@@ -113,6 +116,7 @@ class PageSession(Session[PageEngine]):
             "sides": sheet.game.sides,
             "sizes": [n for n in sizes or range(2, 20) if n < 26] if sheet.size else [],
             "elo": [LOWEST, HIGHEST],
+            "kinds": KINDS,
             "formats": [form.name for form in sheet.game.record_formats if form.write is not None],
         }
         return partial(self._say, "hello", 0, **hello)
@@ -136,20 +140,23 @@ class PageSession(Session[PageEngine]):
         return partial(self._say, "record", asked.id, **told, result=record.result, reason=record.reason)
 
     def _write_record(self, asked: Request, _: int) -> Event:
-        """The game as a file, with comments."""
+        """The game as a file, with what was found as comments."""
         assert self._sheet is not None
         self._sheet.hold(asked.text("root"), asked.words("moves"))
-        form = format_named(self._sheet.game.record_formats, asked.text("format") or "")
+        names = asked.words("names")
+        plain = Record(
+            result=asked.integer("result", -1, 1), names=(names[0], names[1]) if len(names) == 2 else ("", "")
+        )
+        judged = [None if value is None else Judgement.read(value) for value in asked.tables("values")]
+        record, wanted = annotated(self._sheet, judged, plain), asked.text("format") or ""
+        if wanted == PAPER:
+            data = review_data(self._sheet, judged, record, "")
+            return partial(
+                self._say, "file", asked.id, text=write_paper(data["title"], "paper.js", data), suffix=".html"
+            )
+        form = format_named(self._sheet.game.record_formats, wanted)
         if form.write is None:
             raise OptionError(f"{form.name} is only read here")
-        names, comments = asked.words("names"), asked.words("comments")
-        record = Record(
-            tuple(self._sheet.moves),
-            self._sheet.root,
-            asked.integer("result", -1, 1),
-            names=(names[0], names[1]) if len(names) == 2 else ("", ""),
-            comments=tuple(comments) if len(comments) == len(self._sheet.moves) + 1 else (),
-        )
         return partial(self._say, "file", asked.id, text=form.write(record), suffix=form.suffixes[0])
 
     # ------------------------------------------------------------------ searches

@@ -31,6 +31,7 @@ COMMANDS = {
     "bench": ("az_engine.bench.speed.command", "measure speed: perft, tree, eval, search, startup, memory"),
     "match": ("az_engine.bench.match.command", "let engines play each other, with Elo differences"),
     "rate": ("az_engine.bench.ratings.command", "ratings of all players from files of results"),
+    "review": ("az_engine.commands.review", "judge a whole game: a page with its mistakes, a record with comments"),
     "regret": ("az_engine.bench.match.regret", "how much the moves of players give away, judged by a stronger engine"),
     "convert": ("az_engine.commands.convert", "game records from one format to another: PGN, CSA, KIF, position lines"),
     "import": ("az_engine.models.foreign.importer", "convert a net of Lc0, KataGo, dlshogi or miniosl"),

@@ -10,9 +10,10 @@ import { Match } from "./match.js";
 import { PlayView } from "./play.js";
 import { askPromotion } from "./promotion.js";
 import { moveList, stepButtons } from "./record.js";
+import { ReviewView } from "./review.js";
 import { result, sideName } from "./words.js";
 
-const VIEWS = [PlayView, AnalyseView];
+const VIEWS = [PlayView, AnalyseView, ReviewView];
 const TOKEN = "az-engine token";
 
 class App {

@@ -20,11 +20,12 @@ export class Match {
     this.plies = []; // {text, turn, word} by ply, as far as known
     this.legal = [];
     this.words = []; // the same moves as people write them
-    this.values = []; // {score, lead, visits} by ply: the first player's, as far as searched
+    this.values = []; // {score, lead, visits, best, words} by ply: the first player's, as far as searched
     this.over = null; // {winner, why, lead}
     this.declares = false;
     this.ended = null; // {winner, why}: resigned, or agreed
     this.names = ["", ""];
+    this.result = null; // of a loaded game: 1 the first player won, 0 drawn, -1
     this.main = null; // moves of a loaded game, from which we may have left
     this.you = 0; // the side that the user plays, 2: both
     this.waiting = false; // for the server's word on the present position
@@ -109,24 +110,25 @@ export class Match {
     this.over = this.ended = null;
   }
 
-  // Keep what a search says of the position shown.
-  learn(report) {
-    const wdl = firstWdl(report, this.turn);
-    const lead = report.lead === null ? null : this.turn ? -report.lead : report.lead;
-    this.values[this.ply] = { score: wdl[0] + wdl[1] / 2, lead, visits: report.visits };
+  // Keep what a search says of a position.
+  learn(report, ply = this.ply) {
+    const { turn } = this.plies[ply];
+    const wdl = firstWdl(report, turn);
+    const lead = report.lead === null ? null : turn ? -report.lead : report.lead;
+    this.values[ply] = { score: wdl[0] + wdl[1] / 2, lead, visits: report.visits, best: report.lines[0].pv, words: report.lines[0].words };
   }
 
   // Begin a game, at its first or its last position.
-  begin(link, { root = null, start = null, moves = [], ply = moves.length, names = ["", ""], main = null, you = this.you }, done) {
+  begin(link, { root = null, start = null, moves = [], ply = moves.length, names = ["", ""], result = null, main = null, you = this.you }, done) {
     this.reset();
-    Object.assign(this, { root, start, moves: [...moves], ply, names, main, you });
+    Object.assign(this, { root, start, moves: [...moves], ply, names, result, main, you });
     this.load(link, done);
   }
 
   // ---------------------------------------------------------------- what outlives the page
 
   keep() {
-    const kept = { root: this.root, moves: this.moves, ply: this.ply, names: this.names, main: this.main, you: this.you, ended: this.ended || null };
+    const kept = { root: this.root, moves: this.moves, ply: this.ply, names: this.names, result: this.result, main: this.main, you: this.you, ended: this.ended || null };
     try {
       localStorage.setItem(KEPT + this.name, JSON.stringify(kept));
     } catch {

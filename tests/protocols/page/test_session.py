@@ -18,6 +18,7 @@ from ..serve.lines import PATIENCE_S, RunningServer
 from ..serve.test_web import ask, raw, web
 
 TOKEN = "0123456789abcdef-a"
+VALUES = [{"score": 0.55, "words": ["d4", "d5"]}, {"score": 0.5}, None]
 KIF = "手数----指手---------消費時間--\n   1 ７六歩(77)\n   2 ３四歩(33)\n"
 
 
@@ -154,10 +155,10 @@ def test_records_are_read(server: RunningServer, game: str, text: str, moves: li
 def test_records_are_written_with_comments(server: RunningServer) -> None:
     with web(server, "/page?game=chess") as client:
         page = Page(client)
-        told = {"moves": ["e2e4", "e7e5"], "names": ["A", "B"], "comments": ["", "best", ""], "result": 0}
+        told = {"moves": ["e2e4", "e7e5"], "names": ["A", "B"], "result": 0, "values": VALUES}
         file = page.one("write", format="PGN", **told)
         assert file["suffix"] == ".pgn"
-        assert "e4 { best }" in file["text"]
+        assert "{ White 55 % } 1. e4 { White 50 %, inaccuracy, gives away 5 %; better d4 d5 } 1... e5" in file["text"]
         assert '[White "A"]' in file["text"]
         assert page.one("write", format="../x", **told)["is"] == "error"
 

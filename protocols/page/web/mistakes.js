@@ -1,0 +1,50 @@
+// What each move of a game gave away, and the list of the worst.
+
+import { button, clear, el } from "./dom.js";
+
+const COLOURS = { blunder: "blunder", mistake: "poor", inaccuracy: "fair" };
+
+// values: [{score, words, best}] by ply, first player's; kinds: [[least loss, name]]. As in review.py on the server.
+export function findMistakes(values, plies, moves, kinds) {
+  const found = [];
+  for (let ply = 0; ply + 1 < plies.length; ply++) {
+    const [before, after] = [values[ply], values[ply + 1]];
+    if (!before || !after || moves[ply] === before.best?.[0]) continue; // of the best move the search has only changed its mind
+    const loss = (before.score - after.score) * (plies[ply].turn === 0 ? 1 : -1);
+    const kind = kinds.find(([least]) => loss >= least);
+    if (kind) found.push({ ply, loss, kind: kind[1], colour: COLOURS[kind[1]], word: plies[ply + 1].word, better: before.words || [], best: before.best || [], turn: plies[ply].turn });
+  }
+  return found;
+}
+
+export const marksOf = (mistakes) => mistakes.map((m) => ({ ply: m.ply + 1, kind: m.colour, title: `${m.word}: ${m.kind}, ${percent(m.loss)}` }));
+
+const percent = (x) => `${Math.round(100 * x)} %`;
+
+export function moveNumber(game, ply, first) {
+  if (game !== "chess") return `${ply + 1}.`;
+  const half = ply + first;
+  return `${Math.floor(half / 2) + 1}${half % 2 ? "…" : "."}`;
+}
+
+// Counts by side, then the mistakes, worst first. onGo gets a mistake: its position, and its better line.
+export function mistakeList(element, { mistakes, sides, game, first, onGo }) {
+  if (!mistakes.length) {
+    clear(element, el("p", { class: "soft" }, "No mistake found so far."));
+    return;
+  }
+  const counts = sides.map((side, turn) => {
+    const own = mistakes.filter((m) => m.turn === turn);
+    const kinds = [["blunder", "blunders"], ["mistake", "mistakes"], ["inaccuracy", "inaccuracies"]].map(([one, many]) => {
+      const count = own.filter((m) => m.kind === one).length;
+      return `${count} ${count === 1 ? one : many}`;
+    });
+    return el("p", { class: "soft" }, el("strong", {}, side), `: ${kinds.join(", ")}`);
+  });
+  const worst = [...mistakes].sort((a, b) => b.loss - a.loss).slice(0, 30);
+  const items = worst.map((m) =>
+    el("li", {}, el("button", { type: "button", class: `mistake ${m.colour}`, onclick: () => onGo(m) },
+      el("strong", {}, `${moveNumber(game, m.ply, first)} ${m.word}`), ` ${m.kind}, ${percent(m.loss)} `,
+      el("span", { class: "soft" }, m.better.length ? `better ${m.better.slice(0, 8).join(" ")}` : ""))));
+  clear(element, ...counts, el("ol", { class: "mistakes" }, ...items));
+}
