@@ -18,6 +18,9 @@ class Searches:
         self._endless: PendingGo | None = None  # ... the one that only another command would end
         self.over = 0  # ... how many belong to a game that is over
 
+    def __len__(self) -> int:
+        return len(self._unanswered)
+
     def add(self, limits: Limits) -> PendingGo:
         go = PendingGo(limits, queued=bool(self._unanswered))
         self._unanswered[go] = None

@@ -47,6 +47,7 @@ class UciSession(Session[EngineSeam]):
     """One UCI conversation: every ``go`` gets exactly one answer."""
 
     quit_patience_s = 0.7
+    loading_patience_s = 3.0  # likewise, while a search waits for the engine to be loaded
     end_patience_s = 1.2
     keep_alive_s = 5.0  # GUIs give up on silent engines
 
@@ -479,6 +480,11 @@ class UciSession(Session[EngineSeam]):
         self.advance()
 
     # ------------------------------------------------------------------ the end
+
+    def quit(self, patience: float | None = None) -> None:
+        if patience is None and self._searches and not self._loader.up_to_date:
+            patience = self.loading_patience_s
+        super().quit(patience)
 
     def drop_backlog(self) -> None:
         """Of the backlog only the searches are left, which end with an answer at once."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
 from az_engine.engine.errors import NetError, OptionError
+from az_engine.protocols.uci import UciSession
 
 from ..fakes.clock import FakeClock
 from ..fakes.engine import FakeEngine, faulty
@@ -78,7 +80,18 @@ def test_what_was_asked_before_quit_is_still_answered() -> None:
     ]
 
 
-def test_quit_does_not_wait_for_a_long_load_but_answers_every_go() -> None:
+def test_quit_waits_a_little_for_the_engine_to_be_loaded() -> None:
+    gate = threading.Event()
+    with Talk(faulty(gate=gate)) as talk:
+        talk.send("go nodes 10", "go infinite", "quit")
+        time.sleep(1.5)
+        gate.set()
+        answers = [line for line in talk.rest() if line.startswith("bestmove")]
+        assert answers == ["bestmove a2a3 ponder a7a5"] * 2
+
+
+def test_quit_does_not_wait_for_a_long_load_but_answers_every_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(UciSession, "loading_patience_s", 0.1)
     gate = threading.Event()
     with Talk(faulty(gate=gate)) as talk:
         talk.send("isready", "go nodes 10", "go infinite", "quit")
