@@ -43,6 +43,7 @@ class Session(ABC, Generic[AnyEngine]):
     """One conversation. A protocol adds its commands and the form of its replies."""
 
     quit_patience_s: ClassVar[float]  # for what was asked before `quit` ...
+    loading_patience_s: ClassVar[float] = 3.0  # ... while the engine that a move is asked of is being loaded ...
     end_patience_s: ClassVar[float]  # ... or before a bug
     reads_on: ClassVar[bool] = True  # also while the backlog is full: a line may end what it waits for
     keep_alive_s: ClassVar[float | None] = None  # a blank line this often while the worker is busy

@@ -47,7 +47,6 @@ class UciSession(Session[EngineSeam]):
     """One UCI conversation: every ``go`` gets exactly one answer."""
 
     quit_patience_s = 0.7
-    loading_patience_s = 3.0  # likewise, while a search waits for the engine to be loaded
     end_patience_s = 1.2
     keep_alive_s = 5.0  # GUIs give up on silent engines
 

@@ -61,7 +61,7 @@ class GtpSession(Session[GoEngine]):
                 self._endless.append(command)
             self.enqueue(CommandStep(partial(self._obey, command), command=command))
             if command.name == "quit":
-                self.quit()
+                self.quit(None if self._loader.up_to_date else self.loading_patience_s)
 
     def _unanswered(self) -> list[GtpCommand]:
         return [step.command for step in self.unfinished() if isinstance(step, CommandStep)]
