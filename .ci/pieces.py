@@ -23,6 +23,7 @@ KANJI = dict(zip("KkRBGSNLP", "玉王飛角金銀桂香歩", strict=True)) | {
     "+L": "杏",
     "+P": "と",
 }
+SCALE = 0.25
 KEPT = {"d", "fill", "stroke", "transform", "cx", "cy", "r", "stroke-width", "stroke-linecap", "stroke-linejoin"}
 OUT = Path(__file__).resolve().parent.parent / "protocols" / "page" / "web" / "pieces.js"
 HEAD = """\
@@ -39,8 +40,31 @@ def shape_of(element: ET.Element) -> list[Any]:
     return [element.tag, kept, [shape_of(child) for child in element]]
 
 
+def relative(path: str) -> str:
+    """The same path in relative commands, which are shorter."""
+    here, start, parts = (0, 0), (0, 0), list[str]()
+    for command, rest in re.findall(r"([A-Za-z])([^A-Za-z]*)", path):
+        numbers = [int(word) for word in re.findall(r"-?[0-9]+", rest)]
+        if command == "Z":
+            parts.append("z")
+            here = start
+            continue
+        if command in "HV":
+            numbers = [numbers[0], here[1]] if command == "H" else [here[0], numbers[0]]
+        name, size = ("c", 6) if command == "C" else ("l", 2)
+        for at in range(0, len(numbers), size):  # after an M, numbers without a command are lines
+            steps = [number - here[i % 2] for i, number in enumerate(numbers[at : at + size])]
+            here = numbers[at + size - 2], numbers[at + size - 1]
+            moves = command == "M" and at == 0
+            start = here if moves else start
+            if moves or any(steps):
+                words = "".join(f"{step}" if step < 0 else f" {step}" for step in steps).lstrip()
+                parts.append(("m" if moves else name) + words)
+    return "".join(parts)
+
+
 def kanji() -> dict[str, str]:
-    """The path of each tile's character, 1000 units high, y downwards."""
+    """The path of each tile's character, 250 units high, y downwards."""
     from fontTools.pens.svgPathPen import SVGPathPen
     from fontTools.pens.transformPen import TransformPen
     from fontTools.ttLib import TTFont
@@ -50,8 +74,8 @@ def kanji() -> dict[str, str]:
     paths = {}
     for piece, character in KANJI.items():
         pen = SVGPathPen(glyphs, ntos=lambda number: str(round(number)))
-        glyphs[names[ord(character)]].draw(TransformPen(pen, (1, 0, 0, -1, 0, 880)))
-        paths[piece] = pen.getCommands()
+        glyphs[names[ord(character)]].draw(TransformPen(pen, (SCALE, 0, 0, -SCALE, 0, 880 * SCALE)))
+        paths[piece] = relative(pen.getCommands())
     return paths
 
 

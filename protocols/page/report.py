@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...engine.info import BestMove, Line, MoveStats, ThinkingInfo
+from .scoresheet import MOST_WRITTEN
 
 if TYPE_CHECKING:
     from ...engine.search.states import Snapshot
@@ -67,18 +68,23 @@ def of_answer(best: BestMove) -> dict[str, Any]:
     }
 
 
-def of_states(snapshot: Snapshot | None) -> list[dict[str, Any]] | None:
+def of_states(snapshot: Snapshot | None, write: Write = list) -> list[dict[str, Any]] | None:
     """The states that are visited most, the root first; ``value`` is the first player's, 0 to 100."""
     if snapshot is None:
         return None
+    paths: list[list[str]] = []
+    for state in snapshot.states:
+        paths.append([*paths[state.parent], state.move] if state.parent >= 0 else [])
+    words = [(write(path) if len(path) <= MOST_WRITTEN else path)[-1:] for path in paths]
     return [
         {
             "move": state.move,
+            "word": word[0] if word else "",
             "parent": state.parent,
             "visits": state.visits,
             "share": round(state.share, _DIGITS),
             "value": round(state.value, 1),
             "text": state.position,
         }
-        for state in snapshot.states
+        for state, word in zip(snapshot.states, words, strict=True)
     ]

@@ -7,7 +7,7 @@ ends the search that runs, which still gives its answer.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -182,6 +182,8 @@ class PageSession(Session[PageEngine]):
             elo=elo,
             resign_cp=RESIGN_CP if playing and len(sheet.moves) > 20 else None,
         )
+        if asked.flag("fresh"):
+            engine.new_tree()
         engine.set_position(sheet.root, sheet.moves)
         return partial(self._begin, asked, limits, stops)
 
@@ -226,8 +228,12 @@ class PageSession(Session[PageEngine]):
         waiting, self._latest = self._latest, None
         if waiting is not None and asked is self._asked:
             info, states = waiting
-            told = report.of_search(info, self._sheet.written if self._sheet is not None else list)
-            self._say("report", asked.id, **told, states=report.of_states(states))
+            told = report.of_search(info, self._write)
+            self._say("report", asked.id, **told, states=report.of_states(states, self._write))
+
+    def _write(self, moves: Sequence[str]) -> list[str]:
+        assert self._sheet is not None
+        return self._sheet.written(moves)
 
     def _note(self, asked: Request, text: str) -> None:
         self._say("note", asked.id, text=one_line(text))
@@ -235,7 +241,9 @@ class PageSession(Session[PageEngine]):
     def _end(self, asked: Request, best: BestMove) -> None:
         self._send_report(asked)
         self._asked = None
-        self._say("answer", asked.id, **report.of_answer(best), states=report.of_states(self._states(asked)))
+        self._say(
+            "answer", asked.id, **report.of_answer(best), states=report.of_states(self._states(asked), self._write)
+        )
         if best.error is not None and not isinstance(best.error, AzError):
             raise best.error
         self.advance()

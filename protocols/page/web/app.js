@@ -5,6 +5,7 @@ import { Board } from "./board.js";
 import { button, byId, clear, el } from "./dom.js";
 import { GAMES } from "./games.js";
 import { Input } from "./input.js";
+import { InsideView } from "./inside.js";
 import { Link } from "./link.js";
 import { Match } from "./match.js";
 import { PlayView } from "./play.js";
@@ -13,7 +14,7 @@ import { moveList, stepButtons } from "./record.js";
 import { ReviewView } from "./review.js";
 import { result, sideName } from "./words.js";
 
-const VIEWS = [PlayView, AnalyseView, ReviewView];
+const VIEWS = [PlayView, AnalyseView, ReviewView, InsideView];
 const TOKEN = "az-engine token";
 
 class App {

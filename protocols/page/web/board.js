@@ -19,7 +19,7 @@ export function drawPiece(game, piece) {
   const path = KANJI[piece === "k" ? "k" : upper];
   return svg("g", { class: `piece tile${promoted ? " promoted" : ""}` },
     svg("path", { d: "M50 6L82 20L92 94H8L18 20Z" }),
-    svg("path", { class: "kanji", transform: "translate(21 24) scale(.058)", d: path }));
+    svg("path", { class: "kanji", transform: "translate(21 24) scale(.232)", d: path }));
 }
 
 export class Board {

@@ -1,0 +1,189 @@
+// Inside the search: the ten most visited states while it grows, and after 100, 1,000, 10,000 ... simulations.
+
+import { button, choice, clear, el } from "./dom.js";
+import { StateTree, pathOf, stateButton } from "./statetree.js";
+
+const EVERY_MS = 300;
+const STATES = 10;
+const KEPT = 600; // pictures of the growth
+
+export class InsideView {
+  name = "inside";
+  title = "Inside the search";
+
+  constructor(app) {
+    this.app = app;
+    this.most = 10_000;
+    this.asked = 0;
+    this.here = null;
+    this.forget();
+    this.tree = new StateTree();
+    this.rows = el("div");
+    this.figures = el("p", { class: "figures", role: "status" });
+    this.slider = el("input", { type: "range", min: 0, max: 0, value: 0, id: "growth", "aria-label": "Replay how the search grew" });
+    this.slider.addEventListener("input", () => {
+      this.at = Number(this.slider.value) >= this.history.length - 1 ? -1 : Number(this.slider.value);
+      this.draw();
+    });
+    this.switch = button("Search again", () => this.switched(), { class: "main", id: "again" });
+  }
+
+  forget() {
+    this.history = []; // {visits, states}
+    this.milestones = []; // the same, at powers of ten
+    this.at = -1; // what the slider shows, -1: the newest
+  }
+
+  show() {
+    return [el("section", { class: "card", "aria-label": "The ten most visited states" },
+      el("h2", {}, "The ten most visited states"),
+      el("div", { class: "row" }, this.switch,
+        choice("Up to", [1_000, 10_000, 100_000, 1_000_000].map((n) => [n, n.toLocaleString("en")]), this.most, (n) => this.setMost(Number(n))),
+        el("label", { class: "field grow" }, el("span", {}, "Growth"), this.slider)),
+      this.figures, this.tree.element,
+      el("p", { class: "soft" }, `In each state: the value for ${this.app.hello.sides[0]}, 0 to 100, and the share of the visits, which is also the thickness of the frame. A click plays the moves to it.`)),
+    el("section", { class: "card", "aria-label": "After 100, 1,000, ... simulations" }, el("h2", {}, "After …"), this.rows)];
+  }
+
+  buttons() {
+    return [];
+  }
+
+  lets() {
+    return true;
+  }
+
+  status() {
+    return "";
+  }
+
+  setMost(most) {
+    this.most = most;
+    this.next();
+  }
+
+  switched() {
+    if (this.asked) {
+      this.hide();
+      this.stopped = true;
+      this.draw();
+      return;
+    }
+    this.begin();
+  }
+
+  begin() {
+    this.hide();
+    this.forget();
+    this.stopped = false;
+    this.next(true);
+  }
+
+  ready() {
+    const { match } = this.app;
+    const here = `${match.name} ${match.root} ${match.played.join(" ")}`;
+    if (match.over || match.waiting || !match.here) {
+      this.draw();
+      return;
+    }
+    if (here !== this.here) {
+      this.here = here;
+      this.begin();
+    } else if (!this.asked && !this.stopped) {
+      this.next();
+    }
+  }
+
+  // Search on to the next power of ten.
+  next(fresh = false) {
+    const done = fresh ? 0 : this.milestones.at(-1)?.visits || 0;
+    if (this.asked || (!done && !fresh) || done >= this.most) return;
+    const { match, link } = this.app;
+    const target = done < 100 ? 100 : 10 ** (Math.floor(Math.log10(done) + 1e-9) + 1);
+    const fields = { root: match.root, moves: match.played, visits: target - done, states: STATES, lines: 1, every: EVERY_MS, fresh };
+    let visits = done;
+    const asked = link.ask("search", fields, (said) => {
+      if (asked !== this.asked) return;
+      if (said.is === "begun") this.app.setNet(said.net);
+      if (said.is === "report" && said.states) {
+        visits = said.states[0].visits;
+        this.add(said.states);
+      } else if (said.is === "error") {
+        this.asked = 0;
+        this.app.note(said.text);
+      } else if (said.is === "answer") {
+        this.asked = 0;
+        if (said.states) {
+          this.add(said.states);
+          this.milestones.push(this.history.at(-1));
+          if (said.states[0].visits >= target) this.next();
+          this.draw();
+        }
+      }
+    });
+    this.asked = asked;
+    this.draw();
+  }
+
+  add(states) {
+    if (this.history.length >= KEPT) this.history = this.history.filter((_, i) => i % 2);
+    this.history.push({ visits: states[0].visits, states });
+    if (this.frame) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const { match, board } = this.app;
+    if (this.app.view !== this || !match.here) return;
+    this.switch.textContent = this.asked ? "Stop" : "Search again";
+    this.slider.max = Math.max(this.history.length - 1, 0);
+    if (this.at < 0) this.slider.value = this.slider.max;
+    const shown = this.history.at(this.at);
+    if (!shown) {
+      clear(this.figures, match.over ? "The game is over." : "…");
+      return;
+    }
+    const about = { game: match.name, root: match.turn, flipped: board.flipped, onGo: (moves) => this.follow(moves) };
+    clear(this.figures, el("strong", {}, shown.visits.toLocaleString("en")), " simulations");
+    this.slider.setAttribute("aria-valuetext", `${shown.visits} simulations`);
+    this.tree.show({ ...about, states: shown.states });
+    if (this.drawn === `${this.here} ${this.milestones.length} ${board.flipped}`) return;
+    this.drawn = `${this.here} ${this.milestones.length} ${board.flipped}`;
+    clear(this.rows, ...this.milestones.map(({ visits, states }) =>
+      el("div", { class: "milestone" }, el("h3", {}, `${visits.toLocaleString("en")} simulations`),
+        el("div", { class: "states" }, ...states.slice(1).map((state, i) => stateButton({ ...about, states, place: i + 1, caption: captionOf(states, i + 1) }))))));
+  }
+
+  // Play the moves to a state.
+  follow(moves) {
+    const { match, link } = this.app;
+    if (!moves.length) return;
+    this.hide();
+    const at = match.ply;
+    match.forget(at);
+    match.moves = [...match.played, ...moves];
+    match.go(link, at + moves.length, () => this.ready());
+  }
+
+  played() {
+    this.ready();
+  }
+
+  hide() {
+    if (this.asked) this.app.link.stop();
+    this.asked = 0;
+  }
+
+  lost() {
+    this.asked = 0;
+    this.here = null;
+  }
+}
+
+function captionOf(states, place) {
+  const words = pathOf(states, place, "word");
+  return words.length > 2 ? `…${words.slice(-2).join(" ")}` : words.join(" ");
+}

@@ -1,0 +1,109 @@
+// The states that a search visits most, as in Figure 4 of the Science paper: small boards in a tree, and in a row.
+
+import { Board } from "./board.js";
+import { clear, el, svg } from "./dom.js";
+
+const [WIDTH, HEIGHT, GAP] = [104, 150, 14];
+
+// The moves from the root to a state, or, as "word", what people call them.
+export function pathOf(states, place, name = "move") {
+  const moves = [];
+  for (let at = place; at > 0; at = states[at].parent) moves.unshift(states[at][name]);
+  return moves;
+}
+
+function depthOf(states, place) {
+  let depth = 0;
+  for (let at = place; at > 0; at = states[at].parent) depth++;
+  return depth;
+}
+
+// Small boards by position; those of the last picture are used again.
+class Boards {
+  constructor() {
+    this.known = new Map();
+    this.game = "";
+  }
+
+  of(game, text, last, flipped) {
+    if (game !== this.game) this.known.clear();
+    this.game = game;
+    const key = `${text} ${last} ${flipped}`;
+    let found = this.known.get(key);
+    if (!found) {
+      const board = new Board(game, { small: true, label: text });
+      board.show(text, { last, flipped });
+      board.svg.setAttribute("aria-hidden", "true");
+      found = board.svg;
+      if (this.known.size > 400) this.known.clear();
+      this.known.set(key, found);
+    }
+    return found.cloneNode(true);
+  }
+}
+
+const boards = new Boards();
+
+// One state: board, ring as thick as its share, its value.
+export function stateButton({ game, states, place, root, flipped, onGo, caption = "" }) {
+  const state = states[place];
+  const moves = pathOf(states, place);
+  const side = depthOf(states, place) % 2 === 0 ? root : 1 - root; // to move there
+  const title = `${pathOf(states, place, "word").join(" ") || "the position on the board"}: ${state.visits.toLocaleString("en")} visits, ${percent(state.share)}, value ${Math.round(state.value)}`;
+  const made = el("button", { type: "button", class: `state ${place ? (side === 1 ? "by-first" : "by-second") : ""}`, title, "aria-label": title, onclick: () => onGo(moves) },
+    boards.of(game, state.text, state.move, flipped), el("b", {}, String(Math.round(state.value))), el("span", { class: "soft" }, caption || percent(state.share)));
+  made.style.setProperty("--ring", `${(1 + 7 * state.share).toFixed(1)}px`);
+  return made;
+}
+
+const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
+
+// Where each state goes: parents above their children, leaves side by side.
+function placesOf(states) {
+  const below = states.map(() => []);
+  states.forEach((state, i) => i && below[state.parent].push(i));
+  const spots = [];
+  let column = 0;
+  const put = (i, depth) => {
+    const inner = below[i].map((child) => put(child, depth + 1));
+    const x = inner.length ? (inner[0] + inner.at(-1)) / 2 : column++;
+    spots[i] = [x, depth];
+    return x;
+  };
+  put(0, 0);
+  return spots;
+}
+
+// The tree of one snapshot.
+export class StateTree {
+  constructor() {
+    this.lines = svg("svg", { class: "tree-lines", "aria-hidden": "true" });
+    this.states = el("div");
+    this.inner = el("div", { class: "tree" }, this.lines, this.states);
+    this.element = el("div", { class: "scroll" }, this.inner);
+  }
+
+  show({ game, states, root, flipped, onGo }) {
+    const spots = placesOf(states);
+    const across = Math.max(...spots.map(([x]) => x)) + 1;
+    const down = Math.max(...spots.map(([, y]) => y)) + 1;
+    const scale = Math.min(1, Math.max(0.5, this.element.clientWidth / (across * (WIDTH + GAP)) || 1));
+    this.inner.style.width = `${across * (WIDTH + GAP)}px`;
+    this.inner.style.height = `${down * HEIGHT}px`;
+    this.inner.style.zoom = scale;
+    const middle = ([x, y]) => [x * (WIDTH + GAP) + WIDTH / 2, y * HEIGHT];
+    this.lines.setAttribute("viewBox", `0 0 ${across * (WIDTH + GAP)} ${down * HEIGHT}`);
+    clear(this.lines, ...spots.slice(1).map((spot, i) => {
+      const [x, y] = middle(spot);
+      const [u, v] = middle(spots[states[i + 1].parent]);
+      return svg("path", { d: `M${u} ${v + 60}L${x} ${y + 10}`, "stroke-width": 1 + 5 * states[i + 1].share });
+    }));
+    clear(this.states, ...states.map((_, place) => {
+      const made = stateButton({ game, states, place, root, flipped, onGo, caption: place ? `${states[place].word} · ${percent(states[place].share)}` : "100 %" });
+      const [x, y] = middle(spots[place]);
+      made.style.left = `${x - WIDTH / 2}px`;
+      made.style.top = `${y}px`;
+      return made;
+    }));
+  }
+}
