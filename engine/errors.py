@@ -8,6 +8,7 @@
     │   └── UnknownOptionError  an option that does not exist
     ├── DataError               a training record, data set or run directory that cannot be read
     ├── EngineProcessError      an external engine that does not start, answer or obey its protocol
+    ├── ClusterError            a Ray cluster that cannot be reached, or whose actors fail
     └── ThreadError             a thread that the system does not start
 
 Anything else that is raised is a bug and is shown as one.
@@ -46,6 +47,10 @@ class DataError(AzError):
 
 class EngineProcessError(AzError):
     """An external engine did not start, answer in time or obey its protocol."""
+
+
+class ClusterError(AzError):
+    """The Ray cluster cannot be reached, or its actors fail."""
 
 
 class ThreadError(AzError):

@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="set anything, as in --set selfplay.visits=100; the run's config.json lists all settings; may be repeated",
     )
-    add_flags(group, MachineConfig, "workers", workers=cores())
+    add_flags(group, MachineConfig, "workers", "ray", workers=cores())
     add("--tensorboard", action="store_true", help="write TensorBoard event files into RUN/tensorboard, too")
 
 
@@ -92,7 +92,8 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
     if not path.exists():
         name = game_name(args)
         names = args.preset or ("az,gpu" if args.device != "cpu" else "az,small")
-        values = merged({"machine": {"workers": cores()}}, preset(names, get_game(name)))
+        workers = 0 if args.ray else cores()  # 0: all of the cluster
+        values = merged({"machine": {"workers": workers}}, preset(names, get_game(name)))
         if args.init is not None:
             values = merged(values, {"net": first_net(args.init, get_game(name))})
         values = merged(values, over)

@@ -1,7 +1,7 @@
 """A self-play run: read new games, train, publish nets, rate them, and repeat.
 
-Worker processes write games into the run's folder. With ``machine.workers = 0`` this process plays, in turns with the
-learner: the run then depends on the seed alone, and a killed run resumes bit for bit.
+Worker processes, or actors of a Ray cluster, play (see :mod:`players`). With ``machine.workers = 0`` this process does,
+in turns with the learner: the run then depends on the seed alone, and a killed run resumes bit for bit.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from ..train.loop import Trainer, means
 from ..train.origin import origin
 from .examples import write_examples
 from .ladder import Ladder, anchor, described, raw, searching
+from .players import Players, players_of
 from .promotion import Promotion
 from .replay import WORKER_SHIFT, GameRecord, ReplayFolder
 from .resign import ResignControl
 from .runconfig import RunConfig
 from .rundir import Beat, RunFolder
 from .status import Observer, Status
-from .supervisor import Supervisor
 from .window import HELD_OUT_GAMES, Window, window_games
 from .worker import SelfPlayWorker
 
@@ -73,7 +73,7 @@ class SelfPlayRun:
         self.games = self.positions = 0  # read, over all starts; positions are those for training
         self.own_games = 0  # games of this process, number 0
         self.worker: SelfPlayWorker | None = None
-        self.supervisor: Supervisor | None = None
+        self.players: Players | None = None
         self.trainer: Trainer  # of this start, once it has resumed
         self._saved = -1  # the step of the newest checkpoint
         self._told_memory = False
@@ -112,8 +112,8 @@ class SelfPlayRun:
             self._say("over")
             return True
         finally:
-            if self.supervisor is not None:
-                self.supervisor.stop()
+            if self.players is not None:
+                self.players.stop()
             if self.worker is not None:
                 self.worker.writer.close()
             self._log.close()
@@ -124,7 +124,7 @@ class SelfPlayRun:
         line[:1] = self.game.initial()
         move = self.game.legal_moves(line[:1])[:1].astype(np.uint16)
         self.game.replay(line, move, np.ones(1, np.uint16), move)
-        if self.run.machine.workers == 0:
+        if self.run.machine.in_turns:
             small = replace(
                 self.run.selfplay,
                 games=1,
@@ -159,8 +159,8 @@ class SelfPlayRun:
             if self.worker is None and self._allowed() <= self.learner.step:
                 self.observer.attempt(self._rate)
                 time.sleep(WAIT_SECONDS)
-        if self.supervisor is not None:
-            self.supervisor.check()
+        if self.players is not None:
+            self.players.check()
             self._pace()
         self._show()
 
@@ -318,7 +318,7 @@ class SelfPlayRun:
         self.ladder.forget_after(self.learner.step)
         self.trainer = Trainer(self.learner, self.run.loop.length, self._stopping)
         for records in self.replay.read():
-            if self.run.machine.workers == 0:  # it plays its games after the checkpoint again, identically
+            if self.run.machine.in_turns:  # it plays its games after the checkpoint again, identically
                 own = [r for r in records if r.id >> WORKER_SHIFT == 0]
                 records = [*(r for r in records if r.id >> WORKER_SHIFT), *own[: own_games - self.own_games]]  # noqa: PLW2901
             self._take(records)
@@ -346,15 +346,9 @@ class SelfPlayRun:
 
     def _start_playing(self) -> None:
         saved, self._resumed = self._resumed, None
-        if self.run.machine.workers:
-            self.supervisor = Supervisor(
-                self.folder,
-                self.run.machine.workers,
-                self.run.machine.hang_seconds,
-                self.observer.on_event,
-                self.observer.worker_command,
-            )
-            self.supervisor.start()
+        if not self.run.machine.in_turns:
+            self.players = players_of(self.folder, self.run, self.observer)
+            self.players.start()
             return
         self.worker = SelfPlayWorker(self.folder, self.run, 0, self.observer.on_event, first_id=0)
         self.worker.stopping = self._stopping
@@ -392,7 +386,7 @@ class SelfPlayRun:
         if self.worker is not None:
             self.worker.tell("playing", at_once=True)
             return [self.worker.beat]
-        return self.supervisor.beats() if self.supervisor is not None else []
+        return self.players.beats() if self.players is not None else []
 
     def _say(self, doing: str) -> None:
         if doing != self.status.doing:

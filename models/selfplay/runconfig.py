@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from ...cluster import RAY_HELP
 from ...engine.errors import DataError, OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game
@@ -100,15 +101,24 @@ class MachineConfig:
 
     workers: int = setting(
         1,
-        "self-play processes; 0 = play in this process, in turns with learning (a repeatable run)",
+        "self-play processes; 0 = play in this process, in turns with learning (a repeatable run); with ray its "
+        "actors, 0 = as many as the cluster has room for, also when nodes join",
         low=0,
         flag=True,
     )
+    ray: str = setting("", f"let actors play: {RAY_HELP}; empty = processes of this machine", flag=True)
+    actor_cpus: float = setting(1.0, "CPUs that Ray reserves for an actor", above=0)
+    actor_gpus: float = setting(0.0, "GPUs that Ray reserves for an actor; 0.25 = four share one", low=0)
     threads: int = setting(1, "CPU threads of the training steps", low=1, flag=True)
     device: str = setting("cpu", "cpu, or cuda for a GPU", flag=True)
     provider: str = setting("auto", "what runs the nets in self-play, as the engine's option Provider")
     int8: bool = setting(False, "play with nets quantised to int8")
     hang_seconds: float = setting(120.0, "a worker that shows no progress for so long is started again", above=0)
+
+    @property
+    def in_turns(self) -> bool:
+        """Whether the learner's own process plays."""
+        return not self.workers and not self.ray
 
 
 @dataclass(frozen=True, slots=True)

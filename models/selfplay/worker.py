@@ -21,37 +21,17 @@ import numpy as np
 from ...engine.errors import DataError
 from ...engine.games.base import Game
 from ...engine.kernels.jit import on_compile
-from ...engine.nets.evaluator import Evaluator
-from ...engine.nets.onnx import OnnxEvaluator
-from ...engine.search.selfplay import PlayedGame, SelfPlay
 from ..fields import Help
 from ..signals import StopSignals
 from ..storage import Patience
-from .replay import WORKER_SHIFT, GameRecord, ShardWriter, title
+from .player import Player
+from .replay import GameRecord, ShardWriter, title
 from .runconfig import RunConfig, load_run
-from .rundir import COMPILING, Beat, Current, RunFolder, WorkerSlot
+from .rundir import COMPILING, Beat, RunFolder, WorkerSlot
 
 HELP = "play games for a training run, in addition to the processes that train starts"
 BEAT_SECONDS = 2.0
 POLL_SECONDS = 1.0  # between checks for a newer net
-
-
-def record_of(played: PlayedGame, *, played_on: bool) -> GameRecord:
-    """The record of a finished game; targets keep moves with a share of more than 0.5 / 65535."""
-    used = played.target > 0.5 / 65535
-    return GameRecord(
-        id=played.id,
-        nets=played.nets,
-        moves=played.moves,
-        values=played.values,
-        outlooks=played.outlooks,
-        counts=used.sum(axis=1).astype(np.uint16),
-        target_moves=played.target_moves[used],
-        target_shares=played.target[used],
-        result=played.result,
-        reason=played.reason,
-        played_on=played_on,
-    )
 
 
 class Pulse:
@@ -109,15 +89,8 @@ class SelfPlayWorker:
         if current is None:
             raise DataError(f"{folder.folder} has no net yet; start az-engine train first")
         self._stamp = folder.current_stamp()
-        self.current: Current = current
         first = self.writer.next_id if first_id is None else first_id
-        ids = range(first, (number + 1) << WORKER_SHIFT)
-        self.play = SelfPlay(self.game, self._evaluator(current), run.selfplay, run.seed, ids, net=current.step)
-        self.play.resign = current.resign
-
-    def _evaluator(self, current: Current) -> Evaluator:
-        path = self.folder.nets / current.net
-        return OnnxEvaluator(path, self.game, provider=self.run.machine.provider, batch_size=self.run.selfplay.games)
+        self.player = Player(run, self.pulse.beat, first, folder.nets / current.net, current)
 
     def follow(self) -> None:
         """Load the run's current net if it has changed. Errors: NetError, DataError."""
@@ -126,40 +99,30 @@ class SelfPlayWorker:
             return
         current = self.folder.current
         assert current is not None
-        if current.net != self.current.net:
-            self.play.use(self._evaluator(current), current.step)
-        self.play.resign = current.resign
-        self.current, self._stamp = current, stamp
+        self.player.use(self.folder.nets / current.net, current)
+        self._stamp = stamp
 
     def state(self) -> bytes:
         """The games in progress as bytes; a worker that restores them plays on identically."""
         buffer = io.BytesIO()
-        np.savez(buffer, allow_pickle=False, **self.play.state())
+        np.savez(buffer, allow_pickle=False, **self.player.play.state())
         return buffer.getvalue()
 
     def restore(self, state: bytes) -> None:
         """Restore a :meth:`state`, with the run's current net."""
         with np.load(io.BytesIO(state), allow_pickle=False) as kept:
-            self.play.restore({name: kept[name] for name in kept.files})
-        self.play.use(self._evaluator(self.current), self.current.step)
-        self.play.resign = self.current.resign
+            self.player.play.restore({name: kept[name] for name in kept.files})
+        current = self.player.current
+        self.player.use(self.folder.nets / current.net, current, reload=True)
 
     def advance(self) -> list[GameRecord]:
         """Advance all games by one batch; store and return the finished ones. Waits while the disk is full.
 
         Errors: AzError.
         """
-        begun = time.monotonic()
-        finished = self.play.step()
-        beat = self.beat
-        beat.seconds += time.monotonic() - begun
-        never_resigned = self.play.resign is None
-        payloads = [record_of(g, played_on=g.played_on or never_resigned).to_bytes() for g in finished]
-        records = [GameRecord.from_bytes(payload) for payload in payloads]  # rounded as on disk
+        records = [GameRecord.from_bytes(payload) for payload in self.player.advance()]  # rounded as on disk
         for record in records:
             self._store(record)
-        beat.games += len(records)
-        beat.positions = self.play.positions
         return records
 
     @property
@@ -176,9 +139,7 @@ class SelfPlayWorker:
         """Write a beat if one is due, or ``at_once``."""
         if not at_once and not self.pulse.due(state):
             return
-        beat, play = self.beat, self.play
-        beat.net, beat.simulations, beat.evaluations = self.current.step, play.simulations, play.evaluations
-        beat.batches, beat.rows = play.batches, play.batches * self.run.selfplay.games
+        self.player.count()
         self.pulse.write(state)
 
     def work(self) -> None:
