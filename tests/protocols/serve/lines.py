@@ -79,6 +79,7 @@ class RunningServer:
         http: bool = False,
         origins: tuple[str, ...] = (),
         connections: int = 100,
+        http_port: int = 0,
     ) -> None:
         load_rules()
         offers = [
@@ -93,7 +94,7 @@ class RunningServer:
         self.web: WebListener | None = None
         if http:
             app = Web(self.server, Door(admission, origins, not tokens), None).app
-            self.web = WebListener(("127.0.0.1", 0), app, connections, "", self.events)
+            self.web = WebListener(("127.0.0.1", http_port), app, connections, "", self.events)
             self.web.start()
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()

@@ -1,0 +1,149 @@
+"""A real Chromium without a window, driven over its debugging protocol: it needs nothing but the browser itself."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+import subprocess
+import time
+import urllib.request
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Self
+
+from websockets.sync.client import connect
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+PATIENCE_S = 60.0
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync --remote-debugging-port=0 about:blank"
+)
+_KEYS = {"Enter": (13, "\r"), "Escape": (27, ""), "Tab": (9, "")}
+_KEYS |= {f"Arrow{name}": (37 + i, "") for i, name in enumerate(("Left", "Up", "Right", "Down"))}
+_PLACE = """(() => { const b = az.board; const n = %s;
+  const i = b.board.squares.findIndex((_, i) => b.game.name(b.board, i) === n);
+  const [x, y] = b.middle(i); const p = new DOMPoint(x, y).matrixTransform(b.svg.getScreenCTM());
+  return [p.x, p.y]; })()"""
+_MIDDLE = """(() => { const e = document.querySelector(%s); e.scrollIntoView({block: "center"});
+  const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"""
+
+
+class Browser:
+    """One page. ``faults`` are its errors on the console, and requests that failed or left the server."""
+
+    def __init__(self, folder: Path, width: int = 1500, height: int = 900, *, touch: bool = False) -> None:
+        self.faults: list[str] = []
+        self.touch, self._folder, self._size = touch, folder, (width, height)
+        self._numbers = itertools.count(1)
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Self:
+        assert CHROMIUM is not None
+        nowhere = subprocess.DEVNULL
+        process = subprocess.Popen(
+            [CHROMIUM, f"--user-data-dir={self._folder}", *FLAGS.split()], stderr=nowhere, stdout=nowhere
+        )
+        self._stack.callback(process.wait, PATIENCE_S)
+        self._stack.callback(process.terminate)
+        target = self._target(self._port(self._folder / "DevToolsActivePort"))
+        link = connect(target, max_size=None, compression=None, open_timeout=PATIENCE_S)
+        self._link = self._stack.enter_context(link)
+        for domain in ("Page", "Runtime", "Log", "Network"):
+            self.call(f"{domain}.enable")
+        width, height = self._size
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=self.touch
+        )
+        if self.touch:
+            self.call("Emulation.setTouchEmulationEnabled", enabled=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    @staticmethod
+    def _port(file: Path) -> int:
+        deadline = time.monotonic() + PATIENCE_S
+        while not file.exists() or not file.read_text().strip():
+            assert time.monotonic() < deadline, "chromium did not start"
+            time.sleep(0.05)
+        return int(file.read_text().split()[0])
+
+    @staticmethod
+    def _target(port: int) -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=PATIENCE_S) as response:
+            pages = [each for each in json.load(response) if each["type"] == "page"]
+        return str(pages[0]["webSocketDebuggerUrl"])
+
+    def call(self, method: str, **params: Any) -> dict[str, Any]:
+        number = next(self._numbers)
+        self._link.send(json.dumps({"id": number, "method": method, "params": params}))
+        while True:
+            heard = json.loads(self._link.recv(timeout=PATIENCE_S))
+            if heard.get("id") == number:
+                assert "error" not in heard, heard
+                found: dict[str, Any] = heard["result"]
+                return found
+            self._note(heard.get("method", ""), heard.get("params", {}))
+
+    def _note(self, method: str, params: dict[str, Any]) -> None:
+        if method == "Runtime.exceptionThrown":
+            self.faults.append(json.dumps(params["exceptionDetails"])[:600])
+        elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
+            self.faults.append(json.dumps(params["args"])[:400])
+        elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+            self.faults.append(params["entry"]["text"])
+        elif method == "Network.requestWillBeSent":
+            url = params["request"]["url"]
+            if not url.startswith((self.origin, "blob:", "data:")):
+                self.faults.append(f"request to {url}")
+
+    def open(self, url: str) -> None:
+        self.origin = "/".join(url.split("/")[:3])
+        self.call("Page.navigate", url=url)
+
+    def do(self, script: str) -> Any:
+        """The value of an expression."""
+        said = self.call("Runtime.evaluate", expression=script, returnByValue=True)
+        assert "exceptionDetails" not in said, said
+        return said["result"].get("value")
+
+    def wait(self, script: str) -> None:
+        """Until an expression is true."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not self.do(script):
+            assert time.monotonic() < deadline, (script, self.do("document.body.innerText"), self.faults)
+            time.sleep(0.02)
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            code, text = _KEYS[key]
+            common = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+            self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **common)
+            self.call("Input.dispatchKeyEvent", type="keyUp", **common)
+
+    def tap(self, selector: str) -> None:
+        """Click or touch an element."""
+        self._point(*self.do(_MIDDLE % json.dumps(selector)))
+
+    def square(self, *names: str) -> None:
+        """Click or touch squares, one after the other."""
+        for name in names:
+            self._point(*self.do(_PLACE % json.dumps(name)))
+
+    def drag(self, begin: str, end: str) -> None:
+        places = [self.do(_PLACE % json.dumps(name)) for name in (begin, end)]
+        for kind, (x, y) in zip(
+            ("mousePressed", "mouseMoved", "mouseReleased"), (places[0], places[1], places[1]), strict=True
+        ):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=1, clickCount=1)
+
+    def _point(self, x: float, y: float) -> None:
+        if self.touch:
+            self.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+            self.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+            return
+        for kind in ("mousePressed", "mouseReleased"):
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
