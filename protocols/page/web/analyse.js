@@ -4,9 +4,11 @@ import { button, choice, clear, el } from "./dom.js";
 import { MoveTable } from "./movetable.js";
 import { drawHeat, drawLine, drawMarks, drawOwners, heatOf } from "./overlay.js";
 import { DotPlot, Graph, WdlBar } from "./plots.js";
-import { firstWdl, points } from "./values.js";
+import { firstWdl, points, thousands } from "./values.js";
 
-const EVERY_MS = 125;
+const EVERY_MS = 100; // between reports
+const FAST_MS = 240; // between drawings of the numbers ...
+const SLOW_MS = 500; // ... and of the pictures
 
 export class AnalyseView {
   name = "analyse";
@@ -136,6 +138,7 @@ export class AnalyseView {
       else if (said.is === "answer" || said.is === "error") {
         this.asked = 0;
         this.drawSwitch();
+        this.draw();
         if (said.is === "error") this.app.note(said.text);
       }
     });
@@ -144,13 +147,14 @@ export class AnalyseView {
   }
 
   hear(report) {
+    const first = !this.report;
     this.report = report;
     this.app.match.learn(report);
     if (this.frame) return;
-    this.frame = requestAnimationFrame(() => {
+    this.frame = setTimeout(() => {
       this.frame = 0;
       this.draw();
-    });
+    }, first ? 0 : FAST_MS);
   }
 
   hover(pv) {
@@ -162,7 +166,13 @@ export class AnalyseView {
     const { match, board } = this.app;
     if (!match.here || !board.board) return;
     this.place(match);
-    this.graph.show({ plies: match.moves.length, points: points(match), ply: match.ply, title: `Expected result of ${this.app.hello.sides[0]} over the game, in per cent` });
+    const now = performance.now();
+    const rests = this.asked && this.drawn === this.here && now - this.drawnAt < SLOW_MS; // pictures change slowly
+    if (!rests) {
+      this.drawn = this.here;
+      this.drawnAt = now;
+      this.drawGraph();
+    }
     const { report } = this;
     if (!report) return;
     const word = (move) => match.words[match.legal.indexOf(move)] || move;
@@ -171,10 +181,16 @@ export class AnalyseView {
     const lead = report.lead === null ? "" : ` · ${leads(this.app, report.lead, match.turn)}`;
     const score = (100 * (wdl[0] + wdl[1] / 2)).toFixed(1);
     clear(this.figures, el("strong", {}, `${this.app.hello.sides[0]} ${score} %`),
-      `${lead} · ${report.visits.toLocaleString("en")} visits · ${report.nps.toLocaleString("en")}/s · depth ${report.depth}–${report.deepest}`);
+      `${lead} · ${thousands(report.visits)} visits · ${thousands(report.nps)}/s · depth ${report.depth}–${report.deepest}`);
     this.table.show(report, word, this.chosen);
+    if (rests) return;
     this.dots.show(report, word);
     this.overlay();
+  }
+
+  drawGraph() {
+    const { match } = this.app;
+    this.graph.show({ plies: match.moves.length, points: points(match), ply: match.ply, title: `Expected result of ${this.app.hello.sides[0]} over the game, in per cent` });
   }
 
   // Redraw what is on the board alone.

@@ -2,6 +2,7 @@
 
 import { button, choice, clear, el } from "./dom.js";
 import { StateTree, pathOf, stateButton } from "./statetree.js";
+import { thousands } from "./values.js";
 
 const EVERY_MS = 300;
 const STATES = 10;
@@ -38,7 +39,7 @@ export class InsideView {
     return [el("section", { class: "card", "aria-label": "The ten most visited states" },
       el("h2", {}, "The ten most visited states"),
       el("div", { class: "row" }, this.switch,
-        choice("Up to", [1_000, 10_000, 100_000, 1_000_000].map((n) => [n, n.toLocaleString("en")]), this.most, (n) => this.setMost(Number(n))),
+        choice("Up to", [1_000, 10_000, 100_000, 1_000_000].map((n) => [n, thousands(n)]), this.most, (n) => this.setMost(Number(n))),
         el("label", { class: "field grow" }, el("span", {}, "Growth"), this.slider)),
       this.figures, this.tree.element,
       el("p", { class: "soft" }, `In each state: the value for ${this.app.hello.sides[0]}, 0 to 100, and the share of the visits, which is also the thickness of the frame. A click plays the moves to it.`)),
@@ -147,13 +148,13 @@ export class InsideView {
       return;
     }
     const about = { game: match.name, root: match.turn, flipped: board.flipped, onGo: (moves) => this.follow(moves) };
-    clear(this.figures, el("strong", {}, shown.visits.toLocaleString("en")), " simulations");
+    clear(this.figures, el("strong", {}, thousands(shown.visits)), " simulations");
     this.slider.setAttribute("aria-valuetext", `${shown.visits} simulations`);
     this.tree.show({ ...about, states: shown.states });
     if (this.drawn === `${this.here} ${this.milestones.length} ${board.flipped}`) return;
     this.drawn = `${this.here} ${this.milestones.length} ${board.flipped}`;
     clear(this.rows, ...this.milestones.map(({ visits, states }) =>
-      el("div", { class: "milestone" }, el("h3", {}, `${visits.toLocaleString("en")} simulations`),
+      el("div", { class: "milestone" }, el("h3", {}, `${thousands(visits)} simulations`),
         el("div", { class: "states" }, ...states.slice(1).map((state, i) => stateButton({ ...about, states, place: i + 1, caption: captionOf(states, i + 1) }))))));
   }
 

@@ -2,6 +2,7 @@
 
 import { clear, el } from "./dom.js";
 import { lossClass } from "./overlay.js";
+import { thousands } from "./values.js";
 
 const ROWS = 12;
 const percent = (x, digits = 1) => `${(100 * x).toFixed(digits)}`;
@@ -62,7 +63,7 @@ export class MoveTable {
       }
       row.tick.checked = chosen.has(move);
       row.element.className = n && best?.[2] ? lossClass((best[3] - q) / 2) : "";
-      const texts = [percent(prior), n.toLocaleString("en"), null, n ? q.toFixed(3) : "", n ? u.toFixed(3) : "",
+      const texts = [percent(prior), thousands(n), null, n ? q.toFixed(3) : "", n ? u.toFixed(3) : "",
         line && n ? line.wdl.map((x) => Math.round(100 * x)).join(" ") : "", line ? tail(line) : ""];
       texts.forEach((value, k) => {
         if (value !== null && row.cells[k].textContent !== value) row.cells[k].textContent = value;

@@ -4,7 +4,7 @@ import { button, choice, el } from "./dom.js";
 import { findMistakes, marksOf, mistakeList } from "./mistakes.js";
 import { drawLine, drawMarks } from "./overlay.js";
 import { Graph } from "./plots.js";
-import { points } from "./values.js";
+import { points, thousands } from "./values.js";
 
 export class ReviewView {
   name = "review";
@@ -40,7 +40,7 @@ export class ReviewView {
     return [load,
       el("section", { class: "card", "aria-label": "Review" },
         el("div", { class: "row" }, this.switch,
-          choice("Visits a move", [50, 200, 800, 3200].map((n) => [n, n.toLocaleString("en")]), this.visits, (n) => (this.visits = Number(n))),
+          choice("Visits a move", [50, 200, 800, 3200].map((n) => [n, thousands(n)]), this.visits, (n) => (this.visits = Number(n))),
           go && choice("Graph", [["score", "expected result"], ["lead", "lead in points"]], this.kind, (kind) => this.setKind(kind))),
         this.progress, this.graph.element, this.list),
       el("section", { class: "card", "aria-label": "Save" }, el("h2", {}, "Save"),

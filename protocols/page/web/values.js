@@ -8,3 +8,6 @@ export function firstWdl(report, turn) {
 
 // What is known of each ply: {ply, score, lead}.
 export const points = (match) => match.values.slice(0, match.moves.length + 1).map((value, ply) => value && { ...value, ply });
+
+// 12345 as 12,345.
+export const thousands = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
