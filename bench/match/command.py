@@ -8,7 +8,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from ...cluster import RAY_HELP
 from ...engine.errors import OptionError
 from ...engine.files import write_atomically
 from ...engine.games import game_names, get_game
@@ -104,7 +105,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     go.add_argument("--size", type=int, metavar="N", help="lines of the board (default: 9)")
     go.add_argument("--komi", type=float, metavar="K", help="white's points (default: 7 on 9x9, else 7.5)")
     go.add_argument("--rules", metavar="NAME", help=f"rule set, all count area (default: {TERRITORY_RULES})")
-    add("--concurrency", type=int, default=1, metavar="N", help="games at a time (default: %(default)s)")
+    add("--concurrency", type=int, metavar="N", help="games at a time (default: 1; with --ray one for each CPU)")
+    add("--ray", metavar="ADDRESS", help=f"play on a Ray cluster: {RAY_HELP}")
     add("--out", type=Path, metavar="DIR", help="keep the games (PGN, CSA, SGF), the journal and result.json there")
     add("--json", action="store_true", help="print the result as one JSON object")
 
@@ -130,7 +132,7 @@ def main(args: argparse.Namespace) -> int:
     with _live(tournament, test) as show, contextlib.suppress(KeyboardInterrupt):
         interrupted = True
         if not _decided(tournament, test):
-            tournament.run(args.concurrency, lambda game: show(), lambda: _decided(tournament, test))
+            _play(args, tournament, show, lambda: _decided(tournament, test))
         interrupted = False
     summary = {**summarise(tournament, test), "seconds": round(time.monotonic() - started, 1)}
     if args.out is not None:
@@ -146,6 +148,16 @@ def main(args: argparse.Namespace) -> int:
     if journal is not None:
         journal.close()
     return 130 if interrupted else 0
+
+
+def _play(args: argparse.Namespace, tournament: Tournament, show: Any, decided: Callable[[], bool]) -> None:
+    """Play what is missing, here or on a cluster. BLOCKS. Errors: AzError."""
+    if args.ray is None:
+        tournament.run(args.concurrency or 1, lambda game: show(), decided)
+        return
+    from .cluster import play_on
+
+    play_on(args.ray, tournament, args.concurrency or 0, show, decided, lambda text: print(text, file=sys.stderr))
 
 
 def variant(args: argparse.Namespace) -> tuple[str, str | None]:

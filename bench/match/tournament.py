@@ -176,6 +176,12 @@ class Tournament:
         played = {game.pairing.number for game in self.finished}
         return [pairing for pairing in self.plan if pairing.number not in played]
 
+    def add(self, game: MatchGame) -> None:
+        """Take a finished game. Errors: DataError when it cannot be kept."""
+        if self.journal is not None:
+            self.journal.add(game)
+        self.finished.append(game)
+
     def run(
         self,
         concurrency: int = 1,
@@ -204,9 +210,7 @@ class Tournament:
                 while not stop.is_set():
                     game = play_game(pairing, self.settings, pool, stop)
                     with lock:
-                        if self.journal is not None:
-                            self.journal.add(game)
-                        self.finished.append(game)
+                        self.add(game)
                         on_game(game)
                         if decided():
                             stop.set()

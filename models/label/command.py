@@ -22,6 +22,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from ...cluster import RAY_HELP
 from ...engine.errors import DataError, EngineProcessError, OptionError
 from ...engine.games import game_names, get_game
 from ...engine.nets.opinions import RawNet
@@ -94,7 +95,8 @@ examples:
     )
     add("--games", type=int, help="games in all (1000, or all those recorded)")
     add("--out", metavar="DIR", type=Path, required=True, help="folder of the shards")
-    add("--processes", type=int, default=1, help="engines running at the same time")
+    add("--processes", type=int, help="engines running at the same time (1; with --ray one for each CPU)")
+    add("--ray", metavar="ADDRESS", help=f"label on a Ray cluster: {RAY_HELP}")
     add(
         "--seed",
         type=int,
@@ -200,7 +202,7 @@ def main(args: argparse.Namespace) -> int:
             task = progress.add_task("", total=games, completed=games - len(missing), positions="")
             begun, made = time.monotonic(), 0
             try:
-                for records in label(recipe, missing, args.processes, signals):
+                for records in _labelled(args, recipe, missing, signals, progress.console.print):
                     store.add(records)
                     made += len(records)
                     speed = made / (time.monotonic() - begun)
@@ -212,6 +214,17 @@ def main(args: argparse.Namespace) -> int:
             return 130
     console.print(f"{args.out}: {store.positions:,} positions of {len(store.games):,} games")
     return 0
+
+
+def _labelled(
+    args: argparse.Namespace, recipe: Recipe, games: list[int], stop: Callable[[], bool], say: Callable[[str], None]
+) -> Iterator[Records]:
+    """The records of ``games``, made here or on a cluster. BLOCKS. Errors: AzError."""
+    if args.ray is None:
+        return label(recipe, games, args.processes or 1, stop)
+    from .cluster import label_on
+
+    return label_on(args.ray, recipe, games, args.processes or 0, stop, say)
 
 
 def _check_words(args: argparse.Namespace, form: LabelFormat) -> None:

@@ -84,6 +84,23 @@ class Worker:
             self.teacher = teacher_of(recipe.teacher, recipe.game, recipe.lines)
         return self.teacher
 
+    def play(self, number: int) -> Records:
+        """The records of one game. BLOCKS. Errors: EngineProcessError when the engine fails twice, NetError."""
+        recipe = self.recipe
+        for attempt in range(2):
+            teacher = self.start()
+            try:
+                if self.played:
+                    played, game = self.played[number - recipe.first_game], get_game(recipe.game)
+                    return label_played(game, labels_of(recipe.game), teacher, number, played, self.explorer)
+                return Lesson(recipe, teacher, number, self.student).play()
+            except (EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved) as error:
+                self.close()
+                if attempt == 1:
+                    name = recipe.teacher_name
+                    raise EngineProcessError(f"the engine {name!r} failed twice in game {number} ({error})") from error
+        raise AssertionError("unreachable")
+
     def close(self) -> None:
         if self.teacher is not None:
             self.teacher.close()
@@ -116,25 +133,8 @@ def _end_with(parent: BaseProcess) -> None:
 
 
 def play_game(number: int) -> Records:
-    """The records of one game, in a process that has a teacher.
-
-    Errors: EngineProcessError when the engine fails twice, NetError.
-    """
-    worker = _worker[0]
-    for attempt in range(2):
-        teacher = worker.start()
-        try:
-            if worker.played:
-                recipe, played = worker.recipe, worker.played[number - worker.recipe.first_game]
-                game, form = get_game(recipe.game), labels_of(recipe.game)
-                return label_played(game, form, teacher, number, played, worker.explorer)
-            return Lesson(worker.recipe, teacher, number, worker.student).play()
-        except (EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved) as error:
-            worker.close()
-            if attempt == 1:
-                name = worker.recipe.teacher_name
-                raise EngineProcessError(f"the engine {name!r} failed twice in game {number} ({error})") from error
-    raise AssertionError("unreachable")
+    """The records of one game, in a process that has a teacher. Errors: EngineProcessError, NetError."""
+    return _worker[0].play(number)
 
 
 class Lesson:

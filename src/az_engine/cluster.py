@@ -1,7 +1,7 @@
 """Work on a Ray cluster: the connection, and a crew of actors that outlives lost processes and nodes.
 
 Ray is imported here alone, once a command is given ``--ray``. Actors are plain classes that every node imports from
-its own installation; what travels are paths, texts, bytes and arrays.
+its own installation; what travels are plain records, bytes and arrays.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ import logging
 import os
 import signal
 import socket
+import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from .engine.errors import AzError, ClusterError, OptionError
@@ -75,6 +78,25 @@ def fetched(reference: Any) -> Any:
     return ray.get(reference)
 
 
+class Freight:
+    """Files that travel with work, by the names that the work knows them by."""
+
+    def __init__(self, ray: Any, files: Mapping[str, Path]) -> None:
+        """Put the files into the object store, which keeps them as long as this object lives. BLOCKS."""
+        self.files = {name: (path.name, [ray.put(path.read_bytes())]) for name, path in files.items()}
+
+
+def unpacked(freight: Freight) -> tuple[tempfile.TemporaryDirectory[str], dict[str, str]]:
+    """A folder with the files, in an actor, and their paths by name. BLOCKS."""
+    folder, paths = tempfile.TemporaryDirectory(prefix="az-engine-"), {}
+    for number, (name, (file, reference)) in enumerate(freight.files.items()):
+        path = Path(folder.name) / str(number) / file
+        path.parent.mkdir()
+        path.write_bytes(fetched(reference[0]))
+        paths[name] = str(path)
+    return folder, paths
+
+
 class Needs(NamedTuple):
     """What Ray reserves for each actor of a crew."""
 
@@ -92,9 +114,7 @@ class Actor:
 
     def ready(self) -> tuple[str, str]:
         """(version of az-engine, name of the machine)."""
-        from . import __version__
-
-        return __version__, socket.gethostname()
+        return version("az-engine"), socket.gethostname()
 
     def work(self, task: Any) -> Any:
         """Do one task. BLOCKS."""
@@ -146,8 +166,8 @@ class Crew:
 
         ``arguments``: of the class, for each actor that starts at a place; ``count``: of actors, 0 = as many as the
         cluster has room for, also when nodes join; ``ahead``: tasks that an actor has at a time; ``again``: give a lost
-        actor's tasks to others; ``patience``: failures of an actor in a row that end the work; ``limits``: seconds
-        without a result after which an actor hangs, before its first one and later, 0 = never.
+        actor's tasks to others; ``patience``: tasks of an actor in a row whose AzErrors end the work; ``limits``:
+        seconds without a result after which an actor hangs, before its first one and later, 0 = never.
         """
         self.ray, self.needs, self.say = ray, needs, say
         self.restarts = 0
@@ -252,11 +272,9 @@ class Crew:
             member.proven, member.failures = True, 0
             done.append(Done(member.place, task, result))
             return
-        version, member.host = result
-        from . import __version__
-
-        if version != __version__:
-            raise ClusterError(f"{member.host} has az-engine {version}, here is {__version__}; install the same there")
+        there, member.host = result
+        if there != (here := version("az-engine")):
+            raise ClusterError(f"{member.host} has az-engine {there}, here is {here}; install the same there")
         member.ready = True
 
     def _look_after(self, member: _Member) -> None:
@@ -273,7 +291,7 @@ class Crew:
         member.calls.clear()
         if failed:
             member.failures += 1
-            if member.failures >= self._patience:
+            if member.failures >= (self._patience if isinstance(cause, AzError) else MAX_FAILURES):
                 if isinstance(cause, AzError):
                     raise cause
                 raise ClusterError(f"{place} fails again and again ({why}); see the logs of Ray") from cause
