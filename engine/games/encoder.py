@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,16 @@ from .outcome import RUNNING
 
 State = NDArray[np.void]
 OWN_ENCODER = "alphazero"  # name of a game's own planes and actions
+SPARSE_ENCODER = "sparse"  # of the features and rows of sparse nets, see sparse
+
+
+class LeafFunctions(NamedTuple):
+    """The device functions that describe one leaf of a search."""
+
+    workspace: Callable[..., Any]  # (states) -> work, once in each call of a kernel
+    make_space: Callable[..., Any]  # () -> space for short mates, likewise
+    begin: Callable[..., Any]  # (work, line, root): take in the game up to line[root]
+    describe_leaf: Callable[..., Any]  # (work, space, line, leaves, b, history, plies): see ``describe``
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -31,8 +42,11 @@ class Encoder:
     plane_scale: NDArray[np.float32]  # f4[C], what a network multiplies each plane by
     planes_version: int = 1
     moves_version: int = 1
+    alike: tuple[int, int] = (1, 1)  # of sparse nets: features n, n + F / i are alike, and rows j n .. j n + j - 1
+    features: int = 0  # F, whose numbers the planes list for sparse nets, see sparse; 0: the planes are planes
 
     # kernels, see the factory
+    leaf: LeafFunctions
     describe: Callable[..., None]  # (states, leaves, count, history, plies): fill in the leaves of a search
     encode: Callable[..., None]
     actions: Callable[..., None]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..kernels.jit import borrow, device, keep, kernel
-from .encoder import Encoder
+from .encoder import Encoder, LeafFunctions
 from .mates import NO_MATES, NO_MOVE, Mates
 from .outcome import LOSS, RUNNING, WIN
 
@@ -144,6 +144,30 @@ def replay_kernel(play: Play) -> Function:
 
 
 @cache
+def after_kernel(play: Play) -> Function:
+    """The kernel that plays one move in each of many positions."""
+    workspace, begin, rewind, make = play.workspace, play.begin, play.rewind, play.make
+
+    @kernel
+    def after(states, index, moves, out):
+        """out State[B] = the positions after moves u2[B] in states[index[b]] of State[N], repetitions not counted."""
+        states, out = borrow(states), borrow(out)
+        line = np.empty(2, states.dtype)
+        owner = workspace(line)
+        work, pair = borrow(owner), borrow(line)
+        for b in range(index.shape[0]):
+            pair[0] = states[index[b]]
+            begin(work, pair, 0)
+            rewind(work, pair, 0)
+            make(work, pair, 0, np.int64(moves[b]))
+            out[b] = pair[1]
+        keep(owner)
+        keep(line)
+
+    return after
+
+
+@cache
 def perft_kernel(play: Play) -> Function:
     """The kernel that counts the leaves of the legal move tree."""
     workspace, begin, rewind = play.workspace, play.begin, play.rewind
@@ -233,8 +257,10 @@ def make_encoder(
     does.
     """
     shown = play if reads_work else play._replace(workspace=_no_workspace, begin=_nothing, rewind=_nothing)
+    leaf = LeafFunctions(play.workspace, mates[0], play.begin, _describe_leaf(play, encode_row, action_of, key, mates))
     return Encoder(
-        describe=_describe(play, encode_row, action_of, key, mates),
+        leaf=leaf,
+        describe=_describe(leaf),
         encode=_encode(shown, encode_row),
         actions=_actions(action_of),
         legal_actions=_legal_actions(play, action_of),
@@ -243,9 +269,33 @@ def make_encoder(
     )
 
 
-def _describe(play: Play, encode_row: Function, action_of: Function, key: Function, mates: Mates) -> Function:
-    workspace, begin, look, reach = play.workspace, play.begin, play.look, replay(play)
-    make_space, find_mate = mates
+def _describe_leaf(play: Play, encode_row: Function, action_of: Function, key: Function, mates: Mates) -> Function:
+    look, reach, find_mate = play.look, replay(play), mates[1]
+
+    @device
+    def describe_leaf(work, space, line, leaves, b, history, plies):
+        """Describe leaf ``b``, whose root in ``line`` the working space has taken in; see ``describe``."""
+        leaf = leaves.rows[b]
+        at = reach(work, line, leaves, b)
+        legal, outcome = look(work, line, at, at == leaf.root, leaves.moves, b)
+        mate, first = np.int64(0), NO_MOVE
+        if outcome == RUNNING and plies > 0:
+            mate, first = find_mate(line, at, leaves.moves, b, np.int64(legal), plies, space)
+        leaf.begin, leaf.end = first, -1
+        if mate and at != leaf.root:
+            outcome, leaf.end = WIN if mate % 2 else LOSS, mate
+        leaf.count, leaf.outcome, leaf.key = legal, outcome, 0
+        if outcome == RUNNING:
+            for k in range(legal):
+                leaves.actions[b, k] = action_of(line[at], np.int64(leaves.moves[b, k]))
+            encode_row(work, line, at, 0, history, leaves.planes, b)
+            leaf.key = key(work, line, at, history, leaves.planes, b)
+
+    return describe_leaf
+
+
+def _describe(functions: LeafFunctions) -> Function:
+    workspace, make_space, begin, describe_leaf = functions
 
     @kernel
     def describe(states, leaves, count, history, plies):
@@ -268,20 +318,7 @@ def _describe(play: Play, encode_row: Function, action_of: Function, key: Functi
             if leaf.slot != known:
                 known = leaf.slot
                 begin(work, line, np.int64(leaf.root))
-            at = reach(work, line, leaves, b)
-            legal, outcome = look(work, line, at, at == leaf.root, leaves.moves, b)
-            mate, first = np.int64(0), NO_MOVE
-            if outcome == RUNNING and plies > 0:
-                mate, first = find_mate(line, at, leaves.moves, b, np.int64(legal), plies, space)
-            leaf.begin, leaf.end = first, -1
-            if mate and at != leaf.root:
-                outcome, leaf.end = WIN if mate % 2 else LOSS, mate
-            leaf.count, leaf.outcome, leaf.key = legal, outcome, 0
-            if outcome == RUNNING:
-                for k in range(legal):
-                    leaves.actions[b, k] = action_of(line[at], np.int64(leaves.moves[b, k]))
-                encode_row(work, line, at, 0, history, leaves.planes, b)
-                leaf.key = key(work, line, at, history, leaves.planes, b)
+            describe_leaf(work, space, line, leaves, b, history, plies)
         keep(owner)
 
     return describe

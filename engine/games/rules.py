@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import IllegalMoveError
-from .factory import Play, line_kernel, perft_kernel, replay_kernel
+from .factory import Play, after_kernel, line_kernel, perft_kernel, replay_kernel
 
 State = NDArray[np.void]
 
@@ -126,6 +126,12 @@ class Rules(ABC):
         room = np.empty((1, self.max_moves), np.uint16)
         played: int = replay_kernel(self.play_functions)(line, moves, counts, none if others is None else others, room)
         return played
+
+    def after(self, states: State, index: NDArray[np.int64], moves: NDArray[np.uint16]) -> State:
+        """State[B] after the legal moves u2[B] in states[index[b]], index i8[B]; their repetitions are not counted."""
+        out = np.empty(len(index), self.state_dtype)
+        after_kernel(self.play_functions)(states, index, moves, out)
+        return out
 
     def legal_moves(self, line: State) -> NDArray[np.uint16]:
         """Legal moves u2[m] of the last position of a line (in some games the line's past forbids some)."""

@@ -363,11 +363,21 @@ class _DeviceCompiler(Compiler):  # type: ignore[misc]
         super().__init__(typing, target, _DeviceCode(target.codegen(), "device function"), *rest)
 
 
-def kernel(function: F) -> F:
-    """Compile ``function`` for the CPU: no GIL, C-like division, cached on disk. For functions that Python calls."""
-    dispatcher = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+def kernel(function: F, *, in_any_order: bool = False) -> F:
+    """Compile ``function`` for the CPU: no GIL, C-like division, cached on disk. For functions that Python calls.
+
+    in_any_order: float sums may be added in another order, so that they are vectorised; the last bits then differ by
+    machine.
+    """
+    freedom = {"reassoc", "contract", "nsz"} if in_any_order else False
+    dispatcher = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, fastmath=freedom)(function)
     dispatcher._cache = _KernelCache(function)
     return dispatcher  # type: ignore[no-any-return]
+
+
+def summing_kernel(function: F) -> F:
+    """A :func:`kernel` whose float sums may be added in any order."""
+    return kernel(function, in_any_order=True)
 
 
 def entry(compiled: F, *arguments: Any) -> F:

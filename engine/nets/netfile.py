@@ -10,6 +10,10 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import NetError
 from .onnx_fields import check_fields
@@ -25,6 +29,8 @@ OPERATORS = frozenset(
     QLinearConv QLinearMatMul QuantizeLinear Reciprocal ReduceMax ReduceMean ReduceSum Relu Reshape Selu Shape Sigmoid
     Slice Softmax Softplus Split Sqrt Squeeze Sub Sum Swish Tanh Transpose Unsqueeze Where""".split()
 )
+FLOAT, UINT8, INT8, INT16, INT32, INT64 = 1, 2, 3, 5, 6, 7  # ONNX element types
+ELEMENTS = {"float32": FLOAT, "uint8": UINT8, "int8": INT8, "int16": INT16, "int32": INT32, "int64": INT64}
 _STANDARD_DOMAINS = (b"", b"ai.onnx")
 
 
@@ -132,3 +138,21 @@ def _read(model: memoryview) -> Outline:
             outputs.append(_tensor(value))
     digest = hashlib.sha256(model).hexdigest()
     return Outline(metadata, tuple(inputs), tuple(outputs), nodes, digest)
+
+
+def read_constants(content: bytes) -> dict[str, NDArray[Any]]:
+    """Stored tensors of the kinds of ELEMENTS by name, of a checked ONNX file. Errors: NetError when one is cut."""
+    found: dict[str, NDArray[Any]] = {}
+    kinds = {number: name for name, number in ELEMENTS.items()}
+    for stored in read_messages(next(read_messages(memoryview(content), 7)), 5):
+        kind = kinds.get(read_number(stored, 2))
+        raw = next(read_messages(stored, 9), None)
+        if kind is None or raw is None:
+            continue
+        sizes = [value for number, value in read_fields(stored) if number == 1 and isinstance(value, int)]
+        name = read_text(stored, 8).decode()
+        try:
+            found[name] = np.frombuffer(raw, kind).reshape(sizes)
+        except ValueError:
+            raise NetError(f"the net's constant {name[:60]!r} is damaged") from None
+    return found

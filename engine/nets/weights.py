@@ -6,13 +6,17 @@ import contextlib
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ..errors import NetError
 from ..games.base import Game
+from ..games.encoder import SPARSE_ENCODER
 from .conversion import native_net
 from .evaluator import Evaluator, UniformEvaluator
-from .netfile import EMBEDDED
+from .netfile import EMBEDDED, read_outline
+from .netinfo import PREFIX
 from .onnx import OnnxEvaluator
+from .sparse import SparseEvaluator
 
 
 def embedded_net(game: str) -> Path | None:
@@ -66,7 +70,18 @@ def load_evaluator(
     path = net_path(weights, game, tell)
     if path is None:
         return UniformEvaluator(game, batch_size or 64)
-    return OnnxEvaluator(path, game, provider=provider, batch_size=batch_size, tell=tell)
+    return net_evaluator(path, game, provider=provider, batch_size=batch_size, tell=tell)
+
+
+def net_evaluator(path: Path, game: Game, **options: Any) -> OnnxEvaluator:
+    """The evaluator of a net's file, of the family that its metadata names; ``options`` as for ``OnnxEvaluator``.
+
+    Blocks. Errors: NetError.
+    """
+    family = (
+        SparseEvaluator if read_outline(path)[0].metadata.get(PREFIX + "encoder") == SPARSE_ENCODER else OnnxEvaluator
+    )
+    return family(path, game, **options)
 
 
 def load_stand_in(failed: Evaluator | None, game: Game) -> Evaluator:
@@ -82,5 +97,5 @@ def load_stand_in(failed: Evaluator | None, game: Game) -> Evaluator:
     for path in paths:
         if path is not None:
             with contextlib.suppress(NetError):  # the sentence for the user names what plays
-                return OnnxEvaluator(path, game, provider="cpu")
+                return net_evaluator(path, game, provider="cpu")
     return UniformEvaluator(game)

@@ -6,23 +6,57 @@ A 64-bit key and the number of legal moves decide a hit.
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..games.leaves import Leaves, make_leaves
 from ..games.outcome import RUNNING
-from ..kernels.jit import borrow, entry, kernel
+from ..kernels.jit import borrow, device, entry, kernel
 from .tree import Ends, copy_ends, make_ends
 
 ENTRY = np.dtype(
     [("key", "u8"), ("start", "i8"), ("value", "f4"), ("draw", "f4"), ("count", "i4")], align=True
 )  # start: of its moves, counted from the first move ever stored
 MOVE = np.dtype([("prior", "f4"), ("move", "u2")], align=True)
+
+
+@device
+def recall(entries, ring, head, leaves, b):
+    """Fill in leaf ``b`` if it is known, and say whether it is; see :func:`probe`."""
+    leaf, capacity = leaves.rows[b], ring.shape[0]
+    e = entries[np.int64(leaf.key % np.uint64(entries.shape[0]))]
+    if e.key != leaf.key or e.count != leaf.count or head[0] - e.start > capacity:
+        return False
+    for k in range(e.count):
+        m = ring[(e.start + k) % capacity]
+        leaves.moves[b, k] = m.move
+        leaves.priors[b, k] = m.prior
+    leaf.value = e.value
+    leaf.draw = e.draw
+    return True
+
+
+@device
+def remember(entries, ring, head, leaves, b):
+    """Remember leaf ``b``; see :func:`store`."""
+    leaf, capacity = leaves.rows[b], ring.shape[0]
+    e = entries[np.int64(leaf.key % np.uint64(entries.shape[0]))]
+    e.key = leaf.key
+    e.start = head[0]
+    e.count = leaf.count
+    e.value = leaf.value
+    e.draw = leaf.draw
+    for k in range(leaf.count):
+        m = ring[(head[0] + k) % capacity]
+        m.move = leaves.moves[b, k]
+        m.prior = leaves.priors[b, k]
+    head[0] += leaf.count
 
 
 @kernel
@@ -33,21 +67,14 @@ def probe(entries, ring, head, leaves, count):
     Returns the number of rows to evaluate.
     """
     entries, ring, leaves = borrow(entries), borrow(ring), borrow(leaves)
-    size, capacity, planes = np.uint64(entries.shape[0]), ring.shape[0], leaves.planes
+    planes = leaves.planes
     missing = 0
     for b in range(count):
         leaf = leaves.rows[b]
         leaf.row = -1
         if leaf.outcome != RUNNING:
             continue
-        e = entries[np.int64(leaf.key % size)]
-        if e.key == leaf.key and e.count == leaf.count and head[0] - e.start <= capacity:
-            for k in range(e.count):
-                m = ring[(e.start + k) % capacity]
-                leaves.moves[b, k] = m.move
-                leaves.priors[b, k] = m.prior
-            leaf.value = e.value
-            leaf.draw = e.draw
+        if recall(entries, ring, head, leaves, b):
             continue
         if missing != b:
             for i in range(planes.shape[1]):
@@ -61,22 +88,9 @@ def probe(entries, ring, head, leaves, count):
 def store(entries, ring, head, leaves, count):
     """Remember the leaves that were evaluated (row >= 0, count > 0)."""
     entries, ring, leaves = borrow(entries), borrow(ring), borrow(leaves)
-    capacity = ring.shape[0]
     for b in range(count):
-        leaf = leaves.rows[b]
-        if leaf.row < 0 or leaf.count <= 0:
-            continue
-        e = entries[np.int64(leaf.key % np.uint64(entries.shape[0]))]
-        e.key = leaf.key
-        e.start = head[0]
-        e.count = leaf.count
-        e.value = leaf.value
-        e.draw = leaf.draw
-        for k in range(leaf.count):
-            m = ring[(head[0] + k) % capacity]
-            m.move = leaves.moves[b, k]
-            m.prior = leaves.priors[b, k]
-        head[0] += leaf.count
+        if leaves.rows[b].row >= 0 and leaves.rows[b].count > 0:
+            remember(entries, ring, head, leaves, b)
 
 
 @cache
@@ -84,6 +98,14 @@ def _entries() -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The entry points of ``probe`` and ``store``."""
     given = np.zeros(1, ENTRY), np.zeros(1, MOVE), np.zeros(1, np.int64), make_leaves(1, 1, 1), 0
     return entry(probe, *given), entry(store, *given)
+
+
+class CacheArrays(NamedTuple):
+    """What lies in a cache."""
+
+    entries: NDArray[Any]  # ENTRY[S]
+    ring: NDArray[Any]  # MOVE[R]
+    head: NDArray[np.int64]  # [1] moves ever stored
 
 
 class PositionCache:
@@ -100,6 +122,13 @@ class PositionCache:
         self._head = np.zeros(1, np.int64)
         self._lock = threading.Lock()
         self._probe, self._store = _entries()
+
+    @contextlib.contextmanager
+    def borrowed(self) -> Iterator[CacheArrays]:
+        """The arrays for a kernel that recalls and remembers by itself; nobody else uses the cache meanwhile."""
+        with self._lock:
+            self._mixed = True
+            yield CacheArrays(self._entries, self._ring, self._head)
 
     def clear(self) -> None:
         """Forget everything."""

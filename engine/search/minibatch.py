@@ -21,9 +21,11 @@ from ..games.leaves import make_leaves
 from ..games.outcome import BY_TABLES, RUNNING
 from ..kernels.jit import entry
 from ..nets.evaluator import Evaluator
+from ..nets.sparse import SparseEvaluator, SparseNet
 from ..params import SearchParams
 from .cache import PositionCache
 from .ends import note_finished, note_outputs
+from .growth import Growth, growth_kernel, judge_leaves
 from .policy import digest, keep_only, put_first
 from .puct import PARAMS, select
 from .symmetry import turn
@@ -167,6 +169,35 @@ class Minibatch:
                 note_outputs(self._game, root, leaves, asked, (ownership, score), self._salts is not None, self._told)
             if self._cache is not None:
                 self._cache.store(leaves, count, self._told)
+        self._arrange_roots()
+
+    def judge(self, net: SparseNet) -> None:
+        """Have a sparse net judge the leaves that :meth:`choose` left to it, by a kernel."""
+        if self.missing:
+            judge_leaves(net, self.leaves, self.count, self._temperature)
+            if self._cache is not None:
+                self._cache.store(self.leaves, self.count)
+        self._arrange_roots()
+
+    def grow(self, net: SparseNet, params: NDArray[Any], root: int, history: int, wanted: int) -> int:
+        """Make ``wanted`` simulations below the expanded node ``root`` of tree 0, one at a time, by one kernel.
+
+        The trees must be the caller's alone meanwhile. Returns how many were made: fewer when the tree is full.
+        """
+        assert self._cache is not None
+        growth = Growth(root, wanted, history, self._mate_plies, self._solver, self._temperature)
+        grow = growth_kernel(self._game.encoder.leaf)
+        with self._cache.borrowed() as known:
+            return int(grow(self._trees, params, self._states, self.leaves, net, known, growth))
+
+    @property
+    def grows(self) -> bool:
+        """Whether :meth:`grow` does all that the leaves need."""
+        return self._salts is None and self._told is None and self._tables is None and self._cache is not None
+
+    def _arrange_roots(self) -> None:
+        """Put the roots' mates first and leave only the moves to search."""
+        leaves, count = self.leaves, self.count
         if not self._mate_plies and self._only is None:
             return
         for b in np.flatnonzero(leaves.rows["length"][:count] == 0):
@@ -182,6 +213,9 @@ class Minibatch:
         Returns what is wrong with the net; the leaves that failed are then left as they were by :meth:`expand`.
         """
         planes = self.choose(count, evaluator.history)
+        if isinstance(evaluator, SparseEvaluator) and self._salts is None and self._told is None:
+            self.judge(evaluator.net)
+            return None
         try:
             ask = evaluator.evaluate if self._told is None else evaluator.evaluate_all
             self.take(*(ask(planes, slot) if len(planes) else ()))

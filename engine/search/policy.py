@@ -33,9 +33,16 @@ def _exp(x):
 @device
 def _softmax_row(logits, row, actions, b, count, temperature, priors):
     """Softmax of the logits of the legal actions into priors[b, :count]; False when it is not finite."""
-    highest = np.float32(-np.inf)
     for k in range(count):
         priors[b, k] = logits[row, actions[b, k]]
+    return softmax_in_place(priors, b, count, temperature)
+
+
+@device
+def softmax_in_place(priors, b, count, temperature):
+    """Softmax of the logits priors[b, :count]; False when it is not finite."""
+    highest = np.float32(-np.inf)
+    for k in range(count):
         highest = max(highest, priors[b, k])
     scale = np.float32(1.0) / temperature
     for k in range(count):
@@ -52,7 +59,7 @@ def _softmax_row(logits, row, actions, b, count, temperature, priors):
 
 
 @device
-def _sort_row(priors, moves, b, count, space):
+def sort_row(priors, moves, b, count, space):
     """Sort by falling prior; equal priors keep their order. space: u8[2, M], working space.
 
     Insertion; many moves out of order are first brought nearly into it by two rounds of counting over 16 bits.
@@ -101,7 +108,7 @@ def _count_out(space, source, count, shift):
 
 
 @device
-def _outcome_of(values, row):
+def outcome_of(values, row):
     """(value, draw chance) of values f4[., 3] (WDL logits) or f4[., 1] (value), side to move's view."""
     if values.shape[1] == 1:
         return values[row, 0], np.float32(0.0)
@@ -128,7 +135,7 @@ def digest(leaves, count, logits, values, temperature):
         leaf = leaves.rows[b]
         if leaf.outcome != RUNNING or leaf.row < 0:
             continue
-        value, draw = _outcome_of(values, leaf.row)
+        value, draw = outcome_of(values, leaf.row)
         finite = _softmax_row(logits, leaf.row, actions, b, leaf.count, temperature, priors)
         if not finite or not np.isfinite(value) or abs(value) > 1.001:
             leaf.count = -1
@@ -136,7 +143,7 @@ def digest(leaves, count, logits, values, temperature):
             continue
         leaf.value = value
         leaf.draw = draw
-        _sort_row(priors, moves, b, leaf.count, space)
+        sort_row(priors, moves, b, leaf.count, space)
     return bad
 
 

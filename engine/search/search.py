@@ -18,6 +18,7 @@ from ..games.capabilities import Tablebase
 from ..games.outcome import RUNNING, WIN
 from ..info import Estimate
 from ..nets.evaluator import Evaluator
+from ..nets.sparse import SparseEvaluator
 from ..params import SearchParams
 from .cache import PositionCache
 from .ends import Averages
@@ -27,6 +28,7 @@ from .rootmates import RootMates
 from .symmetry import salt
 from .tree import MAX_DEPTH, Ends, Tree, offer
 
+_GROWN = 256  # simulations at a time of a net that a kernel judges
 _RAMP = 8  # a batch is at most 1 + visits / _RAMP, so that the first simulations are well informed
 
 
@@ -116,9 +118,15 @@ class Search:
 
         Blocks for one evaluation. Errors: NetError when the net fails or gives NaN; the tree stays sound.
         """
+        net = self.evaluator.net if isinstance(self.evaluator, SparseEvaluator) else None
         with self.lock:
             if not self._offered and self.tree.nodes[self.tree.root]["first_edge"] >= 0:
                 self._offer_endings(batch)
+            if net is not None and self._grows(batch):
+                left = _GROWN if self.visits is None else min(_GROWN, self.visits - self.simulations)
+                done = batch.grow(net, self.puct, self.tree.root, self.evaluator.history, left)
+                self.simulations += done
+                return done
             budget = self.batch_size * 8
             if self.visits is not None:
                 budget = min(budget, self.visits - self.simulations - self._in_flight)
@@ -140,6 +148,10 @@ class Search:
         if error is not None:
             raise error
         return int(finished + count)
+
+    def _grows(self, batch: Minibatch) -> bool:
+        """Whether this search's simulations are made by one kernel, one at a time."""
+        return self.workers == 1 and batch.grows and bool(self.tree.nodes[self.tree.root]["first_edge"] >= 0)
 
     def _offer_endings(self, batch: Minibatch) -> None:
         """Visit the root's moves that end the game first, however small their priors are."""

@@ -192,27 +192,32 @@ def expand(trees, leaves, count, solver):
     """
     trees, leaves = borrow(trees), borrow(leaves)
     for b in range(count):
-        leaf = leaves.rows[b]
-        tree = tree_of(trees, leaf.slot)
-        nodes, node, top = tree.nodes, np.int64(leaf.node), np.int64(leaf.top)
-        nd = nodes[node]
-        if leaf.outcome != RUNNING:
-            nd.bound = leaf.outcome
-            nd.terminal = leaf.end < 0
-            if leaf.end >= 0:
-                nd.plies = leaf.end
-            else:
-                nd.plies = 1 if leaf.outcome == WIN else 0  # a win by declaration takes the ply of declaring it
-            nd.net_value = np.float32(leaf.outcome)
-            backup(nodes, node, top, np.float64(leaf.outcome), 1.0 if leaf.outcome == DRAW else 0.0)
-            if solver:
-                prove(nodes, tree.edges, node)
-        elif leaf.count < 0:
-            release(nodes, node, top)
+        expand_leaf(tree_of(trees, leaves.rows[b].slot), leaves, b, solver)
+
+
+@device
+def expand_leaf(tree, leaves, b, solver):
+    """Expand evaluated leaf ``b`` of a tree and back its value up; see :func:`expand`."""
+    leaf = leaves.rows[b]
+    nodes, node, top = tree.nodes, np.int64(leaf.node), np.int64(leaf.top)
+    nd = nodes[node]
+    if leaf.outcome != RUNNING:
+        nd.bound = leaf.outcome
+        nd.terminal = leaf.end < 0
+        if leaf.end >= 0:
+            nd.plies = leaf.end
         else:
-            nd.net_value = leaf.value
-            add_edges(tree, node, leaves, b)
-            backup(nodes, node, top, np.float64(leaf.value), np.float64(leaf.draw))
+            nd.plies = 1 if leaf.outcome == WIN else 0  # a win by declaration takes the ply of declaring it
+        nd.net_value = np.float32(leaf.outcome)
+        backup(nodes, node, top, np.float64(leaf.outcome), 1.0 if leaf.outcome == DRAW else 0.0)
+        if solver:
+            prove(nodes, tree.edges, node)
+    elif leaf.count < 0:
+        release(nodes, node, top)
+    else:
+        nd.net_value = leaf.value
+        add_edges(tree, node, leaves, b)
+        backup(nodes, node, top, np.float64(leaf.value), np.float64(leaf.draw))
 
 
 @device

@@ -32,6 +32,8 @@ class Batch:
     z: NDArray[np.float32]  # [B] the game's result, +1 won, 0 drawn, -1 lost
     ownership: NDArray[np.float32] | None = None  # [B, H, W] whose a point will be, +1 the mover's; None when unknown
     score: NDArray[np.float32] | None = None  # [B] lead on the board in points, komi left out; None when unknown
+    after: NDArray[np.uint8] | None = None  # planes [B, C, H, W] after one of the labelled moves, see Positions.follow
+    after_wdl: NDArray[np.float32] | None = None  # [B, 3] its chances of win, draw and loss, its own side's view
 
     def __len__(self) -> int:
         return len(self.planes)
@@ -63,6 +65,7 @@ class Positions:
     states: State [N], normalised, with their repetitions. first: i8 [N], the row where each row's game begins.
     moves: u2 [N, K] with probabilities f4 [N, K]; a row's unused places repeat a valid move with probability 0.
     wdl: f4 [N, 3]. z: f4 [N]. drawn: i8 [len], the rows that may be drawn (None = all).
+    lines: f4 [N, K, 3], win, draw and loss after each of the moves, the mover's view; the last may be NaN, unknown.
     ownership: i1 [N, H * W] in 1/OWNERSHIP_SCALE and score: f4 [N], as in Batch, where the data have them.
     """
 
@@ -80,9 +83,11 @@ class Positions:
     mask: bool = True  # whether batches carry the legal actions
     ownership: NDArray[np.int8] | None = None
     score: NDArray[np.float32] | None = None
+    lines: NDArray[np.float32] | None = None
 
     def __post_init__(self) -> None:
         self.symmetries = False  # whether each position is shown under one of the game's symmetries, drawn at random
+        self.follow = False  # whether batches also carry each position after one of its moves, drawn at random
         self.history = self.game.history  # positions encoded; a net that looks at fewer may ask for fewer
         if self.drawn is None:
             self.drawn = np.arange(len(self.states), dtype=np.int64)
@@ -127,7 +132,22 @@ class Positions:
                 owner = turning.turn(owner, which)
         owners = None if owner is None else owner[:, 0].astype(np.float32) / np.float32(self.OWNERSHIP_SCALE)
         score = None if self.score is None else self.score[rows]
-        return Batch(planes, actions, probabilities, legal, self.wdl[rows], self.z[rows], owners, score)
+        after = self._after(rows, indices) if self.follow else (None, None)
+        return Batch(planes, actions, probabilities, legal, self.wdl[rows], self.z[rows], owners, score, *after)
+
+    def _after(
+        self, rows: NDArray[np.int64], indices: NDArray[np.int64]
+    ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+        """Planes [B, C, H, W] and chances [B, 3] of the positions after one of the labelled moves of each row."""
+        if self.lines is None:
+            raise DataError("the data hold no value for each of several moves")
+        known = ((self.probabilities[rows] > 0) & np.isfinite(self.lines[rows, :, 0])).sum(axis=1)
+        line = (np.random.default_rng(indices[:8].tolist()).random(len(rows)) * known).astype(np.int64)
+        states = self.game.after(self.states, rows, self.moves[rows, line])
+        planes = np.zeros((len(rows), *self.game.planes), np.uint8)
+        places = np.arange(len(rows))
+        self.game.encode(states, places, places, planes, 1)
+        return planes, self.lines[rows, line, ::-1]
 
     def targets(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
         """Policy targets of rows i8 [B]: moves u2 [B, K] and their probabilities f4 [B, K]."""

@@ -131,6 +131,7 @@ class ShardFormat:
     soft_policy: Callable[[Records, TargetOptions], NDArray[np.float32]]  # f4[N, K]
     chances: Callable[[Records, TargetOptions], NDArray[np.float64]]  # f8[N, 3] win, draw, loss by the teacher
     unused: tuple[str, ...] = ()  # see ShardStore
+    line_chances: Callable[[Records], NDArray[np.float32]] | None = None  # f4[N, K, 3] after each labelled move
     has_openings: bool = False  # whether shards may tell the games' openings, see openings
 
     def read(self, path: Path) -> Records:
@@ -173,6 +174,7 @@ class ShardFormat:
             drawn=np.flatnonzero(records["rnd"] == 0) if options.policy == "played" else None,
             description=description,
             mask=options.mask,
+            lines=None if self.line_chances is None or options.policy != "soft" else self.line_chances(records),
         )
 
     def read_folder(self, game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from ...engine.errors import NetError
-from ...engine.nets.netfile import Outline, Tensor, read_outline_bytes
+from ...engine.nets.netfile import FLOAT, Outline, Tensor, read_outline_bytes
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.protobuf import Damaged, read_messages, read_number, read_text
-from ..net.onnxfile import FLOAT, NODE, GraphWriter, parts, read_opset, write_model
+from ..net.onnxfile import NODE, GraphWriter, parts, read_opset, write_model
 from .source import Converted, Source
 
 INPUT1, ACTIONS = 62, 2187

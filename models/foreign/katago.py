@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ...engine.nets.netfile import FLOAT
 from ...engine.nets.netinfo import NetInfo
-from ..net.onnxfile import FLOAT, GraphWriter
+from ..net.onnxfile import GraphWriter
 from .katago_file import GLOBALS, SPATIAL, begins_a_net, read_katago
 from .katago_layers import (
     IDENTITY,

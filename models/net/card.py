@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import platform
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,14 @@ from numpy.typing import NDArray
 
 from ...engine.files import write_atomically
 from ...engine.games.base import Game
+from ...engine.nets.netinfo import NetInfo
+from ...engine.nets.session import raw_session
 from ..data.dataset import Dataset, Positions, spread
+from ..train.config import NetConfig
 from ..train.learner import LICENCE, Learner, Measured
-from . import export, quantise
+from . import export, quantise, sparse_export
+from .probes import run
+from .sparse import SparseNetwork
 
 CALIBRATION_POSITIONS = 1024
 CALIBRATION_POINTS = CALIBRATION_POSITIONS * 81  # fewer positions of great boards: the histograms are made in memory
@@ -54,6 +59,8 @@ def release(
     not say what the network says; it is not written then.
     """
     described = learner.net_info(game, **info)
+    if isinstance(learner.averaged, SparseNetwork):
+        return _release_sparse(learner.averaged, replace(described, quantisation="int8"), train, heldout, stem)
     fp32 = export.to_onnx(learner.averaged, described)
     calibration = [_calibration(part) for part in train.parts]
     parity = max(export.parity(learner.averaged, fp32, planes[:256]) for planes in calibration)
@@ -69,6 +76,26 @@ def release(
     write_atomically(stem.with_name(stem.name + "_int8.onnx"), files[1])
     digest = hashlib.sha256(files[1]).hexdigest()
     return Release(parity, tuple(judgements), len(files[0]), len(files[1]), digest)
+
+
+def _release_sparse(network: SparseNetwork, info: NetInfo, train: Dataset, heldout: Dataset, stem: Path) -> Release:
+    """Export a sparse network to ``<stem>_int8.onnx`` and compare it with its weights in float32."""
+    model = sparse_export.to_onnx(network, info)
+    parity = max(sparse_export.parity(network, model, _calibration(part)) for part in train.parts)
+    content = model.SerializeToString()
+    judgements = []
+    for part in heldout.parts:
+        compared = part.batch(spread(len(part), COMPARED_POSITIONS))
+        assert compared.legal is not None
+        outputs = sparse_export.outputs(network, compared.planes), run(raw_session(content), compared.planes)
+        agreement = quantise.agreement_of(*outputs, compared.legal, compared)
+        some = compared.planes[:8]
+        exact = 8 * quantise.rate(lambda some=some: sparse_export.outputs(network, some))  # type: ignore[misc]
+        judgements.append(
+            Judgement(part.board, len(compared), agreement, exact, quantise.speed(model, compared.planes))
+        )
+    write_atomically(stem.with_name(stem.name + "_int8.onnx"), content)
+    return Release(parity, tuple(judgements), 0, len(content), hashlib.sha256(content).hexdigest())
 
 
 def _calibration(part: Positions) -> NDArray[np.uint8]:
@@ -99,7 +126,7 @@ def card(
     return f"""# {name}
 
 A net for {game.name}: {net.architecture}, {learner.network.parameter_count():,} parameters, \
-policy head {net.policy_head}, value head {net.value_head}, positions of history {net.history}. Licence: {LICENCE}.
+{_heads(net)}. Licence: {LICENCE}.
 
 ## What it learned from
 {train.description}; {positions:,} positions drawn in {learner.step:,} steps of {config.batch} \
@@ -113,14 +140,23 @@ Settings: {settings}. Targets: {aims}. The averaged weights are the ones exporte
 {"".join(_judgement(m, many=len(measured) > 1) for m in measured)}## The files
 | | fp32 | int8 |
 |---|---|---|
-| size | {released.bytes_fp32 / 1e6:.2f} MB | {released.bytes_int8 / 1e6:.2f} MB |
+| size | {_size(released.bytes_fp32)} | {released.bytes_int8 / 1e6:.2f} MB |
 {"".join(_comparison(j, many=len(released.judgements) > 1) for j in released.judgements)}
-torch and fp32 differ by at most {released.parity:.1e}. {" ".join(map(_agreement, released.judgements))}
+{_parity(released)} {" ".join(map(_agreement, released.judgements))}
 SHA-256 of the int8 file: `{released.sha256_int8}`
 
 ## How strong it is
 Not measured yet.
 """
+
+
+def _parity(released: Release) -> str:
+    if not released.bytes_fp32:
+        return (
+            f"There is no fp32 file: its figures are the weights' in torch, from which the outputs of the file's whole "
+            f"numbers differ by {released.parity:.1e} in the mean."
+        )
+    return f"torch and fp32 differ by at most {released.parity:.1e}."
 
 
 def recipe(commands: list[str]) -> str:
@@ -129,6 +165,16 @@ def recipe(commands: list[str]) -> str:
         return commands[0]
     numbered = (re.sub(r"\bEARLIER\b", f"RUN{i - 1}", c) for i, c in enumerate(commands, 1))
     return "\n".join(re.sub(r"\bRUN\b", f"RUN{i}", c) for i, c in enumerate(numbered, 1))
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.2f} MB" if count else "none"
+
+
+def _heads(net: NetConfig) -> str:
+    if net.kind == "sparse":
+        return "one position, a row for each move, value head wdl"
+    return f"policy head {net.policy_head}, value head {net.value_head}, positions of history {net.history}"
 
 
 def _judgement(measured: Measured, *, many: bool) -> str:

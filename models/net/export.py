@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ...engine.errors import NetError
+from ...engine.nets.netfile import FLOAT
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.session import raw_session
 from .network import (
@@ -35,7 +36,7 @@ from .network import (
     SqueezeExcite,
     ValueOutput,
 )
-from .onnxfile import FLOAT, GraphWriter
+from .onnxfile import GraphWriter
 from .probes import check, run
 
 TOLERANCE = 2e-4  # greatest difference of an output from torch's that counts as the same network

@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.errors import NetError
+from ...engine.nets.netfile import ELEMENTS, FLOAT, UINT8
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.protobuf import read_fields, read_messages, read_number, read_text, write_field
 
 OPSET, IR_VERSION = 17, 8
-FLOAT, UINT8, INT64 = 1, 2, 7  # ONNX element types
 NODE, TENSOR = 1, 5  # fields of a graph
 Value = tuple[str, int, Sequence[int | str]]
-_ELEMENTS = {"float32": FLOAT, "uint8": UINT8, "int64": INT64}
 _AS_FLOAT, _AS_INT, _AS_TEXT, _AS_INTS = 1, 2, 3, 7  # kinds of attributes
 
 
@@ -39,7 +38,7 @@ class GraphWriter:
         return name
 
     def constant(self, name: str, values: NDArray[Any]) -> str:
-        """A stored tensor of float32, uint8 or int64; the same name twice is the same tensor."""
+        """A stored tensor of one of the kinds of ELEMENTS; the same name twice is the same tensor."""
         self._constants.setdefault(name, write_field(5, tensor(name, values)))
         return name
 
@@ -87,7 +86,7 @@ def write_model(graph: bytes, metadata: dict[str, str], ir_version: int = IR_VER
 
 def tensor(name: str, values: NDArray[Any]) -> bytes:
     content = b"".join(write_field(1, size) for size in values.shape)
-    content += write_field(2, _ELEMENTS[values.dtype.name]) + write_field(8, name)
+    content += write_field(2, ELEMENTS[values.dtype.name]) + write_field(8, name)
     return content + write_field(9, np.ascontiguousarray(values).tobytes())
 
 
@@ -152,21 +151,3 @@ def read_nodes(content: bytes) -> list[tuple[str, str]]:
     """(name of the first result, operator) of each node of a checked ONNX file."""
     graph = next(read_messages(memoryview(content), 7))
     return [(read_text(node, 2).decode(), read_text(node, 4).decode()) for node in read_messages(graph, 1)]
-
-
-def read_constants(content: bytes) -> dict[str, NDArray[Any]]:
-    """Stored tensors of float32, uint8 and int64 by name, of a checked ONNX file. Errors: NetError when one is cut."""
-    found: dict[str, NDArray[Any]] = {}
-    kinds = {number: name for name, number in _ELEMENTS.items()}
-    for stored in read_messages(next(read_messages(memoryview(content), 7)), 5):
-        kind = kinds.get(read_number(stored, 2))
-        raw = next(read_messages(stored, 9), None)
-        if kind is None or raw is None:
-            continue
-        sizes = [value for number, value in read_fields(stored) if number == 1 and isinstance(value, int)]
-        name = read_text(stored, 8).decode()
-        try:
-            found[name] = np.frombuffer(raw, kind).reshape(sizes)
-        except ValueError:
-            raise NetError(f"the net's constant {name[:60]!r} is damaged") from None
-    return found

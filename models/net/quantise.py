@@ -11,7 +11,7 @@ import logging
 import math
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -175,7 +175,18 @@ def agreement(
     targets: Batch | None = None,
 ) -> Agreement:
     """Agreement over positions: planes u1[N, C, H, W], legal actions i4[N, M] padded with -1."""
-    (p, v, *_), (q, w, *_) = (run(raw_session(m.SerializeToString()), planes) for m in (fp32, int8))
+    exact, rounded = (run(raw_session(m.SerializeToString()), planes) for m in (fp32, int8))
+    return agreement_of(exact, rounded, legal, targets)
+
+
+def agreement_of(
+    exact: list[NDArray[np.float32]],
+    rounded: list[NDArray[np.float32]],
+    legal: NDArray[np.int32],
+    targets: Batch | None = None,
+) -> Agreement:
+    """Agreement of two nets by their outputs: logits f4[N, A] and values f4[N, 3 or 1]; legal i4[N, M]."""
+    (p, v, *_), (q, w, *_) = exact, rounded
     log_p, log_q = legal_log_policy(p, legal), legal_log_policy(q, legal)
     used = legal >= 0
     kl = np.where(used, np.exp(log_p) * (np.where(used, log_p, 0) - np.where(used, log_q, 0)), 0).sum(axis=1)
@@ -201,13 +212,18 @@ def speed(model: onnx.ModelProto, planes: NDArray[np.uint8], *, batch: int = 8, 
     """Evaluations a second of one thread at ``batch`` positions a call (the best of five slices of the time)."""
     running = raw_session(model.SerializeToString())
     feed = {"planes": planes[:batch]}
+    return batch * rate(lambda: running.run(None, feed), seconds)
+
+
+def rate(call: Callable[[], object], seconds: float = 1.0) -> float:
+    """Calls a second, the best of five slices of the time."""
     for _ in range(5):
-        running.run(None, feed)
+        call()
     best = 0.0
     for _ in range(5):
         calls, start = 0, time.perf_counter()
         while time.perf_counter() - start < seconds / 5:
-            running.run(None, feed)
+            call()
             calls += 1
-        best = max(best, calls * len(feed["planes"]) / (time.perf_counter() - start))
+        best = max(best, calls / (time.perf_counter() - start))
     return best

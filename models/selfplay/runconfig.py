@@ -156,6 +156,8 @@ class RunConfig:
         net = built(NetConfig, {"history": game.history, **self.net, **shape}, "net.").seeing(game.encoder)
         if net.ownership or net.score:
             raise OptionError("games against itself say neither ownership nor score; leave --ownership and --score out")
+        if net.kind == "sparse":
+            raise OptionError("a sparse network learns with --supervised alone; choose another kind for self-play")
         return net
 
     def learner_config(self) -> LearnerConfig:

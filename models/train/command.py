@@ -18,7 +18,7 @@ from ...engine.errors import DataError, NetError, OptionError
 from ...engine.files import write_atomically
 from ...engine.games import get_game
 from ...engine.games.base import Game
-from ...engine.games.encoder import OWN_ENCODER
+from ...engine.games.encoder import OWN_ENCODER, SPARSE_ENCODER
 from ...engine.games.record import is_record
 from ..data.dataset import Dataset, Mixture, Positions
 from ..data.formats import shards_of
@@ -37,6 +37,7 @@ if TYPE_CHECKING:  # imported where it is used, so that --help needs no torch
     from .learner import Learner, Measured
 
 HELP = "train a network from games against itself, or on labelled positions or game records"
+SPARSE_WIDTH = 256  # of a sparse network without --filters
 NOT_IN_RECORDS = ("temperature", "centipawns", "value", "teacher")  # of the TargetOptions
 
 
@@ -58,10 +59,14 @@ def main(args: argparse.Namespace) -> int:
     torch.set_num_threads(args.threads)
     console = Console(stderr=True)
     game = get_game(args.game)
+    if args.kind == "sparse" and "planes" not in args.given:
+        args.planes = SPARSE_ENCODER
     games = [each.using(args.planes) for each in [game.sized(size) for size in args.size] or [game]]
     game = games[0]
     config = from_flags(LearnerConfig, args)
     net = net_config(args, game)
+    if net.kind == "sparse" and args.device != "cpu":
+        raise OptionError("a sparse network learns on the CPU; leave --device out")
     if args.device != "cpu" and not torch.cuda.is_available():
         raise OptionError(
             f"--device {args.device} needs a GPU and a torch built for it; leave --device out to use the CPU"
@@ -70,6 +75,7 @@ def main(args: argparse.Namespace) -> int:
         train, heldout = read_sizes(args, games, console)
         for learned, kept in zip(train.parts, heldout.parts, strict=True):
             learned.symmetries = args.symmetries
+            learned.follow = net.kind == "sparse" and learned.lines is not None
             learned.history = kept.history = net.history
         console.print(f"{train.description}, {len(heldout):,} held out; {net.architecture}")
         learner = Learner(game, net, config, device=args.device)
@@ -99,6 +105,10 @@ def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
     if game.encoder.name != OWN_ENCODER and args.history != HISTORY:
         raise OptionError(f"the planes of {game.encoder.name} are taken whole; leave --history out")
     values = {f.name: getattr(args, f.name) for _, _, f, _, _ in flags_of(NetConfig)}
+    if args.kind == "sparse" and "filters" not in args.given:
+        values["filters"] = SPARSE_WIDTH
+    if (args.kind == "sparse") != bool(game.encoder.features):
+        raise OptionError("--kind sparse and --planes sparse go together")
     if "policy_head" not in args.given:
         values["policy_head"] = fitting_head(game)
     if args.init is not None:
@@ -328,7 +338,8 @@ class Work:
             about_data=self.args.about_data,
         )
         write_atomically(self.args.out / "card.md", text.encode())
-        self.console.print(f"{summary(released)}\nwritten: {self.args.out}/net_int8.onnx, net_fp32.onnx, card.md")
+        files = "net_int8.onnx, net_fp32.onnx" if released.bytes_fp32 else "net_int8.onnx"
+        self.console.print(f"{summary(released)}\nwritten: {self.args.out}/{files}, card.md")
 
 
 def summary(released: Release) -> str:

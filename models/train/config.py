@@ -10,7 +10,7 @@ from ...engine.games.base import Game
 from ...engine.games.encoder import Encoder
 from ...engine.settings import check, setting
 
-Kind = Literal["dual-res", "sep-res", "dual-conv", "sep-conv"]
+Kind = Literal["dual-res", "sep-res", "dual-conv", "sep-conv", "sparse"]
 PolicyHead = Literal["conv", "flat", "pooled"]
 ValueHead = Literal["wdl", "value"]
 Schedule = Literal["cosine", "az", "az-go", "agz", "supervised", "constant"]
@@ -25,14 +25,21 @@ class NetConfig:
     C, H, W are the game's planes, A its actions. ``kind`` is one of the four architectures that AlphaGo Zero
     compares (Figure 4): *dual* is one tower for both heads and *sep* one tower each; *res* has a first
     convolution and ``blocks`` residual blocks, *conv* is ``blocks`` plain convolutional blocks (12 in the paper).
+    *sparse* is no tower but a shallow network of a list of features, see ``net.sparse``; ``filters`` is its width.
     """
 
     planes: tuple[int, int, int]  # C, H, W of the input
     actions: int  # A
     used: tuple[int, ...] = ()  # indices of the planes that it looks at, () = all: see ``seeing``
-    kind: Kind = setting("dual-res", "one tower for both heads or two, residual or plain", flag=True)
+    kind: Kind = setting(
+        "dual-res",
+        "one tower for both heads or two, residual or plain; sparse: a shallow network for CPUs, without a tower",
+        flag=True,
+    )
     blocks: int = setting(6, "residual blocks, or plain convolutional blocks", low=1, flag=True)
-    filters: int = setting(64, "filters of every convolution of the tower", low=1, flag=True)
+    filters: int = setting(
+        64, "filters of every convolution of the tower; the width of a sparse network (256)", low=1, flag=True
+    )
     squeeze: int = setting(0, "hidden units of squeeze-excitation; 0 = none, as in the papers", low=0, flag=True)
     policy_head: PolicyHead = setting(
         "conv",
@@ -58,6 +65,10 @@ class NetConfig:
     def __post_init__(self) -> None:
         check(self)
         _, height, width = self.planes
+        if self.kind == "sparse":
+            if self.filters % 32:
+                raise OptionError(f"a sparse network of width {self.filters} has no even halves; give a multiple of 32")
+            return
         if self.policy_head == "conv" and self.actions % (height * width):
             raise OptionError(
                 f"{self.actions} actions are no whole number of {height}x{width} planes; use policy_head flat or pooled"
@@ -89,6 +100,8 @@ class NetConfig:
     @property
     def architecture(self) -> str:
         """Short name, e.g. ``dual-res 6x64 se16``."""
+        if self.kind == "sparse":
+            return f"sparse {self.filters}"
         return f"{self.kind} {self.blocks}x{self.filters}" + (f" se{self.squeeze}" if self.squeeze else "")
 
     def to_json(self) -> dict[str, Any]:

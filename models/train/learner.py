@@ -25,6 +25,7 @@ from ...engine.games.base import Game
 from ...engine.nets.netinfo import NetInfo
 from ..data.dataset import Batch, Positions
 from ..net.network import Network, ValueOutput
+from ..net.sparse import RowLogits, SparseNetwork
 from .checkpoint import Checkpoint
 from .config import LearnerConfig, NetConfig
 from .muon import MuonAdamW
@@ -68,12 +69,20 @@ def learning_rate(config: LearnerConfig, step: int, progress: float) -> float:
     return [rate for start, rate in drops if progress >= start][-1] * warm
 
 
-def policy_loss(logits: Tensor, batch: TorchBatch) -> Tensor:
+def new_network(config: NetConfig, game: Game) -> Network | SparseNetwork:
+    """A network with its first weights, for the game as the network sees it."""
+    if config.kind == "sparse":
+        return SparseNetwork(config, game.encoder.features, game.encoder.alike)
+    return Network(config, game.encoder.plane_scale)
+
+
+def policy_loss(logits: Tensor | RowLogits, batch: TorchBatch) -> Tensor:
     """Mean cross-entropy of the policy targets [B, K] under logits [B, A], over the legal moves if they are known."""
     if batch.legal is None:
         normaliser = logits.logsumexp(1)
     else:
-        normaliser = logits.gather(1, batch.legal.clamp(min=0)).masked_fill(batch.legal < 0, -math.inf).logsumexp(1)
+        legal = batch.legal if isinstance(logits, RowLogits) else batch.legal.clamp(min=0)
+        normaliser = logits.gather(1, legal).masked_fill(batch.legal < 0, -math.inf).logsumexp(1)
     chosen = (batch.probabilities * logits.gather(1, batch.actions)).sum(1)
     return (normaliser - chosen).mean()
 
@@ -115,6 +124,8 @@ class TorchBatch:
     z: Tensor
     ownership: Tensor | None
     score: Tensor | None
+    after: Tensor | None
+    after_wdl: Tensor | None
 
     @classmethod
     def of(cls, batch: Batch, device: torch.device) -> TorchBatch:
@@ -150,8 +161,9 @@ class Learner:
         self.net_config = net
         self.config = config
         self.device = torch.device(device)
-        self.network = Network(net, game.encoder.plane_scale).to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-        self.averaged = Network(net, game.encoder.plane_scale).to(self.device)
+        # Network or SparseNetwork, both:
+        self.network: Any = new_network(net, game).to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.averaged: Any = new_network(net, game).to(self.device)
         self.averaged.load_state_dict(self.network.state_dict())
         self.averaged.eval()
         decayed = [p for p in self.network.parameters() if p.ndim > 1]
@@ -189,6 +201,10 @@ class Learner:
         with self.autocast():
             outputs = dict(zip(self.net_config.outputs, self.network(tensors.planes), strict=True))
         losses = tensors.losses(outputs)
+        if tensors.after is not None and tensors.after_wdl is not None:
+            assert isinstance(self.network, SparseNetwork)
+            followed = value_loss(self.network.value_of(tensors.after), tensors.after_wdl)
+            losses["value"] = (losses["value"] + followed) / 2
         config = self.config
         weights = {"value": config.value_weight, "ownership": config.ownership_weight, "score": config.score_weight}
         loss = sum((weights.get(name, 1.0) * one for name, one in losses.items()), torch.zeros((), device=self.device))
@@ -202,6 +218,8 @@ class Learner:
                 + AFTER_DIVERGENCE
             )
         self.optimiser.step()
+        if isinstance(self.network, SparseNetwork):
+            self.network.keep_bounds()
         self.step += 1
         self._average()
         return {"loss": total, **{k: v.item() for k, v in losses.items()}, "rate": rate, "gradient": norm}
@@ -239,14 +257,13 @@ class Learner:
             logits, output = outputs["policy"], outputs[self.net_config.value_head]
             losses = batch.losses(outputs)
             if batch.legal is not None:
-                allowed = torch.full_like(logits, -math.inf)
                 reached = batch.legal.where(batch.legal >= 0, batch.legal[:, :1])
-                logits_of_best = allowed.scatter(1, reached, logits.gather(1, reached))
+                picked = reached.gather(1, logits.gather(1, reached).argmax(1, keepdim=True))[:, 0]
             else:
-                logits_of_best = logits
+                picked = (logits.all() if isinstance(logits, RowLogits) else logits).argmax(1)
             best = batch.actions.gather(1, batch.probabilities.argmax(1, keepdim=True))[:, 0]
             outcome = expected_outcome(output)
-            sums["top1"] += (logits_of_best.argmax(1) == best).sum().item()
+            sums["top1"] += (picked == best).sum().item()
             sums["policy"] += losses["policy"].item() * len(best)
             sums["value"] += losses["value"].item() * len(best)
             sums["result_error"] += (outcome - batch.z).square().sum().item() / 4

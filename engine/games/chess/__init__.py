@@ -2,7 +2,8 @@
 
 Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (a net's inputs and
 actions), and :mod:`notation` (FEN and UCI); the short mates at the leaves of a search need :mod:`checks`;
-:mod:`book` reads opening books; :mod:`lc0` has the planes and actions of Lc0's nets.
+:mod:`book` reads opening books; :mod:`lc0` has the planes and actions of Lc0's nets, :mod:`sparse` the features and
+rows of sparse nets (with :mod:`exchanges`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ..outcome import DRAW, RUNNING
 from ..position_lines import position_lines
 from ..record import Record, RecordFormat
 from ..rules import line_of
-from . import lc0, notation, rules
+from . import lc0, notation, rules, sparse
 from .planes import ENCODER
 from .state import STATE, State
 
@@ -49,7 +50,7 @@ class Chess(Game):
 
     @property
     def encoders(self) -> Mapping[str, Encoder]:
-        return lc0.ENCODERS
+        return lc0.ENCODERS | {sparse.ENCODER.name: sparse.ENCODER}
 
     def initial(self) -> State:
         return notation.parse_fen(notation.START)[0]

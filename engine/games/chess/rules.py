@@ -263,7 +263,7 @@ def generate(s, moves, row):
 
 
 @device
-def _piece_at(s, square):
+def piece_at(s, square):
     """Which of the six kinds stands on a square (i64); meaningless on an empty one."""
     shift = np.uint64(square)
     return np.int64(
@@ -294,7 +294,7 @@ def make(s, d, move):
     us = np.int64(s.turn)
     own, enemy = sides(s)
     up = 8 if us == WHITE else -8
-    piece = _piece_at(s, source)
+    piece = piece_at(s, source)
     key = s.key ^ TURN_KEY
     if s.ep != NO_SQUARE:
         key ^= EP_KEYS[s.ep & 7]
@@ -331,7 +331,7 @@ def make(s, d, move):
         key ^= _piece_key(us, piece, source) ^ _piece_key(us, piece, target)
         own = _moved(own, source, target)
         if enemy & bit(target):
-            key ^= _piece_key(1 - us, _piece_at(s, target), target)
+            key ^= _piece_key(1 - us, piece_at(s, target), target)
             enemy &= ~bit(target)
             d.rule50 = 0
         if piece == 0:
@@ -386,7 +386,7 @@ def settle(s):
     while men:
         square, men = first(men)
         colour = 0 if s.white & bit(square) else 1
-        key ^= _piece_key(colour, _piece_at(s, square), square)
+        key ^= _piece_key(colour, piece_at(s, square), square)
     rooks = s.castling
     while rooks:
         square, rooks = first(rooks)

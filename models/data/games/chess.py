@@ -11,7 +11,7 @@ How they lie in files: :mod:`shards`.
 | half   | u1    | half-moves since the last capture or pawn move |
 | ply    | u2    | half-moves since the start position |
 | n      | u1    | number of labelled moves |
-| depth  | u1    | depth of the first line's search |
+| depth  | u1    | depth of the first line's search; 0: a net's opinion, where all scores but the first say the policy |
 | mv     | 5 u2  | moves, best first: from + 64 to + 4096 promotion (N B R Q = 1..4); castling: king's two squares |
 | cp     | 5 i2  | score of each move for the side to move, centipawns; mate in k = 32000 - k, mated in k = k - 32000 |
 | w, l   | u2    | the teacher's chances of winning and losing in 1/1000, for the side to move |
@@ -140,6 +140,16 @@ def chances(records: Records, options: TargetOptions) -> NDArray[np.float64]:
     return np.stack([records["w"], 1000 - records["w"] - records["l"], records["l"]], axis=1) / 1000
 
 
+def line_chances(records: Records) -> NDArray[np.float32]:
+    """Win, draw and loss f4 [N, 5, 3] after each labelled move, for the side that makes it; NaN where unknown.
+
+    Without a search, at depth 0, the scores but the first only say the policy.
+    """
+    chances = chances_of_score(records["cp"].ravel()).reshape(*records["cp"].shape, 3).astype(np.float32)
+    chances[records["depth"] == 0, 1:] = np.nan
+    return chances
+
+
 def record_of(game: Game, line: State, teaching: Teaching) -> Records:
     """Record[1] of a line's last position as an engine sees it."""
     state, row = line[-1], np.zeros(1, RECORD)
@@ -172,7 +182,7 @@ def code_of(state: State, move: int) -> int:
     return source + 64 * target + (move & 0xF000)
 
 
-FORMAT = ShardFormat(RECORD, first_fault, to_states, to_moves, soft_policy, chances)
+FORMAT = ShardFormat(RECORD, first_fault, to_states, to_moves, soft_policy, chances, line_chances=line_chances)
 read_shard, write_shard = FORMAT.read, FORMAT.write
 to_positions, read_folder = FORMAT.to_positions, FORMAT.read_folder
 

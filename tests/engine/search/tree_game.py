@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from az_engine.engine.games.base import Game, State
-from az_engine.engine.games.encoder import Encoder
+from az_engine.engine.games.encoder import Encoder, LeafFunctions
 from az_engine.engine.games.leaves import Leaves
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
 from az_engine.engine.games.rules import line_of
@@ -35,6 +35,7 @@ class TreeGame(Game):
             num_actions=64,
             max_moves=MAX_MOVES,
             plane_scale=np.ones(4, np.float32),
+            leaf=LeafFunctions(*[self._encode] * 4),  # there are no kernels
             describe=self._describe,
             encode=self._encode,
             actions=self._actions,

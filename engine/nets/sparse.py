@@ -1,0 +1,195 @@
+"""A sparse net: shallow, judged by a kernel of our own in integers, bit for bit as onnxruntime judges its file.
+
+Two first layers, for value and policy, sum the int16 rows of the position's features. The sums are clipped to 0 .. 255
+and one half is multiplied by the other, p = a b >> 8. A hidden layer and an output layer make the WDL logits of the
+value's products; the logit of a move is the product of its int8 row and the policy's products. onnxruntime does the
+same in float32, where all these whole numbers are exact.
+
+The encoders are ``games.sparse``'s; ``models.net.sparse`` trains such nets, ``models.net.sparse_export`` writes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import NetError
+from ..games.base import Game
+from ..kernels.jit import borrow, device, kernel
+from .evaluator import Output, Planes
+from .netfile import read_constants
+from .onnx import OnnxEvaluator
+from .positions import random_planes
+
+UNIT = 255  # of a first layer's sums: clipped to 0 .. UNIT, which stands for 0 .. 1
+SHIFT = 8  # of the products of two clipped sums: they become 0 .. 254
+PRODUCT = UNIT * UNIT / 2**SHIFT  # what a product of 1 is
+ROW_UNIT = 64  # of a policy row's weights
+SMALL_UNIT = 128  # of the value's other weights
+HIDDEN_SHIFT = 7  # of the sums that become the value's hidden units
+HIDDEN_MOST = 254  # the greatest hidden unit
+HIDDEN_ONE = PRODUCT * SMALL_UNIT / 2**HIDDEN_SHIFT  # what a hidden unit of 1 is
+
+# Bounds of the weights. A first layer's: 64 features and a bias stay within an int16; the others': float32 is exact.
+FIRST_BOUND, SMALL_BOUND, OUT_BOUND = 1.9, 1.98, 15.0
+WIDEST = 512
+HIDDEN = 32  # the value's hidden units
+POLICY_SCALE = np.float32(1 / (PRODUCT * ROW_UNIT))
+VALUE_SCALE = np.float32(1 / (HIDDEN_ONE * SMALL_UNIT))
+_EXACT = 2**24  # whole numbers below it are exact in float32
+_BATCH = 32  # leaves at a time where several threads search
+_TRIED = 64  # positions on which kernel and file are compared before the net is used
+
+
+class SparseNet(NamedTuple):
+    """The integers of a net of width H for F features and A rows. Row 0 of a first layer is no feature: zeros."""
+
+    value_first: NDArray[np.int16]  # [1 + F, H]
+    value_bias: NDArray[np.int16]  # [H]
+    policy_first: NDArray[np.int16]  # [1 + F, H]
+    policy_bias: NDArray[np.int16]  # [H]
+    hidden: NDArray[np.int16]  # [HIDDEN, H / 2]
+    hidden_bias: NDArray[np.int32]  # [HIDDEN]
+    out: NDArray[np.int16]  # [3, HIDDEN]
+    out_bias: NDArray[np.int32]  # [3]
+    rows: NDArray[np.int8]  # [A, H / 2]
+    row_bias: NDArray[np.int32]  # [A]
+
+
+def read_sparse_net(content: bytes, features: int, actions: int) -> SparseNet:
+    """The integers in a checked ONNX file. Errors: NetError when they are not those of a sparse net of that size."""
+    constants = read_constants(content)
+    width = constants["value_bias"].size if "value_bias" in constants else 0
+    half = width // 2
+    shapes = {
+        "value_first": (1 + features, width),
+        "value_bias": (width,),
+        "policy_first": (1 + features, width),
+        "policy_bias": (width,),
+        "hidden": (HIDDEN, half),
+        "hidden_bias": (HIDDEN,),
+        "out": (3, HIDDEN),
+        "out_bias": (3,),
+        "rows": (actions, half),
+        "row_bias": (actions,),
+    }
+    kinds = dict.fromkeys(shapes, "int16") | {"rows": "int8"}
+    kinds |= dict.fromkeys(("hidden_bias", "out_bias", "row_bias"), "int32")
+    wrong = [
+        n for n in shapes if n not in constants or constants[n].shape != shapes[n] or constants[n].dtype != kinds[n]
+    ]
+    if wrong or not 32 <= width <= WIDEST or width % 32:
+        raise NetError(
+            f"this is no sparse net for the game: {(wrong or ['its width'])[0]} does not fit; export it again"
+        )
+    net = SparseNet(**{name: np.array(constants[name], order="C") for name in shapes})
+    first = round(FIRST_BOUND * UNIT)
+    sums = (
+        HIDDEN_MOST * np.abs(net.hidden.astype(np.int64)).sum(axis=1) + np.abs(net.hidden_bias.astype(np.int64)),
+        HIDDEN_MOST * np.abs(net.out.astype(np.int64)).sum(axis=1) + np.abs(net.out_bias.astype(np.int64)),
+        HIDDEN_MOST * np.abs(net.rows.astype(np.int64)).sum(axis=1) + np.abs(net.row_bias.astype(np.int64)),
+    )
+    if max(int(np.abs(part.astype(np.int64)).max()) for part in net[:4]) > first or max(map(np.max, sums)) >= _EXACT:
+        raise NetError("a weight of this sparse net is too large for its integers; export it again with az-engine")
+    if net.value_first[0].any() or net.policy_first[0].any():
+        raise NetError("this sparse net gives weight to no feature; export it again with az-engine")
+    return net
+
+
+@device
+def _products(planes, row, first, bias, sums, out):
+    """out i2[H / 2] = the clipped products of the features that planes[row] lists; sums i2[H] is working space."""
+    width, places = bias.shape[0], planes.shape[1] >> 1
+    half = width >> 1
+    for i in range(width):
+        sums[i] = bias[i]
+    for n in range(places):
+        number = np.int64(planes[row, n]) + (np.int64(planes[row, places + n]) << 8)
+        if number == 0:
+            break
+        for i in range(width):
+            sums[i] += first[number, i]
+    for i in range(half):
+        left = np.int32(min(max(sums[i], np.int16(0)), np.int16(UNIT)))
+        right = np.int32(min(max(sums[half + i], np.int16(0)), np.int16(UNIT)))
+        out[i] = np.int16(np.int32(left * right) >> np.int32(SHIFT))
+
+
+@device
+def _dot(weights, row, products):
+    """The product i4 of weights[row] and products i2[N]."""
+    total = np.int32(0)
+    for i in range(products.shape[0]):
+        total = np.int32(total + np.int32(np.int32(weights[row, i]) * np.int32(products[i])))
+    return total
+
+
+@device
+def judge_value(net, planes, row, space, wdl):
+    """wdl f4[3] = the WDL logits of the features that planes[row] lists. space: see :func:`judge_space`."""
+    sums, products, hidden = space
+    _products(planes, row, net.value_first, net.value_bias, sums, products)
+    for j in range(HIDDEN):
+        total = np.int32(_dot(net.hidden, j, products) + net.hidden_bias[j]) >> np.int32(HIDDEN_SHIFT)
+        hidden[j] = min(max(total, 0), HIDDEN_MOST)
+    for k in range(3):
+        wdl[k] = np.float32(_dot(net.out, k, hidden) + net.out_bias[k]) * VALUE_SCALE
+
+
+@device
+def judge_moves(net, planes, row, space, actions, b, count, logits):
+    """logits[b, :count] f4 = those of actions[b] in the position whose features planes[row] lists."""
+    sums, products, _ = space
+    _products(planes, row, net.policy_first, net.policy_bias, sums, products)
+    for k in range(count):
+        action = np.int64(actions[b, k])
+        logits[b, k] = np.float32(_dot(net.rows, action, products) + net.row_bias[action]) * POLICY_SCALE
+
+
+@device
+def judge_space(net):
+    """Working space: sums i2[H], products i2[H / 2], hidden units i2[HIDDEN]."""
+    width = net.value_bias.shape[0]
+    return np.empty(width, np.int16), np.empty(width >> 1, np.int16), np.empty(HIDDEN, np.int16)
+
+
+@kernel
+def judge_all(net, planes, policy, wdl):
+    """policy f4[B, A] and wdl f4[B, 3] = the logits of planes u1[B, 2 P], and all rows of moves."""
+    net, planes = borrow(net), borrow(planes)
+    space = judge_space(net)
+    actions = np.arange(policy.shape[1]).reshape(1, -1)
+    for b in range(planes.shape[0]):
+        judge_value(net, planes, b, space, wdl[b])
+        judge_moves(net, planes, b, space, actions, 0, policy.shape[1], policy[b : b + 1])
+
+
+class SparseEvaluator(OnnxEvaluator):
+    """A sparse net. Searches that can give their leaves to kernels use ``net``; onnxruntime is its reference."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        game: Game,
+        *,
+        provider: str = "cpu",
+        batch_size: int = 0,
+        tell: Callable[[str], None] | None = None,
+    ) -> None:
+        """Blocks while the net loads and is compared with its file. Errors: NetError."""
+        super().__init__(path, game, provider="cpu", batch_size=batch_size or _BATCH, tell=tell)
+        self.net = read_sparse_net(self._model, self._game.encoder.features, self._game.num_actions)
+        planes = random_planes(self._game, _TRIED, 1)
+        expected, got = OnnxEvaluator.evaluate(self, planes), self.evaluate(planes)
+        if any((a != b).any() for a, b in zip(expected, got, strict=True)):
+            raise NetError("the graph of this sparse net says something else than its weights; export it again")
+
+    def evaluate(self, planes: Planes, slot: int = 0) -> Output:
+        policy = np.empty((len(planes), self._game.num_actions), np.float32)
+        wdl = np.empty((len(planes), 3), np.float32)
+        judge_all(self.net, planes.reshape(len(planes), -1), policy, wdl)
+        return policy, wdl

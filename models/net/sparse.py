@@ -1,0 +1,155 @@
+"""A sparse network in torch: shallow, its inputs a list of features, its policy one row a move.
+
+Value and policy each sum the rows of the position's features in a first layer of their own, clip the sums to 0..1 and
+multiply one half by the other. A small net makes win, draw and loss of the value's products; a move's logit is the
+product of its row and the policy's products. The kernels of :mod:`features` gather and scatter the
+first layers and the rows: a position touches some thirty rows of thousands.
+
+What features share that are alike (chess: a man on a square, attacked or not) is learned by itself, and each has its
+own part beside it; likewise for the rows of a move. :meth:`SparseNetwork.keep_bounds` holds the weights to what the
+integers of the exported file can say, see :mod:`sparse_export`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ...engine.nets.sparse import FIRST_BOUND, OUT_BOUND, SMALL_BOUND
+from ..train.config import NetConfig
+from .features import gather_features, gather_rows, scatter_features, scatter_rows
+
+VALUE_HIDDEN = 32  # units between the value's products and the outcome
+
+
+class _Features(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, planes: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        context.planes, context.shape = planes, weight.shape
+        out = torch.empty(len(planes), weight.shape[1])
+        gather_features(planes.numpy(), weight.detach().numpy(), bias.detach().numpy(), out.numpy())
+        return out
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[None, Tensor, Tensor]:
+        gradient = gradients[0].contiguous()
+        out = torch.zeros(context.shape)
+        scatter_features(context.planes.numpy(), gradient.numpy(), out.numpy())
+        return None, out, gradient.sum(0)
+
+
+class _Rows(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, hidden: Tensor, weight: Tensor, bias: Tensor, actions: Tensor) -> Tensor:
+        context.save_for_backward(hidden, weight)
+        context.actions = actions
+        out = torch.empty(actions.shape)
+        gather_rows(
+            hidden.detach().numpy(), weight.detach().numpy(), bias.detach().numpy(), actions.numpy(), out.numpy()
+        )
+        return out
+
+    @staticmethod
+    def backward(context: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        hidden, weight = context.saved_tensors
+        parts = torch.zeros_like(hidden), torch.zeros_like(weight), torch.zeros(len(weight))
+        gradient = gradients[0].contiguous()
+        scatter_rows(
+            hidden.detach().numpy(),
+            weight.detach().numpy(),
+            context.actions.numpy(),
+            gradient.numpy(),
+            *(part.numpy() for part in parts),
+        )
+        return *parts, None
+
+
+class RowLogits:
+    """The policy's logits [B, A], of which only those asked for are computed."""
+
+    def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor) -> None:
+        self._parts = hidden.contiguous(), weight, bias
+
+    def gather(self, dim: int, actions: Tensor) -> Tensor:
+        """Logits [B, K] of actions i8 [B, K], 0 for those below 0; ``dim`` is 1."""
+        return _Rows.apply(*self._parts, actions.contiguous())  # type: ignore[no-any-return]
+
+    def all(self) -> Tensor:
+        hidden, weight, bias = self._parts
+        return nn.functional.linear(hidden, weight, bias)
+
+    def logsumexp(self, dim: int) -> Tensor:
+        return self.all().logsumexp(dim)
+
+
+class SparseNetwork(nn.Module):
+    """A network of the kind "sparse"."""
+
+    def __init__(self, config: NetConfig, features: int, alike: tuple[int, int]) -> None:
+        """features, alike: of the game's encoder."""
+        super().__init__()
+        self.config, self._alike = config, alike
+        width = config.filters
+        kinds, per_move = alike
+
+        def random(*shape: int) -> nn.Parameter:
+            return nn.Parameter(torch.empty(shape).uniform_(-0.1, 0.1))
+
+        def zero(*shape: int) -> nn.Parameter:
+            return nn.Parameter(torch.zeros(shape))
+
+        self.value_shared, self.policy_shared = (random(features // kinds, width) for _ in range(2))
+        self.value_own, self.policy_own = (zero(features, width) for _ in range(2))
+        self.value_bias, self.policy_bias = (nn.Parameter(torch.full((width,), 0.4)) for _ in range(2))
+        self.value_hidden = nn.Linear(width // 2, VALUE_HIDDEN)
+        self.value_out = nn.Linear(VALUE_HIDDEN, 3)
+        self.rows_shared = random(config.actions // per_move, width // 2)
+        self.rows_own = zero(config.actions, width // 2)
+        self.row_bias = zero(config.actions)
+
+    @property
+    def value_first(self) -> Tensor:
+        """The value's first layer [F, H]."""
+        return self._bounded(self.value_shared.repeat(self._alike[0], 1) + self.value_own, FIRST_BOUND)
+
+    @property
+    def policy_first(self) -> Tensor:
+        """The policy's first layer [F, H]."""
+        return self._bounded(self.policy_shared.repeat(self._alike[0], 1) + self.policy_own, FIRST_BOUND)
+
+    @property
+    def rows(self) -> Tensor:
+        """The moves' rows [A, H / 2]."""
+        return self._bounded(self.rows_shared.repeat_interleave(self._alike[1], 0) + self.rows_own, SMALL_BOUND)
+
+    @staticmethod
+    def _bounded(weight: Tensor, bound: float) -> Tensor:
+        return weight.clamp(-bound, bound)
+
+    @staticmethod
+    def _products(planes: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        left, right = _Features.apply(planes.flatten(1), weight, bias).clamp(0, 1).chunk(2, 1)
+        return left * right  # type: ignore[no-any-return]
+
+    def value_of(self, planes: Tensor) -> Tensor:
+        """WDL logits [B, 3] of planes u1 [B, 2, H, W]."""
+        products = self._products(planes, self.value_first, self.value_bias)
+        with torch.autocast("cpu", enabled=False):
+            return self.value_out(self.value_hidden(products).clamp(0, 1))  # type: ignore[no-any-return]
+
+    def forward(self, planes: Tensor) -> tuple[RowLogits, Tensor]:
+        hidden = self._products(planes, self.policy_first, self.policy_bias)
+        return RowLogits(hidden, self.rows, self.row_bias), self.value_of(planes)
+
+    @torch.no_grad()
+    def keep_bounds(self) -> None:
+        """Clip the weights to what the exported integers can say."""
+        for bias in (self.value_bias, self.policy_bias):
+            bias.clamp_(-FIRST_BOUND, FIRST_BOUND)
+        self.value_hidden.weight.clamp_(-SMALL_BOUND, SMALL_BOUND)
+        self.value_out.weight.clamp_(-OUT_BOUND, OUT_BOUND)
+
+    def parameter_count(self) -> int:
+        return sum(p.numel() for p in self.parameters())

@@ -1,0 +1,139 @@
+"""A sparse network as an ONNX file of whole numbers: what ``engine.nets.sparse`` reads and onnxruntime runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ...engine.errors import NetError
+from ...engine.nets.netfile import FLOAT, INT32, INT64
+from ...engine.nets.netinfo import NetInfo
+from ...engine.nets.session import raw_session
+from ...engine.nets.sparse import (
+    HIDDEN_MOST,
+    HIDDEN_ONE,
+    HIDDEN_SHIFT,
+    POLICY_SCALE,
+    PRODUCT,
+    ROW_UNIT,
+    SHIFT,
+    SMALL_UNIT,
+    UNIT,
+    VALUE_SCALE,
+    SparseNet,
+)
+from .onnxfile import GraphWriter
+from .probes import check, run
+from .sparse import SparseNetwork
+
+TOLERANCE = 0.35  # greatest mean difference of a logit from torch's that counts as the same network
+
+
+def integers(network: SparseNetwork) -> SparseNet:
+    """The network in whole numbers. Errors: NetError when a weight is not finite."""
+    if not all(bool(p.isfinite().all()) for p in network.parameters()):
+        raise NetError("a weight is not finite; go on from an earlier checkpoint")
+
+    def whole(tensor: Tensor, unit: float, kind: str) -> NDArray[Any]:
+        bounds = np.iinfo(kind)
+        rounded = np.rint(tensor.detach().cpu().double().numpy() * unit)
+        return np.ascontiguousarray(np.clip(rounded, bounds.min, bounds.max).astype(kind))
+
+    def first(tensor: Tensor) -> NDArray[Any]:
+        return np.concatenate([np.zeros((1, tensor.shape[1]), np.int16), whole(tensor, UNIT, "int16")])
+
+    return SparseNet(
+        value_first=first(network.value_first),
+        value_bias=whole(network.value_bias, UNIT, "int16"),
+        policy_first=first(network.policy_first),
+        policy_bias=whole(network.policy_bias, UNIT, "int16"),
+        hidden=whole(network.value_hidden.weight, SMALL_UNIT, "int16"),
+        hidden_bias=whole(network.value_hidden.bias, PRODUCT * SMALL_UNIT, "int32"),
+        out=whole(network.value_out.weight, SMALL_UNIT, "int16"),
+        out_bias=whole(network.value_out.bias, HIDDEN_ONE * SMALL_UNIT, "int32"),
+        rows=whole(network.rows, ROW_UNIT, "int8"),
+        row_bias=whole(network.row_bias, PRODUCT * ROW_UNIT, "int32"),
+    )
+
+
+class SparseWriter(GraphWriter):
+    """Writes the parts of a sparse net; every method returns the name of its last node's result."""
+
+    def whole(self, name: str, values: NDArray[Any]) -> str:
+        """Stored integers as float32."""
+        return self.node("Cast", [self.constant(name, values)], f"{name}.float", to=FLOAT)
+
+    def numbers(self, places: int) -> str:
+        """The numbers of the features that the planes list, 0 = none: int64 [B, P]."""
+        flat = self.node("Reshape", ["planes", self.shape(-1, 2, places)], "planes.flat")
+        pairs = self.node("Cast", [flat], "planes.bytes", to=INT64)
+        axis = self.constant("axis", np.array([1], np.int64))
+        powers = self.constant("powers", np.array([[1], [256]], np.int64))
+        weighted = self.node("Mul", [pairs, powers], "planes.weighted")
+        return self.node("ReduceSum", [weighted, axis], "features", keepdims=0)
+
+    def products(self, features: str, first: NDArray[Any], bias: NDArray[Any], name: str) -> str:
+        """The clipped products of a first layer: float32 [B, H / 2]."""
+        half = len(bias) // 2
+        rows = self.node("Gather", [self.whole(f"{name}_first", first), features], f"{name}.rows", axis=0)
+        axis = self.constant("axis", np.array([1], np.int64))
+        sums = self.node("ReduceSum", [rows, axis], f"{name}.sums", keepdims=0)
+        biased = self.node("Add", [sums, self.whole(f"{name}_bias", bias)], f"{name}.biased")
+        clipped = self.node("Clip", [biased, self.number(0.0), self.number(float(UNIT))], f"{name}.clipped")
+        sides = [
+            self.node("Slice", [clipped, self.shape(start), self.shape(start + half), axis], f"{name}.{start}")
+            for start in (0, half)
+        ]
+        product = self.node("Mul", sides, f"{name}.product")
+        return self.shifted(product, SHIFT, name)
+
+    def shifted(self, x: str, bits: int, name: str) -> str:
+        """Whole numbers of at least 0, shifted right."""
+        scaled = self.node("Mul", [x, self.number(2.0**-bits)], f"{name}.scaled")
+        return self.node("Cast", [self.node("Cast", [scaled], f"{name}.cut", to=INT32)], f"{name}.whole", to=FLOAT)
+
+    def layer(self, x: str, weight: NDArray[Any], bias: NDArray[Any], names: tuple[str, str]) -> str:
+        return self.node("Gemm", [x, *map(self.whole, names, (weight, bias))], f"{names[0]}.sum", transB=1)
+
+
+def to_onnx(network: SparseNetwork, info: NetInfo) -> onnx.ModelProto:
+    """The ONNX model of a network's current weights with ``info`` as its metadata. Errors: NetError."""
+    net, graph = integers(network), SparseWriter()
+    features = graph.numbers(info.planes[1] * info.planes[2])
+    x = graph.products(features, net.value_first, net.value_bias, "value")
+    x = graph.layer(x, net.hidden, net.hidden_bias, ("hidden", "hidden_bias"))
+    most = graph.number(float((HIDDEN_MOST << HIDDEN_SHIFT) + 2**HIDDEN_SHIFT - 1))
+    x = graph.shifted(graph.node("Clip", [x, graph.number(0.0), most], "hidden.clipped"), HIDDEN_SHIFT, "hidden")
+    x = graph.layer(x, net.out, net.out_bias, ("out", "out_bias"))
+    graph.node("Mul", [x, graph.number(float(VALUE_SCALE))], "wdl")
+    y = graph.products(features, net.policy_first, net.policy_bias, "policy")
+    y = graph.layer(y, net.rows, net.row_bias, ("rows", "row_bias"))
+    graph.node("Mul", [y, graph.number(float(POLICY_SCALE))], "policy")
+    model = onnx.load_model_from_string(graph.to_bytes(info, {"policy": [info.actions], "wdl": [3]}))
+    check(model)
+    return model
+
+
+@torch.no_grad()
+def outputs(network: SparseNetwork, planes: NDArray[np.uint8]) -> list[NDArray[np.float32]]:
+    """Logits f4[B, A] and WDL logits f4[B, 3] of the weights in float32, for planes u1[B, 2, H, W]."""
+    policy, wdl = network(torch.from_numpy(planes))
+    return [policy.all().numpy(), wdl.numpy()]
+
+
+def parity(network: SparseNetwork, model: onnx.ModelProto, planes: NDArray[np.uint8]) -> float:
+    """The greatest mean difference between torch's float32 and the file's whole numbers over both outputs.
+
+    Errors: NetError when it is above TOLERANCE or not finite.
+    """
+    got = run(raw_session(model.SerializeToString()), planes)
+    pairs = zip(outputs(network, planes), got, strict=True)
+    difference = max(float(np.abs(mine - file).mean()) for mine, file in pairs)
+    if not difference <= TOLERANCE:
+        raise NetError(f"the exported net differs from the trained one by {difference:.2g}; it was not written")
+    return difference

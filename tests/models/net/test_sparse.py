@@ -1,0 +1,246 @@
+"""Sparse nets: the file, onnxruntime, our kernel and torch say the same, and the search plays with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import numpy_helper
+
+from az_engine.engine.engine import Engine
+from az_engine.engine.errors import NetError, OptionError
+from az_engine.engine.limits import Limits
+from az_engine.engine.nets.netinfo import NetInfo
+from az_engine.engine.nets.onnx import OnnxEvaluator
+from az_engine.engine.nets.positions import random_planes
+from az_engine.engine.nets.sparse import SparseEvaluator
+from az_engine.engine.nets.weights import load_evaluator
+from az_engine.engine.params import EngineOptions, SearchParams
+from az_engine.engine.search.cache import PositionCache
+from az_engine.engine.search.search import Search
+from az_engine.engine.search.tree import Tree
+from az_engine.models.net import features as feature_kernels
+from az_engine.models.net import sparse_export
+from az_engine.models.net.sparse import SparseNetwork
+from az_engine.models.selfplay.runconfig import RunConfig
+from az_engine.models.train.config import NetConfig
+
+from ..samples import CHESS, SAMPLE
+
+SPARSE = CHESS.using("sparse")
+KERNELS: Any = feature_kernels
+SHARP = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
+
+
+def random_network(seed: int = 1) -> SparseNetwork:
+    torch.manual_seed(seed)
+    config = NetConfig(SPARSE.planes, SPARSE.num_actions, kind="sparse", filters=32)
+    network = SparseNetwork(config, SPARSE.encoder.features, SPARSE.encoder.alike)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.add_(torch.empty_like(parameter).uniform_(-0.6, 0.6))
+        network.keep_bounds()
+    return network
+
+
+def info(**changes: Any) -> NetInfo:
+    return NetInfo(
+        "chess", SPARSE.planes, SPARSE.num_actions, 1, 1, "wdl", **{"encoder": "sparse", "history": 1, **changes}
+    )
+
+
+@pytest.fixture(scope="module")
+def model() -> onnx.ModelProto:
+    return sparse_export.to_onnx(random_network(), info())
+
+
+@pytest.fixture(scope="module")
+def file(model: onnx.ModelProto, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sparse") / "sparse.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+def test_kernel_and_file_agree_bit_for_bit(file: Path) -> None:
+    evaluator = load_evaluator(str(file), CHESS)
+    assert isinstance(evaluator, SparseEvaluator)
+    for seed in range(3):
+        planes = random_planes(SPARSE, 300, seed)
+        for file_says, kernel_says in zip(
+            OnnxEvaluator.evaluate(evaluator, planes), evaluator.evaluate(planes), strict=True
+        ):
+            assert np.array_equal(file_says, kernel_says)
+            assert kernel_says.std() > 0
+
+
+def test_the_file_says_nearly_what_torch_says(model: onnx.ModelProto) -> None:
+    planes = random_planes(SPARSE, 200, 9)
+    assert sparse_export.parity(random_network(), model, planes) < 0.1
+    with pytest.raises(NetError, match="differs from the trained one by"):
+        sparse_export.parity(random_network(2), model, planes)
+    broken = random_network()
+    with torch.no_grad():
+        broken.row_bias[7] = torch.nan
+    with pytest.raises(NetError, match="not finite"):
+        sparse_export.to_onnx(broken, info())
+
+
+def test_training_kernels_against_torch() -> None:
+    rng = np.random.default_rng(3)
+    features, width, actions = 40, 32, 25
+    planes = np.zeros((6, 2, 8, 8), np.uint8)
+    dense = torch.zeros(6, features)
+    for row in range(6):
+        chosen = rng.choice(features, 10, replace=False)
+        planes[row, 0].ravel()[:10] = chosen + 1
+        dense[row, chosen] = 1.0
+    weight, bias = torch.randn(features, width), torch.randn(width)
+    flat, out = planes.reshape(6, -1), np.empty((6, width), np.float32)
+    KERNELS.gather_features(flat, weight.numpy(), bias.numpy(), out)
+    assert np.allclose(out, (dense @ weight + bias).numpy(), atol=1e-5)
+    gradient, grown = torch.randn(6, width), np.zeros((features, width), np.float32)
+    KERNELS.scatter_features(flat, gradient.numpy(), grown)
+    assert np.allclose(grown, (dense.T @ gradient).numpy(), atol=1e-5)
+    hidden, rows, row_bias = (
+        torch.randn(shape, requires_grad=True) for shape in ((6, width), (actions, width), (actions,))
+    )
+    asked = torch.tensor(rng.integers(-1, actions, (6, 5)))
+    logits = np.empty((6, 5), np.float32)
+    plain = [tensor.detach().numpy() for tensor in (hidden, rows, row_bias)]
+    KERNELS.gather_rows(*plain, asked.numpy(), logits)
+    expected = torch.where(asked < 0, 0.0, (hidden @ rows.T + row_bias).gather(1, asked.clamp(min=0)))
+    assert np.allclose(logits, expected.detach().numpy(), atol=1e-4)
+    back = torch.randn(6, 5)
+    expected.backward(back)  # type: ignore[no-untyped-call]
+    parts = [np.zeros_like(array) for array in plain]
+    KERNELS.scatter_rows(plain[0], plain[1], asked.numpy(), back.numpy(), *parts)
+    for mine, tensor in zip(parts, (hidden, rows, row_bias), strict=True):
+        assert tensor.grad is not None
+        assert np.allclose(mine, tensor.grad.numpy(), atol=1e-4)
+
+
+def tree_of(evaluator: Any, *, grows: bool, **params: Any) -> tuple[bytes, bytes, int]:
+    line = CHESS.parse_position(SHARP)[0].reshape(1)
+    tree = Tree(1 << 22, 45.0)
+    search = Search(
+        CHESS,
+        tree,
+        evaluator,
+        SearchParams(**params),
+        CHESS.window(line),
+        cache=PositionCache(1 << 20),
+        workers=1,
+        visits=700,
+        batch_size=1,
+    )
+    if not grows:
+        search._grows = lambda batch: False  # type: ignore[method-assign]
+    search.run(lambda: False)
+    assert search.error is None
+    nodes, edges = (int(count) for count in tree.counters[:2])
+    return tree.nodes[:nodes].tobytes(), tree.edges[:edges].tobytes(), search.simulations
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"mate_plies": 0, "solver": False}, {"policy_temperature": 1.4, "fpu": "zero", "puct": "agz"}]
+)
+def test_one_kernel_grows_the_tree_of_the_plain_search(file: Path, params: dict[str, Any]) -> None:
+    sparse = load_evaluator(str(file), CHESS)
+    reference = OnnxEvaluator(file, CHESS, provider="cpu", batch_size=1)
+    grown = tree_of(sparse, grows=True, **params)
+    assert grown[2] == 700
+    assert grown == tree_of(sparse, grows=False, **params)
+    assert grown == tree_of(reference, grows=False, **params)
+
+
+def changed(model: onnx.ModelProto, name: str, change: Any) -> bytes:
+    """The file with another constant of that name."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for tensor in copy.graph.initializer:
+        if tensor.name == name:
+            tensor.CopyFrom(numpy_helper.from_array(change(numpy_helper.to_array(tensor).copy()), name))
+    content: bytes = copy.SerializeToString()
+    return content
+
+
+def put(values: Any, where: Any, value: int) -> Any:
+    values[where] = value
+    return values
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "text"),
+    [
+        ("rows", lambda v: v.astype(np.int16), "rows does not fit"),
+        ("rows", lambda v: v[:-1], "rows does not fit|trial|does not"),
+        ("hidden", lambda v: put(v, ..., 32767), "too large"),
+        ("value_first", lambda v: put(v, (5, 5), 30000), "too large"),
+        ("policy_first", lambda v: put(v, 0, 3), "weight to no feature"),
+    ],
+)
+def test_hostile_files_are_refused(model: onnx.ModelProto, tmp_path: Path, name: str, change: Any, text: str) -> None:
+    path = tmp_path / "hostile.onnx"
+    path.write_bytes(changed(model, name, change))
+    with pytest.raises(NetError, match=text) as raised:
+        load_evaluator(str(path), CHESS)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_graph_that_says_something_else_is_refused(model: onnx.ModelProto, tmp_path: Path) -> None:
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    [last] = [node for node in copy.graph.node if node.output[0] == "wdl"]
+    last.op_type = "Add"
+    path = tmp_path / "other.onnx"
+    path.write_bytes(copy.SerializeToString())
+    with pytest.raises(NetError, match="something else than its weights"):
+        load_evaluator(str(path), CHESS)
+
+
+def test_the_engine_obeys_its_options(file: Path) -> None:
+    engine = Engine("chess", EngineOptions(weights_file=str(file), hash_mb=16, threads=1))
+    try:
+        for changes in ({}, {"threads": 2}, {"multipv": 3}, {"threads": 3, "batch_size": 4}):
+            engine.configure(**changes)
+            for limits in (Limits(nodes=300), Limits(nodes=50, searchmoves=("e2a6",)), Limits(movetime=50)):
+                engine.set_position(SHARP, [])
+                reports: list[Any] = []
+                answers: list[Any] = []
+                engine.go(limits, reports.append, answers.append)
+                assert engine.wait(60.0)
+                [best] = answers
+                assert best.error is None
+                assert best.move in (limits.searchmoves or engine.legal_moves())
+                assert len(reports[-1].lines) == (1 if limits.searchmoves else engine.options.multipv)
+        engine.set_position("6k1/5ppp/8/8/8/8/8/K3R3 w - - 0 1", [])
+        mates: list[Any] = []
+        engine.go(Limits(nodes=2000), lambda info: None, mates.append)
+        assert engine.wait(60.0)
+        assert (mates[0].move, mates[0].lines[0].mate) == ("e1e8", 1)
+    finally:
+        engine.close()
+
+
+def test_a_width_or_kind_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(OptionError, match="multiple of 32"):
+        NetConfig(SPARSE.planes, SPARSE.num_actions, kind="sparse", filters=40)
+    run = RunConfig.from_values({"game": "chess", "net": {"kind": "sparse"}})
+    with pytest.raises(OptionError, match="--supervised alone"):
+        run.net_config(CHESS)
+
+
+def test_train_export_play(tmp_path: Path) -> None:
+    from az_engine.cli import main
+
+    run = tmp_path / "run"
+    command = f"train --supervised {SAMPLE} --kind sparse --filters 32 --batch 32 --steps 20 --threads 1 --out {run}"
+    assert main(command.split()) == 0
+    assert "sparse 32" in (run / "card.md").read_text()
+    assert not (run / "net_fp32.onnx").exists()
+    evaluator = load_evaluator(str(run / "net_int8.onnx"), CHESS)
+    assert isinstance(evaluator, SparseEvaluator)
