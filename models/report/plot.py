@@ -18,6 +18,7 @@ from ...engine.files import check_writable, write_atomically
 from ..fields import Help
 from ..selfplay import charts
 from ..train.log import read_config, read_log
+from .runpage import write_run_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Draw loss, move accuracy, value error and learning rate of a run of az-engine train, also while it runs; of a "
         "self-play run Elo with 95 % intervals, game length and resignations, too. "
-        "Writes curves.png and curves.html into the run's folder."
+        "Writes curves.png, curves.html and run.html, with games to click through, into the run's folder."
     )
     parser.formatter_class = Help
     parser.epilog = """\
@@ -57,7 +58,8 @@ def main(args: argparse.Namespace) -> int:
     figure.savefig(picture, format="png", dpi=110)
     write_atomically(folder / "curves.png", picture.getvalue())
     write_atomically(folder / "curves.html", page(rows, config, picture.getvalue()).encode())
-    Console(stderr=True).print(f"written: {folder}/curves.png, {folder}/curves.html")
+    write_atomically(folder / "run.html", write_run_page(args.run, title(config)).encode())
+    Console(stderr=True).print(f"written: {folder}/curves.png, {folder}/curves.html, {folder}/run.html")
     return 0
 
 

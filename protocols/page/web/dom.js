@@ -26,7 +26,7 @@ export function shape([tag, attributes, children]) {
 }
 
 export function clear(element, ...children) {
-  element.replaceChildren(...children);
+  element.replaceChildren(...children.filter((child) => child !== null && child !== undefined && child !== false));
   return element;
 }
 

@@ -1,0 +1,106 @@
+// The page of a training run: its state, curves, and games to click through.
+
+import { Board } from "./board.js";
+import { drawChart } from "./chart.js";
+import { button, byId, choice, clear, el, svg } from "./dom.js";
+import { Graph } from "./plots.js";
+import { thousands } from "./values.js";
+
+const AXES = { step: "training steps", games: "games", minutes: "hours" };
+
+class RunPage {
+  constructor(data) {
+    this.data = data;
+    this.axis = "step";
+    this.charts = [];
+    const warnings = data.warnings.map((text) => el("p", { class: "bad" }, `⚠ ${text}`));
+    const facts = el("dl", { class: "facts" }, ...data.facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+    const axes = Object.entries(AXES).filter(([name]) => data.rows.some((row) => name in row));
+    byId("main").classList.add("run");
+    clear(byId("main"), el("section", { class: "card wide" }, ...warnings, facts, choice("Over", axes, "step", (axis) => this.turn(axis))),
+      ...[
+        ["Elo, with 95 % intervals", () => ({ series: Object.entries(data.elo).map(([name, points]) => ({ name, points: this.moved(points) })), fixed: data.fixed, marks: this.moved(data.gate) }), "wide"],
+        ["Policy: cross-entropy", () => ({ series: [this.series("rows", "policy", "trained on"), this.series("held", "policy", "held out")] })],
+        ["Value: loss", () => ({ series: [this.series("rows", "value", "trained on"), this.series("held", "value", "held out")] })],
+        ["The search's move is the net's first", () => ({ series: [this.series("held", "top1", "held out")], percent: true, low: 0 })],
+        ["Plies a game", () => ({ series: [this.series("played", "length", "self-play")], low: 0 })],
+        ["Results", () => ({ series: [this.series("played", "first_wins", "first player wins"), this.series("played", "draws", "draws")], percent: true, low: 0, high: 1 })],
+        ["Resignation", () => ({ series: [this.series("played", "resigned", "games given up"), this.series("played", "resign_wrong", "would not have been lost")], fixed: [["at most 5 % wrong", 0.05]], percent: true, low: 0 })],
+      ].map(([title, what, kind]) => this.chart(title, what, kind || "")),
+      data.games.length ? this.viewer() : null);
+    this.draw();
+  }
+
+  chart(title, what, kind) {
+    const picture = svg("svg", { class: "plot", role: "img" });
+    const card = el("section", { class: `card ${kind}` }, el("h2", {}, title), picture);
+    this.charts.push(() => {
+      const told = what();
+      card.hidden = !told.series.some(({ points }) => points.length);
+      drawChart(picture, { ...told, label: `${title}, over ${AXES[this.axis]}` });
+    });
+    return card;
+  }
+
+  turn(axis) {
+    this.axis = axis;
+    this.draw();
+  }
+
+  draw() {
+    for (const draw of this.charts) draw();
+  }
+
+  // A step as the axis counts.
+  at(step) {
+    if (this.axis === "step") return step;
+    const row = this.data.rows.findLast((each) => each.step <= step) || this.data.rows[0];
+    return this.axis === "minutes" ? row.minutes / 60 : row[this.axis];
+  }
+
+  moved(points) {
+    return points.map(([step, ...rest]) => [this.at(step), ...rest]);
+  }
+
+  series(table, key, name) {
+    return { name, points: this.data[table].filter((row) => key in row).map((row) => [this.at(row.step), row[key]]) };
+  }
+
+  // ---------------------------------------------------------------- games
+
+  viewer() {
+    const { games, game } = this.data;
+    this.board = new Board(game);
+    this.board.svg.setAttribute("role", "img");
+    this.graph = new Graph((ply) => this.go(ply));
+    this.told = el("p", { role: "status" });
+    const step = (text, name, to) => button(text, () => this.go(to()), { "aria-label": name, title: name });
+    const options = games.map((each, i) => [i, `step ${thousands(each.step)}: ${each.moves.length} plies, ${{ 1: "1-0", 0: "½-½", "-1": "0-1" }[each.result] || "?"}`]);
+    const card = el("section", { class: "card wide games" }, el("h2", {}, "Games"), el("div", { class: "game" },
+      el("div", {}, this.board.svg, el("div", { id: "steps" }, step("|◀", "First position", () => 0), step("◀", "Back", () => this.ply - 1), step("▶", "Forward", () => this.ply + 1), step("▶|", "Last position", () => Infinity))),
+      el("div", {}, choice("Game", options, 0, (i) => this.take(games[i])), this.told, this.graph.element)));
+    this.take(games[0]);
+    return card;
+  }
+
+  take(game) {
+    this.game = game;
+    this.texts = [game.first];
+    for (const [front, behind, between] of game.changes) {
+      const before = this.texts.at(-1);
+      this.texts.push(before.slice(0, front) + between + before.slice(before.length - behind));
+    }
+    this.go(0);
+  }
+
+  go(ply) {
+    const { game, texts } = this;
+    this.ply = Math.max(0, Math.min(ply, game.moves.length));
+    this.board.show(texts[this.ply], { last: this.ply ? game.moves[this.ply - 1] : "" });
+    this.told.textContent = this.ply ? `${this.ply}. ${game.words[this.ply - 1]}${this.ply === game.moves.length && game.reason ? `, ${game.reason}` : ""}` : "Start";
+    const points = game.scores.map((score, i) => (score === null ? null : { ply: i, score }));
+    this.graph.show({ plies: game.moves.length, points, ply: this.ply, title: "Expected result of the first player over the game, in per cent, by the search that played" });
+  }
+}
+
+new RunPage(JSON.parse(byId("data").textContent));

@@ -1,0 +1,83 @@
+"""The page of a run: what it tells, its size, and runs that are odd."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from az_engine.engine.errors import DataError
+from az_engine.engine.games import get_game
+from az_engine.models.report.runpage import run_data, write_run_page
+
+CONFIG = {"run": {"game": "go", "preset": "small"}, "net": {"kind": "dual-res", "blocks": 1, "filters": 16}}
+
+
+def make_run(folder: Path, checkpoints: int, game: str) -> Path:
+    """A run's folder, with one game for each checkpoint."""
+    rows: list[dict[str, Any]] = []
+    for i in range(1, checkpoints + 1):
+        step = 100 * i
+        rows.append(
+            {"step": step, "loss": 3.0, "policy": 3 - i / 100, "value": 1.0, "games": 50 * i, "minutes": 6.0 * i}
+        )
+        rows.append(
+            {"step": step, "selfplay": {"length": 30.0, "first_wins": 0.5, "draws": 0.0, "resign_wrong": 0.02 * i}}
+        )
+        rows.append({"step": step, "heldout": {"policy": 3.0, "value": 0.9 + i / 100, "top1": 0.3}})
+        rows.append({"step": step, "gate": {"promoted": i % 2 == 0}})
+    (folder / "examples").mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    (folder / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + '{"torn')
+    for i in range(1, checkpoints + 1):
+        (folder / "examples" / f"step_{100 * i:08d}.sgf").write_text(game)
+    return folder
+
+
+def test_what_it_tells(tmp_path: Path) -> None:
+    game = "(;GM[1]SZ[5]KM[7.5]RE[B+2.5];B[cc]C[+0.12];W[dd]C[-0.20];B[cd];W[bb]C[+1.00])"
+    data = run_data(make_run(tmp_path / "run", 4, game), "heading")
+    assert dict(data["facts"])["training steps"] == "400"
+    assert dict(data["facts"])["state"] == "running"
+    assert len(data["warnings"]) == 2, "held-out value loss rises; 8 % of the resignations are wrong"
+    assert [row["step"] for row in data["rows"]] == [100, 200, 300, 400]
+    assert data["gate"] == [[100, False], [200, True], [300, False], [400, True]]
+    shown = data["games"][0]
+    assert (shown["step"], shown["result"], shown["moves"]) == (400, 1, ["C3", "D2", "C2", "B4"])
+    assert shown["scores"] == [0.56, 0.6, None, 0.0], "the first player's"
+    text = shown["first"]
+    for front, behind, between in shown["changes"]:
+        text = text[:front] + between + text[len(text) - behind :]
+    line = get_game("go5").initial()
+    for move in shown["moves"]:
+        line = get_game("go5").play(line, get_game("go5").parse_move(line, move))
+    assert text == get_game("go5").format_position(line[-1])
+
+
+def test_a_long_run_is_a_small_page(tmp_path: Path) -> None:
+    points = [(x, y) for y in range(19) for x in range(19)][::2]
+    words = "".join(f";{'BW'[i % 2]}[{chr(97 + x)}{chr(97 + y)}]C[+0.10]" for i, (x, y) in enumerate(points))
+    folder = make_run(tmp_path / "run", 100, f"(;GM[1]SZ[19]{words})")
+    page = write_run_page(folder, "a run")
+    assert len(page.encode()) <= 2_000_000
+    assert page.count('"first":') == 50
+    assert not re.search(r'(src|href)="(?!#)', page), "it needs nothing else"
+
+
+def test_runs_without_games_or_steps(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", 1, "nonsense")
+    (folder / "examples" / "step_00000100.sgf").unlink()
+    (folder / "config.json").write_text(json.dumps({"run": {"game": "of_another_place"}}))
+    old = time.time() - 3600
+    os.utime(folder / "log.jsonl", (old, old))
+    data = run_data(folder, "")
+    assert data["games"] == []
+    assert dict(data["facts"])["state"] == "silent for 60 minutes"
+    (folder / "log.jsonl").write_text("")
+    with pytest.raises(DataError, match="logged nothing"):
+        run_data(folder, "")
