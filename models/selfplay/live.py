@@ -148,5 +148,5 @@ class LiveView:
         elo = "".join(f", {name} {elo:+.0f} [{low:+.0f}, {high:+.0f}]" for name, (elo, low, high) in status.elo.items())
         return (
             f"{span(status.seconds)}: step {status.step:,} ({status.progress:.1%}, left {self.left(status, now)}), "
-            f"{status.games:,} games, {self._speeds.simulations:,.0f} simulations/s{loss}{elo}"
+            f"{status.games:,} games, {self._speeds.simulations:,.0f} simulations/s{loss}{elo}; {status.doing}"
         )

@@ -80,7 +80,13 @@ def small(game: Game) -> Values:
             "noise_alpha": round(10 / game.branching, 2),  # as the papers' alphas, for small boards, too
         },
         "window": {"games": 50_000, "start": 1000, "memory_mib": 1024, "held_out_every": 50},
-        "loop": {"steps": 10_000, "checkpoint_steps": 200, "reuse": 4.0, "first_positions": 4000},
+        "loop": {
+            "steps": 10_000,
+            "checkpoint_steps": 200,
+            "first_checkpoint": 25,  # a rated net within minutes
+            "reuse": 4.0,
+            "first_positions": 1500,
+        },
         "gate": {"visits": 64},
         "ladder": {"visits": 64, "plain_visits": 640, "pairs": 8},
     }

@@ -63,7 +63,7 @@ class Promotion:
     def undecided(self) -> bool:
         """Whether the run ended between writing a checkpoint and publishing it."""
         step, current = self.learner.step, self.folder.current
-        return current is not None and step % self.run.loop.checkpoint_steps == 0 and step > current.considered
+        return current is not None and self.run.is_checkpoint(step) and step > current.considered
 
     def consider(self, threshold: float | None, canaries: Positions | None, games: int) -> bool:
         """Publish the newest checkpoint: at once, or through the gate. A net that fails the checks is not used.

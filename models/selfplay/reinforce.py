@@ -229,3 +229,20 @@ def finish(loop: SelfPlayRun, console: Console) -> None:
             f"{name}: Elo {elo:+.0f}, 95 % [{low:+.0f}, {high:+.0f}]; 0 = {loop.status.anchor}", soft_wrap=True
         )
     console.print(f"az-engine plot {folder.folder} draws the curves")
+    console.print(learned(loop), soft_wrap=True)
+
+
+def learned(loop: SelfPlayRun) -> str:
+    """What a run has learned, one line: Elo above its first net, or the moves that the net finds."""
+    from .ladder import searching
+    from .live import span
+
+    visits, ratings, rated = loop.run.ladder.visits, loop.ladder.ratings(), loop.ladder.rated
+    names = [searching(step, visits) for step in rated if searching(step, visits) in ratings]
+    said = f"learned in {span(loop.learner.seconds)} from {loop.games:,} games, {loop.learner.step:,} steps: "
+    if len(names) > 1:
+        gain = ratings[names[-1]].elo - ratings[names[0]].elo
+        return f"{said}{names[-1]} is {gain:+.0f} Elo above {names[0]}"
+    if loop.status.held_out:
+        return f"{said}it finds {loop.status.held_out['top1']:.0%} of the search's moves in games kept apart"
+    return f"{said}too little to be rated; give more --minutes"

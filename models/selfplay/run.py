@@ -34,7 +34,7 @@ from .players import Players, players_of
 from .promotion import Promotion
 from .replay import WORKER_SHIFT, GameRecord, ReplayFolder
 from .resign import ResignControl
-from .runconfig import RunConfig
+from .runconfig import NEVER, RunConfig
 from .rundir import Beat, RunFolder
 from .status import Observer, Status
 from .window import HELD_OUT_GAMES, Window, window_games
@@ -176,9 +176,19 @@ class SelfPlayRun:
             self._take(self.worker.advance())
             self.worker.tell("playing")
         else:
+            self._say(self._awaited())
             for records in self.replay.read():
                 self._take(records)
         self.trainer.tick()
+
+    def _awaited(self) -> str:
+        """What the learner waits for."""
+        first = self.run.loop.first_positions
+        if not self.games:
+            return "waiting for the first games"
+        if self.positions < first < NEVER:
+            return f"waiting for games: {self.positions:,} of {first:,} positions"
+        return "playing only" if first >= NEVER else "waiting for new games"
 
     def _take(self, records: list[GameRecord]) -> None:
         if not records:
@@ -222,15 +232,14 @@ class SelfPlayRun:
     def _learn(self) -> None:
         """Up to BURST steps, ending at a checkpoint when one is due."""
         self._say("learning")
-        every = self.run.loop.checkpoint_steps
-        end = min(self._allowed(), self.learner.step + BURST, (self.learner.step // every + 1) * every)
+        end = min(self._allowed(), self.learner.step + BURST, self.run.next_checkpoint(self.learner.step))
         before = self.learner.step
         with contextlib.closing(self.trainer.steps(self.window, end)) as steps:
             for losses in steps:
                 self._losses.append({**losses, "seconds": self.trainer.step_seconds})
                 if self.learner.step % self.run.loop.log_steps == 0:
                     self._log_losses()
-        if self.learner.step > before and self.learner.step % every == 0:
+        if self.learner.step > before and self.run.is_checkpoint(self.learner.step):
             self.observer.attempt(self._measure)
             self._save()
             self.observer.attempt(self._consider)

@@ -43,6 +43,12 @@ class LoopConfig:
     checkpoint_steps: int = setting(
         1000, "steps between checkpoints; each is published, or goes through the gate", low=1
     )
+    first_checkpoint: int = setting(
+        0,
+        "steps to the first checkpoint, then twice as many, until checkpoint_steps (not with a gate); 0 = "
+        "checkpoint_steps",
+        low=0,
+    )
     symmetries: bool = setting(
         False, "turn and mirror each position at random, in games that allow it (agz: always; az: never)", flag=True
     )
@@ -147,6 +153,18 @@ class RunConfig:
     def to_json(self) -> Values:
         plain: Values = json.loads(json.dumps(asdict(self)))
         return plain
+
+    def next_checkpoint(self, step: int) -> int:
+        """The step of the first checkpoint after ``step``."""
+        early = 0 if self.gate.games else self.loop.first_checkpoint
+        while 0 < early < self.loop.checkpoint_steps:
+            if step < early:
+                return early
+            early *= 2
+        return (step // self.loop.checkpoint_steps + 1) * self.loop.checkpoint_steps
+
+    def is_checkpoint(self, step: int) -> bool:
+        return step > 0 and self.next_checkpoint(step - 1) == step
 
     def get_game(self) -> Game:
         return get_game(self.game)

@@ -225,3 +225,15 @@ def test_unknown_sections_are_said() -> None:
     with pytest.raises(OptionError, match="no setting self_play; did you mean selfplay"):
         built(RunConfig, {"game": "chess", "self_play": {}}, "")
     assert asdict(RunConfig("chess"))["machine"]["workers"] == 1
+
+
+def test_the_first_checkpoints_come_early() -> None:
+    def steps(**over: Any) -> list[int]:
+        run = RunConfig.from_values(
+            {"game": "chess", "loop": {"checkpoint_steps": 200, "first_checkpoint": 25}, **over}
+        )
+        return [step for step in range(1000) if run.is_checkpoint(step)]
+
+    assert steps() == [25, 50, 100, 200, 400, 600, 800]
+    assert steps(gate={"games": 400}) == steps(loop={"checkpoint_steps": 200}) == [200, 400, 600, 800]
+    assert steps(loop={"checkpoint_steps": 60, "first_checkpoint": 25})[:4] == [25, 50, 60, 120]
