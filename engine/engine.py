@@ -30,9 +30,10 @@ from .nets.netfile import read_outline
 from .nets.netinfo import NetInfo
 from .nets.opinions import Opinion, opinions_of
 from .nets.shared import Seat
+from .nets.sparse import SparseEvaluator
 from .nets.weights import load_evaluator, load_stand_in, net_path
 from .params import EngineOptions
-from .precompile import compile_all, helped
+from .precompile import compile_all, compile_growth, helped
 from .search.cache import PositionCache
 from .search.mate import MateSolver
 from .search.results import final_line
@@ -108,6 +109,8 @@ class Engine:
                 self._load_kernels(game, on_progress)
                 evaluator = self._load_net(on_progress)
                 self._load_kernels(game.using(evaluator.encoder), on_progress)
+                if isinstance(evaluator, SparseEvaluator):
+                    compile_growth(game.using(evaluator.encoder), evaluator)
             finally:
                 jit.on_compile(None)
             self._make_tree()

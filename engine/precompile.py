@@ -25,7 +25,7 @@ from .games.base import Game, State
 from .games.leaves import Leaves
 from .games.outcome import RUNNING, WIN
 from .kernels import jit
-from .nets.evaluator import UniformEvaluator
+from .nets.evaluator import Evaluator, UniformEvaluator
 from .params import SearchParams
 from .process import module_command
 from .search.cache import PositionCache
@@ -60,6 +60,14 @@ def compile_all(game: Game) -> None:
     move = _explore(search, tree, line)
     RootView(game, tree, line).lines(2)
     game.play(line, move)
+
+
+def compile_growth(game: Game, evaluator: Evaluator) -> None:
+    """Likewise for a net that kernels of its own search with; ``game`` as the net sees it."""
+    line = game.initial()
+    cache = PositionCache(1 << 16)
+    search = Search(game, Tree(1 << 20), evaluator, SearchParams(), game.window(line), visits=40, cache=cache)
+    search.run(lambda: False)
 
 
 def compile_tree(game: Game) -> None:

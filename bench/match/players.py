@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from ...engine.errors import OptionError
-from ...engine.games import get_game
+from ...engine.games import game_names, get_game
 from ...engine.limits import Limits
+from ...engine.nets.weights import other_nets
 from ...engine.process import module_command
 from ...protocols.clients import client_of
 from ...protocols.clients.base import Answer
@@ -20,6 +21,7 @@ SPEC_HELP = """\
   default           this engine with the net inside the package
   uniform           this engine without a net
   FILE.onnx         this engine with that net, or another program's (.bin.gz, .pb.gz); also net=FILE
+  chess-sparse      this engine with another net inside the package, by its name: see az-engine nets
   raw:NET           that net without search: its most probable move (raw:default, raw:FILE.onnx)
   cmd=PROGRAM       any engine that speaks the game's protocol (UCI, USI, GTP); with arguments
                     cmd="PROGRAM ARGUMENTS"
@@ -186,6 +188,8 @@ def _net(word: str) -> str | None:
     if word in ("default", "uniform"):
         return _DEFAULT if word == "default" else _UNIFORM
     path = word.removeprefix("net=")
+    if any(path in other_nets(game) for game in game_names()):
+        return path
     return str(Path(path).resolve()) if path != word or (word.endswith(_NETS) and "=" not in word) else None
 
 

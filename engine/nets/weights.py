@@ -25,8 +25,13 @@ def embedded_net(game: str) -> Path | None:
     return path if path.is_file() else None
 
 
+def other_nets(game: str) -> dict[str, Path]:
+    """The package's other nets for a game, by their names; each has the game's before it."""
+    return {path.stem: path for path in sorted(EMBEDDED.glob(f"{game}-*.onnx"))}
+
+
 def net_path(weights: str, game: Game, tell: Callable[[str], None] | None = None) -> Path | None:
-    """The file that a ``WeightsFile`` setting names: "" the embedded net, "uniform" none, else a path.
+    """The file that a ``WeightsFile`` setting names: "" the embedded net, "uniform" none, a name, a path.
 
     The folder of a self-play run stands for the net that plays there. Another program's net is converted first, which
     blocks; ``tell`` gets the progress: see :func:`conversion.native_net`.
@@ -36,6 +41,9 @@ def net_path(weights: str, game: Game, tell: Callable[[str], None] | None = None
     if weights == "uniform":
         return None
     if weights:
+        named = other_nets(game.name).get(weights)
+        if named is not None:
+            return named
         path = Path(weights)
         with contextlib.suppress(RuntimeError):  # "~" of an unknown user
             path = path.expanduser()

@@ -10,7 +10,7 @@ from ..engine.errors import NetError
 from ..engine.games import game_names
 from ..engine.nets.netfile import read_outline
 from ..engine.nets.netinfo import NetInfo
-from ..engine.nets.weights import embedded_net
+from ..engine.nets.weights import embedded_net, other_nets
 
 HELP = """\
 List the nets inside the package, one line each: what it plays, its shape, precision and teacher, size and SHA-256.
@@ -31,22 +31,23 @@ class EmbeddedNet:
         return f"{self.info.summary()}; {self.path.stat().st_size / 1e6:.1f} MB, SHA-256 {self.sha256[:12]}"
 
 
-def find_net(game: str) -> EmbeddedNet:
-    """The net inside the package for a game; its file is read and checked, not run. Errors: NetError."""
-    path = embedded_net(game)
+def find_net(name: str) -> EmbeddedNet:
+    """The package's net for a game, or of that name; its file is read and checked, not run. Errors: NetError."""
+    path = embedded_net(name) or other_nets(name.split("-", maxsplit=1)[0]).get(name)
     if path is None:
-        raise NetError(f"there is no net for {game} inside this package; make one with az-engine train")
+        raise NetError(f"there is no net for {name} inside this package; make one with az-engine train")
     outline, _ = read_outline(path)
     return EmbeddedNet(path, NetInfo.from_metadata(outline.metadata), outline.sha256)
 
 
 def embedded_nets() -> tuple[EmbeddedNet, ...]:
     """The nets inside the package. Errors: NetError for one that is damaged."""
-    return tuple(find_net(game) for game in game_names() if embedded_net(game))
+    return tuple(find_net(name) for game in game_names() if embedded_net(game) for name in (game, *other_nets(game)))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("game", nargs="?", choices=game_names(), help="print the card of this game's net")
+    names = [name for game in game_names() for name in (game, *other_nets(game))]
+    parser.add_argument("game", nargs="?", choices=names, help="print the card of this game's net, or of the net named")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -59,4 +60,6 @@ def main(args: argparse.Namespace) -> int:
         return 0
     for game in game_names():
         print(find_net(game).line() if embedded_net(game) else f"{game}: no net inside this package")
+        for name in other_nets(game):
+            print(f"{find_net(name).line()}; WeightsFile {name}")
     return 0

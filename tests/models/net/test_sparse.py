@@ -11,8 +11,11 @@ import pytest
 import torch
 from onnx import numpy_helper
 
+from az_engine.bench.match.players import parse_spec
+from az_engine.commands.nets import embedded_nets, find_net
 from az_engine.engine.engine import Engine
 from az_engine.engine.errors import NetError, OptionError
+from az_engine.engine.games import get_game
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.nets.onnx import OnnxEvaluator
@@ -244,3 +247,15 @@ def test_train_export_play(tmp_path: Path) -> None:
     assert not (run / "net_fp32.onnx").exists()
     evaluator = load_evaluator(str(run / "net_int8.onnx"), CHESS)
     assert isinstance(evaluator, SparseEvaluator)
+
+
+def test_the_one_inside_the_package_is_named() -> None:
+    named = load_evaluator("chess-sparse", CHESS)
+    assert isinstance(named, SparseEvaluator)
+    assert named.path.with_suffix(".md").read_text().count(named.sha256) == 1
+    with pytest.raises(NetError):
+        load_evaluator("chess-sparse", get_game("shogi"))
+    for word in ("chess-sparse", "net=chess-sparse"):
+        assert parse_spec(word, "uci").net == "chess-sparse"
+    assert find_net("chess-sparse").info.name == "az-chess-sparse-256"
+    assert sum(net.info.game == "chess" for net in embedded_nets()) == 2
