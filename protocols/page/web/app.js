@@ -78,6 +78,7 @@ class App {
   showView(view) {
     if (view !== this.view) this.view.hide();
     this.view = view;
+    this.match.view = view === this.views[0] ? "" : view.name;
     clear(byId("views"), ...this.views.map((each) =>
       button(each.title, () => this.turnTo(each), { "aria-current": each === view })));
     clear(byId("panel"), ...view.show(), el("section", { class: "card", "aria-label": "Moves played" }, el("h2", {}, "Moves"), el("ol", { class: "moves", id: "moves" })));
@@ -86,6 +87,7 @@ class App {
 
   turnTo(view) {
     this.showView(view);
+    this.match.keep();
     this.draw();
     view.ready();
   }

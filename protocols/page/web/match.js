@@ -8,6 +8,7 @@ const KEPT = "az-engine game ";
 export class Match {
   constructor(name) {
     this.name = name; // of the game: chess, shogi, go
+    this.view = ""; // beside the board, "": the first one
     this.onChange = new Set(); // called when anything has changed
     this.reset();
   }
@@ -139,6 +140,7 @@ export class Match {
     if (this.moves.length) words.set("moves", this.moves.join(" "));
     if (this.ply !== this.moves.length) words.set("ply", this.ply);
     if (this.you) words.set("you", this.you);
+    if (this.view) words.set("view", this.view);
     history.replaceState(null, "", `#${words}`);
   }
 

@@ -122,6 +122,7 @@ def test_go_by_keyboard_and_the_values_of_the_engine(server: RunningServer, tmp_
         browser.wait("az.match.moves[0] === 'C3'")
         browser.do("az.turnTo(az.views.find((view) => view.name === 'analyse')), 0")
         browser.do("az.view.more(300), 0")
+        assert "view=analyse" in browser.do("location.hash"), "the address shows the same view again"
         browser.wait("az.view.report && az.view.report.nodes >= 300 && !az.view.asked")
         browser.wait("!az.view.frame")
         report = json.loads(browser.do("JSON.stringify(az.view.report)"))
