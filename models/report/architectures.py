@@ -39,7 +39,7 @@ from .scaling import add_game_arguments, play
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind != "sparse")  # those of the paper
 
 
 @dataclass(frozen=True, slots=True)
