@@ -42,7 +42,7 @@ from az_engine.engine.engine import Engine
 from az_engine.engine.kernels import jit
 from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
-engine, answers = Engine("tictactoe", EngineOptions(weights_file="uniform")), []
+engine, answers = Engine("tictactoe", EngineOptions(weights_file="uniform", threads=1)), []
 engine.set_position(None, [])
 engine.go(Limits(nodes=60), lambda info: None, answers.append)
 engine.wait()
