@@ -2,23 +2,73 @@
 
 Runs with a bare Python 3.11 or newer, before anything is installed. Everything it prints goes to stderr. What holds:
 
-- Two starts at once: the second waits for the first (a lock on the checkout's directory, which pip inherits, so that it
-  outlives a killed installer as long as pip runs).
-- Killed at any point: the stamp is removed first and written last; without it ``.venv`` is made afresh.
-- A failed installation (no network, full disk) leaves the old stamp: the next start tries again on what is there.
+- Two starts at once: the second waits for the first (a lock, which pip inherits, so that it outlives a killed installer
+  as long as pip runs; not on Windows).
+- Killed at any point: pip works on ``.venv.new``, a copy of ``.venv`` whose files are hard links, and two renames swap
+  it in. Its stamp is written last. The next installation swaps in a copy that has its stamp, and deletes any other.
+- A failed installation (no network, full disk) leaves ``.venv`` as it was.
 - cpu and gpu exclude each other: onnxruntime and onnxruntime-gpu overwrite each other's files.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
+import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+if sys.platform == "win32":
+    import msvcrt
+
+    BIN, PYTHON = "Scripts", "python.exe"
+
+    def open_lock(root: Path) -> int:
+        """Descriptor of what stands for the checkout: Windows opens no folders."""
+        return os.open(root / ".venv.lock", os.O_RDWR | os.O_CREAT)
+
+    def lock(descriptor: int) -> None:
+        """Lock it until this process ends. Errors: OSError when taken."""
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+
+    def inherited(descriptor: int) -> dict[str, Any]:
+        """Arguments of subprocess.run. Locks of Windows belong to one process."""
+        return {}
+
+    def interpreter(venv: Path) -> str:
+        """The folder of the Python behind an environment, whose own python.exe is a starter; empty when it is gone."""
+        lines = (venv / "pyvenv.cfg").read_text("utf-8").splitlines()
+        home = dict(line.split(" = ", 1) for line in lines if " = " in line)["home"]
+        return home if Path(home).exists() else ""
+
+else:
+    import fcntl
+
+    BIN, PYTHON = "bin", "python"
+
+    def open_lock(root: Path) -> int:
+        """Descriptor of the checkout."""
+        return os.open(root, os.O_RDONLY)
+
+    def lock(descriptor: int) -> None:
+        """Lock it until this process, and those that inherit it, end. Errors: OSError when taken."""
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def inherited(descriptor: int) -> dict[str, Any]:
+        """Arguments of subprocess.run."""
+        return {"pass_fds": (descriptor,)}
+
+    def interpreter(venv: Path) -> str:
+        """The Python behind an environment, links followed."""
+        return os.path.realpath(venv / BIN / PYTHON)
+
+
+STAMP = "az-engine.stamp"
+SOURCES = ("pyproject.toml", "constraints.txt")  # what the installation depends on; copies say what it was made from
 RUNTIMES = {"cpu": "onnxruntime", "gpu": "onnxruntime-gpu"}
 
 
@@ -38,7 +88,7 @@ class Stamp:
     def read(cls, path: Path) -> Stamp | None:
         """The finished environment's stamp; ``None`` when there is none or it is not whole."""
         try:
-            place, python, extras = path.read_text().splitlines()
+            place, python, extras = path.read_text("utf-8").splitlines()
         except (OSError, ValueError):
             return None
         return cls(place, python, frozenset(extras.split(",")))
@@ -53,60 +103,97 @@ class Venv:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.path = root / ".venv"
-        self.python = self.path / "bin" / "python"
-        self.stamp_path = self.path / "az-engine.stamp"
-        # What the installation depends on, and the copies that say what it was made from.
-        self.sources = {
-            root / "pyproject.toml": self.path / "az-engine.pyproject.toml",
-            root / "constraints.txt": self.path / "az-engine.constraints.txt",
-        }
+        self.path = Path(os.path.realpath(root / ".venv"))  # which may be a link to a larger disk
+        self.new = self.path.with_name(self.path.name + ".new")
+        self.old = self.path.with_name(self.path.name + ".old")
 
     def install(self, wanted: frozenset[str]) -> None:
         """Bring the environment up to date with ``wanted`` extras besides those that it has.
 
         Errors: InstallError.
         """
-        lock = self._lock()
-        stamp = Stamp.read(self.stamp_path)
-        if stamp and (stamp.place != str(self.root) or stamp.python != os.path.realpath(self.python)):
+        try:
+            with_lock = inherited(self._lock())
+            self._finish()
+            self._update(wanted, with_lock)
+        except OSError as error:
+            raise InstallError(
+                f"{self.path} cannot be written ({error.strerror}): close the programs that use it, or use a copy "
+                "of the checkout in a place that you can write to"
+            ) from error
+
+    def _update(self, wanted: frozenset[str], with_lock: dict[str, Any]) -> None:
+        stamp = Stamp.read(self.path / STAMP)
+        if stamp and (stamp.place != str(self.root) or stamp.python != interpreter(self.path)):
             stamp = None
         extras = self._extras(stamp.extras if stamp else frozenset(), wanted)
         if stamp and stamp.extras == extras and self._unchanged():
             return
+        self._refuse_a_clone_without_links()
         say(f"installing {','.join(sorted(extras))} into {self.path} ({'an update' if stamp else 'a minute or more'})")
         try:
             if stamp:
-                self.stamp_path.unlink()
+                ignored = shutil.ignore_patterns(STAMP)
+                shutil.copytree(self.path, self.new, symlinks=True, ignore=ignored, copy_function=link_or_copy)
             else:
-                self._create(lock)
-            done = self._pip(lock, stamp.extras if stamp else frozenset(), extras)
-            if done:
-                stamp = Stamp(str(self.root), os.path.realpath(self.python), extras)
-                for source, copy in self.sources.items():
-                    write(copy, source.read_text())
-            if stamp:
-                write(self.stamp_path, stamp.text())
-        except OSError as error:
-            raise InstallError(
-                f"{self.path} cannot be written ({error.strerror}): use a copy of the checkout in a place that you can "
-                "write to"
-            ) from error
-        if not done:
-            raise InstallError("the installation failed, pip says why above; when that is mended, start again")
+                self._create(with_lock)
+            self._pip(with_lock, stamp.extras if stamp else frozenset(), extras)
+            self._relocate()
+            for name in SOURCES:
+                write(self.new / f"az-engine.{name}", (self.root / name).read_bytes())
+            write(self.new / STAMP, Stamp(str(self.root), interpreter(self.new), extras).text().encode())
+        except BaseException:
+            (self.new / STAMP).unlink(missing_ok=True)
+            shutil.rmtree(self.new, ignore_errors=True)  # a full disk needs the space; else the next start deletes it
+            raise
+        self._finish()
         say("installed")
 
+    def _finish(self) -> None:
+        """Swap in a new environment that is whole; delete what else was left behind."""
+        if (self.new / STAMP).exists():
+            if self.path.exists():
+                self.path.rename(self.old)
+            self.new.rename(self.path)
+        for left in (self.new, self.old):
+            if left.exists():
+                shutil.rmtree(left)
+
+    def _relocate(self) -> None:
+        """Say the final place in the scripts and settings that hold the place where they were made.
+
+        Their files may be shared with the old environment: they are replaced, not changed.
+        """
+        here, there = os.fsencode(self.new), os.fsencode(self.path)
+        for file in [self.new / "pyvenv.cfg", *(self.new / BIN).iterdir()]:
+            if file.is_file() and not file.is_symlink() and here in (content := file.read_bytes()):
+                mode = file.stat().st_mode
+                write(file, content.replace(here, there))
+                file.chmod(mode)
+
+    def _refuse_a_clone_without_links(self) -> None:
+        for path in (self.root / "src" / "az_engine").iterdir():
+            if path.is_file() and "." not in path.name:
+                raise InstallError(
+                    f"{path} is a file instead of a symbolic link: clone again with git clone -c core.symlinks=true "
+                    "(on Windows turn on Developer Mode first)"
+                )
+
     def _lock(self) -> int:
-        descriptor = os.open(self.root, os.O_RDONLY)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("waiting for another installation in this checkout")
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        return descriptor
+        descriptor = open_lock(self.root)
+        waiting = False
+        while True:
+            try:
+                lock(descriptor)
+                return descriptor
+            except (BlockingIOError, PermissionError):  # the latter on Windows
+                if not waiting:
+                    say("waiting for another installation in this checkout")
+                waiting = True
+                time.sleep(0.1)
 
     def _extras(self, have: frozenset[str], wanted: frozenset[str]) -> frozenset[str]:
-        known = tomllib.loads((self.root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+        known = tomllib.loads((self.root / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
         del known["dev"]  # it names a runtime of its own
         if unknown := wanted - set(known):
             raise InstallError(f"AZ_ENGINE_EXTRA has no {min(unknown)!r}: choose among {', '.join(known)}")
@@ -117,11 +204,13 @@ class Venv:
 
     def _unchanged(self) -> bool:
         try:
-            return all(source.read_bytes() == copy.read_bytes() for source, copy in self.sources.items())
+            return all(
+                (self.root / name).read_bytes() == (self.path / f"az-engine.{name}").read_bytes() for name in SOURCES
+            )
         except OSError:
             return False
 
-    def _create(self, lock: int) -> None:
+    def _create(self, with_lock: dict[str, Any]) -> None:
         try:
             import ensurepip
 
@@ -130,36 +219,51 @@ class Venv:
             name = "python3-venv" if sys.executable.endswith("python3") else f"python3.{sys.version_info.minor}-venv"
             raise InstallError(f"this Python cannot make virtual environments yet: sudo apt install {name}") from error
         self.path.mkdir(exist_ok=True)  # the clearest error when the place cannot be written
-        command = [sys.executable, "-I", "-m", "venv", "--clear", str(self.path)]
-        if subprocess.run(command, stdout=sys.stderr, pass_fds=(lock,), check=False).returncode:
+        command = [sys.executable, "-I", "-m", "venv", "--prompt", self.path.name, str(self.new)]
+        if subprocess.run(command, stdout=sys.stderr, check=False, **with_lock).returncode:
             raise InstallError(f"{sys.executable} could not make {self.path}: its words are above")
 
-    def _pip(self, lock: int, had: frozenset[str], extras: frozenset[str]) -> bool:
+    def _pip(self, with_lock: dict[str, Any], had: frozenset[str], extras: frozenset[str]) -> None:
         quiet = [] if sys.stderr.isatty() else ["--quiet"]  # a GUI may never read our stderr: do not fill its pipe
         commands = []
         if other := [package for extra, package in RUNTIMES.items() if extra in had - extras]:
             commands.append(["uninstall", "--yes", *quiet, *other])
         constraints = ["--constraint", "constraints.txt"] if "test" in extras else []
         commands.append(["install", *quiet, *constraints, "--editable", f".[{','.join(sorted(extras))}]"])
-        return all(
-            subprocess.run(
-                [str(self.python), "-I", "-m", "pip", "--disable-pip-version-check", "--no-input", *command],
+        for command in commands:
+            done = subprocess.run(
+                [
+                    str(self.new / BIN / PYTHON),
+                    "-I",
+                    "-m",
+                    "pip",
+                    "--disable-pip-version-check",
+                    "--no-input",
+                    *command,
+                ],
                 cwd=self.root,
                 env={**os.environ, "PIP_USER": "0"},
                 stdout=sys.stderr,
-                pass_fds=(lock,),
                 check=False,
-            ).returncode
-            == 0
-            for command in commands
-        )
+                **with_lock,
+            )
+            if done.returncode:
+                raise InstallError("the installation failed, pip says why above; when that is mended, start again")
 
 
-def write(path: Path, text: str) -> None:
+def link_or_copy(source: str, target: str) -> None:
+    """Copy a file as a hard link where the file system has those; pip replaces files and changes none in place."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def write(path: Path, content: bytes) -> None:
     """Write a file atomically."""
     part = path.with_name(path.name + ".part")
-    with part.open("w") as file:
-        file.write(text)
+    with part.open("wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)
@@ -179,7 +283,7 @@ def main() -> int:
         say(str(error))
         return 1
     except KeyboardInterrupt:
-        say("interrupted; the next start makes .venv afresh")
+        say("interrupted; .venv is as it was")
         return 130
     return 0
 

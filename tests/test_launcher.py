@@ -203,22 +203,133 @@ def test_two_at_once_install_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("moment", ["pyvenv.cfg", "bin/pip"])
-def test_kill_in_the_middle_is_mended(tmp_path: Path, moment: str) -> None:
+def test_kill_in_the_middle_of_the_first_installation_is_mended(tmp_path: Path, moment: str) -> None:
     root = make_checkout(tmp_path / "az")
     (root / "delay").write_text("30")
-    process = subprocess.Popen(
-        [root / "az-engine"], start_new_session=True, stderr=subprocess.DEVNULL, env=environment()
-    )
-    deadline = time.monotonic() + 60
-    while not (root / ".venv" / moment).exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    kill_when_there(root, ".venv.new", moment)
     assert not (root / ".venv" / "az-engine.stamp").exists()
     (root / "delay").write_text("0")
     mended = start(root / "az-engine", "uci")
     assert (mended.returncode, mended.stdout[:8]) == (0, "['uci']|"), mended.stderr
+    assert not (root / ".venv.new").exists()
+
+
+def kill_when_there(root: Path, *path: str, **changes: str) -> None:
+    """Start the launcher and kill it with what it started when a file appears."""
+    command, env = [root / "az-engine"], environment(**changes)
+    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL, env=env)
+    deadline = time.monotonic() + 200
+    while not root.joinpath(*path).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def test_a_killed_update_leaves_the_environment_as_it_was(checkout: Path) -> None:
+    start(checkout / "az-engine")
+    stamp = (checkout / ".venv" / "az-engine.stamp").read_text()
+    (checkout / "delay").write_text("30")
+    kill_when_there(checkout, ".venv.new", "bin", "python", AZ_ENGINE_EXTRA="test")
+    (checkout / "delay").write_text("0")
+    assert (checkout / ".venv" / "az-engine.stamp").read_text() == stamp
+    again = start(checkout / "az-engine", "uci")
+    assert (again.returncode, again.stdout[:8], again.stderr) == (0, "['uci']|", "")
+
+
+def test_scripts_name_the_place_where_they_end_up(checkout: Path) -> None:
+    (checkout / "pyproject.toml").write_text(PYPROJECT + "# changed for the scripts\n")
+    assert start(checkout / "az-engine").returncode == 0
+    pip = subprocess.run([checkout / ".venv" / "bin" / "pip", "--version"], capture_output=True, text=True, check=False)
+    assert f"{checkout}/.venv/lib" in pip.stdout, pip.stderr
+    for path in (checkout / ".venv" / "bin").iterdir():
+        assert b".venv.new" not in path.read_bytes()
+
+
+# Ends an update at its first, second, ... step that the system sees, each time on a new environment; then looks at it.
+EVERY_MOMENT = """
+import importlib.util, os, shutil, subprocess, sys, time, tomllib, types
+from pathlib import Path
+
+root, system = Path(sys.argv[2]), sys.argv[3]
+if system == "win32":
+    sys.platform, sys.modules["fcntl"] = system, None
+    sys.modules["msvcrt"] = types.SimpleNamespace(LK_NBLCK=2, locking=lambda descriptor, mode, count: None)
+spec = importlib.util.spec_from_file_location("venv_of_checkout", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+sys.modules[spec.name] = module
+spec.loader.exec_module(module)
+venv = root / ".venv"
+tool = f"{module.BIN}/tool"
+
+def make():
+    shutil.rmtree(root, ignore_errors=True)
+    for folder in (venv / module.BIN, venv / "lib", root / "src" / "az_engine"):
+        folder.mkdir(parents=True)
+    (root / "pyproject.toml").write_text("[project.optional-dependencies]\\ncpu = []\\ndev = []")
+    (root / "constraints.txt").write_text("")
+    (venv / module.BIN / module.PYTHON).symlink_to(sys.executable)
+    (venv / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).parent}\\n")
+    (venv / "lib" / "package").write_text("old")
+    (venv / tool).write_text("old")
+    stamp = module.Stamp(str(root), module.interpreter(venv), frozenset(["cpu"]))
+    (venv / module.STAMP).write_text(stamp.text())
+
+def pip(self, with_lock, had, extras):
+    for name, text in (("lib/package", "new"), (tool, f"new {self.new}")):
+        (self.new / name).unlink()
+        (self.new / name).write_text(text)
+
+def state():
+    if not venv.exists():
+        assert (root / ".venv.new" / module.STAMP).exists()
+        return "between"
+    said = (venv / "lib" / "package").read_text(), (venv / tool).read_text()
+    assert said in (("old", "old"), ("new", f"new {venv}")), said
+    assert module.Stamp.read(venv / module.STAMP), said
+    return said[0]
+
+module.Venv._pip = pip
+ended, moment = None, 0
+while ended != 0:
+    moment += 1
+    make()
+    child = os.fork()
+    if child == 0:
+        left = moment
+        def hook(event, args):
+            global left
+            if event.startswith(("open", "os.", "shutil.")):
+                left -= 1
+                if left == 0:
+                    os._exit(9)
+        sys.addaudithook(hook)
+        module.Venv(root).install(frozenset())
+        os._exit(0)
+    ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    print(ended, state())
+    module.Venv(root).install(frozenset())
+    assert state() == "new"
+    assert sorted(path.name for path in root.glob(".venv*") if path.is_dir()) == [".venv"]
+"""
+
+
+@pytest.mark.parametrize("system", ["linux", "win32"])
+def test_an_update_that_ends_at_any_moment_leaves_the_old_environment_or_the_new(tmp_path: Path, system: str) -> None:
+    command = [sys.executable, "-c", EVERY_MOMENT, str(ROOT / ".ci" / "venv.py"), str(tmp_path / "az"), system]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    seen = done.stdout.splitlines()
+    assert seen[-1] == "0 new"
+    assert {"9 old", "9 between", "9 new"} <= set(seen)
+
+
+def test_a_clone_without_symbolic_links_is_refused(tmp_path: Path) -> None:
+    root = make_checkout(tmp_path / "az")
+    (root / "src" / "az_engine" / "engine").write_text("../../engine")
+    refused = start(root / "az-engine")
+    assert refused.returncode == 1
+    assert "git clone -c core.symlinks=true" in refused.stderr
 
 
 def test_a_moved_checkout_is_made_anew(checkout: Path, tmp_path: Path) -> None:
