@@ -123,6 +123,18 @@ def test_the_rooms_are_relative_links() -> None:
         assert (ROOT / f"az-engine-{protocol}").readlink() == Path("az-engine")
 
 
+def test_the_launchers_have_files_for_windows() -> None:
+    for protocol in PROTOCOLS:
+        assert (ROOT / f"az-engine-{protocol}.cmd").read_text() == f'@"%~dp0az-engine.cmd" {protocol} %*\n'
+    main = (ROOT / "az-engine.cmd").read_text()
+    assert r'"%~dp0.ci\venv.py"' in main
+    assert r'"%~dp0.venv\Scripts\python.exe" -I -m az_engine %*' in main
+    for path in ROOT.glob("*.cmd"):
+        content = path.read_bytes()
+        assert content.isascii()  # whatever the code page
+        assert content.count(b"\n") == content.count(b"\r\n")  # cmd loses labels in files with other line ends
+
+
 def test_imports_run_one_way() -> None:
     said = run(Path(sys.executable).with_name("lint-imports"), "--no-cache", cwd=ROOT)
     assert re.search(r"Contracts: \d+ kept, 0 broken", said)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from az_engine.commands import check, nets
+from az_engine.commands import check, installation, nets
 from az_engine.commands.guis import recipes
 from az_engine.commands.installation import Installation
 from az_engine.engine.errors import AzError, NetError
@@ -181,6 +181,21 @@ def test_a_wheel_names_its_scripts(tmp_path: Path) -> None:
     of_shogi = dict(recipes("usi", where))
     assert f'engine_path: "{tmp_path / "bin" / "az-engine-usi"}"' in of_shogi["shogiarena"]
     assert of_shogi["a terminal"] == f"{where.command} usi"
+
+
+def test_windows_has_exe_files_and_a_cmd_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "windows", lambda: True)
+    root = tmp_path / "my engine"
+    (root / ".venv" / "Scripts").mkdir(parents=True)
+    for name in ("az-engine.cmd", ".venv/Scripts/az-engine.exe", ".venv/Scripts/az-engine-uci.exe"):
+        (root / name).touch()
+    where = Installation(root, root / ".venv")
+    assert where.command == f'"{root / "az-engine.cmd"}"'
+    assert where.add("gpu") == f'set AZ_ENGINE_EXTRA=gpu&& "{root / "az-engine.cmd"}" version'
+    assert str(root / ".venv" / "Scripts" / "az-engine-uci.exe") in dict(recipes("uci", where))["Arena"]
+    wheel = Installation(None, root / ".venv")
+    assert wheel.command == f'"{root / ".venv" / "Scripts" / "az-engine.exe"}"'
+    assert wheel.add("gpu").endswith("-m pip install az-engine[gpu]")
 
 
 def test_go_programs_are_told_the_gtp_command(tmp_path: Path) -> None:

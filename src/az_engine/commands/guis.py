@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
-
 from ..protocols.conversation import USUAL_GAMES
-from .installation import Installation
+from .installation import Installation, quote
 
 
 def recipes(protocol: str, where: Installation) -> list[tuple[str, str]]:
@@ -15,7 +13,7 @@ def recipes(protocol: str, where: Installation) -> list[tuple[str, str]]:
     if executable is None:
         return [terminal]
     path, command = str(executable), executable.name
-    word = shlex.quote(path)
+    word = quote(path)
     uci = [
         ("Arena", f"Engines > Install New Engine: {path} (type UCI)"),
         ("Banksia, En Croissant, Nibbler, PyChess", f"add an engine with the file {path} (UCI)"),

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+
+def windows() -> bool:
+    """Whether commands are ``.exe`` files in ``Scripts``."""
+    return os.name == "nt"
+
+
+def quote(word: str) -> str:
+    """A word as the system's shell takes it."""
+    return subprocess.list2cmdline([word]) if windows() else shlex.quote(word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,32 +36,37 @@ class Installation:
     @property
     def launcher(self) -> Path | None:
         """``az-engine`` in the checkout, when this process runs in the environment that it made."""
-        return self.checkout / "az-engine" if self.checkout and self.prefix == self.checkout / ".venv" else None
+        if not self.checkout or self.prefix != self.checkout / ".venv":
+            return None
+        return self.checkout / ("az-engine.cmd" if windows() else "az-engine")
 
     @property
     def folder(self) -> Path:
-        """Holds az-engine and the argument-free az-engine-uci, ..."""
+        """Holds az-engine and the argument-free az-engine-uci, ...; on Windows always the ``.exe`` files."""
+        if windows():
+            return self.prefix / "Scripts"
         return self.launcher.parent if self.launcher else self.prefix / "bin"
 
     def executable(self, protocol: str) -> Path | None:
         """The argument-free command for a protocol ("uci"); None when the package runs without being installed."""
-        path = self.folder / f"az-engine-{protocol}"
+        path = self.folder / f"az-engine-{protocol}{'.exe' if windows() else ''}"
         return path if path.is_file() else None
 
     @property
     def command(self) -> str:
-        script = self.folder / "az-engine"
-        return shlex.quote(str(script)) if script.is_file() else f"{shlex.quote(sys.executable)} -m az_engine"
+        script = self.launcher or self.folder / ("az-engine.exe" if windows() else "az-engine")
+        return quote(str(script)) if script.is_file() else f"{quote(sys.executable)} -m az_engine"
 
     def add(self, extra: str) -> str:
         """The command that adds an extra (cpu, gpu, train) to this installation."""
         if self.launcher:
-            return f"AZ_ENGINE_EXTRA={extra} {self.command} version"
+            setting = f"set AZ_ENGINE_EXTRA={extra}&&" if windows() else f"AZ_ENGINE_EXTRA={extra}"
+            return f"{setting} {self.command} version"
         return f"{self.pip} install {self.requirement(extra)}"
 
     @property
     def pip(self) -> str:
-        return f"{shlex.quote(sys.executable)} -m pip"
+        return f"{quote(sys.executable)} -m pip"
 
     def requirement(self, extra: str) -> str:
-        return f"-e {shlex.quote(f'{self.checkout}[{extra}]')}" if self.checkout else f"'az-engine[{extra}]'"
+        return f"-e {quote(f'{self.checkout}[{extra}]')}" if self.checkout else quote(f"az-engine[{extra}]")

@@ -1,0 +1,1 @@
+@"%~dp0az-engine.cmd" gtp %*
