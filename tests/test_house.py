@@ -110,10 +110,24 @@ def test_the_wheel_says_its_licence_and_commands(distributions: tuple[Path, Path
         commands = archive.read(read["entry_points.txt"]).decode()
         licence = archive.read(read["LICENSE"]).decode()
     assert "License-Expression: GPL-3.0-or-later\n" in metadata
+    for said in ("Requires-Python: >=3.11", "Operating System :: Microsoft :: Windows", "Python :: 3.13"):
+        assert f"{said}\n" in metadata
     assert "GNU GENERAL PUBLIC LICENSE" in licence
     assert "az-engine = az_engine.cli:main\n" in commands
     for protocol in PROTOCOLS:
         assert f"az-engine-{protocol} = az_engine.cli:{protocol}\n" in commands
+
+
+def test_nothing_that_pip_is_asked_for_brings_both_runtimes() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    of = {name: {Requirement(line).name for line in (*project["dependencies"], *extras[name])} for name in extras}
+    runtimes = {name: packages & {"onnxruntime", "onnxruntime-gpu"} for name, packages in of.items()}
+    assert {name: found for name, found in runtimes.items() if found} == {
+        "cpu": {"onnxruntime"},
+        "gpu": {"onnxruntime-gpu"},
+    }
+    assert not Requirement(extras["dev"][0]).extras >= {"cpu", "gpu"}
 
 
 def test_the_rooms_are_relative_links() -> None:
