@@ -228,7 +228,9 @@ class Venv:
         commands = []
         if other := [package for extra, package in RUNTIMES.items() if extra in had - extras]:
             commands.append(["uninstall", "--yes", *quiet, *other])
-        constraints = ["--constraint", "constraints.txt"] if "test" in extras else []
+        # Tried versions, torch's among them, whose CPU-only wheel pip prefers where it finds one. A plain installation
+        # takes what is newest, so that it also works with a Python younger than the pins.
+        constraints = ["--constraint", "constraints.txt"] if extras != {"cpu"} else []
         commands.append(["install", *quiet, *constraints, "--editable", f".[{','.join(sorted(extras))}]"])
         for command in commands:
             done = subprocess.run(

@@ -171,6 +171,18 @@ def test_extras_are_remembered_and_runtimes_exclude_each_other(checkout: Path) -
     assert "AZ_ENGINE_EXTRA has no 'tpu': choose among cpu, gpu, train, serve, test" in unknown.stderr
 
 
+def test_an_extra_is_installed_in_the_tried_versions(checkout: Path) -> None:
+    constraints = checkout / "constraints.txt"
+    constraints.write_text("az-engine==1\n")  # which nothing fulfils
+    try:
+        refused = start(checkout / "az-engine", env=environment(AZ_ENGINE_EXTRA="train"))
+    finally:
+        constraints.write_text("")
+    assert refused.returncode == 1
+    assert "the installation failed, pip says why above" in refused.stderr
+    assert start(checkout / "az-engine", env=environment(AZ_ENGINE_EXTRA="train")).returncode == 0
+
+
 def test_the_command_serve_adds_its_extra(checkout: Path) -> None:
     stamp = checkout / ".venv" / "az-engine.stamp"
     assert "serve" not in stamp.read_text().splitlines()[2]
