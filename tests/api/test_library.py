@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import io
+import json
 import re
 import subprocess
 import sys
@@ -303,3 +305,45 @@ def test_a_pgn_is_annotated(tmp_path: Path) -> None:
     marked = [node for node in game.mainline() if node.nags]
     assert "Bxd1" in [node.san() for node in marked]  # it walks into Legal's mate
     assert all(len(node.parent.variations) > 1 for node in marked)
+
+
+def run_cell(source: str, names: dict[str, Any]) -> None:
+    """Run a notebook's cell and show its last value, as notebooks do."""
+    *statements, last = ast.parse(source).body
+    if isinstance(last, ast.Expr):
+        exec(compile(ast.Module(statements, []), "a cell", "exec"), names)  # noqa: S102 - our own notebook
+        value = eval(compile(ast.Expression(last.value), "a cell", "eval"), names)  # noqa: S307
+        assert value._repr_html_() if hasattr(value, "_repr_html_") else repr(value)
+    else:
+        exec(compile(source, "a cell", "exec"), names)  # noqa: S102
+
+
+TOUR = json.loads((ROOT / "examples" / "tour.ipynb").read_text())["cells"]
+CELLS = ["".join(cell["source"]) for cell in TOUR if cell["cell_type"] == "code"]
+
+
+def test_the_notebook_runs() -> None:
+    names: dict[str, Any] = {}
+    for source in CELLS[:-1]:
+        run_cell(source, names)
+    assert names["answer"].move in names["position"].legal_moves
+    assert names["after"].lead is not None
+
+
+@pytest.mark.slow
+def test_the_notebook_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_cell(CELLS[-1], {})
+    assert (tmp_path / "runs" / "tour" / "nets" / "current.json").is_file()
+
+
+def test_notebooks_are_kept_without_what_they_showed() -> None:
+    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in TOUR if cell["cell_type"] == "code")
+
+
+def test_go_is_played_in_a_terminal() -> None:
+    command = [sys.executable, str(ROOT / "examples/go_terminal.py"), "9", "0.05"]
+    said = "C3\nundo\nZ9\nC3\nquit\n"
+    text = subprocess.run(command, input=said, capture_output=True, text=True, check=True).stdout
+    assert text.count("White: ") == 2
+    assert "Z9" in text  # why it is refused

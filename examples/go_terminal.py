@@ -1,0 +1,38 @@
+"""Play Go against the engine, with Black: python go_terminal.py [SIZE [SECONDS]]; moves are D4, pass, undo, quit."""
+
+import sys
+
+import az_engine as az
+
+
+def ask(position: az.Position) -> str:
+    """A legal move, "undo" or "quit"."""
+    print("Black: ", end="", flush=True)
+    for said in map(str.strip, sys.stdin):
+        if said in ("undo", "quit"):
+            return said
+        try:
+            return position.read(said)
+        except az.AzError as error:
+            print(error, "Black: ", sep="\n", end="", flush=True)
+    return "quit"
+
+
+name = f"go{sys.argv[1] if len(sys.argv) > 1 else 9}"
+limits = az.Limits(seconds=float(sys.argv[2]) if len(sys.argv) > 2 else 2)
+games = [az.Position(name)]  # after each of White's moves
+with az.Engine(name) as engine:
+    while games[-1].outcome is None:
+        print(games[-1])
+        if (move := ask(games[-1])) == "quit":
+            sys.exit()
+        if move == "undo":
+            games = games[: max(len(games) - 1, 1)]
+            continue
+        games.append(games[-1].play(move))
+        if games[-1].outcome is None:
+            answer = engine.play(games[-1], limits)
+            print(f"White: {answer.move}; Black wins with {50 - 50 * answer.info.wdl.value:.0f} %")
+            games[-1] = games[-1].play(answer.move or "pass")
+lead = games[-1].outcome.lead or 0
+print(games[-1], f"{'Black' if lead > 0 else 'White'} is ahead by {abs(lead):g} points", sep="\n")
