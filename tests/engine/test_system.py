@@ -67,20 +67,43 @@ def windows(*arguments: str) -> list[str]:
     return [*child_command(code), *arguments]
 
 
-@pytest.mark.parametrize(
-    ("command", "lines", "answer"),
-    [
-        ("uci", "uci\nisready\nposition startpos moves e2e4\ngo nodes 20", "bestmove"),
-        ("usi", "usi\nisready\nposition startpos\ngo nodes 20", "bestmove"),
-        ("gtp", "boardsize 9\nkomi 7\ngenmove b\nname", "="),
+# What a program of Windows says, each line with the beginning of its last answer.
+CONVERSATIONS = {
+    "uci": [
+        ("\ufeffuci", "uciok"),
+        ("setoption name LogFile value ログ 1.txt\nisready", "readyok"),
+        ("ucinewgame\nposition startpos moves e2e4\ngo nodes 20", "bestmove"),
+        ("position startpos moves e2e4 e7e5\ngo wtime 200 btime 200", "bestmove"),
+        ("go infinite\nstop", "bestmove"),
     ],
-)
-def test_conversations_without_posix(command: str, lines: str, answer: str) -> None:
-    flags = ["--nodes-limit", "20"] if command == "gtp" else []
-    with EngineProcess(windows(command, *flags)) as program:
-        program.send(lines)
-        program.until(answer, patience=250)
-        program.send("quit")
+    "usi": [
+        ("usi", "usiok"),
+        ("setoption name LogFile value ログ 1.txt\nisready", "readyok"),
+        ("usinewgame\nposition startpos moves 7g7f\ngo nodes 20", "bestmove"),
+        ("position startpos moves 7g7f 3c3d\ngo btime 0 wtime 0 byoyomi 100", "bestmove"),
+        ("gameover win", ""),
+    ],
+    "gtp": [
+        ("1 boardsize 9", "=1"),
+        ("2 komi 7", "=2"),
+        ("3 play b E5\n\n4 genmove w", "=4"),
+        ("5 list_commands", "=5"),
+    ],
+}
+
+
+@pytest.mark.parametrize("command", CONVERSATIONS)
+def test_conversations_of_windows(command: str, tmp_path: Path) -> None:
+    """Lines end with CR LF, what only POSIX has is hidden, the log's name is Japanese."""
+    flags = ["--nodes-limit", "20", "--log-file", "ログ 1.txt"] if command == "gtp" else []
+    with EngineProcess(windows(command, *flags), str(tmp_path)) as program:
+        for said, answer in CONVERSATIONS[command]:
+            program.send(said.replace("\n", "\r\n") + "\r")
+            if answer:
+                program.until(answer, patience=250)
+        program.send("quit\r")
+        assert program._process.wait(60) == 0
+    assert "quit" in (tmp_path / "ログ 1.txt").read_text("utf-8")
 
 
 @pytest.mark.slow
