@@ -6,6 +6,7 @@ On Windows psutil stands in for what POSIX has as system calls.
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -81,6 +82,12 @@ if sys.platform == "win32":
             except (psutil.NoSuchProcess, OSError):  # it has just ended
                 continue
 
+    def split_command(text: str) -> list[str]:
+        """The words of a command line; backslashes belong to paths. Errors: ValueError for an open quote."""
+        words = shlex.shlex(text, posix=True)
+        words.whitespace_split, words.escape, words.quotes, words.commenters = True, "", '"', ""
+        return list(words)
+
     OWN_GROUP: dict[str, Any] = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     _OUT_OF_TIME, _OUT_OF_MEMORY = 124, 125
 
@@ -128,6 +135,10 @@ else:
             os.killpg(process.pid, signal.SIGKILL)
         except OSError:  # it has just ended, or changed its group
             process.kill()
+
+    def split_command(text: str) -> list[str]:
+        """The words of a command line, as a shell splits it. Errors: ValueError for an open quote."""
+        return shlex.split(text)
 
     def ran_out_of_time(status: int) -> bool:
         """Whether a child ended because of the seconds of :func:`limit_process`."""

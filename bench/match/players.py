@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from ...engine.games import game_names, get_game
 from ...engine.limits import Limits
 from ...engine.nets.weights import other_nets
 from ...engine.process import module_command
+from ...engine.system import split_command
 from ...protocols.clients import client_of
 from ...protocols.clients.base import Answer
 from .in_process import OwnPlayer
@@ -141,7 +141,7 @@ def parse_spec(text: str, protocol: str) -> PlayerSpec:
     Errors: OptionError naming the word that is wrong.
     """
     try:
-        words = shlex.split(text)
+        words = split_command(text)
     except ValueError as error:
         raise OptionError(f"player {text!r}: {error}; close the quotes") from None
     spec = PlayerSpec("")
@@ -157,7 +157,7 @@ def parse_spec(text: str, protocol: str) -> PlayerSpec:
         elif not equals:
             raise OptionError(f"player {text!r}: {word!r} is not understood; {_KINDS}")
         elif key == "cmd":
-            spec = replace(spec, command=tuple(shlex.split(value)))
+            spec = replace(spec, command=tuple(split_command(value)))
             chosen = bool(spec.command)
             name = name or (Path(spec.command[0]).name if chosen else "")
         elif key == "name":

@@ -9,7 +9,6 @@ import argparse
 import contextlib
 import importlib.metadata
 import json
-import shlex
 import shutil
 import statistics
 import sys
@@ -23,6 +22,7 @@ from ...engine.errors import AzError, DataError, EngineProcessError, OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game, State
 from ...engine.games.rules import line_of
+from ...engine.system import split_command
 from ...protocols.clients import uci_client_of
 from ...protocols.clients.process import EngineProcess
 from .measure import Measurement, show
@@ -158,7 +158,7 @@ class CshogiPeer:
 
 def _find_peer(game: Game, args: argparse.Namespace) -> Peer | None:
     """The named peer, or the game's usual one if it is installed. Errors: EngineProcessError, OptionError."""
-    command = shlex.split(args.peer or "")
+    command = split_command(args.peer or "")
     if not command and game.name == "chess":
         found = shutil.which("stockfish") or shutil.which("stockfish", path="/usr/games")
         command = [found] if found else []

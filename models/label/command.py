@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import shlex
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -26,6 +25,7 @@ from ...cluster import RAY_HELP
 from ...engine.errors import DataError, EngineProcessError, OptionError
 from ...engine.games import game_names, get_game
 from ...engine.nets.opinions import RawNet
+from ...engine.system import split_command
 from ..data.formats import labels_of
 from ..data.shards import LabelFormat, Records, ShardStore
 from ..fields import Help
@@ -258,7 +258,7 @@ def _check_net(args: argparse.Namespace, game: str, form: LabelFormat) -> None:
 
 def _words(command: str) -> tuple[str, ...]:
     try:
-        return tuple(shlex.split(command))
+        return tuple(split_command(command))
     except ValueError as error:
         raise OptionError(f"--engine {command!r}: {error}; close the quotes") from error
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import queue
-import shlex
 import subprocess
 import threading
 from collections import deque
@@ -19,7 +18,7 @@ from typing import BinaryIO, Self
 
 from ...engine.clock import Stopwatch
 from ...engine.errors import EngineProcessError
-from ...engine.system import OWN_GROUP, kill_group
+from ...engine.system import OWN_GROUP, kill_group, split_command
 from ..lines import clean, one_line
 
 BACKLOG = 5000  # unread lines kept; beyond, info lines are dropped
@@ -60,7 +59,7 @@ class EngineProcess:
 
         Errors: EngineProcessError when it cannot be started.
         """
-        words = shlex.split(command) if isinstance(command, str) else list(command)
+        words = split_command(command) if isinstance(command, str) else list(command)
         self.name = words[0] if words else ""
         self._epoch = Stopwatch()
         self._written = 0  # lines so far ...

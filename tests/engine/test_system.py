@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from az_engine.engine.process import module_command
-from az_engine.engine.system import kill_group, limit_process, lock, memory_bytes, ran_out_of_time
+from az_engine.engine.system import kill_group, limit_process, lock, memory_bytes, ran_out_of_time, split_command
 from az_engine.protocols.clients.process import EngineProcess
 
 # Loads engine/system.py as Windows would, with msvcrt and psutil played by what Linux has, then hides POSIX.
@@ -147,6 +147,13 @@ while True: pass
     assert "b'content'\ntaken" in ended.stdout
     assert str(8 << 30) in ended.stdout
     assert (tmp_path / "file").read_bytes() == b"content more"
+
+
+def test_command_lines_of_windows_keep_their_backslashes() -> None:
+    line = r""" "C:\my engines\sf.exe" --book C:\O'Brien\#1\a.bin """
+    text = f"from az_engine.engine.system import split_command\nprint(*split_command({line!r}), sep='|')"
+    assert child(WINDOWS + text).stdout == "C:\\my engines\\sf.exe|--book|C:\\O'Brien\\#1\\a.bin\n"
+    assert split_command(r"'a b' c\ d") == ["a b", "c d"]
 
 
 def test_memory_is_limited() -> None:
