@@ -5,18 +5,18 @@ import { MoveTable } from "./movetable.js";
 import { drawHeat, drawLine, drawMarks, drawOwners, heatOf } from "./overlay.js";
 import { DotPlot, Graph, WdlBar } from "./plots.js";
 import { firstWdl, points, thousands } from "./values.js";
+import { View } from "./view.js";
 
 const EVERY_MS = 100; // between reports
 const FAST_MS = 240; // between drawings of the numbers ...
 const SLOW_MS = 500; // ... and of the pictures
 
-export class AnalyseView {
+export class AnalyseView extends View {
   name = "analyse";
   title = "Analyse";
 
   constructor(app) {
-    this.app = app;
-    this.asked = 0; // the search that runs
+    super(app);
     this.paused = false;
     this.heat = "none";
     this.lines = 5;
@@ -57,14 +57,6 @@ export class AnalyseView {
     const { match } = this.app;
     return this.app.hello.sizes.length
       ? [button("Pass", () => this.app.play("pass"), { disabled: !match.legal.includes("pass") })] : [];
-  }
-
-  lets() {
-    return true;
-  }
-
-  status() {
-    return "";
   }
 
   setHeat(kind) {
@@ -126,23 +118,15 @@ export class AnalyseView {
   }
 
   search(limit) {
-    const { match, link } = this.app;
+    const { match } = this.app;
     if (match.over) return;
     const only = [...this.chosen];
-    const fields = { root: match.root, moves: match.played, lines: this.lines, every: EVERY_MS, only, ...limit };
-    const asked = link.ask("search", fields, (said) => {
-      if (asked !== this.asked) return;
-      if (said.is === "begun") this.app.setNet(said.net);
-      else if (said.is === "report") this.hear(said);
-      else if (said.is === "note") this.app.note(said.text);
-      else if (said.is === "answer" || said.is === "error") {
-        this.asked = 0;
-        this.drawSwitch();
-        this.draw();
-        if (said.is === "error") this.app.note(said.text);
-      }
+    this.ask({ root: match.root, moves: match.played, lines: this.lines, every: EVERY_MS, only, ...limit }, (said) => {
+      if (said.is === "report") this.hear(said);
+      if (this.asked) return;
+      this.drawSwitch();
+      this.draw();
     });
-    this.asked = asked;
     this.drawSwitch();
   }
 
@@ -212,18 +196,8 @@ export class AnalyseView {
       ({ move, share: n / all, loss: (best[3] - q) / 2, label: board.game.pieces === "stones" ? `${Math.round(50 * (1 + q))}` : "" })));
   }
 
-  played() {
-    this.ready();
-  }
-
-  hide() {
-    if (this.asked) this.app.link.stop();
-    this.asked = 0;
-    this.drawSwitch();
-  }
-
-  lost() {
-    this.asked = 0;
+  rest() {
+    super.rest();
     this.drawSwitch();
   }
 }

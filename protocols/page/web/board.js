@@ -1,6 +1,6 @@
 // One board for all games, in SVG: ground, heat, pieces, hands, marks. A square is 100 units wide.
 
-import { clear, shape, svg } from "./dom.js";
+import { clear, svg } from "./dom.js";
 import { gameOf, handSays, says } from "./games.js";
 import { CHESSMEN, KANJI } from "./pieces.js";
 
@@ -9,7 +9,9 @@ const STARS = { 9: [2, 4, 6], 13: [3, 6, 9], 19: [3, 9, 15] };
 
 export function drawPiece(game, piece) {
   if (game.pieces === "chessmen") {
-    return svg("g", { transform: "translate(5 5) scale(2)", class: "piece" }, shape(CHESSMEN[piece]));
+    const side = game.owner(piece) ? "black" : "white";
+    const outlines = CHESSMEN[piece] || CHESSMEN[piece.toLowerCase()];
+    return svg("g", { transform: "translate(5 5) scale(2)", class: `piece chessman ${side}` }, ...outlines.map(([look, d, transform]) => svg("path", { class: look, d, transform })));
   }
   if (game.pieces === "stones") {
     return svg("circle", { cx: 50, cy: 50, r: 47, class: `piece stone ${piece === "X" ? "black" : "white"}` });
@@ -19,7 +21,7 @@ export function drawPiece(game, piece) {
   const path = KANJI[piece === "k" ? "k" : upper];
   return svg("g", { class: `piece tile${promoted ? " promoted" : ""}` },
     svg("path", { d: "M50 6L82 20L92 94H8L18 20Z" }),
-    svg("path", { class: "kanji", transform: "translate(21 24) scale(.232)", d: path }));
+    svg("path", { class: "kanji", transform: "translate(21 24) scale(.725)", d: path }));
 }
 
 export class Board {

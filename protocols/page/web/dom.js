@@ -20,14 +20,10 @@ export function svg(tag, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
-// A shape of pieces.js: [element, attributes, children].
-export function shape([tag, attributes, children]) {
-  return svg(tag, attributes, ...children.map(shape));
-}
-
+// Give an element new children.
 export function clear(element, ...children) {
-  element.replaceChildren(...children.filter((child) => child !== null && child !== undefined && child !== false));
-  return element;
+  element.replaceChildren();
+  return fill(element, {}, children);
 }
 
 export function button(text, onclick, more = {}) {

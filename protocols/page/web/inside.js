@@ -3,19 +3,19 @@
 import { button, choice, clear, el } from "./dom.js";
 import { StateTree, pathOf, stateButton } from "./statetree.js";
 import { thousands } from "./values.js";
+import { View } from "./view.js";
 
 const EVERY_MS = 300;
 const STATES = 10;
 const KEPT = 600; // pictures of the growth
 
-export class InsideView {
+export class InsideView extends View {
   name = "inside";
   title = "Inside the search";
 
   constructor(app) {
-    this.app = app;
+    super(app);
     this.most = 10_000;
-    this.asked = 0;
     this.here = null;
     this.forget();
     this.tree = new StateTree();
@@ -44,18 +44,6 @@ export class InsideView {
       this.figures, this.tree.element,
       el("p", { class: "soft" }, `In each state: the value for ${this.app.hello.sides[0]}, 0 to 100, and the share of the visits, which is also the thickness of the frame. A click plays the moves to it.`)),
     el("section", { class: "card", "aria-label": "After 100, 1,000, ... simulations" }, el("h2", {}, "After …"), this.rows)];
-  }
-
-  buttons() {
-    return [];
-  }
-
-  lets() {
-    return true;
-  }
-
-  status() {
-    return "";
   }
 
   setMost(most) {
@@ -99,30 +87,19 @@ export class InsideView {
   next(fresh = false) {
     const done = fresh ? 0 : this.milestones.at(-1)?.visits || 0;
     if (this.asked || (!done && !fresh) || done >= this.most) return;
-    const { match, link } = this.app;
+    const { match } = this.app;
     const target = done < 100 ? 100 : 10 ** (Math.floor(Math.log10(done) + 1e-9) + 1);
     const fields = { root: match.root, moves: match.played, visits: target - done, states: STATES, lines: 1, every: EVERY_MS, fresh };
-    let visits = done;
-    const asked = link.ask("search", fields, (said) => {
-      if (asked !== this.asked) return;
-      if (said.is === "begun") this.app.setNet(said.net);
+    this.ask(fields, (said) => {
       if (said.is === "report" && said.states) {
-        visits = said.states[0].visits;
         this.add(said.states);
-      } else if (said.is === "error") {
-        this.asked = 0;
-        this.app.note(said.text);
-      } else if (said.is === "answer") {
-        this.asked = 0;
-        if (said.states) {
-          this.add(said.states);
-          this.milestones.push(this.history.at(-1));
-          if (said.states[0].visits >= target) this.next();
-          this.draw();
-        }
+      } else if (said.is === "answer" && said.states) {
+        this.add(said.states);
+        this.milestones.push(this.history.at(-1));
+        if (said.states[0].visits >= target) this.next();
+        this.draw();
       }
     });
-    this.asked = asked;
     this.draw();
   }
 
@@ -169,18 +146,9 @@ export class InsideView {
     match.go(link, at + moves.length, () => this.ready());
   }
 
-  played() {
-    this.ready();
-  }
-
-  hide() {
-    if (this.asked) this.app.link.stop();
-    this.asked = 0;
-  }
-
   lost() {
-    this.asked = 0;
-    this.here = null;
+    super.lost();
+    this.here = null; // the server's tree is gone
   }
 }
 

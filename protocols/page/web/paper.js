@@ -5,6 +5,7 @@ import { button, byId, clear, el } from "./dom.js";
 import { findMistakes, marksOf, mistakeList, moveNumber } from "./mistakes.js";
 import { drawLine } from "./overlay.js";
 import { Graph } from "./plots.js";
+import { steps } from "./record.js";
 
 class Paper {
   constructor(data) {
@@ -21,11 +22,9 @@ class Paper {
     mistakeList(list, { mistakes: this.mistakes, sides: data.names, game: data.game, first: data.plies[0].turn, onGo: (m) => this.go(m.ply) });
     const kinds = data.values.some((value) => value && value.lead !== null) ? ["score", "lead"] : ["score"];
     this.kind = kinds[0];
-    const step = (text, name, to) => button(text, () => this.go(to()), { "aria-label": name, title: name });
     clear(byId("main"),
       el("section", { id: "table" }, this.status, this.board.svg, el("div", { id: "steps" },
-        step("|◀", "First position", () => 0), step("◀", "Back", () => this.ply - 1), step("▶", "Forward", () => this.ply + 1),
-        step("▶|", "Last position", () => data.moves.length),
+        ...steps((to) => this.go(to), () => this.ply, () => data.moves.length),
         button("⇅", () => { this.flipped = !this.flipped; this.draw(); }, { "aria-label": "Flip the board" }))),
       el("section", { id: "panel" },
         el("section", { class: "card" }, el("h2", {}, `Expected result of ${data.sides[0]}, %`), this.graph.element,

@@ -1,6 +1,7 @@
 // Playing against the net.
 
 import { button, choice, el } from "./dom.js";
+import { View } from "./view.js";
 import { result, sideName } from "./words.js";
 
 const STRENGTHS = [
@@ -10,14 +11,13 @@ const STRENGTHS = [
 ];
 const KEPT = "az-engine strength";
 
-export class PlayView {
+export class PlayView extends View {
   name = "play";
   title = "Play";
 
   constructor(app) {
-    this.app = app;
+    super(app);
     this.strength = localStorage.getItem(KEPT) || "elo 1400";
-    this.thinking = 0;
     this.setup = { size: 9, komi: "", handicap: 0 };
     this.you = 0;
   }
@@ -74,31 +74,22 @@ export class PlayView {
 
   lets(turn) {
     const { match } = this.app;
-    return !this.thinking && (match.you === 2 || match.you === turn);
+    return !this.asked && (match.you === 2 || match.you === turn);
   }
 
   status() {
-    if (this.thinking) return `${sideName(this.app, this.app.match.turn)}: the net is thinking…`;
+    if (this.asked) return `${sideName(this.app, this.app.match.turn)}: the net is thinking…`;
     const { match } = this.app;
     return match.you === match.turn ? `Your move: ${sideName(this.app, match.turn)}` : "";
   }
 
   // The engine moves when it is its turn at the end of the game.
   ready() {
-    const { match, link } = this.app;
-    if (this.thinking || match.over || match.ended || match.waiting || !match.atEnd || match.you === 2 || match.you === match.turn) return;
+    const { match } = this.app;
+    if (this.asked || match.over || match.ended || match.waiting || !match.atEnd || match.you === 2 || match.you === match.turn) return;
     const [kind, number] = this.strength.split(" ");
     const fields = { root: match.root, moves: match.moves, play: true, [kind]: Number(number) };
-    const asked = link.ask("search", fields, (said) => {
-      if (asked !== this.thinking) return;
-      if (said.is === "begun") this.app.setNet(said.net);
-      if (said.is === "note") this.app.note(said.text);
-      if (said.is !== "answer" && said.is !== "error") return;
-      this.thinking = 0;
-      if (said.is === "error") this.app.note(said.text);
-      else this.hear(said);
-    });
-    this.thinking = asked;
+    this.ask(fields, (said) => said.is === "answer" && this.hear(said));
     this.app.draw();
   }
 
@@ -109,10 +100,6 @@ export class PlayView {
     else if (resign) this.end({ winner: 1 - match.turn, why: "resigned" });
     else if (move) this.app.play(move);
     else this.app.draw();
-  }
-
-  played() {
-    this.ready();
   }
 
   undo() {
@@ -133,17 +120,5 @@ export class PlayView {
     this.app.match.ended = ended;
     this.app.match.changed();
     this.app.say(result(this.app, ended));
-  }
-
-  draw() {}
-
-  // Stop thinking: the position changes, or another view is shown.
-  hide() {
-    if (this.thinking) this.app.link.stop();
-    this.thinking = 0;
-  }
-
-  lost() {
-    this.thinking = 0;
   }
 }

@@ -2,16 +2,17 @@
 
 import { button, el } from "./dom.js";
 
+// Buttons to the first, the previous, the next and the last position; here and last tell plies, off what goes nowhere.
+export function steps(go, here, last, off = () => false) {
+  const places = [["|◀", "First position", () => 0], ["◀", "Back", () => here() - 1], ["▶", "Forward", () => here() + 1], ["▶|", "Last position", last]];
+  return places.map(([text, name, to]) => button(text, () => go(to()), { "aria-label": name, title: name, disabled: off(to()) }));
+}
+
 export function stepButtons(app) {
   const { match } = app;
   const last = match.moves.length;
-  const step = (text, name, ply) =>
-    button(text, () => app.go(ply), { "aria-label": name, title: name, disabled: ply < 0 || ply > last || ply === match.ply });
   return [
-    step("|◀", "First position", 0),
-    step("◀", "Back", match.ply - 1),
-    step("▶", "Forward", match.ply + 1),
-    step("▶|", "Last position", last),
+    ...steps((ply) => app.go(ply), () => match.ply, () => last, (ply) => ply < 0 || ply > last || ply === match.ply),
     button("⇅", () => app.flip(), { "aria-label": "Flip the board", title: "Flip the board (f)" }),
     ...app.view.buttons(),
   ];

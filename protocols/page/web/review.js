@@ -5,15 +5,15 @@ import { findMistakes, marksOf, mistakeList } from "./mistakes.js";
 import { drawLine, drawMarks } from "./overlay.js";
 import { Graph } from "./plots.js";
 import { points, thousands } from "./values.js";
+import { View } from "./view.js";
 
-export class ReviewView {
+export class ReviewView extends View {
   name = "review";
   title = "Review";
 
   constructor(app) {
-    this.app = app;
+    super(app);
     this.visits = 200;
-    this.asked = 0;
     this.at = -1; // the position that is searched, -1: none
     this.kind = "score";
     this.graph = new Graph((ply) => this.app.go(ply));
@@ -119,24 +119,18 @@ export class ReviewView {
 
   // Search the next position that is not known well enough.
   next() {
-    const { match, link } = this.app;
+    const { match } = this.app;
     while (this.at <= match.moves.length && (match.values[this.at]?.visits || 0) >= this.visits) this.at++;
     if (this.at > match.moves.length || !match.plies.length) {
       this.at = -1;
-      this.asked = 0;
       this.draw();
       return;
     }
     const moves = match.moves.slice(0, this.at);
     let last = null;
-    const asked = link.ask("search", { root: match.root, moves, visits: this.visits, lines: 1, every: 1000 }, (said) => {
-      if (asked !== this.asked) return;
+    this.ask({ root: match.root, moves, visits: this.visits, lines: 1, every: 1000 }, (said) => {
       if (said.is === "report") last = said;
-      if (said.is === "begun") this.app.setNet(said.net);
-      if (said.is === "error") {
-        this.app.note(said.text);
-        this.hide();
-      }
+      if (said.is === "error") this.hide();
       if (said.is !== "answer") return;
       if (last) match.learn(last, this.at);
       else match.values[this.at] = ended(match.over && this.at === match.ply ? match.over : said, match, this.at);
@@ -144,12 +138,7 @@ export class ReviewView {
       this.next();
       this.draw();
     });
-    this.asked = asked;
     this.draw();
-  }
-
-  lets() {
-    return true;
   }
 
   status() {
@@ -178,22 +167,8 @@ export class ReviewView {
     }
   }
 
-  ready() {
-    this.draw();
-  }
-
-  played() {
-    this.draw();
-  }
-
-  hide() {
-    if (this.asked) this.app.link.stop();
-    this.asked = 0;
-    this.at = -1;
-  }
-
-  lost() {
-    this.asked = 0;
+  rest() {
+    super.rest();
     this.at = -1;
   }
 }

@@ -2,8 +2,9 @@
 
 import { Board } from "./board.js";
 import { drawChart } from "./chart.js";
-import { button, byId, choice, clear, el, svg } from "./dom.js";
+import { byId, choice, clear, el, svg } from "./dom.js";
 import { Graph } from "./plots.js";
+import { steps } from "./record.js";
 import { thousands } from "./values.js";
 
 const AXES = { step: "training steps", games: "games", minutes: "hours" };
@@ -11,13 +12,14 @@ const AXES = { step: "training steps", games: "games", minutes: "hours" };
 class RunPage {
   constructor(data) {
     this.data = data;
-    this.axis = "step";
+    this.seen = new URLSearchParams(location.hash.slice(1)); // what is shown, kept when a live page loads itself again
+    this.axis = this.seen.get("axis") in AXES ? this.seen.get("axis") : "step";
     this.charts = [];
     const warnings = data.warnings.map((text) => el("p", { class: "bad" }, `⚠ ${text}`));
     const facts = el("dl", { class: "facts" }, ...data.facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
     const axes = Object.entries(AXES).filter(([name]) => data.rows.some((row) => name in row));
     byId("main").classList.add("run");
-    clear(byId("main"), el("section", { class: "card wide" }, ...warnings, facts, choice("Over", axes, "step", (axis) => this.turn(axis))),
+    clear(byId("main"), el("section", { class: "card wide" }, ...warnings, facts, choice("Over", axes, this.axis, (axis) => this.turn(axis))),
       ...[
         ["Elo, with 95 % intervals", () => ({ series: Object.entries(data.elo).map(([name, points]) => ({ name, points: this.moved(points) })), fixed: data.fixed, marks: this.moved(data.gate) }), "wide"],
         ["Policy: cross-entropy", () => ({ series: [this.series("rows", "policy", "trained on"), this.series("held", "policy", "held out")] })],
@@ -44,7 +46,13 @@ class RunPage {
 
   turn(axis) {
     this.axis = axis;
+    this.keep({ axis });
     this.draw();
+  }
+
+  keep(words) {
+    for (const [name, value] of Object.entries(words)) this.seen.set(name, value);
+    history.replaceState(null, "", `#${this.seen}`);
   }
 
   draw() {
@@ -74,28 +82,30 @@ class RunPage {
     this.board.svg.setAttribute("role", "img");
     this.graph = new Graph((ply) => this.go(ply));
     this.told = el("p", { role: "status" });
-    const step = (text, name, to) => button(text, () => this.go(to()), { "aria-label": name, title: name });
     const options = games.map((each, i) => [i, `step ${thousands(each.step)}: ${each.moves.length} plies, ${{ 1: "1-0", 0: "½-½", "-1": "0-1" }[each.result] || "?"}`]);
+    const wanted = games.findIndex((each) => String(each.id) === this.seen.get("game"));
+    const chosen = Math.max(wanted, 0);
     const card = el("section", { class: "card wide games" }, el("h2", {}, "Games"), el("div", { class: "game" },
-      el("div", {}, this.board.svg, el("div", { id: "steps" }, step("|◀", "First position", () => 0), step("◀", "Back", () => this.ply - 1), step("▶", "Forward", () => this.ply + 1), step("▶|", "Last position", () => Infinity))),
-      el("div", {}, choice("Game", options, 0, (i) => this.take(games[i])), this.told, this.graph.element)));
-    this.take(games[0]);
+      el("div", {}, this.board.svg, el("div", { id: "steps" }, ...steps((to) => this.go(to), () => this.ply, () => Infinity))),
+      el("div", {}, choice("Game", options, chosen, (i) => this.take(games[i])), this.told, this.graph.element)));
+    this.take(games[chosen], Number(this.seen.get("ply")) || 0);
     return card;
   }
 
-  take(game) {
+  take(game, ply = 0) {
     this.game = game;
     this.texts = [game.first];
     for (const [front, behind, between] of game.changes) {
       const before = this.texts.at(-1);
       this.texts.push(before.slice(0, front) + between + before.slice(before.length - behind));
     }
-    this.go(0);
+    this.go(ply);
   }
 
   go(ply) {
     const { game, texts } = this;
     this.ply = Math.max(0, Math.min(ply, game.moves.length));
+    if (this.ply || this.seen.has("game")) this.keep({ game: game.id, ply: this.ply });
     this.board.show(texts[this.ply], { last: this.ply ? game.moves[this.ply - 1] : "" });
     this.told.textContent = this.ply ? `${this.ply}. ${game.words[this.ply - 1]}${this.ply === game.moves.length && game.reason ? `, ${game.reason}` : ""}` : "Start";
     const points = game.scores.map((score, i) => (score === null ? null : { ply: i, score }));

@@ -1,0 +1,62 @@
+// What stands beside the board: one search at most, which ends when the position changes.
+
+export class View {
+  constructor(app) {
+    this.app = app;
+    this.asked = 0; // the search that runs
+  }
+
+  // Search; hear gets what is said until the answer, or the fault.
+  ask(fields, hear) {
+    const asked = this.app.link.ask("search", fields, (said) => {
+      if (asked !== this.asked) return;
+      if (said.is === "answer" || said.is === "error") this.asked = 0;
+      if (said.is === "begun") this.app.setNet(said.net);
+      if (said.is === "note" || said.is === "error") this.app.note(said.text);
+      hear(said);
+    });
+    this.asked = asked;
+  }
+
+  // Buttons under the board.
+  buttons() {
+    return [];
+  }
+
+  // Whether the user may move for a side.
+  lets() {
+    return true;
+  }
+
+  status() {
+    return "";
+  }
+
+  draw() {}
+
+  // The position is known.
+  ready() {
+    this.draw();
+  }
+
+  // The user has moved.
+  played() {
+    this.ready();
+  }
+
+  // The position changes, or another view is shown.
+  hide() {
+    if (this.asked) this.app.link.stop();
+    this.rest();
+  }
+
+  // The server has gone.
+  lost() {
+    this.rest();
+  }
+
+  // No search runs any more.
+  rest() {
+    this.asked = 0;
+  }
+}
