@@ -18,7 +18,7 @@ from ...engine.files import check_writable, write_atomically
 from ..fields import Help
 from ..selfplay import charts
 from ..train.log import read_config, read_log
-from .runpage import write_run_page
+from .runpage import run_title, write_run_page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,24 +51,16 @@ def main(args: argparse.Namespace) -> int:
     config = read_config(args.run / "config.json")
     played = args.run / "ladder.jsonl"
     if "run" in config:  # of self-play
-        figure = charts.draw(rows, read_log(played) if played.exists() else [], title(config))
+        figure = charts.draw(rows, read_log(played) if played.exists() else [], run_title(config))
     else:
-        figure = draw(rows, title(config))
+        figure = draw(rows, run_title(config))
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=110)
     write_atomically(folder / "curves.png", picture.getvalue())
     write_atomically(folder / "curves.html", page(rows, config, picture.getvalue()).encode())
-    write_atomically(folder / "run.html", write_run_page(args.run, title(config)).encode())
+    write_run_page(args.run, folder / "run.html")
     Console(stderr=True).print(f"written: {folder}/curves.png, {folder}/curves.html, {folder}/run.html")
     return 0
-
-
-def title(config: dict[str, Any]) -> str:
-    """One line that names the run."""
-    net, run = config.get("net", {}), config.get("run", {})
-    preset = f", preset {run['preset']}" if run.get("preset") else ""
-    game = run.get("game") or config.get("game", "")
-    return f"{game}, {net.get('kind', '')} {net.get('blocks', '')}x{net.get('filters', '')}{preset}"
 
 
 def draw(rows: list[dict[str, Any]], heading: str) -> Figure:
@@ -120,10 +112,10 @@ def page(rows: list[dict[str, Any]], config: dict[str, Any], picture: bytes) -> 
     cells = "".join(f"<tr><td>{html.escape(str(k))}</td><td>{_number(v)}</td></tr>" for k, v in latest.items())
     image = base64.b64encode(picture).decode()
     return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{html.escape(title(config))}</title>
+<html lang="en"><head><meta charset="utf-8"><title>{html.escape(run_title(config))}</title>
 <style>body{{font:16px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem}}
 img{{width:100%}}td{{padding:.1rem 1.5rem .1rem 0}}pre{{background:#8881;padding:1rem;overflow:auto}}</style></head>
-<body><h1>{html.escape(title(config))}</h1>
+<body><h1>{html.escape(run_title(config))}</h1>
 <p>{html.escape(str(config.get("data", "")))}</p>
 <img alt="Curves of the training run" src="data:image/png;base64,{image}">
 <h2>Newest figures</h2><table>{cells}</table>

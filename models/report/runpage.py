@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...engine.errors import AzError, DataError
+from ...engine.files import write_atomically
 from ...engine.games import game_names, get_game
 from ...engine.games.record import format_named, is_record, read_games
 from ...protocols.page.paper import write_paper
@@ -30,12 +31,25 @@ _VALUE = re.compile(r"[+-]\d+\.\d+")
 Rows = list[dict[str, Any]]
 
 
-def write_run_page(folder: Path, heading: str) -> str:
-    """The page as HTML. Errors: DataError when nothing was logged yet."""
-    return write_paper(heading, "runpage.js", run_data(folder, heading))
+def write_run_page(folder: Path, out: Path, learner: str = "") -> None:
+    """Write the page of a run to ``out``; ``learner``: what the learner does now, "" where nobody knows.
+
+    Errors: DataError when nothing was logged yet, or for a full disk.
+    """
+    heading = run_title(read_config(folder / "config.json"))
+    page = write_paper(heading, "runpage.js", run_data(folder, heading, learner))
+    write_atomically(out, page.encode())
 
 
-def run_data(folder: Path, heading: str) -> dict[str, Any]:
+def run_title(config: dict[str, Any]) -> str:
+    """One line that names the run."""
+    net, run = config.get("net", {}), config.get("run", {})
+    preset = f", preset {run['preset']}" if run.get("preset") else ""
+    game = run.get("game") or config.get("game", "")
+    return f"{game}, {net.get('kind', '')} {net.get('blocks', '')}x{net.get('filters', '')}{preset}"
+
+
+def run_data(folder: Path, heading: str, learner: str = "") -> dict[str, Any]:
     """What the page draws; of long runs every so many rows. Errors: DataError."""
     rows, config = read_log(folder / "log.jsonl"), read_config(folder / "config.json")
     steps = [row for row in rows if "loss" in row]
@@ -49,7 +63,7 @@ def run_data(folder: Path, heading: str) -> dict[str, Any]:
     return {
         "title": heading,
         "game": game,
-        "facts": _facts(folder, steps, played),
+        "facts": _facts(folder, steps, played, learner),
         "warnings": _warnings(folder, held, played),
         "rows": _thinned([_kept(row, ("step", "minutes", "games", "policy", "value", "reuse")) for row in steps]),
         "held": _thinned([_kept(row, ("step", "policy", "value", "top1", "result_error")) for row in held]),
@@ -80,7 +94,7 @@ def _thinned(rows: Rows) -> Rows:
     return rows[::every] if not rows or (len(rows) - 1) % every == 0 else [*rows[::every], rows[-1]]
 
 
-def _facts(folder: Path, steps: Rows, played: Rows) -> list[list[str]]:
+def _facts(folder: Path, steps: Rows, played: Rows, learner: str) -> list[list[str]]:
     """What the head of the page tells: names and values."""
     last = steps[-1]
     facts = [["training steps", f"{last['step']:,}"]]
@@ -97,6 +111,8 @@ def _facts(folder: Path, steps: Rows, played: Rows) -> list[list[str]]:
     facts.append(
         ["state", "finished" if over else "running" if age < SILENT_S else f"silent for {age / 60:.0f} minutes"]
     )
+    if learner and not over:
+        facts.append(["learner", learner])
     beats = [beat for path in sorted((folder / "workers").glob("????.json")) if (beat := Beat.read(path)) is not None]
     for beat in beats:
         fill = f", batches {100 * beat.evaluations / beat.rows:.0f} % full" if beat.rows else ""
@@ -136,9 +152,10 @@ def _games(folder: Path, game: str) -> Iterator[dict[str, Any]]:
                 continue
             records = list(read_games([format_named(formats, path.name)], path))
             if turn < len(records):
-                told = _told(sheet, records[-1 - turn], int(re.sub(r"\D", "", path.stem) or 0))
+                step = int(re.sub(r"\D", "", path.stem) or 0)
+                told = _told(sheet, records[-1 - turn], step)
                 if told is not None:
-                    yield told
+                    yield {"id": f"{step}-{turn}", **told}
 
 
 def _told(sheet: Scoresheet, record: Record, step: int) -> dict[str, Any] | None:

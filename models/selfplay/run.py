@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...engine.errors import DataError, NetError
+from ...engine.errors import AzError, DataError, NetError
 from ...engine.nets.evaluator import UniformEvaluator
 from ...engine.search.selfplay import SelfPlay
 from ..data.dataset import Positions
+from ..report.runpage import write_run_page
 from ..storage import Patience
 from ..train import checkpoint
 from ..train.checkpoint import Checkpoint
@@ -110,6 +111,7 @@ class SelfPlayRun:
                 return False
             self._patiently(lambda: setattr(self.folder, "finished", True), "that the run is over")
             self._say("over")
+            self._write_page()
             return True
         finally:
             if self.players is not None:
@@ -243,6 +245,7 @@ class SelfPlayRun:
             self.observer.attempt(self._measure)
             self._save()
             self.observer.attempt(self._consider)
+            self._write_page()
         self.observer.attempt(self._rate)
 
     def _log_losses(self) -> None:
@@ -381,6 +384,7 @@ class SelfPlayRun:
             names = [n for n in (searching(step, self.run.ladder.visits), raw(step)) if n in ratings]
             self.status.elo = {n: (ratings[n].elo, ratings[n].low, ratings[n].high) for n in names}
             self._log_row({"ratings": {n: [round(x, 1) for x in v] for n, v in self.status.elo.items()}})
+            self._write_page()
 
     def _rate_the_rest(self) -> None:
         """At the run's end: rate the last net, then skipped ones, within the rating's share of the time."""
@@ -390,6 +394,16 @@ class SelfPlayRun:
             self._rate(last=True)
 
     # ---- telling
+
+    def _write_page(self) -> None:
+        """Write the run's page anew, once there are losses to draw. A fault is told, and the run goes on."""
+        if not self.status.losses:
+            return
+        doing = "learning" if self.learner.step < self._allowed() else self._awaited()
+        try:
+            write_run_page(self.folder.folder, self.folder.page, doing)
+        except (AzError, OSError) as error:
+            self.observer.on_event(f"the run's page is not written: {error}")
 
     def _beats(self) -> list[Beat]:
         if self.worker is not None:

@@ -75,6 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[=NET]",
         help="a game to play, with a net of your own; can be repeated (default: all games with a net in this package)",
     )
+    parser.add_argument(
+        "--run", type=Path, metavar="RUN", help="show the page of this training run, live, under /run of the web page"
+    )
     parser.add_argument("--max-sessions", type=int, default=20, metavar="N", help="at once (default: %(default)s)")
     parser.add_argument("--per-client", type=int, default=8, metavar="N", help="sessions (default: %(default)s)")
     parser.add_argument(
@@ -107,6 +110,10 @@ def main(args: argparse.Namespace) -> int:
     for name, least in (("max_sessions", 1), ("per_client", 1), ("idle", 0)):
         if getattr(args, name) < least:
             raise OptionError(f"--{name.replace('_', '-')} must be at least {least}")
+    if args.run is not None and not (args.run / "config.json").is_file():
+        raise OptionError(f"--run: {args.run} is no folder of a training run; give the --out of az-engine train")
+    if args.run is not None and args.http_port == "none":
+        raise OptionError("--run needs HTTP; leave --http-port none out")
     few_arenas()
     log = EventLog(Path(args.log_file) if args.log_file else None)
     start, notes = start_values(args)
@@ -134,7 +141,7 @@ def main(args: argparse.Namespace) -> int:
     gc.freeze()  # what is loaded stays: no collection looks at it again
     if web is not None:
         web.start()
-        _tell_page(args.host, web.port, tokens, show=args.open)
+        _tell_page(args.host, web.port, tokens, show=args.open, run=args.run is not None)
     server.run()
     if web is not None:
         web.stop()
@@ -150,11 +157,11 @@ def _web(args: argparse.Namespace, server: Server, door: Door, batcher: Batcher,
     from .listener import WebListener
     from .web import Web
 
-    app = Web(server, door, batcher).app
+    app = Web(server, door, batcher, args.run).app
     return WebListener((args.host, int(args.http_port)), app, args.max_sessions + _GREETING, args.proxy, log)
 
 
-def _tell_page(host: str, port: int, tokens: tuple[str, ...], *, show: bool) -> None:
+def _tell_page(host: str, port: int, tokens: tuple[str, ...], *, show: bool, run: bool) -> None:
     """Say where the page is; with ``show``, open it in the browser. The token stays behind the #, which is not sent."""
     import webbrowser
 
@@ -163,6 +170,9 @@ def _tell_page(host: str, port: int, tokens: tuple[str, ...], *, show: bool) -> 
     name = "localhost" if loopback(host) or host in ("0.0.0.0", "::") else host
     address = f"http://{name}:{port}/{f'#token={tokens[0]}' if tokens else ''}"
     sys.stderr.write(f"az-engine: the page is {address}\n")
+    if run:
+        token = f"?token={tokens[0]}" if tokens else ""
+        sys.stderr.write(f"az-engine: the training run is http://{name}:{port}/run{token}\n")
     if show:
         threading.Thread(target=webbrowser.open, args=(address,), name="browser", daemon=True).start()
 

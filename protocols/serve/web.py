@@ -10,6 +10,7 @@ import contextlib
 import json
 import socket
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -20,7 +21,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ..lines import MAX_LINE
-from ..page.site import FRONT, read_site
+from ..page.site import FRONT, GUARDS, read_site
 from .admission import NotPlayedError, RefusedError
 from .connection import Hello
 from .door import Door, DoorError
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 PATIENCE_S = 30.0  # for the client to take what is sent, and for the next part of a body
 _GOING_AWAY, _TRY_LATER = 1001, 1013
 _CHUNK = 1 << 16
+RUN_PAGE = "run.html"
+_RELOAD_S = 15  # of a run's page
 
 
 class Unhurried:
@@ -55,9 +58,9 @@ class Unhurried:
 class Web:
     """The application; ``app`` is what an ASGI server runs."""
 
-    def __init__(self, server: Server, door: Door, batcher: Batcher | None) -> None:
-        """``batcher``: whose figures /metrics tells."""
-        self._server, self._door, self._batcher = server, door, batcher
+    def __init__(self, server: Server, door: Door, batcher: Batcher | None, run: Path | None = None) -> None:
+        """``batcher``: whose figures /metrics tells; ``run``: the folder of a training run, whose page /run shows."""
+        self._server, self._door, self._batcher, self._run = server, door, batcher, run
         self._site = read_site()
         conversations = [
             WebSocketRoute(f"/{protocol}{token}", self._converse, name=protocol)
@@ -70,6 +73,7 @@ class Web:
             Route("/api/analyse", self._analyse, methods=["POST"]),
             Route("/", self._file, methods=["GET"]),
             Route("/web/{name}", self._file, methods=["GET"]),
+            *([Route("/run", self._run_page, methods=["GET"])] if run else []),
             *conversations,
         ]
         handlers = {RefusedError: self._refused, HTTPException: _plain}
@@ -114,6 +118,19 @@ class Web:
         if request.headers.get("if-none-match") == found.tag:
             return Response(status_code=304, headers=found.headers)
         return Response(found.body, headers=found.headers)
+
+    async def _run_page(self, request: Request) -> Response:
+        """The training run's page as the trainer has last written it; the browser loads it again and again."""
+        self._enter(request)
+        assert self._run is not None
+        headers = {**GUARDS, "Refresh": str(_RELOAD_S), "Cache-Control": "no-store"}
+        try:
+            body = await asyncio.to_thread((self._run / RUN_PAGE).read_bytes)
+        except OSError:
+            text = "The run has written no page yet: it does after its first checkpoint, as az-engine plot RUN does.\n"
+            return PlainTextResponse(text, 404, headers=headers)
+        headers["Content-Security-Policy"] = "frame-ancestors 'none'"  # the page names its own script and style
+        return Response(body, headers=headers, media_type="text/html")
 
     async def _metrics(self, request: Request) -> Response:
         self._enter(request)

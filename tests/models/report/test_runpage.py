@@ -63,7 +63,9 @@ def test_a_long_run_is_a_small_page(tmp_path: Path) -> None:
     points = [(x, y) for y in range(19) for x in range(19)][::2]
     words = "".join(f";{'BW'[i % 2]}[{chr(97 + x)}{chr(97 + y)}]C[+0.10]" for i, (x, y) in enumerate(points))
     folder = make_run(tmp_path / "run", 100, f"(;GM[1]SZ[19]{words})")
-    page = write_run_page(folder, "a run")
+    write_run_page(folder, folder / "run.html", "waiting for new games")
+    page = (folder / "run.html").read_text()
+    assert "waiting for new games" in page
     assert len(page.encode()) <= 2_000_000
     assert page.count('"first":') == 50
     assert not re.search(r'(src|href)="(?!#)', page), "it needs nothing else"

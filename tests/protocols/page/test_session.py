@@ -263,3 +263,16 @@ def test_lines_are_written_as_people_do(server: RunningServer) -> None:
     sheet = Scoresheet("chess")
     sheet.hold(None, ["e2e4"])
     assert sheet.written(["e7e5", "g1f3", "b8c6", "f1b5"]) == ["e5", "Nf3", "Nc6", "Bb5"]
+
+
+def test_the_page_of_a_training_run_is_loaded_again_and_again(tmp_path: Path) -> None:
+    with RunningServer(tmp_path / "log", http=True, tokens=(TOKEN,), run=tmp_path) as server:
+        assert ask(server, "/run")[0] == 401
+        assert ask(server, f"/run?token={TOKEN}")[0] == 404
+        for text in (b"<p>one", b"<p>two"):
+            (tmp_path / "run.html").write_bytes(text)
+            assert ask(server, f"/run?token={TOKEN}") == (200, text)
+        request = f"GET /run?token={TOKEN} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
+        assert b"\r\nrefresh: 15\r\n" in raw(server, request).lower()
+    with RunningServer(tmp_path / "log2", http=True) as server:
+        assert ask(server, "/run")[0] == 404

@@ -80,6 +80,7 @@ class RunningServer:
         origins: tuple[str, ...] = (),
         connections: int = 100,
         http_port: int = 0,
+        run: Path | None = None,
     ) -> None:
         load_rules()
         offers = [
@@ -93,7 +94,7 @@ class RunningServer:
         self.server = Server(("127.0.0.1", 0), offers, admission, rules or Rules(caps=caps), self.events)
         self.web: WebListener | None = None
         if http:
-            app = Web(self.server, Door(admission, origins, not tokens), None).app
+            app = Web(self.server, Door(admission, origins, not tokens), None, run).app
             self.web = WebListener(("127.0.0.1", http_port), app, connections, "", self.events)
             self.web.start()
         self.thread = threading.Thread(target=self.server.run, daemon=True)
