@@ -50,6 +50,7 @@ LINES = {
     "report scaling": "--visits 1 --doublings 1 --games 2 --player uniform --out out",
     "report curves": "",
     "report architectures": "--supervised some --steps 1 --out out",
+    "report openings": "",
     "plot": "",
     "serve": "--port 0 --http-port none",
     "connect": "localhost:1 chess",

@@ -11,6 +11,9 @@ from . import (
     curves as report_curves,
 )
 from . import (
+    openings as report_openings,
+)
+from . import (
     scaling as report_scaling,
 )
 from . import (
@@ -24,13 +27,15 @@ examples:
   az-engine report search --fen "b2r3r/k4p1p/p2q1np1/NppP4/3p1Q2/P4PPB/1PP4P/1K1RR3 w - - 1 24" --out search.html
   az-engine report scaling --visits 25 --doublings 5 --games 40 --out runs/scaling
   az-engine report curves runs/time/chess runs/time/shogi runs/time/go --out time.svg
-  az-engine report architectures --supervised data --minutes 10 --out runs/architectures"""
+  az-engine report architectures --supervised data --minutes 10 --out runs/architectures
+  az-engine report openings runs/first"""
 
 _REPORTS = {
     "search": ("what a search looks at as it grows (Science, Figure 4)", report_search),
     "scaling": ("Elo as thinking time doubles (Science, Figure 2)", report_scaling),
     "curves": ("several of those in one picture", report_curves),
     "architectures": ("the four kinds of network beside each other (Nature, Figure 4)", report_architectures),
+    "openings": ("the openings of a run's games as it learns (Science, Figure 3)", report_openings),
 }
 
 
