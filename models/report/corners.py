@@ -49,7 +49,8 @@ def corner_sequences(moves: list[str], size: int) -> list[list[str]]:
 def _written(stones: list[Stone]) -> list[str]:
     """A corner's stones, reflected so that the first one off the diagonal has x > y."""
     turned = next((x < y for (x, y), _ in stones if x != y), False)
-    texts, before = [], None
+    texts: list[str] = []
+    before: int | None = None
     for (x, y), colour in stones:
         text = f"{y}-{x}" if turned else f"{x}-{y}"
         texts.append(text + "*" * (colour == before))

@@ -73,7 +73,7 @@ class Played:
     @property
     def continuation(self) -> str:
         """The move that most games go on with, again and again while at least two games agree."""
-        lines, chosen = self.next_moves, []
+        lines, chosen = self.next_moves, list[str]()
         while following := Counter(line[len(chosen)] for line in lines if len(line) > len(chosen)):
             move, games = following.most_common(1)[0]
             if games < 2:
@@ -174,7 +174,7 @@ class Openings:
 
 def count_openings(game: Game, games: Iterable[GameRecord]) -> Openings:
     """Errors: DataError when there are no games."""
-    find, steps = finder(game), []
+    find, steps = finder(game), list[int]()
     played: dict[str, Played] = defaultdict(Played, {name: Played() for name in NAMED.get(game.name, ())})
     for record in games:
         steps.append(record.nets[0])
