@@ -30,6 +30,7 @@ class Game(Rules):
     own_options: frozenset[str] = frozenset()  # keys of options that most other games do not offer
     pieces: Literal["discs", "chessmen", "tiles", "stones"] = "discs"  # how boards are drawn
     training: TrainingDefaults = TrainingDefaults()
+    openings: Mapping[str, str] = {}  # name: its moves, as the protocol writes them
     symmetries: Symmetries | None = None
     mate_search: Callable[..., MateSearch] | None = None  # of (line, bytes of its table, its greatest length in plies)
     territory: Territory | None = None

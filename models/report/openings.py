@@ -43,24 +43,6 @@ FAVOURED = 3  # openings of each length in each span that are listed without bei
 CONTINUED = 8  # plies of a continuation
 DEEPEST = 16  # plies within which an opening must be reached
 
-NAMED = {  # as the game's protocol writes the moves
-    "chess": {
-        "A10 English Opening": "c2c4",
-        "D06 Queen's Gambit": "d2d4 d7d5 c2c4",
-        "A46 Queen's Pawn Game": "d2d4 g8f6 g1f3",
-        "E00 Queen's Pawn Game": "d2d4 g8f6 c2c4 e7e6",
-        "E61 King's Indian Defence": "d2d4 g8f6 c2c4 g7g6 b1c3",
-        "C00 French Defence": "e2e4 e7e6 d2d4 d7d5",
-        "B50 Sicilian Defence": "e2e4 c7c5 g1f3 d7d6",
-        "B30 Sicilian Defence": "e2e4 c7c5 g1f3 b8c6",
-        "B40 Sicilian Defence": "e2e4 c7c5 g1f3 e7e6",
-        "C60 Ruy Lopez": "e2e4 e7e5 g1f3 b8c6 f1b5 a7a6",
-        "B10 Caro-Kann Defence": "e2e4 c7c6",
-        "A05 Reti Opening": "g1f3 g8f6",
-    },
-    "shogi": {"Rook pawns (2g2f 8c8d)": "2g2f 8c8d", "Bishops' diagonals (7g7f 3c3d)": "7g7f 3c3d"},
-}
-
 
 @dataclass(slots=True)
 class Played:
@@ -87,9 +69,9 @@ Found = Iterator[tuple[str, tuple[str, ...]]]  # openings of a game and how it g
 
 
 def named_lines(game: Game) -> Callable[[GameRecord], Found]:
-    """Finds the openings of ``NAMED``: their positions, whatever the order of the moves."""
+    """Finds the game's named openings: their positions, whatever the order of the moves."""
     by_key: dict[int, str] = {}
-    for name, text in NAMED[game.name].items():
+    for name, text in game.openings.items():
         line = game.initial()
         for move in text.split():
             line = game.play(line, game.parse_move(line, move))
@@ -122,7 +104,7 @@ def first_moves(game: Game) -> Callable[[GameRecord], Found]:
 
 def finder(game: Game) -> Callable[[GameRecord], Found]:
     """What finds the openings of a game."""
-    if game.name in NAMED:
+    if game.openings:
         return named_lines(game)
     return corner_lines(game) if game.pieces == "stones" else first_moves(game)
 
@@ -131,7 +113,7 @@ def finder(game: Game) -> Callable[[GameRecord], Found]:
 class Openings:
     """The openings of a run's games, the most played first."""
 
-    game: str
+    game: Game
     steps: list[int]  # of the net that began each game
     played: dict[str, Played]
 
@@ -143,7 +125,7 @@ class Openings:
 
     def notable(self, points: int) -> list[str]:
         """The named openings, and of each length the most played ones of each span; the most played come first."""
-        edges, kept = self.edges(points), set(NAMED.get(self.game, ()))
+        edges, kept = self.edges(points), set(self.game.openings)
         tops: dict[tuple[int, int], list[tuple[int, str]]] = defaultdict(list)
         for name, played in self.played.items():
             if name.endswith(")"):  # a known corner sequence
@@ -169,13 +151,13 @@ class Openings:
             row |= {"first_step": min(played.steps, default=None), "continuation": played.continuation}
             row["shares"] = [None if share is None else round(share, 5) for share in self.shares(name, edges)]
             rows.append(row)
-        return {"game": self.game, "games": len(self.steps), "steps": edges, "openings": rows}
+        return {"game": self.game.name, "games": len(self.steps), "steps": edges, "openings": rows}
 
 
 def count_openings(game: Game, games: Iterable[GameRecord]) -> Openings:
     """Errors: DataError when there are no games."""
     find, steps = finder(game), list[int]()
-    played: dict[str, Played] = defaultdict(Played, {name: Played() for name in NAMED.get(game.name, ())})
+    played: dict[str, Played] = defaultdict(Played, {name: Played() for name in game.openings})
     for record in games:
         steps.append(record.nets[0])
         for name, following in find(record):
@@ -185,7 +167,7 @@ def count_openings(game: Game, games: Iterable[GameRecord]) -> Openings:
             entry.next_moves.append(following)
     if not steps:
         raise DataError("the run has no games yet; wait until some are over")
-    return Openings(game.name, steps, dict(sorted(played.items(), key=lambda item: -len(item[1].steps))))
+    return Openings(game, steps, dict(sorted(played.items(), key=lambda item: -len(item[1].steps))))
 
 
 def draw(openings: Openings, points: int, heading: str) -> Figure:
@@ -225,6 +207,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     if not 1 <= args.points <= 1000:
         raise OptionError("--points must be 1 to 1000")
+    if args.out:
+        check_writable(args.out / FILE)
     run = load_run(args.run)
     out, game = args.out or args.run, run.get_game()
     check_writable(out / FILE)

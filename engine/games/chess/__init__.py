@@ -24,6 +24,7 @@ from ..position_lines import position_lines
 from ..record import Record, RecordFormat
 from ..rules import line_of
 from . import lc0, notation, rules, sparse
+from .openings import OPENINGS
 from .planes import ENCODER
 from .state import STATE, State
 
@@ -36,6 +37,7 @@ class Chess(Game):
     own_options = frozenset({"chess960", "limit_strength", "elo", "mate_plies", *BOOK_OPTIONS, *TABLE_OPTIONS})
     sides = ("White", "Black")
     pieces = "chessmen"
+    openings = OPENINGS
     state_dtype = STATE
     play_functions = rules.PLAY
     encoder = ENCODER

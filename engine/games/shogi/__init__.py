@@ -47,6 +47,9 @@ class EnteringKing(Declaration):
         line["limit"] = min(max_plies, 65535)
 
 
+OPENINGS = {"Rook pawns (2g2f 8c8d)": "2g2f 8c8d", "Bishops' diagonals (7g7f 3c3d)": "7g7f 3c3d"}
+
+
 class Shogi(Game):
     """Shogi, with or without handicap."""
 
@@ -55,6 +58,7 @@ class Shogi(Game):
     own_options = frozenset({"max_plies", "entering_king_rule", "all_moves", "mate_plies", *BOOK_OPTIONS})
     sides = ("Black", "White")
     pieces = "tiles"
+    openings = OPENINGS
     state_dtype = STATE
     play_functions = rules.PLAY
     encoder = ENCODER
