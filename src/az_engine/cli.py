@@ -26,6 +26,7 @@ COMMANDS = {
     "play": ("az_engine.terminal.command", "play any of the games in this terminal"),
     "serve": ("az_engine.protocols.serve", "play with many clients over the network, all games in one process"),
     "connect": ("az_engine.protocols.connect", "play on a machine where az-engine serve runs, from a program here"),
+    "lichess": ("az_engine.protocols.lichess", "analyse on lichess.org with the engine of this machine"),
     "check": ("az_engine.commands.check", "see that everything works, and how to enter az-engine in each program"),
     "nets": ("az_engine.commands.nets", "list the nets inside the package"),
     "bench": ("az_engine.bench.speed.command", "measure speed: perft, tree, eval, search, startup, memory"),
