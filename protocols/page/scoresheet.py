@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,6 +73,36 @@ class Scoresheet:
     def over(self, ply: int) -> dict[str, Any] | None:
         """Who has won by the rules after so many moves, and why; None while the game goes on."""
         return self._over(self._line[: ply + 1])
+
+    @property
+    def before_passes(self) -> int:
+        """The ply at which the passes begin that have ended the game of Go, by which both have passed."""
+        return max(len(self.moves) - 2, 0) if self.moves[-2:] == ["pass", "pass"] else len(self.moves)
+
+    def dead(self, ply: int, ownership: Sequence[float]) -> list[str]:
+        """The stones that are dead at a ply of a game of Go by a net's ownership, 1 for the side to move."""
+        territory = self.game.territory
+        assert territory is not None
+        return self._points(territory.dead_chains(self._line[ply], ownership))
+
+    def counted(self, dead: Sequence[str], toggle: str | None = None) -> dict[str, Any]:
+        """Who has won at the end without ``dead`` stones, whole chains; ``toggle``: a stone whose chain changes.
+
+        Errors: OptionError when the game has no territory.
+        """
+        territory, last = self.game.territory, self._line[-1]
+        if territory is None:
+            raise OptionError(f"{self.game.name} has no dead stones")
+        named = set(dead)
+        chains = {tuple(self._points([chain])): chain for chain in territory.chains(last)}
+        off = [stones for stones in chains if bool(named & {*stones}) != (toggle in stones)]
+        lead = float(territory.score(last, [chains[stones] for stones in off])[0])
+        winner = None if lead == 0 else int(lead < 0)
+        return {"winner": winner, "why": "score", "lead": lead, "dead": [point for stones in off for point in stones]}
+
+    def _points(self, chains: Iterable[Collection[int]]) -> list[str]:
+        """The points of chains as text."""
+        return [self.game.format_move(self._line[-1], point) for chain in chains for point in sorted(chain)]
 
     def written(self, moves: Sequence[str], ply: int | None = None) -> list[str]:
         """The moves of a line from a ply (None: the last) on, as people write them; the first ones of a long line."""

@@ -12,15 +12,16 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ... import __version__
-from ...engine.errors import AzError, DataError, OptionError
+from ...engine.errors import AzError, DataError, NetError, OptionError
 from ...engine.games.record import Record, format_named
 from ...engine.info import BestMove, ThinkingInfo
 from ...engine.limits import Limits
+from ...engine.nets.weights import embedded_net, other_nets
 from ...engine.params import EngineOptions
 from ...engine.search.strength import HIGHEST, LOWEST
 from ..analysis.analyst import AnalysisEngine
 from ..lines import LineWriter, one_line
-from ..options import OptionValues
+from ..options import BY_KEY, OptionValues
 from ..session import Session
 from ..steps import Event, Step
 from . import report
@@ -35,6 +36,16 @@ if TYPE_CHECKING:
 PAPER = "page"  # the format that is a page of its own
 RESIGN_CP = 900  # about 3 % to win
 _LEAST_MS = 100  # between reports
+_MOST_MS = 1 << 40  # of a clock
+
+
+def nets_of(game: str, own: str) -> dict[str, str]:
+    """``WeightsFile`` settings by the names that the page may choose from, the server's own first: never a path."""
+    inside = {game: ""} if embedded_net(game) else {}
+    found = {**inside, **{name: name for name in other_nets(game)}}
+    if own in found.values():
+        return dict(sorted(found.items(), key=lambda item: item[1] != own))
+    return {"the server's": own, **found}
 
 
 class PageEngine(AnalysisEngine, Protocol):
@@ -61,6 +72,7 @@ class PageSession(Session[PageEngine]):
         super().__init__(make_engine, values, writer, notes)
         self._sheet: Scoresheet | None = None
         self._size = 0  # of the engine's board, where there are several
+        self._nets = nets_of(self.game, str(values["weights_file"]))
         self._asked: Request | None = None  # the search that runs
         self._stops = 0  # that were asked for
         self._latest: tuple[ThinkingInfo, Snapshot | None] | None = None  # report that waits to be sent
@@ -83,10 +95,11 @@ class PageSession(Session[PageEngine]):
             work = {
                 "game": self._show,
                 "search": self._prepare,
+                "count": self._count,
                 "read": self._read,
                 "write": self._write_record,
                 "stop": None,
-            }[asked.choice("do", ("game", "search", "read", "write", "stop"))]
+            }[asked.choice("do", ("game", "search", "count", "read", "write", "stop"))]
         except DataError as error:
             self._say("error", 0, text=str(error))
             return
@@ -116,6 +129,7 @@ class PageSession(Session[PageEngine]):
             "sides": sheet.game.sides,
             "sizes": [n for n in sizes or range(2, 20) if n < 26] if sheet.size else [],
             "elo": [LOWEST, HIGHEST],
+            "nets": list(self._nets),
             "kinds": KINDS,
             "formats": [form.name for form in sheet.game.record_formats if form.write is not None],
         }
@@ -134,6 +148,27 @@ class PageSession(Session[PageEngine]):
         known, at = asked.whole("known", 0, 1 << 20, 0), asked.whole("at", 0, 1 << 20, 1 << 20)
         return partial(self._say, "game", asked.id, **self._sheet.shown(known, at))
 
+    def _count(self, asked: Request, _: int) -> Event:
+        """The score of a game of Go that has ended, without the dead stones that the page names, or the net proposes.
+
+        Errors: AzError.
+        """
+        sheet = self._held(asked)
+        dead = self._dead() if asked.flag("propose") else asked.words("dead")
+        return partial(self._say, "count", asked.id, **sheet.counted(dead, asked.text("toggle")))
+
+    def _dead(self) -> list[str]:
+        """The stones that the net thinks dead; none when it has no such output."""
+        assert self._sheet is not None
+        sheet, engine = self._sheet, self._ready()
+        before = sheet.before_passes
+        engine.set_position(sheet.root, sheet.moves[:before])
+        try:
+            estimate = engine.estimate()
+        except NetError:
+            return []
+        return [] if estimate is None or estimate.ownership is None else sheet.dead(before, estimate.ownership)
+
     def _read(self, asked: Request, _: int) -> Event:
         record = read_record(self.game, asked.text("text") or "", asked.text("name") or "")
         told = {"moves": record.moves, "root": record.root, "names": record.names, "fault": record.fault}
@@ -141,41 +176,53 @@ class PageSession(Session[PageEngine]):
 
     def _write_record(self, asked: Request, _: int) -> Event:
         """The game as a file, with what was found as comments."""
-        assert self._sheet is not None
-        self._sheet.hold(asked.text("root"), asked.words("moves"))
+        sheet = self._held(asked)
         names = asked.words("names")
         plain = Record(
             result=asked.integer("result", -1, 1), names=(names[0], names[1]) if len(names) == 2 else ("", "")
         )
         judged = [None if value is None else Judgement.read(value) for value in asked.tables("values")]
-        record, wanted = annotated(self._sheet, judged, plain), asked.text("format") or ""
+        record, wanted = annotated(sheet, judged, plain), asked.text("format") or ""
         if wanted == PAPER:
-            data = review_data(self._sheet, judged, record, "")
+            data = review_data(sheet, judged, record, "")
             return partial(
                 self._say, "file", asked.id, text=write_paper(data["title"], "paper.js", data), suffix=".html"
             )
-        form = format_named(self._sheet.game.record_formats, wanted)
+        form = format_named(sheet.game.record_formats, wanted)
         if form.write is None:
             raise OptionError(f"{form.name} is only read here")
         return partial(self._say, "file", asked.id, text=form.write(record), suffix=form.suffixes[0])
 
     # ------------------------------------------------------------------ searches
 
-    def _prepare(self, asked: Request, stops: int) -> Event:
-        """Make the engine ready for a search, on the worker."""
+    def _held(self, asked: Request) -> Scoresheet:
+        """The game that is asked about. Errors: AzError."""
         assert self._sheet is not None
-        sheet, engine = self._sheet, self._loader.configured()
-        sheet.hold(asked.text("root"), asked.words("moves"))
-        if sheet.size != self._size:
-            engine.resize(sheet.size)
-            self._size = sheet.size
+        self._sheet.hold(asked.text("root"), asked.words("moves"))
+        return self._sheet
+
+    def _ready(self) -> PageEngine:
+        """The engine, loaded, with a board of the game's size. BLOCKS. Errors: OptionError."""
+        assert self._sheet is not None
+        engine = self._loader.configured()
+        if self._sheet.size != self._size:
+            engine.resize(self._sheet.size)
+            self._size = self._sheet.size
             self._loader.again()
-        playing = asked.flag("play")
-        elo = asked.integer("elo", LOWEST, HIGHEST) if playing else None
-        limits = self._limits(asked, limited=elo is not None)
         reason = self._loader.prepare()
         if reason is not None:
             raise OptionError(reason)
+        return engine
+
+    def _prepare(self, asked: Request, stops: int) -> Event:
+        """Make the engine ready for a search, on the worker."""
+        sheet = self._held(asked)
+        playing = asked.flag("play")
+        elo = asked.integer("elo", LOWEST, HIGHEST) if playing else None
+        limits = self._limits(asked, limited=elo is not None)
+        if asked.text("net") is not None:
+            self.values.set(BY_KEY["weights_file"], self._nets[asked.choice("net", tuple(self._nets))])
+        engine = self._ready()
         engine.configure(
             multipv=1 if playing else asked.whole("lines", 1, 50, 8),
             move_stats=True,
@@ -190,10 +237,16 @@ class PageSession(Session[PageEngine]):
     def _limits(self, asked: Request, *, limited: bool) -> Limits:
         """When the search ends; ``limited``: by its strength, whatever else is asked. Errors: DataError."""
         visits, seconds = asked.integer("visits", 1, 10**9), asked.number("seconds", 0.01, 3600.0)
+        clock = asked.table("clock")
+        left = [None if clock is None else clock.whole(side, 0, _MOST_MS, 0) for side in ("first", "second")]
+        add, byoyomi = (0 if clock is None else clock.whole(name, 0, _MOST_MS, 0) for name in ("add", "byoyomi"))
         return Limits(
             nodes=visits,
             movetime=None if seconds is None else round(1000 * seconds),
-            infinite=visits is None and seconds is None and not limited,
+            time=(left[0], left[1]),
+            increment=(add, add),
+            byoyomi=byoyomi,
+            infinite=visits is None and seconds is None and clock is None and not limited,
             report_ms=asked.whole("every", _LEAST_MS, 10_000, 200),
             searchmoves=tuple(asked.words("only")),
         )

@@ -2,6 +2,7 @@
 
 import { AnalyseView } from "./analyse.js";
 import { Board } from "./board.js";
+import { drawClocks } from "./clock.js";
 import { button, byId, clear, el } from "./dom.js";
 import { GAMES } from "./games.js";
 import { Input } from "./input.js";
@@ -12,6 +13,7 @@ import { PlayView } from "./play.js";
 import { askPromotion } from "./promotion.js";
 import { moveList, stepButtons } from "./record.js";
 import { ReviewView } from "./review.js";
+import { moveField } from "./typed.js";
 import { result, sideName } from "./words.js";
 
 const VIEWS = [PlayView, AnalyseView, ReviewView, InsideView];
@@ -32,6 +34,8 @@ class App {
     this.view = this.views.find((view) => view.name === words.get("view")) || this.views[0];
     byId("theme").addEventListener("click", () => this.turnTheme());
     document.addEventListener("keydown", (event) => this.key(event));
+    addEventListener("pagehide", () => this.leave());
+    addEventListener("hashchange", () => location.reload());
     this.theme(localStorage.getItem("az-engine theme"));
     this.choose(GAMES[words.get("game")] ? words.get("game") : localStorage.getItem("az-engine last") || "chess");
   }
@@ -40,6 +44,7 @@ class App {
 
   choose(name) {
     this.view.hide();
+    this.match?.store();
     this.match = new Match(name);
     Object.assign(this.match, Match.kept(name, this.words?.get("game") === name ? this.words : null));
     this.words = null;
@@ -48,6 +53,7 @@ class App {
     this.input = new Input(this.board, {
       canPlay: () => this.canPlay(),
       play: (move) => this.play(move),
+      pick: (place) => this.view.pick(place),
       ask: (moves, then) => askPromotion(this.board, moves, then),
       say: (text) => this.say(text),
     });
@@ -59,6 +65,7 @@ class App {
   // The server is there, at first or again: it is told the game that we have.
   begin(hello) {
     this.hello = hello;
+    if (!hello.nets.includes(this.match.net)) this.match.net = undefined;
     clear(byId("games"), ...hello.games.filter((name) => GAMES[name]).map((name) =>
       button(GAMES[name].title, () => this.choose(name), { "aria-current": name === this.match.name })));
     this.showView(this.view);
@@ -81,7 +88,7 @@ class App {
     this.match.view = view === this.views[0] ? "" : view.name;
     clear(byId("views"), ...this.views.map((each) =>
       button(each.title, () => this.turnTo(each), { "aria-current": each === view })));
-    clear(byId("panel"), ...view.show(), el("section", { class: "card", "aria-label": "Moves played" }, el("h2", {}, "Moves"), el("ol", { class: "moves", id: "moves" })));
+    clear(byId("panel"), ...view.show(), el("section", { class: "card", "aria-label": "Moves played" }, el("h2", {}, "Moves"), el("ol", { class: "moves", id: "moves" }), moveField(this)));
     clear(byId("steps"), ...stepButtons(this));
   }
 
@@ -108,6 +115,12 @@ class App {
     this.match.go(this.link, ply, () => this.view.ready());
   }
 
+  // The page is closed: the clocks stay as they are.
+  leave() {
+    this.match.clock?.rest();
+    this.match.store();
+  }
+
   flip() {
     this.flips[this.match.name] = !this.flips[this.match.name];
     this.draw();
@@ -127,6 +140,7 @@ class App {
   draw() {
     const { match } = this;
     if (!match.here) return;
+    const focus = document.activeElement.id; // on a button that is made anew
     const flipped = (match.you === 1) !== Boolean(this.flips[match.name]);
     this.board.show(match.here.text, { last: match.last, flipped });
     this.input.set(this.canPlay() ? match.legal : []);
@@ -134,6 +148,8 @@ class App {
     clear(byId("moves"), ...moveList(this));
     clear(byId("steps"), ...stepButtons(this));
     this.view.draw();
+    drawClocks(this);
+    if (focus) byId(focus)?.focus();
     const word = match.here.word;
     if (word && word !== this.spoken) this.say(`${sideName(this, 1 - match.turn)} plays ${word}. ${match.over ? this.status() : ""}`);
     this.spoken = word;

@@ -192,6 +192,14 @@ export class Board {
     clear(this.layers.marks, ...marks);
   }
 
+  // Stones that are dead.
+  showDead(points) {
+    clear(this.layers.marks, ...points.map((point) => {
+      const [x, y] = this.middle(this.game.square(this.board, point));
+      return svg("path", { d: `M${x - 24} ${y - 24}l48 48m0-48l-48 48`, class: "cross" });
+    }));
+  }
+
   showCursor(place) {
     if (!place) {
       clear(this.layers.cursor);

@@ -1,9 +1,10 @@
 // Moves by mouse, touch and keyboard: from legal moves of the server to one that the user means.
 
 export class Input {
-  // canPlay: whether the user may move now; play: gets the move; ask: chooses among promotions; say: for screen readers.
-  constructor(board, { canPlay, play, ask, say }) {
-    Object.assign(this, { board, canPlay, play, ask, say });
+  // canPlay: whether the user may move now; play: gets the move; pick: a place that is chosen when no move may be played,
+  // returns whether that means anything; ask: chooses among promotions; say: for screen readers.
+  constructor(board, about) {
+    Object.assign(this, { board, ...about });
     this.selected = null;
     this.cursor = null;
     this.legal = [];
@@ -49,7 +50,10 @@ export class Input {
 
   // Take a place up, or play to it.
   act(place, lets) {
-    if (!this.canPlay()) return false;
+    if (!this.canPlay()) {
+      if (lets) this.pick(place);
+      return false;
+    }
     if (this.selected && place.square !== undefined) {
       const found = this.from_(this.selected).filter((move) => move.to === place.square);
       if (found.length) {
@@ -106,11 +110,11 @@ export class Input {
   }
 
   press() {
+    const place = placeOf(this.board, this.cursor);
     if (!this.canPlay()) {
-      this.say("it is not your turn");
+      if (!this.pick(place)) this.say("it is not your turn");
       return;
     }
-    const place = placeOf(this.board, this.cursor);
     const before = this.selected;
     this.act(place, true);
     if (this.selected && this.selected !== before) {

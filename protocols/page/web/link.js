@@ -59,7 +59,7 @@ export class Link {
       return;
     }
     const hear = this.waiting.get(message.id);
-    if (["game", "record", "file", "answer", "error"].includes(message.is)) this.waiting.delete(message.id);
+    if (["game", "count", "record", "file", "answer", "error"].includes(message.is)) this.waiting.delete(message.id);
     if (hear) hear(message);
     else if (message.is === "note") this.onNote(message.text);
     else if (message.is === "error") this.onError(message.text);

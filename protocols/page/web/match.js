@@ -1,6 +1,7 @@
 // The game on the board: its moves, the positions that the server has told, the ply that is shown. It is kept in the
 // address and in the browser, so that closing the page loses nothing.
 
+import { Clock } from "./clock.js";
 import { firstWdl } from "./values.js";
 
 const KEPT = "az-engine game ";
@@ -9,6 +10,7 @@ export class Match {
   constructor(name) {
     this.name = name; // of the game: chess, shogi, go
     this.view = ""; // beside the board, "": the first one
+    this.net = undefined; // that searches, undefined: the usual one
     this.onChange = new Set(); // called when anything has changed
     this.reset();
   }
@@ -24,7 +26,9 @@ export class Match {
     this.values = []; // {score, lead, visits, best, words} by ply: the first player's, as far as searched
     this.over = null; // {winner, why, lead}
     this.declares = false;
-    this.ended = null; // {winner, why}: resigned, or agreed
+    this.ended = null; // {winner, why}: resigned, or out of time
+    this.dead = null; // stones of a game of Go that is over
+    this.clock = null;
     this.names = ["", ""];
     this.result = null; // of a loaded game: 1 the first player won, 0 drawn, -1
     this.main = null; // moves of a loaded game, from which we may have left
@@ -85,6 +89,7 @@ export class Match {
 
   // Play a move in the position shown; what came after it is gone.
   play(link, move, done) {
+    if (this.ply > 1) this.clock?.moved(this.turn);
     this.moves = [...this.played, move];
     this.forget(this.ply);
     this.ply += 1;
@@ -108,7 +113,7 @@ export class Match {
   // What comes after a ply is gone.
   forget(ply) {
     for (const known of [this.plies, this.values]) known.length = Math.min(known.length, ply + 1);
-    this.over = this.ended = null;
+    this.over = this.ended = this.dead = null;
   }
 
   // Keep what a search says of a position.
@@ -120,21 +125,27 @@ export class Match {
   }
 
   // Begin a game, at its first or its last position.
-  begin(link, { root = null, start = null, moves = [], ply = moves.length, names = ["", ""], result = null, main = null, you = this.you }, done) {
+  begin(link, { root = null, start = null, moves = [], ply = moves.length, names = ["", ""], result = null, main = null, you = this.you, clock = null }, done) {
     this.reset();
-    Object.assign(this, { root, start, moves: [...moves], ply, names, result, main, you });
+    Object.assign(this, { root, start, moves: [...moves], ply, names, result, main, you, clock });
     this.load(link, done);
   }
 
   // ---------------------------------------------------------------- what outlives the page
 
-  keep() {
-    const kept = { root: this.root, moves: this.moves, ply: this.ply, names: this.names, result: this.result, main: this.main, you: this.you, ended: this.ended || null };
+  store() {
+    const { root, moves, ply, names, result, main, you, ended, dead, net } = this;
+    const kept = { root, moves, ply, names, result, main, you, ended, dead, net, clock: this.clock?.kept };
     try {
       localStorage.setItem(KEPT + this.name, JSON.stringify(kept));
     } catch {
       // private windows may keep nothing: the address still has the game
     }
+  }
+
+  // The same, and in the address.
+  keep() {
+    this.store();
     const words = new URLSearchParams({ game: this.name });
     if (this.root) words.set("from", this.root);
     if (this.moves.length) words.set("moves", this.moves.join(" "));
@@ -146,15 +157,17 @@ export class Match {
 
   // What the address says, or what the browser has kept of the game.
   static kept(name, words) {
-    if (words && words.has("moves")) {
-      const moves = words.get("moves").split(" ").filter(Boolean);
-      const ply = words.has("ply") ? Number(words.get("ply")) : moves.length;
-      return { root: words.get("from"), moves, ply, you: Number(words.get("you") || 0) };
-    }
+    let kept = {};
     try {
-      return JSON.parse(localStorage.getItem(KEPT + name)) || {};
+      kept = JSON.parse(localStorage.getItem(KEPT + name)) || {};
     } catch {
-      return {};
+      // nothing that can be read
     }
+    if (kept.clock) kept.clock = new Clock(kept.clock);
+    if (!words || !words.has("moves")) return kept;
+    const moves = words.get("moves").split(" ").filter(Boolean);
+    const ply = words.has("ply") ? Number(words.get("ply")) : moves.length;
+    const same = kept.root === words.get("from") && kept.moves?.join(" ") === moves.join(" ");
+    return { ...(same ? kept : {}), root: words.get("from"), moves, ply, you: Number(words.get("you") || 0) };
   }
 }

@@ -1,5 +1,6 @@
 // Playing against the net.
 
+import { CONTROLS, Clock, drawClocks } from "./clock.js";
 import { button, choice, el } from "./dom.js";
 import { View } from "./view.js";
 import { result, sideName } from "./words.js";
@@ -10,6 +11,7 @@ const STRENGTHS = [
   ["seconds 1", "1 second"], ["seconds 5", "5 seconds"], ["seconds 20", "20 seconds"],
 ];
 const KEPT = "az-engine strength";
+const CLOCK = "clock";
 
 export class PlayView extends View {
   name = "play";
@@ -18,8 +20,8 @@ export class PlayView extends View {
   constructor(app) {
     super(app);
     this.strength = localStorage.getItem(KEPT) || "elo 1400";
-    this.setup = { size: 9, komi: "", handicap: 0 };
-    this.you = 0;
+    this.setup = { size: 9, komi: "", handicap: 0, control: "" };
+    setInterval(() => this.tick(), 200);
   }
 
   show() {
@@ -29,11 +31,16 @@ export class PlayView extends View {
     if (go && !app.hello.sizes.includes(Number(this.setup.size))) this.setup.size = app.hello.sizes[0];
     const komi = el("input", { type: "number", step: "0.5", min: "-100", max: "100", placeholder: "fair", value: this.setup.komi });
     komi.addEventListener("change", () => (this.setup.komi = komi.value));
+    const { match } = app;
+    const strengths = match.clock ? [...STRENGTHS, [CLOCK, "All that the clock allows"]] : STRENGTHS;
+    if (!match.clock && this.strength === CLOCK) this.setStrength("elo 1400");
     const card = el("section", { class: "card", "aria-label": "New game" },
       el("h2", {}, "Play the net"),
       el("div", { class: "row" },
-        choice("Strength", STRENGTHS, this.strength, (value) => this.setStrength(value), { id: "strength" }),
-        choice("You play", [[0, sides[0]], [1, sides[1]], [2, "both sides"]], app.match.you, (value) => this.takeSide(Number(value)), { id: "side" }),
+        choice("Strength", strengths, this.strength, (value) => this.setStrength(value), { id: "strength" }),
+        choice("You play", [[0, sides[0]], [1, sides[1]], [2, "both sides"]], match.you, (value) => this.takeSide(Number(value)), { id: "side" }),
+        app.hello.nets.length > 1 && choice("Net", app.hello.nets.map((name) => [name, name]), match.net, (name) => this.setNet(name), { id: "nets" }),
+        choice("Clock", CONTROLS, this.setup.control, (control) => (this.setup.control = control), { id: "control" }),
         go && choice("Board", app.hello.sizes.map((n) => [n, `${n}×${n}`]), this.setup.size, (value) => (this.setup.size = Number(value)), { id: "size" }),
         go && el("label", { class: "field" }, el("span", {}, "Komi"), komi),
         go && choice("Handicap", [[0, "none"], ...[2, 3, 4, 5, 6, 7, 8, 9].map((n) => [n, `${n} stones`])], this.setup.handicap, (value) => (this.setup.handicap = Number(value)), { id: "handicap" }),
@@ -46,6 +53,13 @@ export class PlayView extends View {
     localStorage.setItem(KEPT, value);
   }
 
+  setNet(name) {
+    this.app.match.net = name;
+    this.hide();
+    this.app.match.changed();
+    this.ready();
+  }
+
   takeSide(side) {
     this.app.match.you = side;
     this.hide();
@@ -55,9 +69,10 @@ export class PlayView extends View {
 
   newGame() {
     this.hide();
-    const { size, komi, handicap } = this.setup;
+    const { size, komi, handicap, control } = this.setup;
+    const clock = control ? new Clock({ control }) : null;
     const start = this.app.hello.sizes.length ? { size, handicap, ...(komi === "" ? {} : { komi: Number(komi) }) } : null;
-    this.app.match.begin(this.app.link, { start }, (fault) => (fault ? this.app.note(fault) : this.ready()));
+    this.app.match.begin(this.app.link, { start, clock }, (fault) => (fault ? this.app.note(fault) : this.app.turnTo(this)));
   }
 
   buttons() {
@@ -86,9 +101,11 @@ export class PlayView extends View {
   // The engine moves when it is its turn at the end of the game.
   ready() {
     const { match } = this.app;
+    if (match.atEnd && match.over?.why === "score" && !match.over.dead) this.count(match.dead ? { dead: match.dead } : { propose: true });
     if (this.asked || match.over || match.ended || match.waiting || !match.atEnd || match.you === 2 || match.you === match.turn) return;
     const [kind, number] = this.strength.split(" ");
-    const fields = { root: match.root, moves: match.moves, play: true, [kind]: Number(number) };
+    const limit = kind === CLOCK ? {} : { [kind]: Number(number) };
+    const fields = { root: match.root, moves: match.moves, play: true, clock: match.clock?.told, ...limit };
     this.ask(fields, (said) => said.is === "answer" && this.hear(said));
     this.app.draw();
   }
@@ -100,6 +117,54 @@ export class PlayView extends View {
     else if (resign) this.end({ winner: 1 - match.turn, why: "resigned" });
     else if (move) this.app.play(move);
     else this.app.draw();
+  }
+
+  // ---------------------------------------------------------------- clocks
+
+  rest() {
+    super.rest();
+    this.app.match?.clock?.rest();
+  }
+
+  // The clock of whoever is to move runs, once both have moved; not while an earlier position is shown.
+  draw() {
+    const { match, board } = this.app;
+    const on = match.atEnd && match.ply > 1 && !match.over && !match.ended;
+    if (on && (this.asked || this.lets(match.turn))) match.clock?.run(match.turn);
+    if (match.over?.dead) board.showDead(match.over.dead);
+  }
+
+  tick() {
+    const { match } = this.app;
+    if (!match.clock || this.app.view !== this) return;
+    drawClocks(this.app);
+    if (!match.clock.out) return;
+    const winner = 1 - match.clock.side;
+    this.hide();
+    this.end({ winner: canMate(this.app.board, winner) ? winner : null, why: "time" });
+  }
+
+  // ---------------------------------------------------------------- dead stones
+
+  // Count the score without dead stones.
+  count(fields) {
+    const { match, link } = this.app;
+    link.ask("count", { root: match.root, moves: match.moves, ...fields }, (said) => {
+      if (said.is === "error") this.app.note(said.text);
+      if (said.is === "error" || !match.over) return;
+      if (fields.propose) this.app.note("Stones that the net thinks dead are crossed out: click a stone to change that.");
+      match.over = said;
+      match.dead = said.dead;
+      match.changed();
+      this.app.say(this.app.status());
+    });
+  }
+
+  pick({ square }) {
+    const { match, board } = this.app;
+    const marks = match.over?.dead && board.board.squares[square];
+    if (marks) this.count({ dead: match.dead, toggle: board.game.name(board.board, square) });
+    return Boolean(marks);
   }
 
   undo() {
@@ -121,4 +186,9 @@ export class PlayView extends View {
     this.app.match.changed();
     this.app.say(result(this.app, ended));
   }
+}
+
+// Whether a side has more than a king.
+function canMate({ game, board }, side) {
+  return game.pieces !== "chessmen" || board.squares.filter((piece) => piece && game.owner(piece) === side).length > 1;
 }

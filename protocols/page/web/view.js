@@ -8,7 +8,7 @@ export class View {
 
   // Search; hear gets what is said until the answer, or the fault.
   ask(fields, hear) {
-    const asked = this.app.link.ask("search", fields, (said) => {
+    const asked = this.app.link.ask("search", { net: this.app.match.net, ...fields }, (said) => {
       if (asked !== this.asked) return;
       if (said.is === "answer" || said.is === "error") this.asked = 0;
       if (said.is === "begun") this.app.setNet(said.net);
@@ -26,6 +26,11 @@ export class View {
   // Whether the user may move for a side.
   lets() {
     return true;
+  }
+
+  // A place on the board is chosen when no move may be played; returns whether that means anything.
+  pick() {
+    return false;
   }
 
   status() {

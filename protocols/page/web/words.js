@@ -5,7 +5,7 @@ export const sideName = (app, side) => app.hello?.sides[side] || ["First", "Seco
 // How a game ended, in a sentence.
 export function result(app, { winner, why, lead }) {
   if (winner === null || winner === undefined) {
-    return { stopped: "The game was stopped", rule: "Draw by the rules" }[why] || "Draw";
+    return { time: "Draw: the time is out, and a bare king cannot mate", stopped: "The game was stopped", rule: "Draw by the rules" }[why] || "Draw";
   }
   const name = sideName(app, winner);
   const reasons = {

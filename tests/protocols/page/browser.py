@@ -1,4 +1,7 @@
-"""A real Chromium without a window, driven over its debugging protocol: it needs nothing but the browser itself."""
+"""A real Chromium without a window, driven over its debugging protocol: it needs nothing but the browser itself.
+
+One process serves many tests: each :class:`Browser` is a page with storage of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ import json
 import shutil
 import subprocess
 import time
-import urllib.request
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self
@@ -22,33 +24,67 @@ FLAGS = (
 )
 _KEYS = {"Enter": (13, "\r"), "Escape": (27, ""), "Tab": (9, "")}
 _KEYS |= {f"Arrow{name}": (37 + i, "") for i, name in enumerate(("Left", "Up", "Right", "Down"))}
+_STEPS = """(() => { const b = az.board, n = %s, at = az.input.cursor, { columns, rows, squares } = b.board;
+  if (n[1] === "*") {
+    const side = az.match.turn, place = b.game.hand.indexOf(n[0]);
+    return (side === 1) === b.flipped ? [columns - 7 + place - at.x, rows - at.y] : [6 - place - at.x, -1 - at.y];
+  }
+  let i = squares.findIndex((_, i) => b.game.name(b.board, i) === n);
+  if (b.flipped) i = squares.length - 1 - i;
+  return [i %% columns - at.x, Math.floor(i / columns) - at.y]; })()"""
 _PLACE = """(() => { const b = az.board; const n = %s;
+  b.svg.scrollIntoView({block: "center"});
   const i = b.board.squares.findIndex((_, i) => b.game.name(b.board, i) === n);
-  const [x, y] = b.middle(i); const p = new DOMPoint(x, y).matrixTransform(b.svg.getScreenCTM());
+  const [x, y] = n[1] === "*" ? b.handCorner(az.match.turn, n[0]).map((at) => at + 50) : b.middle(i);
+  const p = new DOMPoint(x, y).matrixTransform(b.svg.getScreenCTM());
   return [p.x, p.y]; })()"""
 _MIDDLE = """(() => { const e = document.querySelector(%s); e.scrollIntoView({block: "center"});
   const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"""
 
 
+class Chromium:
+    """The process. Context manager: ends it."""
+
+    def __init__(self, folder: Path) -> None:
+        assert CHROMIUM is not None
+        nowhere = subprocess.DEVNULL
+        self._process = subprocess.Popen(
+            [CHROMIUM, f"--user-data-dir={folder}", *FLAGS.split()], stderr=nowhere, stdout=nowhere
+        )
+        file, deadline = folder / "DevToolsActivePort", time.monotonic() + PATIENCE_S
+        while not file.exists() or len(words := file.read_text().split()) < 2:
+            assert time.monotonic() < deadline, "chromium did not start"
+            time.sleep(0.05)
+        self.address = f"ws://127.0.0.1:{words[0]}/devtools/"
+        whole = connect(self.address + words[1].rpartition("devtools/")[2], open_timeout=PATIENCE_S)
+        self._stack = ExitStack()
+        self.link = self._stack.enter_context(whole)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+        self._process.terminate()
+        self._process.wait(PATIENCE_S)
+
+
 class Browser:
     """One page. ``faults`` are its errors on the console, and requests that failed or left the server."""
 
-    def __init__(self, folder: Path, width: int = 1500, height: int = 900, *, touch: bool = False) -> None:
+    def __init__(self, chromium: Chromium, width: int = 1500, height: int = 900, *, touch: bool = False) -> None:
         self.faults: list[str] = []
-        self.touch, self._folder, self._size = touch, folder, (width, height)
+        self.touch, self._size = touch, (width, height)
+        self._chromium, self._link = chromium, chromium.link
         self._numbers = itertools.count(1)
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
-        assert CHROMIUM is not None
-        nowhere = subprocess.DEVNULL
-        process = subprocess.Popen(
-            [CHROMIUM, f"--user-data-dir={self._folder}", *FLAGS.split()], stderr=nowhere, stdout=nowhere
-        )
-        self._stack.callback(process.wait, PATIENCE_S)
-        self._stack.callback(process.terminate)
-        target = self._target(self._port(self._folder / "DevToolsActivePort"))
-        link = connect(target, max_size=None, compression=None, open_timeout=PATIENCE_S)
+        context = self.call("Target.createBrowserContext")["browserContextId"]
+        target = self.call("Target.createTarget", url="about:blank", browserContextId=context)["targetId"]
+        self._context = context
+        page = f"{self._chromium.address}page/{target}"
+        link = connect(page, max_size=None, compression=None, open_timeout=PATIENCE_S)
         self._link = self._stack.enter_context(link)
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
@@ -56,26 +92,15 @@ class Browser:
         self.call(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=self.touch
         )
+        self.call("Emulation.setFocusEmulationEnabled", enabled=True)
         if self.touch:
             self.call("Emulation.setTouchEmulationEnabled", enabled=True)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-
-    @staticmethod
-    def _port(file: Path) -> int:
-        deadline = time.monotonic() + PATIENCE_S
-        while not file.exists() or not file.read_text().strip():
-            assert time.monotonic() < deadline, "chromium did not start"
-            time.sleep(0.05)
-        return int(file.read_text().split()[0])
-
-    @staticmethod
-    def _target(port: int) -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=PATIENCE_S) as response:
-            pages = [each for each in json.load(response) if each["type"] == "page"]
-        return str(pages[0]["webSocketDebuggerUrl"])
+        self._link = self._chromium.link
+        self.call("Target.disposeBrowserContext", browserContextId=self._context)
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         number = next(self._numbers)
@@ -102,6 +127,7 @@ class Browser:
 
     def open(self, url: str) -> None:
         self.origin = "/".join(url.split("/")[:3])
+        self.call("Page.navigate", url="about:blank")  # another fragment alone would not load it again
         self.call("Page.navigate", url=url)
 
     def do(self, script: str) -> Any:
@@ -123,6 +149,24 @@ class Browser:
             common = {"key": key, "code": key, "windowsVirtualKeyCode": code}
             self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **common)
             self.call("Input.dispatchKeyEvent", type="keyUp", **common)
+
+    def walk(self, name: str) -> None:
+        """Move the board's cursor to a square, or to a piece in hand such as "P*", by the arrow keys."""
+        if self.do("document.activeElement !== az.board.svg"):
+            self.do("az.board.svg.focus()")
+        self.press("ArrowUp", "ArrowDown")  # there is a cursor now
+        across, down = self.do(_STEPS % json.dumps(name))
+        self.press(*["ArrowDown" if down > 0 else "ArrowUp"] * abs(down))
+        across = self.do(_STEPS % json.dumps(name))[0]  # the hands are narrower than the board
+        self.press(*["ArrowRight" if across > 0 else "ArrowLeft"] * abs(across))
+
+    def reach(self, selector: str) -> None:
+        """Move the focus to an element by the tabulator."""
+        for _ in range(60):
+            if self.do(f"document.activeElement.matches({json.dumps(selector)})"):
+                return
+            self.press("Tab")
+        raise AssertionError(f"{selector} is not reached")
 
     def tap(self, selector: str) -> None:
         """Click or touch an element."""

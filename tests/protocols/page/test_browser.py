@@ -16,12 +16,14 @@ from az_engine.protocols.page.review import Judgement, review_data
 
 from ..serve.lines import RunningServer
 from ..serve.test_web import port_of
-from .browser import CHROMIUM, Browser
+from .browser import CHROMIUM, Browser, Chromium
 from .test_review import FOOLS_MATE, sheet_of
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium")
+NOTE = "document.getElementById('note').textContent"
 READY = "window.az && az.match.here && !az.match.waiting"
 STATUS = "document.getElementById('status').textContent"
+SAYS = "document.getElementById('says').textContent"
 DROP_MATES = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
 
 
@@ -31,91 +33,175 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    with Chromium(tmp_path_factory.mktemp("chromium")) as process:
+        yield process
+
+
 def show(browser: Browser, server: RunningServer, words: str) -> None:
     browser.open(f"http://localhost:{port_of(server)}/#{words}")
     browser.wait(READY)
 
 
-def test_chess_by_mouse(server: RunningServer, tmp_path: Path) -> None:
-    with Browser(tmp_path) as browser:
+GAMES = {
+    "chess": (
+        "game=chess&moves=&you=2",
+        "e2e4 f7f5 e4f5 g7g5 f5g6 g8f6 g6g7 f6e4 g7h8q b8c6 d1h5",
+        "White wins by mate",
+    ),
+    "shogi": ("game=shogi&moves=&you=2", "7g7f 3c3d 8h2b+ 5c5d 2b3a 4a3b 3a3b 7a6b G*4b", "Black wins by mate"),
+    "go": (
+        "game=go&from=5/5/5/5/5 b - 0.5&moves=&you=2",
+        "C3 D3 C4 D4 C2 D2 C5 D5 C1 D1 B3 A5 A4 pass B5 A1 pass pass",
+        "White wins by 1.5 points",
+    ),
+}  # with a capture in passing, promotions, a drop, a capture of a stone, passes
+
+
+def play(browser: Browser, way: str, move: str) -> None:
+    """Make a move as a person does."""
+    if move == "pass" and way == "keyboard":
+        browser.reach("#pass")
+        browser.press("Enter")
+    elif move == "pass":
+        browser.tap("#pass")
+    else:
+        places = [move[:2], move[2:4]] if move[2:] else [move]
+        if way == "drag" and len(places) == 2:
+            browser.drag(*places)
+        elif way == "keyboard":
+            for place in places:
+                browser.walk(place)
+                browser.press("Enter")
+        else:
+            browser.square(*places)
+        if move[4:] in ("q", "+"):
+            browser.wait("!document.getElementById('ask').hidden")
+            if way == "keyboard":  # the first one has the focus
+                browser.press("Enter")
+            else:
+                browser.tap("#ask button:first-child")
+
+
+@pytest.mark.parametrize("way", ["mouse", "keyboard", "touch"])
+@pytest.mark.parametrize("game", list(GAMES))
+def test_a_whole_game(server: RunningServer, chromium: Chromium, game: str, way: str) -> None:
+    touch, (words, moves, end) = way == "touch", GAMES[game]
+    with Browser(chromium, *((390, 800) if touch else (1500, 900)), touch=touch) as browser:
+        show(browser, server, words)
+        for i, move in enumerate(moves.split()):
+            browser.wait(f"az.canPlay() && az.match.ply === {i}")
+            play(browser, "drag" if way == "mouse" and i % 2 else way, move)
+        browser.wait(f"{STATUS} === {json.dumps(end)}")
+        assert browser.do("az.match.moves") == moves.split()
+        assert browser.do("document.documentElement.scrollWidth <= innerWidth"), "the page is wider than the screen"
+        assert browser.faults == []
+
+
+def test_against_the_net(server: RunningServer, chromium: Chromium) -> None:
+    with Browser(chromium) as browser:
         show(browser, server, "game=chess")
         browser.do("az.view.setStrength('visits 20')")
         for i, (begin, end) in enumerate((("e2", "e4"), ("d1", "h5"), ("f1", "c4"), ("h5", "f7"))):
             browser.wait(f"az.canPlay() && az.match.ply === {2 * i}")
-            if i % 2:
-                browser.drag(begin, end)
-            else:
-                browser.square(begin, end)
+            browser.square(begin, end)
         browser.wait(f"{STATUS} === 'White wins by mate'")
         browser.tap("#undo")
         browser.wait("az.match.ply === 6 && az.canPlay()")
         browser.tap("#resign")
         browser.wait(f"{STATUS} === 'White resigns: Black wins'")
+        show(browser, server, "game=chess")
+        assert browser.do(STATUS) == "White resigns: Black wins"
         assert browser.faults == []
 
 
-def test_promotions_are_asked_for(server: RunningServer, tmp_path: Path) -> None:
-    with Browser(tmp_path) as browser:
+def test_other_promotions_and_screen_readers(server: RunningServer, chromium: Chromium) -> None:
+    with Browser(chromium) as browser:
         show(browser, server, "game=chess&from=8/4P3/8/8/8/k7/8/4K3 w - - 0 1&moves=&you=2")
         browser.square("e7", "e8")
         browser.wait("!document.getElementById('ask').hidden")
         browser.tap("#ask button:nth-child(4)")
         browser.wait("az.match.ply === 1")
         assert browser.do("az.match.moves") == ["e7e8n"]
-        assert browser.faults == []
-
-
-def test_shogi_by_keyboard(server: RunningServer, tmp_path: Path) -> None:
-    with Browser(tmp_path) as browser:
         show(browser, server, f"game=shogi&from={DROP_MATES}&moves=&you=2")
-        browser.do("az.board.svg.focus()")
-        browser.press(*["ArrowDown"] * 5)  # from 5e to the hand
-        assert browser.do("document.getElementById('says').textContent") == "gold in hand, 1"
+        browser.walk("G*")
+        assert browser.do(SAYS) == "gold in hand, 1"
         browser.press("Enter")
-        assert "taken up; it goes to" in browser.do("document.getElementById('says').textContent")
-        browser.press(*["ArrowUp"] * 8)
-        assert browser.do("document.getElementById('says').textContent") == "5b, empty"
-        browser.press("Enter")
-        browser.wait(f"{STATUS} === 'Black wins by mate'")
-        assert browser.do("az.match.moves") == ["G*5b"]
+        assert "taken up; it goes to" in browser.do(SAYS)
+        browser.walk("5b")
+        assert browser.do(SAYS) == "5b, empty"
+
+
+def test_typed_moves(server: RunningServer, chromium: Chromium) -> None:
+    with Browser(chromium) as browser:
+        for words, typed, move in (
+            ("game=chess", "Nf3", "g1f3"),
+            ("game=chess", "g1f3", "g1f3"),
+            ("game=chess&from=r3k3/8/8/8/8/8/8/4K2R w K - 0 1", "0-0", "e1g1"),
+            ("game=chess&from=r7/3P4/8/8/8/k7/8/4K2R w K - 0 1", "d8=Q", "d7d8q"),
+            ("game=shogi", "7g7f", "7g7f"),
+            ("game=go&from=5/5/5/5/5 b - 0.5", "c3", "C3"),
+        ):
+            show(browser, server, f"{words}&moves=&you=2")
+            for text in ("zz", typed):
+                browser.tap("#typed")
+                browser.do("document.getElementById('typed').value = ''")
+                browser.call("Input.insertText", text=text)
+                browser.press("Enter")
+                browser.wait(f"{NOTE} === 'zz is not one legal move here.'")
+            browser.wait("az.match.ply === 1")
+            assert browser.do("az.match.moves") == [move]
+        browser.do("location.hash = 'game=shogi&moves=2g2f'")  # as pasted by the user
+        browser.wait(f"{READY} && az.match.name === 'shogi' && az.match.ply === 1")
         assert browser.faults == []
 
 
-@pytest.mark.parametrize("game", ["chess", "shogi", "go"])
-def test_the_same_by_touch_on_a_telephone(server: RunningServer, tmp_path: Path, game: str) -> None:
-    with Browser(tmp_path, 390, 800, touch=True) as browser:
-        if game == "go":
-            show(browser, server, "game=go&from=3/3/3 b - 0.5&moves=&you=2")
-            for i, point in enumerate(("B2", "A1", "B1")):
-                browser.square(point)
-                browser.wait(f"az.match.ply === {i + 1} && az.canPlay()")
-            for i in range(2):
-                browser.tap("#pass")
-                browser.wait(f"az.match.ply === {4 + i} && !az.match.waiting")
-            assert browser.do(STATUS).startswith("Black wins by ")
-        elif game == "shogi":
-            show(browser, server, "game=shogi&moves=&you=2")
-            for i, (begin, end) in enumerate((("7g", "7f"), ("3c", "3d"), ("8h", "2b"))):
-                browser.wait(f"az.match.ply === {i} && az.canPlay()")
-                browser.square(begin, end)
-            browser.wait("!document.getElementById('ask').hidden")
-            browser.tap("#ask button")
-            browser.wait("az.match.ply === 3")
-            assert browser.do("az.match.last").startswith("8h2b")
-            browser.tap("#resign")
-            browser.wait(f"{STATUS}.includes('resigns')")
-        else:
-            show(browser, server, "game=chess&moves=&you=2")
-            for i, move in enumerate(FOOLS_MATE):
-                browser.wait(f"az.match.ply === {i} && az.canPlay()")
-                browser.square(move[:2], move[2:])
-            browser.wait(f"{STATUS} === 'Black wins by mate'")
-        assert browser.do("document.documentElement.scrollWidth <= innerWidth"), "the page is wider than the screen"
+def test_dead_stones_are_marked(server: RunningServer, chromium: Chromium) -> None:
+    words, moves, _ = GAMES["go"]
+    with Browser(chromium) as browser:
+        show(browser, server, words.replace("moves=", f"moves={moves}"))
+        browser.wait("Array.isArray(az.match.over.dead) && !az.match.waiting")
+        browser.square("A1")
+        browser.wait(f"{STATUS} === 'Black wins by 4.5 points'")
+        assert browser.do("az.match.dead") == ["A1"]
+        browser.call("Page.reload")
+        browser.wait(f"{READY} && {STATUS} === 'Black wins by 4.5 points'")
+        browser.wait("document.querySelectorAll('.board .cross').length === 1")
+        browser.walk("A1")
+        browser.press("Enter")
+        browser.wait(f"{STATUS} === 'White wins by 1.5 points'")
         assert browser.faults == []
 
 
-def test_go_by_keyboard_and_the_values_of_the_engine(server: RunningServer, tmp_path: Path) -> None:
-    with Browser(tmp_path) as browser:
+def test_clocks(server: RunningServer, chromium: Chromium) -> None:
+    with Browser(chromium) as browser:
+        show(browser, server, "game=chess&moves=&you=2")
+        browser.do("document.getElementById('control').value = '180 2 0'")
+        browser.do("document.getElementById('control').dispatchEvent(new Event('change'))")
+        browser.tap("#new")
+        browser.wait("az.match.clock && !az.match.waiting")
+        for i, (begin, end) in enumerate((("e2", "e4"), ("e7", "e5"))):
+            browser.wait(f"az.canPlay() && az.match.ply === {i}")
+            browser.square(begin, end)
+        browser.wait("az.match.clock.side === 0")
+        browser.wait("document.querySelector('#clocks [aria-current=true]').textContent < 'White 3:00'")
+        browser.square("g1", "f3")
+        browser.wait("az.match.clock.side === 1 && az.match.clock.left[0] > 180000 - 60000")
+        browser.do("az.match.clock.left[1] = 5000000")
+        browser.call("Page.reload")
+        browser.wait(f"{READY} && az.match.clock.side === 1")
+        assert browser.do("az.match.clock.of(1)") > 4000000
+        browser.do("az.match.clock.left[1] = 0")
+        browser.wait(f"{STATUS} === 'Black has run out of time: White wins'")
+        assert browser.do("az.match.clock.side") is None
+        browser.call("Page.reload")
+        browser.wait(f"{READY} && {STATUS} === 'Black has run out of time: White wins'")
+        assert browser.faults == []
+
+
+def test_go_by_keyboard_and_the_values_of_the_engine(server: RunningServer, chromium: Chromium) -> None:
+    with Browser(chromium) as browser:
         show(browser, server, "game=go&from=5/5/5/5/5 b - 0.5&moves=&you=2")
         browser.do("az.board.svg.focus()")
         browser.press("ArrowUp", "ArrowDown", "Enter")
@@ -143,10 +229,10 @@ def test_go_by_keyboard_and_the_values_of_the_engine(server: RunningServer, tmp_
         assert browser.faults == []
 
 
-def test_the_page_goes_on_when_the_server_comes_back(tmp_path: Path) -> None:
+def test_the_page_goes_on_when_the_server_comes_back(chromium: Chromium, tmp_path: Path) -> None:
     first = RunningServer(tmp_path / "log", http=True)
     port = port_of(first)
-    with Browser(tmp_path / "browser") as browser:
+    with Browser(chromium) as browser:
         show(browser, first, "game=chess&moves=&you=2")
         browser.square("e2", "e4")
         browser.wait("az.match.ply === 1 && !az.match.waiting")
@@ -167,13 +253,13 @@ def test_the_page_goes_on_when_the_server_comes_back(tmp_path: Path) -> None:
             assert browser.do("az.match.moves") == ["e2e4", "e7e5"]
 
 
-def test_a_review_opens_from_the_disk(tmp_path: Path) -> None:
+def test_a_review_opens_from_the_disk(chromium: Chromium, tmp_path: Path) -> None:
     sheet = sheet_of("chess", FOOLS_MATE)
     values = [Judgement(s, best=("d2d4",), words=("d4",)) for s in (0.5, 0.45, 0.4, 0.1)] + [Judgement(0.0)]
     data = review_data(sheet, values, Record(), "net")
     page = tmp_path / "review.html"
     page.write_text(write_paper(data["title"], "paper.js", data))
-    with Browser(tmp_path / "browser") as browser:
+    with Browser(chromium) as browser:
         browser.open(page.as_uri())
         browser.wait("document.querySelectorAll('.board .piece').length === 32")
         browser.tap(".mistakes button")

@@ -13,6 +13,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection
 
 from az_engine.protocols.page.scoresheet import Scoresheet
+from az_engine.protocols.page.session import nets_of
 
 from ..serve.lines import PATIENCE_S, RunningServer
 from ..serve.test_web import ask, raw, web
@@ -57,7 +58,7 @@ class Page:
 
     def one(self, what: str, **fields: Any) -> dict[str, Any]:
         """The answer to a question that has one."""
-        return self.until(self.ask(what, **fields), "game", "record", "file", "answer", "error")[-1]
+        return self.until(self.ask(what, **fields), "game", "count", "record", "file", "answer", "error")[-1]
 
 
 def test_a_game_of_chess(server: RunningServer) -> None:
@@ -87,6 +88,50 @@ def test_a_game_of_go(server: RunningServer) -> None:
         assert over["over"] == {"winner": 0, "why": "score", "lead": 42.5}
         bad = page.one("game", root=begun["root"], moves=["C3"])
         assert (bad["is"], bad["text"]) == ("error", "move 1: C3 is not legal: there is a stone")
+
+
+def test_dead_stones_change_the_score(server: RunningServer) -> None:
+    with web(server, "/page?game=go") as client:
+        page = Page(client)
+        over = {"root": "3/3/3 b - 0.5", "moves": ["B2", "A1", "B1", "pass", "pass"]}
+        assert page.one("game", **over)["over"]["lead"] == 0.5
+        counted = page.one("count", **over, toggle="A1")
+        assert (counted["winner"], counted["lead"], counted["dead"]) == (0, 8.5, ["A1"])
+        both = page.one("count", **over, dead=["A1"], toggle="B1")
+        assert (both["lead"], sorted(both["dead"])) == (-0.5, ["A1", "B1", "B2"])
+        assert page.one("count", **over, dead=["A1"], toggle="A1")["dead"] == []
+        assert page.one("count", **over, propose=True)["dead"] == []  # no net: no proposal
+
+
+def test_the_net_proposes_dead_stones() -> None:
+    sheet = Scoresheet("go")
+    sheet.hold("3/3/3 b - 0.5", ["B2", "A1", "B1", "pass", "pass"])
+    assert sheet.before_passes == 3
+    assert sheet.dead(sheet.before_passes, [-1.0] * 9) == ["A1"]  # White is to move
+
+
+def test_nets_are_chosen_by_name_alone(server: RunningServer) -> None:
+    assert nets_of("chess", "") == {"chess": "", "chess-sparse": "chess-sparse"}
+    assert list(nets_of("chess", "chess-sparse")) == ["chess-sparse", "chess"]
+    assert nets_of("go", "/a/b.onnx") == {"the server's": "/a/b.onnx", "go": ""}
+    with web(server, "/page?game=chess") as client:
+        page = Page(client)
+        assert page.hello["nets"] == ["chess", "chess-sparse"]
+        for path in ("/tmp/good.onnx", "good.onnx", "uniform", ""):
+            refused = page.one("search", visits=5, net=path)
+            assert refused["text"] == "net must be one of chess, chess-sparse"
+        said = page.until(page.ask("search", visits=5, net="chess"), "answer")
+        assert said[0]["net"] == "the embedded net"
+
+
+def test_a_clock_ends_the_search(server: RunningServer) -> None:
+    with web(server, "/page?game=go") as client:
+        page = Page(client)
+        root = page.one("game", start={"size": 5})["root"]
+        clock = {"first": 300, "second": 60_000, "add": 0, "byoyomi": 0}
+        answer = page.until(page.ask("search", root=root, play=True, clock=clock), "answer")[-1]
+        assert answer["move"]
+        assert "must be from 0" in page.one("search", root=root, play=True, clock={"first": -1})["text"]
 
 
 def test_a_search_reports_and_answers(server: RunningServer) -> None:
