@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
 
 import numpy as np
@@ -19,7 +20,7 @@ from .errors import AzError, IllegalMoveError, NetError, OptionError, PositionEr
 from .games import get_game
 from .games.base import Game, State
 from .games.databases import Databases
-from .games.encoder import OWN_ENCODER
+from .games.encoder import OWN_ENCODER, SPARSE_ENCODER
 from .games.outcome import RUNNING, WIN
 from .info import Estimate
 from .kernels import jit
@@ -30,10 +31,9 @@ from .nets.netfile import read_outline
 from .nets.netinfo import NetInfo
 from .nets.opinions import Opinion, opinions_of
 from .nets.shared import Seat
-from .nets.sparse import SparseEvaluator
-from .nets.weights import load_evaluator, load_stand_in, net_path
+from .nets.weights import is_sparse, load_evaluator, load_stand_in, net_path
 from .params import EngineOptions
-from .precompile import compile_all, compile_growth, helped
+from .precompile import compile_all, helped
 from .search.cache import PositionCache
 from .search.mate import MateSolver
 from .search.results import final_line
@@ -104,23 +104,36 @@ class Engine:
             if on_progress is not None:
                 why = ["compiling for this machine, once, some ten seconds: "]
                 jit.on_compile(lambda name: on_progress((why.pop() if why else "compiling ") + name))
-            game = self._game
             try:
-                self._load_kernels(game, on_progress)
-                evaluator = self._load_net(on_progress)
-                self._load_kernels(game.using(evaluator.encoder), on_progress)
-                if isinstance(evaluator, SparseEvaluator):
-                    compile_growth(game.using(evaluator.encoder), evaluator)
+                with self._helped() as join:
+                    try:
+                        self._load_kernels(self._load_net(on_progress), on_progress, join)
+                    except NetError:
+                        if not self._warm:  # for the net that plays instead
+                            self._load_kernels(load_stand_in(None, self._game), on_progress, join)
+                        raise
             finally:
                 jit.on_compile(None)
             self._make_tree()
 
-    def _load_kernels(self, game: Game, on_progress: Callable[[str], None] | None) -> None:
-        """Load the kernels of the game with its encoder; report a problem of the cache once."""
+    def _helped(self) -> AbstractContextManager[Callable[[], object]]:
+        if self._warm:
+            return nullcontext(lambda: None)
+        game, options = self._game, self.options
+        sparse = is_sparse(options.weights_file, game, options.provider)
+        return helped(game.using(SPARSE_ENCODER) if sparse else game)
+
+    def _load_kernels(
+        self,
+        evaluator: Evaluator,
+        on_progress: Callable[[str], None] | None = None,
+        join: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Load the kernels that play with a net; report a problem of the cache once. join: see ``compile_all``."""
+        game = self._game.using(evaluator.encoder)
         if (game.name, game.encoder.name) in self._warm:
             return
-        with helped(game):
-            compile_all(game)
+        compile_all(game, evaluator, join)
         problem = jit.cache_problem() if not self._warm else None
         self._warm.add((game.name, game.encoder.name))
         if problem is not None:
@@ -156,7 +169,7 @@ class Engine:
         with self._loading:
             seat = self._seat
             evaluator = load_stand_in(self._evaluator, game) if seat is None else seat.stand_in(game)
-            self._load_kernels(game.using(evaluator.encoder), None)
+            self._load_kernels(evaluator)
             self._use_net(evaluator)
             options = self.options
             self._loaded = (options.weights_file, options.provider, options.batch_size, game.planes)
@@ -183,7 +196,7 @@ class Engine:
     @property
     def knows_rules(self) -> bool:
         """Whether the net sees the rules and komi of a position; False before ready()."""
-        return self.net is not None and self.net.encoder != OWN_ENCODER
+        return self.net is not None and self.net.encoder not in (OWN_ENCODER, SPARSE_ENCODER)
 
     @property
     def description(self) -> str:

@@ -1,8 +1,9 @@
-"""The first start on a machine: a helper process compiles the tree while the engine compiles its game.
+"""The first start on a machine: a helper process compiles the search while the engine compiles its game.
 
-numba compiles one kernel at a time in a process. The tree's kernels take about as long as a game's; the process that
-comes second finds them in the cache. The helper searches a tree of made-up positions and ends with the engine, or when
-the engine no longer needs it. If it fails, the engine compiles everything itself.
+numba compiles one kernel at a time in a process. The tree's kernels, or the one that searches with a sparse net, take
+about as long as a game's; the process that comes second finds them in the cache. For the tree the helper searches
+made-up positions. It ends with the engine, or when the engine no longer needs it. If it fails, the engine compiles
+everything itself.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,45 +30,68 @@ from .nets.evaluator import Evaluator, UniformEvaluator
 from .params import SearchParams
 from .process import module_command
 from .search.cache import PositionCache
+from .search.growth import growth_entry, growth_kernel
 from .search.policy import digest
+from .search.puct import select
 from .search.results import RootView
 from .search.search import Search
-from .search.tree import Tree
+from .search.tree import EDGES, NODES, Tree
 
 _MOVES = 4  # of every made-up position
 
 
 @contextlib.contextmanager
-def helped(game: Game) -> Iterator[None]:
-    """Run the helper meanwhile, if the cache is empty and there is a core for it."""
+def helped(game: Game) -> Iterator[Callable[[], object]]:
+    """Run the helper meanwhile, if the cache lacks the search of a game, as a net sees it, and a core is there for it.
+
+    Gives a function that waits until the helper has done its work.
+    """
     helper = None
-    if jit.is_cold() and jit.cores() > 1:
-        command = module_command("az_engine.engine.precompile", game.name, *registered_paths())
+    if jit.cores() > 1 and jit.is_missing(growth_kernel(game.encoder.leaf) if _sparse(game) else select):
+        command = module_command("az_engine.engine.precompile", game.name, game.encoder.name, *registered_paths())
         with contextlib.suppress(OSError):  # cannot start a process: compile in this one
             helper = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     try:
-        yield
+        yield helper.wait if helper is not None else lambda: None
     finally:
         if helper is not None:
             helper.kill()
             helper.communicate()
 
 
-def compile_all(game: Game) -> None:
-    """Call every kernel that playing needs, on a few visits, so that all are compiled and loaded."""
+def _sparse(game: Game) -> bool:
+    return game.encoder.features > 0
+
+
+def compile_all(game: Game, evaluator: Evaluator, join: Callable[[], object]) -> None:
+    """Call every kernel that playing needs, on a few visits, so that all are compiled and loaded.
+
+    game: as the net of ``evaluator`` sees it; ``join`` waits for the helper.
+    """
     line, tree = game.initial(), Tree(1 << 20)
-    search = _small_search(game, tree, line, game.legal_moves(line)[:_MOVES])
-    move = _explore(search, tree, line)
+    only = game.legal_moves(line)[:_MOVES]
+    game.play(line, int(only[0]))
+    _sprout(tree, only)
     RootView(game, tree, line).lines(2)
-    game.play(line, move)
+    if _sparse(game):
+        _use(game, tree, line)
+        join()
+    tree.clear()
+    _explore(_small_search(game, tree, line, only, evaluator if _sparse(game) else UniformEvaluator(game)), line)
 
 
-def compile_growth(game: Game, evaluator: Evaluator) -> None:
-    """Likewise for a net that kernels of its own search with; ``game`` as the net sees it."""
-    line = game.initial()
-    cache = PositionCache(1 << 16)
-    search = Search(game, Tree(1 << 20), evaluator, SearchParams(), game.window(line), visits=40, cache=cache)
-    search.run(lambda: False)
+def _sprout(tree: Tree, moves: NDArray[np.uint16]) -> None:
+    """Give an empty tree what the first visit of its first move leaves behind."""
+    tree.nodes[1] = tree.nodes[0]
+    for node, fields in enumerate(
+        ({"first_edge": 0, "edges": len(moves), "children": 1, "n": 2}, {"parent": 0, "n": 1})
+    ):
+        for name, value in fields.items():
+            tree.nodes[name][node] = value
+    edges = tree.edges[: len(moves)]
+    edges["child"], edges["move"], edges["prior"] = -1, moves, 1
+    edges["child"][0] = 1
+    tree.counters[NODES], tree.counters[EDGES] = 2, len(moves)
 
 
 def compile_tree(game: Game) -> None:
@@ -75,30 +99,34 @@ def compile_tree(game: Game) -> None:
     made_up = copy.copy(game)
     vars(made_up).update(encoder=replace(game.encoder, describe=_describe), mate_search=None)
     line, tree = np.zeros(1, game.state_dtype), Tree(1 << 20)
-    search = _small_search(made_up, tree, line, np.arange(_MOVES, dtype=np.uint16))
+    search = _small_search(made_up, tree, line, np.arange(_MOVES, dtype=np.uint16), UniformEvaluator(made_up))
     _compile_digest(search)
-    _explore(search, tree, line)
+    _explore(search, line)
     if game.mate_search is not None:
         game.mate_search(game.initial(), 1 << 16).advance(1)
 
 
-def _small_search(game: Game, tree: Tree, line: State, only: NDArray[np.uint16]) -> Search:
-    evaluator, cache = UniformEvaluator(game), PositionCache(1 << 16)
+def _small_search(game: Game, tree: Tree, line: State, only: NDArray[np.uint16], evaluator: Evaluator) -> Search:
+    cache = PositionCache(1 << 16)
     return Search(game, tree, evaluator, SearchParams(), game.window(line), visits=40, cache=cache, only=only)
 
 
-def _explore(search: Search, tree: Tree, line: State) -> int:
-    """Search, and do with the tree what a game does; the move played."""
+def _explore(search: Search, line: State) -> None:
+    """Search, and do with the tree what a game does."""
     search.run(lambda: False)
     if search.error is not None:
         raise search.error
-    move = RootView(search.game, tree, line).choose(0.0, 0)
+    _use(search.game, search.tree, line)
+
+
+def _use(game: Game, tree: Tree, line: State) -> None:
+    """Read the tree and go on to the root's best move, as after a search."""
+    move = RootView(game, tree, line).choose(0.0, 0)
     assert move is not None
     tree.depths()
     tree.settle([move], WIN)
     tree.root = tree.child(0, move)
     tree.keep(tree.root)
-    return move
 
 
 def _compile_digest(search: Search) -> None:
@@ -125,6 +153,10 @@ def _end_with_the_engine() -> None:
 
 if __name__ == "__main__":
     threading.Thread(target=_end_with_the_engine, daemon=True).start()
-    for directory in sys.argv[2:]:
+    for directory in sys.argv[3:]:
         register_path(Path(directory))
-    compile_tree(get_game(sys.argv[1]))
+    game = get_game(sys.argv[1]).using(sys.argv[2])
+    if _sparse(game):
+        growth_entry(game.encoder.leaf, game.state_dtype)
+    else:
+        compile_tree(game)

@@ -272,7 +272,7 @@ class Thinking:
         if int(root["first_edge"]) < 0:
             return False
         elapsed = self._clock.seconds
-        with search.lock:
+        with search.lock.shared():
             most, second, agree = visit_lead(tree)
         instability = 1.0 if not agree else max(0.0, 2.0 * second / max(most, 1) - 1.0)
         allowed = self._allowed = self._budget.allowed(instability)

@@ -21,7 +21,7 @@ SPEC_HELP = """\
   default           this engine with the net inside the package
   uniform           this engine without a net
   FILE.onnx         this engine with that net, or another program's (.bin.gz, .pb.gz); also net=FILE
-  chess-sparse      this engine with another net inside the package, by its name: see az-engine nets
+  chess-conv        this engine with another net inside the package, by its name: see az-engine nets
   raw:NET           that net without search: its most probable move (raw:default, raw:FILE.onnx)
   cmd=PROGRAM       any engine that speaks the game's protocol (UCI, USI, GTP); with arguments
                     cmd="PROGRAM ARGUMENTS"

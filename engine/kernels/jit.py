@@ -110,7 +110,8 @@ def _user_cache_home() -> Path:
 
 
 def _cache_key() -> str:
-    sources = [source for folder in ("kernels", "search", "games") for source in (_ENGINE / folder).rglob("*.py")]
+    folders = (_ENGINE / name for name in ("kernels", "search", "games", "nets"))
+    sources = [source for folder in folders for source in folder.rglob("*.py")]
     features = llvm.get_host_cpu_features().flatten()
     return _hash_of(sources, numba.__version__, sys.version, llvm.get_host_cpu_name(), features)
 
@@ -166,10 +167,12 @@ def private_directory() -> Path | None:
     return None if _state.directory is None else _state.directory.parent
 
 
-def is_cold() -> bool:
-    """Whether the cache can be used and holds no kernel yet."""
+def is_missing(compiled: Any) -> bool:
+    """Whether the cache can be used and does not hold a kernel yet."""
+    if _state.directory is None:
+        return False
     try:
-        return _state.directory is not None and not any(_state.directory.glob("*.nbi"))
+        return not Path(compiled._cache._cache_file._index_path).exists()
     except OSError:  # no descriptor is left, say
         return False
 

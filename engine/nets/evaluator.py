@@ -6,7 +6,8 @@ An evaluator answers from the view of the side to move. Calls block and release 
 
 from __future__ import annotations
 
-from typing import Protocol
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from numpy.typing import NDArray
 from ..errors import NetError
 from ..games.base import Game
 from .netinfo import NetInfo
+
+if TYPE_CHECKING:
+    from .sparse import SparseNet
 
 Planes = NDArray[np.uint8]
 Output = tuple[NDArray[np.float32], NDArray[np.float32]]
@@ -34,6 +38,7 @@ class Evaluator(Protocol):
     description: str  # one line: the net and what runs it
     extra: tuple[str, ...] = ()  # outputs beside policy and value: "ownership", "score"
     fault: NetError | None = None  # why the net is given up: it has missed a deadline
+    sparse: SparseNet | None = None  # the integers of a net that kernels judge by themselves
 
     def evaluate(self, planes: Planes, slot: int = 0) -> Output:
         """planes u1[B, C * H * W] -> (logits f4[B, A], values f4[B, 3] WDL logits or f4[B, 1] in [-1, 1]).
@@ -48,6 +53,10 @@ class Evaluator(Protocol):
         komi left out; None where it has none. Errors: as ``evaluate``.
         """
         return *self.evaluate(planes, slot), None, None
+
+    def turn(self) -> AbstractContextManager[None]:
+        """A turn to run kernels that judge by themselves; it comes at once unless searches share the processors."""
+        return nullcontext()
 
     def interrupt(self) -> None:
         """End the evaluations that are under way, from any thread. Returns at once."""

@@ -11,6 +11,7 @@ from ..settings import check
 
 FORMAT = "1"  # of this metadata; readers refuse a greater one
 PREFIX = "az_engine."
+ENCODER = PREFIX + "encoder"  # the key of the family of planes
 _NUMBERS = {"c_puct", "c_base", "c_factor", "fpu_value", "fpu_root_value", "policy_temperature"}  # of ``search``
 _LEAST_SIZE = 7  # of a board that a net is let play without having learned it
 

@@ -54,6 +54,15 @@ def _cuda_starts() -> bool:
     return True
 
 
+def uses_gpu(provider: str) -> bool:
+    """Whether a provider's sessions run on a GPU or another accelerator, as far as that is known before."""
+    return provider != "cpu" and (provider != "auto" or (_has_cuda() and _cuda_starts()))
+
+
+def _has_cuda() -> bool:
+    return PROVIDERS["cuda"][0] in available_providers()
+
+
 def raw_session(model: bytes | str, threads: int = 1, provider: str = "cpu") -> Any:
     """A session for a file's bytes or path, with ``threads`` threads that do not spin. Blocks. Errors: NetError.
 
@@ -65,7 +74,7 @@ def raw_session(model: bytes | str, threads: int = 1, provider: str = "cpu") -> 
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     available = ort.get_available_providers()
-    cuda = PROVIDERS["cuda"][0] in available and _cuda_starts()
+    cuda = _has_cuda() and _cuda_starts()
     if provider == "auto":
         provider = "cuda" if cuda else "cpu"
     wanted = [p for p in PROVIDERS[provider] if p in available]

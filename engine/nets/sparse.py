@@ -41,7 +41,7 @@ HIDDEN = 32  # the value's hidden units
 POLICY_SCALE = np.float32(1 / (PRODUCT * ROW_UNIT))
 VALUE_SCALE = np.float32(1 / (HIDDEN_ONE * SMALL_UNIT))
 _EXACT = 2**24  # whole numbers below it are exact in float32
-_BATCH = 32  # leaves at a time where several threads search
+_BATCH = 32  # leaves at a time where no kernel searches by itself
 _TRIED = 64  # positions on which kernel and file are compared before the net is used
 
 
@@ -58,6 +58,16 @@ class SparseNet(NamedTuple):
     out_bias: NDArray[np.int32]  # [3]
     rows: NDArray[np.int8]  # [A, H / 2]
     row_bias: NDArray[np.int32]  # [A]
+
+
+KINDS = dict.fromkeys(SparseNet._fields, "int16") | {"rows": "int8"}
+KINDS |= dict.fromkeys(("hidden_bias", "out_bias", "row_bias"), "int32")
+
+
+def blank_net() -> SparseNet:
+    """A net of the least size, which says nothing: for the types of its arrays."""
+    sizes = {name: (1,) if name.endswith("bias") else (1, 1) for name in SparseNet._fields}
+    return SparseNet(**{name: np.zeros(size, KINDS[name]) for name, size in sizes.items()})
 
 
 def read_sparse_net(content: bytes, features: int, actions: int) -> SparseNet:
@@ -77,10 +87,8 @@ def read_sparse_net(content: bytes, features: int, actions: int) -> SparseNet:
         "rows": (actions, half),
         "row_bias": (actions,),
     }
-    kinds = dict.fromkeys(shapes, "int16") | {"rows": "int8"}
-    kinds |= dict.fromkeys(("hidden_bias", "out_bias", "row_bias"), "int32")
     wrong = [
-        n for n in shapes if n not in constants or constants[n].shape != shapes[n] or constants[n].dtype != kinds[n]
+        n for n in shapes if n not in constants or constants[n].shape != shapes[n] or constants[n].dtype != KINDS[n]
     ]
     if wrong or not 32 <= width <= WIDEST or width % 32:
         raise NetError(
@@ -169,7 +177,7 @@ def judge_all(net, planes, policy, wdl):
 
 
 class SparseEvaluator(OnnxEvaluator):
-    """A sparse net. Searches that can give their leaves to kernels use ``net``; onnxruntime is its reference."""
+    """A sparse net. Searches that can give their leaves to kernels use ``sparse``; onnxruntime is its reference."""
 
     def __init__(
         self,
@@ -182,7 +190,7 @@ class SparseEvaluator(OnnxEvaluator):
     ) -> None:
         """Blocks while the net loads and is compared with its file. Errors: NetError."""
         super().__init__(path, game, provider="cpu", batch_size=batch_size or _BATCH, tell=tell)
-        self.net = read_sparse_net(self._model, self._game.encoder.features, self._game.num_actions)
+        self.sparse = read_sparse_net(self._model, self._game.encoder.features, self._game.num_actions)
         planes = random_planes(self._game, _TRIED, 1)
         expected, got = OnnxEvaluator.evaluate(self, planes), self.evaluate(planes)
         if any((a != b).any() for a, b in zip(expected, got, strict=True)):
@@ -191,5 +199,5 @@ class SparseEvaluator(OnnxEvaluator):
     def evaluate(self, planes: Planes, slot: int = 0) -> Output:
         policy = np.empty((len(planes), self._game.num_actions), np.float32)
         wdl = np.empty((len(planes), 3), np.float32)
-        judge_all(self.net, planes.reshape(len(planes), -1), policy, wdl)
+        judge_all(self.sparse, planes.reshape(len(planes), -1), policy, wdl)
         return policy, wdl

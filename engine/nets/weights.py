@@ -14,15 +14,24 @@ from ..games.encoder import SPARSE_ENCODER
 from .conversion import native_net
 from .evaluator import Evaluator, UniformEvaluator
 from .netfile import EMBEDDED, read_outline
-from .netinfo import PREFIX
+from .netinfo import ENCODER
 from .onnx import OnnxEvaluator
+from .session import uses_gpu
 from .sparse import SparseEvaluator
 
 
-def embedded_net(game: str) -> Path | None:
-    """The path of the package's own net for a game, if any."""
-    path = EMBEDDED / f"{game}.onnx"
+def embedded_net(game: str, provider: str = "cpu") -> Path | None:
+    """The path of the package's own net for a game, if any: on a GPU its convolution net."""
+    path, dense = EMBEDDED / f"{game}.onnx", dense_net(game)
+    if dense not in (None, path) and uses_gpu(provider):
+        return dense
     return path if path.is_file() else None
+
+
+def dense_net(game: str) -> Path | None:
+    """The path of the package's convolution net for a game, if any: the one for GPUs, and to go on training."""
+    paths = EMBEDDED / f"{game}-conv.onnx", EMBEDDED / f"{game}.onnx"
+    return next((path for path in paths if path.is_file()), None)
 
 
 def other_nets(game: str) -> dict[str, Path]:
@@ -30,7 +39,7 @@ def other_nets(game: str) -> dict[str, Path]:
     return {path.stem: path for path in sorted(EMBEDDED.glob(f"{game}-*.onnx"))}
 
 
-def net_path(weights: str, game: Game, tell: Callable[[str], None] | None = None) -> Path | None:
+def net_path(weights: str, game: Game, tell: Callable[[str], None] | None = None, provider: str = "cpu") -> Path | None:
     """The file that a ``WeightsFile`` setting names: "" the embedded net, "uniform" none, a name, a path.
 
     The folder of a self-play run stands for the net that plays there. Another program's net is converted first, which
@@ -48,10 +57,16 @@ def net_path(weights: str, game: Game, tell: Callable[[str], None] | None = None
         with contextlib.suppress(RuntimeError):  # "~" of an unknown user
             path = path.expanduser()
         return net_of_run(path) if path.is_dir() else native_net(path, tell)
-    embedded = embedded_net(game.name)
+    embedded = embedded_net(game.name, provider)
     if embedded is None:
         raise NetError(f"there is no net for {game.name} inside this package; set WeightsFile to a net or to 'uniform'")
     return embedded
+
+
+def is_sparse(weights: str, game: Game, provider: str = "cpu") -> bool:
+    """Whether a ``WeightsFile`` setting names a sparse net, as far as a look at a file inside the package tells."""
+    path = other_nets(game.name).get(weights) if weights else embedded_net(game.name, provider)
+    return path is not None and read_outline(path)[0].metadata.get(ENCODER) == SPARSE_ENCODER
 
 
 def net_of_run(folder: Path) -> Path:
@@ -75,7 +90,7 @@ def load_evaluator(
 
     Errors: NetError.
     """
-    path = net_path(weights, game, tell)
+    path = net_path(weights, game, tell, provider)
     if path is None:
         return UniformEvaluator(game, batch_size or 64)
     return net_evaluator(path, game, provider=provider, batch_size=batch_size, tell=tell)
@@ -86,18 +101,16 @@ def net_evaluator(path: Path, game: Game, **options: Any) -> OnnxEvaluator:
 
     Blocks. Errors: NetError.
     """
-    family = (
-        SparseEvaluator if read_outline(path)[0].metadata.get(PREFIX + "encoder") == SPARSE_ENCODER else OnnxEvaluator
-    )
+    family = SparseEvaluator if read_outline(path)[0].metadata.get(ENCODER) == SPARSE_ENCODER else OnnxEvaluator
     return family(path, game, **options)
 
 
 def load_stand_in(failed: Evaluator | None, game: Game) -> Evaluator:
     """What plays in place of a net that has failed or cannot be loaded (None), always on a CPU. Blocks.
 
-    The same net if it ran on a GPU, else the net inside the package, else no net at all.
+    The same net if it ran on a GPU, else the net inside the package whose kernels are there, else no net at all.
     """
-    inside = embedded_net(game.name)
+    inside = embedded_net(game.name) if failed is None or failed.sparse is not None else dense_net(game.name)
     failed_path = failed.path if isinstance(failed, OnnxEvaluator) else None
     paths = [failed_path if isinstance(failed, OnnxEvaluator) and failed.on_gpu else None, inside]
     if failed_path == inside and not paths[0]:

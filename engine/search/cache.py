@@ -7,7 +7,6 @@ A 64-bit key and the number of legal moves decide a hit.
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, NamedTuple
@@ -17,7 +16,9 @@ from numpy.typing import NDArray
 
 from ..games.leaves import Leaves, make_leaves
 from ..games.outcome import RUNNING
+from ..kernels.atomics import make_spinlock
 from ..kernels.jit import borrow, device, entry, kernel
+from .sharing import SharedLock
 from .tree import Ends, copy_ends, make_ends
 
 ENTRY = np.dtype(
@@ -106,6 +107,7 @@ class CacheArrays(NamedTuple):
     entries: NDArray[Any]  # ENTRY[S]
     ring: NDArray[Any]  # MOVE[R]
     head: NDArray[np.int64]  # [1] moves ever stored
+    lock: NDArray[np.uint32]  # see atomics: held by the kernel that recalls or remembers
 
 
 class PositionCache:
@@ -120,15 +122,15 @@ class PositionCache:
         self._entries = np.zeros(2 * positions, ENTRY)
         self._ring = np.empty(max(4096, int(positions * moves_per_position)), MOVE)
         self._head = np.zeros(1, np.int64)
-        self._lock = threading.Lock()
-        self._probe, self._store = _entries()
+        self._spinlock = make_spinlock()
+        self._lock = SharedLock()
 
     @contextlib.contextmanager
     def borrowed(self) -> Iterator[CacheArrays]:
-        """The arrays for a kernel that recalls and remembers by itself; nobody else uses the cache meanwhile."""
-        with self._lock:
+        """The arrays for a kernel that recalls and remembers by itself; only such kernels use the cache meanwhile."""
+        with self._lock.shared():
             self._mixed = True
-            yield CacheArrays(self._entries, self._ring, self._head)
+            yield CacheArrays(self._entries, self._ring, self._head, self._spinlock)
 
     def clear(self) -> None:
         """Forget everything."""
@@ -148,7 +150,7 @@ class PositionCache:
     def probe(self, leaves: Leaves, count: int, ends: Ends | None = None) -> int:
         """See :func:`probe`; ``ends`` out: of the leaves that are known."""
         with self._lock:
-            missing = int(self._probe(self._entries, self._ring, self._head, leaves, count))
+            missing = int(_entries()[0](self._entries, self._ring, self._head, leaves, count))
             if ends is not None and missing < count:
                 assert self._ends is not None
                 rows = leaves.rows[:count]
@@ -159,7 +161,7 @@ class PositionCache:
     def store(self, leaves: Leaves, count: int, ends: Ends | None = None) -> None:
         """See :func:`store`; ``ends``: of the leaves."""
         with self._lock:
-            self._store(self._entries, self._ring, self._head, leaves, count)
+            _entries()[1](self._entries, self._ring, self._head, leaves, count)
             if ends is None:
                 self._mixed = True
                 return

@@ -1,7 +1,7 @@
 """The search with a sparse net: a simulation from selection to backup costs microseconds, so a kernel makes hundreds.
 
-:func:`growth_kernel` makes one simulation after another by itself; where several threads share the tree, a batch of
-leaves is selected and expanded as with any net and :func:`judge_leaves` judges it. The parts are those of every search.
+:func:`growth_kernel` makes one simulation after another by itself. Threads that share the tree run it side by side.
+The parts are those of every search. Where Python looks at the leaves, :func:`judge_leaves` judges a batch of them.
 """
 
 from __future__ import annotations
@@ -13,19 +13,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..games.encoder import LeafFunctions
+from ..games.leaves import make_leaves
 from ..games.outcome import RUNNING
-from ..kernels.jit import borrow, device, keep, kernel
-from ..nets.sparse import judge_moves, judge_space, judge_value
-from .cache import recall, remember
+from ..kernels.atomics import enter, leave, make_spinlock
+from ..kernels.jit import borrow, device, entry, keep, kernel
+from ..nets.sparse import blank_net, judge_moves, judge_space, judge_value
+from .cache import ENTRY, MOVE, CacheArrays, recall, remember
 from .policy import outcome_of, softmax_in_place, sort_row
-from .puct import select_from
-from .tree import expand_leaf, tree_of
+from .puct import PARAMS, select_from
+from .tree import EDGE, FULL, NODE, TreeArrays, expand_leaf, tree_of
+
+_PATIENCE = 2000  # selections of a leaf that another thread judges, one after another
 
 
 class Growth(NamedTuple):
     """What a kernel that makes simulations by itself has to know."""
 
-    root: int  # the expanded node below which it searches
+    root: int  # the node below which it searches
+    judged: bool  # leaf 0 is judged and waits to be expanded
     wanted: int  # simulations
     history: int  # see ``Evaluator.history``
     plies: int  # of the mates to look for
@@ -62,32 +67,56 @@ def growth_kernel(functions: LeafFunctions) -> Callable[..., Any]:
     workspace, make_space, begin, describe_leaf = functions
 
     @kernel
-    def grow(trees, params, states, leaves, net, known, growth):
-        """Make up to ``growth.wanted`` simulations of tree 0; returns how many.
+    def grow(trees, params, states, leaves, net, known, lock, growth):
+        """Make up to ``growth.wanted`` simulations of tree 0; returns (how many, whether leaf 0 is judged and waits).
 
         params: PARAMS[1]; states State[1, T] and leaves as for ``describe``, leaf 0 is used; net: SparseNet; known:
-        CacheArrays; growth: Growth.
+        CacheArrays; lock: the tree's spinlock; growth: Growth. It ends early where the tree is full, and behind the
+        root, whose moves the caller may arrange. A leaf that another thread judges is tried again for a while.
         """
         trees, states, leaves, net, known = borrow(trees), borrow(states), borrow(leaves), borrow(net), borrow(known)
-        tree, line, leaf = tree_of(trees, 0), states[0], leaves.rows[0]
+        tree, line, leaf, lock = tree_of(trees, 0), states[0], leaves.rows[0], borrow(lock)
         owner = workspace(line), make_space()
         work, mating = borrow(owner)
         space, wdl = judge_space(net), np.empty((1, 3), np.float32)
         sorting = np.empty((2, leaves.moves.shape[1]), np.uint64)
         begin(work, line, np.int64(leaf.root))
-        done = 0
-        while done < growth.wanted:
-            chosen, finished = select_from(tree, params, growth.root, leaves, 0, 0, 1, growth.wanted - done)
-            done += finished
-            if chosen == 0:
-                break
+        done, judged, tried = 0, growth.judged, 0
+        while True:
+            if judged:
+                expand_leaf(tree, leaves, 0, growth.solver, lock)
+                done += 1
+            chosen, finished = select_from(tree, params, growth.root, leaves, 0, 0, 1, growth.wanted - done, lock)
+            done, judged = done + finished, chosen > 0
+            if not judged:
+                tried += 1
+                if tree.counters[FULL] or done >= growth.wanted or tried == _PATIENCE:
+                    break
+                continue
+            tried = 0
             describe_leaf(work, mating, line, leaves, 0, growth.history, growth.plies)
-            if leaf.outcome == RUNNING and not recall(known.entries, known.ring, known.head, leaves, 0):
-                _judge_leaf(net, leaves, 0, 0, space, wdl, sorting, growth.temperature)
-                remember(known.entries, known.ring, known.head, leaves, 0)
-            expand_leaf(tree, leaves, 0, growth.solver)
-            done += 1
+            if leaf.outcome == RUNNING:
+                enter(known.lock)
+                found = recall(known.entries, known.ring, known.head, leaves, 0)
+                leave(known.lock)
+                if not found:
+                    _judge_leaf(net, leaves, 0, 0, space, wdl, sorting, growth.temperature)
+                    enter(known.lock)
+                    remember(known.entries, known.ring, known.head, leaves, 0)
+                    leave(known.lock)
+            if leaf.length == 0:
+                break
         keep(owner)
-        return done
+        return done, judged
 
     return grow
+
+
+@cache
+def growth_entry(functions: LeafFunctions, state_dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """The kernel's entry point; blocks for seconds where it must be compiled."""
+    trees = TreeArrays(np.zeros((1, 1), NODE), np.zeros((1, 1), EDGE), np.zeros((1, 8), np.int64))
+    known = CacheArrays(np.zeros(1, ENTRY), np.zeros(1, MOVE), np.zeros(1, np.int64), make_spinlock())
+    growth = Growth(0, False, 0, 0, 0, True, np.float32(1))
+    params, states, leaves = np.zeros(1, PARAMS), np.zeros((1, 1), state_dtype), make_leaves(1, 1, 1)
+    return entry(growth_kernel(functions), trees, params, states, leaves, blank_net(), known, make_spinlock(), growth)

@@ -65,7 +65,7 @@ def _select_gumbel(tree, params, searches, g, leaves, row):
         edges[k].child = top
         nodes[root.node].children += 1
     leaves.paths[row, 0] = edges[k].move
-    return select_from(tree, params, top, leaves, row, 1, 1, 1)
+    return select_from(tree, params, top, leaves, row, 1, 1, 1, None)
 
 
 @kernel
@@ -87,7 +87,7 @@ def select_all(trees, params, searches, leaves):
                 found, finished = _select_gumbel(tree, params, searches, g, leaves, rows)
             else:
                 left = np.int64(root.wanted - root.done)
-                found, finished = select_from(tree, params, node, leaves, rows, 0, 1, left)
+                found, finished = select_from(tree, params, node, leaves, rows, 0, 1, left, None)
             root.done += finished
             if found:
                 leaves.rows[rows].slot, leaves.rows[rows].root = g, root.last

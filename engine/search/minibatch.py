@@ -21,11 +21,11 @@ from ..games.leaves import make_leaves
 from ..games.outcome import BY_TABLES, RUNNING
 from ..kernels.jit import entry
 from ..nets.evaluator import Evaluator
-from ..nets.sparse import SparseEvaluator, SparseNet
+from ..nets.sparse import SparseNet
 from ..params import SearchParams
 from .cache import PositionCache
 from .ends import note_finished, note_outputs
-from .growth import Growth, growth_kernel, judge_leaves
+from .growth import Growth, growth_entry, judge_leaves
 from .policy import digest, keep_only, put_first
 from .puct import PARAMS, select
 from .symmetry import turn
@@ -88,14 +88,13 @@ class Minibatch:
         self._salts, self._only = salts, only
         self._describe = _of_game(game.encoder.describe, game.state_dtype)
         self._mate_plies = mate_plies if game.encoder.finds_mates else 0
-        self._select, self._digest, self._expand = _of_tree()
         self._ends, self._tables = ends, tables
         self._told = None if ends is None else make_ends(size, ends.owners.shape[1])  # of the leaves
         self._numbers = np.arange(size, dtype=np.int32)
 
     def select(self, params: NDArray[Any], root: int, wanted: int, budget: int) -> tuple[int, int]:
         """Select leaves of tree 0: see ``puct.select``."""
-        return self._select(self._trees, params, root, self.leaves, wanted, budget)  # type: ignore[no-any-return]
+        return _of_tree()[0](self._trees, params, root, self.leaves, wanted, budget)  # type: ignore[no-any-return]
 
     def ending_moves(self, moves: NDArray[np.uint16], history: int) -> NDArray[np.uint16]:
         """Those of a root's legal moves u2[K] after which the rules end the game; the leaves are used up."""
@@ -162,7 +161,7 @@ class Minibatch:
         leaves, count = self.leaves, self.count
         if logits is not None:
             rows = np.ascontiguousarray(logits, np.float32), np.ascontiguousarray(values, np.float32)
-            self.failed = int(self._digest(leaves, count, *rows, self._temperature))
+            self.failed = int(_of_tree()[1](leaves, count, *rows, self._temperature))
             if self._told is not None:
                 asked = np.flatnonzero(leaves.rows["row"][:count] >= 0)
                 root = self._states[0, leaves.rows["root"][0]]
@@ -179,16 +178,31 @@ class Minibatch:
                 self._cache.store(self.leaves, self.count)
         self._arrange_roots()
 
-    def grow(self, net: SparseNet, params: NDArray[Any], root: int, history: int, wanted: int) -> int:
-        """Make ``wanted`` simulations below the expanded node ``root`` of tree 0, one at a time, by one kernel.
+    def grow(
+        self,
+        net: SparseNet,
+        params: NDArray[Any],
+        lock: NDArray[np.uint32],
+        root: int,
+        history: int,
+        wanted: int,
+    ) -> int:
+        """Make ``wanted`` simulations below the node ``root`` of tree 0, one at a time, by one kernel.
 
-        The trees must be the caller's alone meanwhile. Returns how many were made: fewer when the tree is full.
+        Only threads that call this may use the trees meanwhile; they share ``lock``, see atomics. Returns how many
+        were made: fewer when the tree is full, or the only leaf is another thread's.
         """
         assert self._cache is not None
-        growth = Growth(root, wanted, history, self._mate_plies, self._solver, self._temperature)
-        grow = growth_kernel(self._game.encoder.leaf)
+        growth = Growth(root, False, wanted, history, self._mate_plies, self._solver, self._temperature)
+        grow = growth_entry(self._game.encoder.leaf, self._game.state_dtype)
         with self._cache.borrowed() as known:
-            return int(grow(self._trees, params, self._states, self.leaves, net, known, growth))
+            given = self._trees, params, self._states, self.leaves, net, known, lock
+            done, judged = grow(*given, growth)
+            if judged:  # the root
+                self.count = 1
+                self._arrange_roots()
+                done, _ = grow(*given, growth._replace(judged=True))
+        return int(done)
 
     @property
     def grows(self) -> bool:
@@ -213,8 +227,8 @@ class Minibatch:
         Returns what is wrong with the net; the leaves that failed are then left as they were by :meth:`expand`.
         """
         planes = self.choose(count, evaluator.history)
-        if isinstance(evaluator, SparseEvaluator) and self._salts is None and self._told is None:
-            self.judge(evaluator.net)
+        if evaluator.sparse is not None and self._salts is None and self._told is None:
+            self.judge(evaluator.sparse)
             return None
         try:
             ask = evaluator.evaluate if self._told is None else evaluator.evaluate_all
@@ -230,7 +244,7 @@ class Minibatch:
 
     def expand(self) -> None:
         """Expand the leaves in their trees and back their values up."""
-        self._expand(self._trees, self.leaves, self.count, self._solver)
+        _of_tree()[2](self._trees, self.leaves, self.count, self._solver)
         if self._ends is not None and self._told is not None:
             rows = self.leaves.rows[: self.count]
             told = np.flatnonzero((self._told.told[: self.count] > 0) & (rows["count"] >= 0))

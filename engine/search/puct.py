@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..games.outcome import DRAW, RUNNING, WIN
+from ..kernels.atomics import enter, fence, leave
 from ..kernels.jit import borrow, device, kernel
 from ..params import SearchParams
-from .tree import DEPTH_MAX, DEPTH_SUM, backup, new_node, release, tree_of, unpack_prior
+from .tree import DEPTH_MAX, DEPTH_SUM, backup, fly, new_node, release, tree_of, unpack_prior
 
 PARAMS = np.dtype(
     [
@@ -107,45 +108,54 @@ def best_edge(nodes, edges, node, params, at_root):
 
 
 @device
-def select_from(tree, params, root, leaves, first, start, wanted, budget):
+def select_from(tree, params, root, leaves, first, start, wanted, budget, lock):
     """Choose leaves below the node ``root``, into the rows from ``first`` on; see :func:`select`.
 
-    The first ``start`` moves of the first row's path lead to ``root`` and are there already.
+    The first ``start`` moves of the first row's path lead to ``root`` and are there already. lock: see tree.
     """
     nodes, counters, p = tree.nodes, tree.counters, params[0]
     count, finished = 0, 0
     while count < wanted and count + finished < budget:
         node, depth = np.int64(root), np.int64(start)
-        nodes[node].in_flight += 1
+        others = fly(nodes[node], 1, lock)
         while True:
             nd = nodes[node]
             if nd.bound != RUNNING and (nd.terminal or (p.solver and node != root)):
-                backup(nodes, node, root, np.float64(nd.bound), 1.0 if nd.bound == DRAW else 0.0)
+                backup(nodes, node, root, np.float64(nd.bound), 1.0 if nd.bound == DRAW else 0.0, lock)
                 finished += 1
                 break
             if nd.first_edge < 0:
-                if nd.in_flight > 1:  # already selected, still being evaluated
-                    release(nodes, node, root)
+                if others:  # already selected, still being evaluated
+                    release(nodes, node, root, lock)
                     return count, finished
                 leaf = leaves.rows[first + count]
                 leaf.length, leaf.node, leaf.top = depth, node, root
                 count += 1
                 break
             if depth == leaves.paths.shape[1]:
-                backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n)
+                backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n, lock)
                 finished += 1
                 break
             k = best_edge(nodes, tree.edges, node, p, depth == 0)
             child = np.int64(tree.edges[k].child)
             if child < 0:
-                child = new_node(tree, node)
+                enter(lock)
+                child = np.int64(tree.edges[k].child)
                 if child < 0:
-                    release(nodes, node, root)
+                    child = new_node(tree, node)
+                    if child >= 0:
+                        if lock is not None:
+                            fence()
+                        tree.edges[k].child = child
+                        if lock is not None:
+                            fence()
+                        nd.children += 1
+                leave(lock)
+                if child < 0:
+                    release(nodes, node, root, lock)
                     return count, finished
-                tree.edges[k].child = child
-                nd.children += 1
             leaves.paths[first + count, depth] = tree.edges[k].move
-            nodes[child].in_flight += 1
+            others = fly(nodes[child], 1, lock)
             node = child
             depth += 1
         counters[DEPTH_SUM] += depth - start
@@ -160,4 +170,4 @@ def select(trees, params, root, leaves, wanted, budget):
     trees: TreeArrays[1]; params: PARAMS[1]; of the leaves paths, length, node and top are written.
     Returns (leaves chosen, simulations that ended in proven nodes and are already backed up).
     """
-    return select_from(tree_of(borrow(trees), 0), params, root, borrow(leaves), 0, 0, wanted, budget)
+    return select_from(tree_of(borrow(trees), 0), params, root, borrow(leaves), 0, 0, wanted, budget, None)

@@ -52,7 +52,7 @@ class RootMates:
         self.shortest = game.mate_search is None  # no shorter mate is to be found than the one that is known
 
     def look(self, tree: Tree, simulations: int) -> Proof | None:
-        """Go on after so many simulations of ``tree``, under its lock; blocks for a millisecond or less."""
+        """Go on after so many simulations of ``tree``, whose lock is held; blocks for a millisecond or less."""
         if not self._quiet and simulations >= _QUIET_AFTER:
             self._quiet = True
             moves = self._quiet_mate(tree)
@@ -78,7 +78,7 @@ class RootMates:
         return None
 
     def shorten(self, tree: Tree) -> Proof | None:
-        """Look on for a mate from the root that is shorter than the proven one; a slice, under the tree's lock."""
+        """Look on for a mate from the root that is shorter than the proven one; a slice, with the tree's lock held."""
         longest = int(tree.nodes[tree.root]["plies"]) - 2
         if not self._longest:
             self._most = self._nodes + _SHORTEN_NODES

@@ -17,14 +17,16 @@ from ..games.base import Game, State
 from ..games.capabilities import Tablebase
 from ..games.outcome import RUNNING, WIN
 from ..info import Estimate
+from ..kernels.atomics import make_spinlock
 from ..nets.evaluator import Evaluator
-from ..nets.sparse import SparseEvaluator
+from ..nets.sparse import SparseNet
 from ..params import SearchParams
 from .cache import PositionCache
 from .ends import Averages
 from .minibatch import Minibatch
 from .puct import puct_params
 from .rootmates import RootMates
+from .sharing import SharedLock
 from .symmetry import salt
 from .tree import MAX_DEPTH, Ends, Tree, offer
 
@@ -88,8 +90,10 @@ class Search:
         self._salts = np.array([salt(params.seed)]) if turning else None
         looking = params.solver and params.mate_plies > 0 and self.game.encoder.finds_mates
         self._mates = RootMates(self.game, window, params.mate_plies) if looking else None
-        self.lock = threading.Lock()  # of the tree
-        self._grown = threading.Condition(self.lock)
+        self.lock = SharedLock()  # of the tree
+        self._spinlock = make_spinlock()  # of the kernels that share it
+        self._counting = threading.Lock()  # of the simulations that these kernels make
+        self._grown = threading.Condition()
 
     def minibatch(self) -> Minibatch:
         """The leaves of one worker of this search."""
@@ -118,15 +122,11 @@ class Search:
 
         Blocks for one evaluation. Errors: NetError when the net fails or gives NaN; the tree stays sound.
         """
-        net = self.evaluator.net if isinstance(self.evaluator, SparseEvaluator) else None
+        if self.evaluator.sparse is not None and batch.grows:
+            return self._grow(batch, self.evaluator.sparse)
         with self.lock:
-            if not self._offered and self.tree.nodes[self.tree.root]["first_edge"] >= 0:
+            if not self._offered and self._expanded:
                 self._offer_endings(batch)
-            if net is not None and self._grows(batch):
-                left = _GROWN if self.visits is None else min(_GROWN, self.visits - self.simulations)
-                done = batch.grow(net, self.puct, self.tree.root, self.evaluator.history, left)
-                self.simulations += done
-                return done
             budget = self.batch_size * 8
             if self.visits is not None:
                 budget = min(budget, self.visits - self.simulations - self._in_flight)
@@ -143,15 +143,45 @@ class Search:
             batch.expand()
             self._in_flight -= count
             self.simulations += count - batch.failed
-            if self.workers > 1:
-                self._grown.notify_all()
+        self._tell_others()
         if error is not None:
             raise error
         return int(finished + count)
 
-    def _grows(self, batch: Minibatch) -> bool:
-        """Whether this search's simulations are made by one kernel, one at a time."""
-        return self.workers == 1 and batch.grows and bool(self.tree.nodes[self.tree.root]["first_edge"] >= 0)
+    def _grow(self, batch: Minibatch, net: SparseNet) -> int:
+        """Have a kernel make simulations by itself, beside the other workers'; how many it made."""
+        if not self._offered and self._expanded:
+            with self.lock:
+                if not self._offered:
+                    self._offer_endings(batch)
+        with self._counting:
+            wanted = _GROWN if self._expanded else 1
+            if self.visits is not None:
+                wanted = min(wanted, self.visits - self.simulations - self._in_flight)
+            if wanted <= 0:
+                return 0
+            self._in_flight += wanted
+        done = 0
+        try:
+            with self.evaluator.turn(), self.lock.shared():
+                done = batch.grow(net, self.puct, self._spinlock, self.tree.root, self.evaluator.history, wanted)
+        finally:
+            with self._counting:
+                self._in_flight -= wanted
+                self.simulations += done
+        self._tell_others()
+        return done
+
+    def _tell_others(self) -> None:
+        """Wake the workers that found no leaf."""
+        if self.workers > 1:
+            with self._grown:
+                self._grown.notify_all()
+
+    @property
+    def _expanded(self) -> bool:
+        """Whether the root has edges."""
+        return bool(self.tree.nodes[self.tree.root]["first_edge"] >= 0)
 
     def _offer_endings(self, batch: Minibatch) -> None:
         """Visit the root's moves that end the game first, however small their priors are."""
@@ -160,13 +190,14 @@ class Search:
         offer(self.tree.arrays, self.tree.root, batch.ending_moves(moves, self.evaluator.history))
 
     def _look_for_mates(self, mates: RootMates) -> None:
-        with self.lock:
-            proof = None
+        proof = None
+        with self.lock.shared():
             if self._shortening:
                 proof = mates.shorten(self.tree)
-            elif not self.proven and self.tree.nodes[self.tree.root]["first_edge"] >= 0:
+            elif not self.proven and self._expanded:
                 proof = mates.look(self.tree, self.simulations)
-            if proof is not None:
+        if proof is not None:
+            with self.lock:
                 self.tree.settle(proof.moves, proof.outcome)
 
     def _over(self, known: bool) -> bool:

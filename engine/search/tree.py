@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..games.outcome import DRAW, LOSS, RUNNING, WIN
+from ..kernels.atomics import adder, enter, fence, leave
 from ..kernels.jit import borrow, device, kernel
 
 NODE = np.dtype(
@@ -109,6 +110,21 @@ def tree_of(trees, slot):
     return TreeArrays(trees.nodes[slot], trees.edges[slot], trees.counters[slot])
 
 
+# Device functions below that take a ``lock`` change the tree beside other threads that share it, see atomics; with None
+# the tree is theirs alone.
+_add_in_flight, _add_n, _add_w, _add_d = (adder(field) for field in ("in_flight", "n", "w", "d"))
+
+
+@device
+def fly(nd, step, lock):
+    """Add to the simulations in flight through a node; returns how many there were."""
+    if lock is None:
+        before = nd.in_flight
+        nd.in_flight += step
+        return before
+    return _add_in_flight(nd, np.uint16(step))
+
+
 @device
 def new_node(tree, parent):
     """Index of a fresh node, or -1 and the FULL counter set when there is no room."""
@@ -130,26 +146,31 @@ def new_node(tree, parent):
 
 
 @device
-def release(nodes, node, root):
+def release(nodes, node, root, lock):
     """Remove the virtual losses from ``node`` up to the root."""
     while True:
-        nodes[node].in_flight -= 1
+        fly(nodes[node], -1, lock)
         if node == root:
             return
         node = nodes[node].parent
 
 
 @device
-def backup(nodes, node, root, value, draw):
+def backup(nodes, node, root, value, draw, lock):
     """Add a value (of the side to move at ``node``) to every node up to the base; virtual loss ends at the root."""
     below = True
     while node >= 0:
         nd = nodes[node]
-        nd.n += 1
-        nd.w += value
-        nd.d += draw
+        if lock is None:
+            nd.n += 1
+            nd.w += value
+            nd.d += draw
+        else:
+            _add_n(nd, 1)
+            _add_w(nd, value)
+            _add_d(nd, draw)
         if below:
-            nd.in_flight -= 1
+            fly(nd, -1, lock)
             below = node != root
         value = -value
         node = nd.parent
@@ -192,49 +213,61 @@ def expand(trees, leaves, count, solver):
     """
     trees, leaves = borrow(trees), borrow(leaves)
     for b in range(count):
-        expand_leaf(tree_of(trees, leaves.rows[b].slot), leaves, b, solver)
+        expand_leaf(tree_of(trees, leaves.rows[b].slot), leaves, b, solver, None)
 
 
 @device
-def expand_leaf(tree, leaves, b, solver):
+def expand_leaf(tree, leaves, b, solver, lock):
     """Expand evaluated leaf ``b`` of a tree and back its value up; see :func:`expand`."""
     leaf = leaves.rows[b]
     nodes, node, top = tree.nodes, np.int64(leaf.node), np.int64(leaf.top)
     nd = nodes[node]
     if leaf.outcome != RUNNING:
-        nd.bound = leaf.outcome
+        enter(lock)
         nd.terminal = leaf.end < 0
         if leaf.end >= 0:
             nd.plies = leaf.end
         else:
             nd.plies = 1 if leaf.outcome == WIN else 0  # a win by declaration takes the ply of declaring it
         nd.net_value = np.float32(leaf.outcome)
-        backup(nodes, node, top, np.float64(leaf.outcome), 1.0 if leaf.outcome == DRAW else 0.0)
+        nd.bound = leaf.outcome
+        leave(lock)
+        backup(nodes, node, top, np.float64(leaf.outcome), 1.0 if leaf.outcome == DRAW else 0.0, lock)
         if solver:
+            enter(lock)
             prove(nodes, tree.edges, node)
+            leave(lock)
     elif leaf.count < 0:
-        release(nodes, node, top)
+        release(nodes, node, top, lock)
     else:
         nd.net_value = leaf.value
-        add_edges(tree, node, leaves, b)
-        backup(nodes, node, top, np.float64(leaf.value), np.float64(leaf.draw))
+        add_edges(tree, node, leaves, b, lock)
+        backup(nodes, node, top, np.float64(leaf.value), np.float64(leaf.draw), lock)
 
 
 @device
-def add_edges(tree, node, leaves, row):
+def add_edges(tree, node, leaves, row, lock):
     """Give a node its edges, or set the FULL counter and leave it unexpanded."""
-    start, count = tree.counters[EDGES], np.int64(leaves.rows[row].count)
-    if start + count > tree.edges.shape[0]:
+    count = np.int64(leaves.rows[row].count)
+    enter(lock)
+    start = tree.counters[EDGES]
+    room = start + count <= tree.edges.shape[0]
+    if room:
+        tree.counters[EDGES] = start + count
+    else:
         tree.counters[FULL] = 1
+    leave(lock)
+    if not room:
         return
     for k in range(count):
         e = tree.edges[start + k]
         e.child = -1
         e.move = leaves.moves[row, k]
         e.prior = pack_prior(leaves.priors[row, k])
-    tree.counters[EDGES] = start + count
-    tree.nodes[node].first_edge = start
     tree.nodes[node].edges = count
+    if lock is not None:
+        fence()
+    tree.nodes[node].first_edge = start
 
 
 @kernel
@@ -288,7 +321,7 @@ def settle(trees, root, child, outcome, plies):
         nd.net_value = np.float32(outcome)
         nd.in_flight += 1
         nodes[root].in_flight += 1
-        backup(nodes, child, root, np.float64(outcome), 0.0)
+        backup(nodes, child, root, np.float64(outcome), 0.0, None)
     prove(nodes, edges, child)
 
 

@@ -27,7 +27,7 @@ from ...engine.nets.fit import check_net
 from ...engine.nets.netfile import read_outline
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.session import raw_session
-from ...engine.nets.weights import embedded_net
+from ...engine.nets.weights import dense_net
 from ..net.network import ConvBlock, Network
 from ..net.probes import own_games
 from .checkpoint import Checkpoint, of_run
@@ -72,7 +72,7 @@ def network_at(path: Path, game: Game) -> NetConfig:
 def _read(path: Path, game: Game) -> tuple[bytes, Stored, NetInfo]:
     """An exported net's file, its constants and its metadata. Errors: NetError, DataError."""
     if str(path) == EMBEDDED:
-        inside = embedded_net(game.name)
+        inside = dense_net(game.name)
         if inside is None:
             raise DataError(f"there is no net for {game.name} inside this package; begin with a run or a file")
         path = inside

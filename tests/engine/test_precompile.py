@@ -13,6 +13,7 @@ import pytest
 
 from az_engine.engine import precompile
 from az_engine.engine.games import get_game
+from az_engine.engine.games.encoder import OWN_ENCODER, SPARSE_ENCODER
 from az_engine.engine.kernels import jit
 from az_engine.engine.process import module_command
 
@@ -29,9 +30,9 @@ print(json.dumps(names))
 """
 
 
-def helper(cache: Path) -> subprocess.Popen[bytes]:
+def helper(cache: Path, encoder: str = OWN_ENCODER) -> subprocess.Popen[bytes]:
     """The helper, with a cache of its own."""
-    command = module_command("az_engine.engine.precompile", "chess")
+    command = module_command("az_engine.engine.precompile", "chess", encoder)
     environment = {**os.environ, "AZ_ENGINE_CACHE": str(cache)}
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
@@ -57,9 +58,9 @@ def test_the_helper_knows_games_that_were_registered(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere/__init__.py").write_text(game)
     code = "import sys\nfrom pathlib import Path\nfrom az_engine.engine import games, precompile\n"
-    code += "from az_engine.engine.kernels import jit\njit.is_cold, jit.cores = lambda: True, lambda: 2\n"
+    code += "from az_engine.engine.kernels import jit\njit.is_missing, jit.cores = lambda kernel: True, lambda: 2\n"
     code += f"games.register_path(Path({str(tmp_path)!r}))\nimport subprocess\npopen = subprocess.Popen\n"
-    code += "class Game: name = 'elsewhere'\n"
+    code += "class Game: name, encoder = 'elsewhere', games.get_game('chess').encoder\n"
     code += "children = []\nsubprocess.Popen = lambda *a, **k: children.append(popen(*a, **k)) or children[-1]\n"
     code += "with precompile.helped(Game()): status = children[0].wait(60)\nprint(status)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
@@ -86,7 +87,7 @@ def test_a_helper_is_there_when_it_helps(
         children.append(popen([sys.executable, "-c", "import time; time.sleep(60)"], stdin=subprocess.PIPE))
         return children[-1]
 
-    monkeypatch.setattr(jit, "is_cold", lambda: cold)
+    monkeypatch.setattr(jit, "is_missing", lambda kernel: cold)
     monkeypatch.setattr(jit, "cores", lambda: cores)
     monkeypatch.setattr(subprocess, "Popen", start)
     with precompile.helped(get_game("chess")):
@@ -94,9 +95,23 @@ def test_a_helper_is_there_when_it_helps(
     assert all(child.poll() is not None for child in children)  # it does not outlive its use
 
 
-def test_a_cache_with_a_kernel_is_not_cold(tmp_path: Path) -> None:
-    code = "from az_engine.engine.kernels import jit; print(jit.is_cold())\n"
-    code += "from az_engine.engine.search.tree import Tree; Tree(1 << 16).keep(0); print(jit.is_cold())"
+def test_a_kernel_is_missing_until_it_was_compiled(tmp_path: Path) -> None:
+    code = "from az_engine.engine.kernels.jit import is_missing\n"
+    code += "from az_engine.engine.search.tree import Tree, add_base, compact\nprint(is_missing(add_base))\n"
+    code += "Tree(1 << 16)\nprint(is_missing(add_base), is_missing(compact))"
     environment = {**os.environ, "AZ_ENGINE_CACHE": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, timeout=120, check=False)
-    assert done.stdout.split() == [b"True", b"False"], done.stderr
+    assert done.stdout.split() == [b"True", b"False", b"True"], done.stderr
+
+
+@pytest.mark.slow
+def test_chess_finds_the_kernel_that_searches_with_its_net(tmp_path: Path) -> None:
+    with helper(tmp_path, SPARSE_ENCODER) as process:
+        assert process.wait(240) == 0
+    code = "from az_engine.engine.engine import Engine\nfrom az_engine.engine.kernels import jit\n"
+    code += "names = []\nengine = Engine('chess')\njit.on_compile, set_aside = lambda f: None, jit.on_compile\n"
+    code += "set_aside(names.append)\nengine.ready()\nprint(*names)"
+    environment = {**os.environ, "AZ_ENGINE_CACHE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, timeout=240, check=False)
+    assert b"describe" in done.stdout, done.stderr
+    assert not {b"grow", b"select", b"digest", b"expand", b"probe", b"store"} & set(done.stdout.split())

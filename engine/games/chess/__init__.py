@@ -85,9 +85,12 @@ class Chess(Game):
         return pgn.write_san(self.format_position(state), self.format_move(state, move))
 
     def outcome(self, line: State) -> int:
-        state, code = line[-1], self.encoder.look(line[-1:])[1]
+        state, code = line[-1], self.look(line[-1:])[1]
         drawn = state["repetitions"] >= 2 or state["rule50"] >= 100 or rules.settle_all(line[-1:].copy())[2]
         return DRAW if code == RUNNING and drawn else code
+
+    def look(self, line: State) -> tuple[NDArray[np.uint16], int]:
+        return sparse.ENCODER.look(line)  # whose kernel the net inside the package needs, too
 
     def window(self, line: State) -> State:
         return line[-(max(self.history - 1, int(line[-1]["rule50"])) + 1) :]

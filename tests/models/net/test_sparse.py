@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import onnx
@@ -16,7 +18,9 @@ from az_engine.commands.nets import embedded_nets, find_net
 from az_engine.engine.engine import Engine
 from az_engine.engine.errors import NetError, OptionError
 from az_engine.engine.games import get_game
+from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.limits import Limits
+from az_engine.engine.nets import weights
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.positions import random_planes
@@ -24,8 +28,9 @@ from az_engine.engine.nets.sparse import SparseEvaluator
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import EngineOptions, SearchParams
 from az_engine.engine.search.cache import PositionCache
+from az_engine.engine.search.minibatch import Minibatch
 from az_engine.engine.search.search import Search
-from az_engine.engine.search.tree import Tree
+from az_engine.engine.search.tree import NODE, Tree
 from az_engine.models.net import features as feature_kernels
 from az_engine.models.net import sparse_export
 from az_engine.models.net.sparse import SparseNetwork
@@ -140,12 +145,12 @@ def tree_of(evaluator: Any, *, grows: bool, **params: Any) -> tuple[bytes, bytes
         visits=700,
         batch_size=1,
     )
-    if not grows:
-        search._grows = lambda batch: False  # type: ignore[method-assign]
-    search.run(lambda: False)
+    with contextlib.nullcontext() if grows else mock.patch.object(Minibatch, "grows", False):
+        search.run(lambda: False)
     assert search.error is None
     nodes, edges = (int(count) for count in tree.counters[:2])
-    return tree.nodes[:nodes].tobytes(), tree.edges[:edges].tobytes(), search.simulations
+    fields = [tree.nodes[name][:nodes].tobytes() for name in NODE.names or ()]  # not what lies between them
+    return b"".join(fields), tree.edges[:edges].tobytes(), search.simulations
 
 
 @pytest.mark.parametrize(
@@ -158,6 +163,27 @@ def test_one_kernel_grows_the_tree_of_the_plain_search(file: Path, params: dict[
     assert grown[2] == 700
     assert grown == tree_of(sparse, grows=False, **params)
     assert grown == tree_of(reference, grows=False, **params)
+
+
+def test_threads_that_grow_one_tree_lose_no_visit(file: Path) -> None:
+    line = CHESS.parse_position(SHARP)[0].reshape(1)
+    tree, evaluator = Tree(1 << 24, 45.0), load_evaluator(str(file), CHESS)
+    window, cache = CHESS.window(line), PositionCache(1 << 20)
+    search = Search(CHESS, tree, evaluator, SearchParams(), window, cache=cache, workers=3, visits=20_000)
+    search.run(lambda: False)
+    assert search.error is None
+    used = int(tree.counters[0])
+    nodes = tree.nodes[:used]
+    assert nodes["n"][0] == search.simulations == 20_000
+    assert not nodes["in_flight"].any()
+    below = np.zeros(used, np.int64)
+    np.add.at(below, nodes["parent"][1:], nodes["n"][1:])
+    expanded = (nodes["first_edge"] >= 0) & (nodes["bound"] == RUNNING)
+    assert np.array_equal(below[expanded] + 1, nodes["n"][expanded])
+    for node in np.flatnonzero(expanded)[:500]:
+        edges, children = tree.children_of(int(node))
+        assert len(set(edges["child"][: len(children)].tolist())) == len(children)
+        assert (nodes["parent"][edges["child"][: len(children)]] == node).all()
 
 
 def changed(model: onnx.ModelProto, name: str, change: Any) -> bytes:
@@ -249,13 +275,19 @@ def test_train_export_play(tmp_path: Path) -> None:
     assert isinstance(evaluator, SparseEvaluator)
 
 
-def test_the_one_inside_the_package_is_named() -> None:
-    named = load_evaluator("chess-sparse", CHESS)
-    assert isinstance(named, SparseEvaluator)
-    assert named.path.with_suffix(".md").read_text().count(named.sha256) == 1
+def test_the_package_has_one_for_cpus_and_a_named_one_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = load_evaluator("", CHESS)
+    assert isinstance(inside, SparseEvaluator)
+    assert inside.path.with_suffix(".md").read_text().count(inside.sha256) == 1
+    named = load_evaluator("chess-conv", CHESS)
+    assert isinstance(named, OnnxEvaluator)
+    assert not isinstance(named, SparseEvaluator)
     with pytest.raises(NetError):
-        load_evaluator("chess-sparse", get_game("shogi"))
-    for word in ("chess-sparse", "net=chess-sparse"):
-        assert parse_spec(word, "uci").net == "chess-sparse"
-    assert find_net("chess-sparse").info.name == "az-chess-sparse-256"
+        load_evaluator("chess-conv", get_game("shogi"))
+    for word in ("chess-conv", "net=chess-conv"):
+        assert parse_spec(word, "uci").net == "chess-conv"
+    assert find_net("chess-conv").info.name == "az-chess-6x64"
     assert sum(net.info.game == "chess" for net in embedded_nets()) == 2
+    monkeypatch.setattr(weights, "uses_gpu", lambda provider: provider == "cuda")
+    assert weights.net_path("", CHESS, provider="cuda") == named.path
+    assert weights.net_path("", CHESS, provider="auto") == inside.path
