@@ -83,11 +83,9 @@ def compile_all(game: Game, evaluator: Evaluator, join: Callable[[], object]) ->
 def _sprout(tree: Tree, moves: NDArray[np.uint16]) -> None:
     """Give an empty tree what the first visit of its first move leaves behind."""
     tree.nodes[1] = tree.nodes[0]
-    for node, fields in enumerate(
-        ({"first_edge": 0, "edges": len(moves), "children": 1, "n": 2}, {"parent": 0, "n": 1})
-    ):
-        for name, value in fields.items():
-            tree.nodes[name][node] = value
+    nodes = tree.nodes
+    nodes["first_edge"][0], nodes["edges"][0], nodes["children"][0], nodes["n"][0] = 0, len(moves), 1, 2
+    nodes["parent"][1], nodes["n"][1] = 0, 1
     edges = tree.edges[: len(moves)]
     edges["child"], edges["move"], edges["prior"] = -1, moves, 1
     edges["child"][0] = 1

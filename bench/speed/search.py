@@ -24,7 +24,7 @@ from ...engine.nets.evaluator import Evaluator, Extra, Output, Planes, UniformEv
 from ...engine.nets.onnx import OnnxEvaluator
 from ...engine.nets.positions import encode
 from ...engine.nets.session import raw_session
-from ...engine.nets.weights import load_evaluator
+from ...engine.nets.weights import dense_net, load_evaluator
 from ...engine.params import SearchParams
 from ...engine.search.cache import PositionCache
 from ...engine.search.search import Search
@@ -136,6 +136,9 @@ def _search(args: argparse.Namespace) -> Iterator[Measurement]:
     game = _game(args)
     evaluator = _load(args.net, game, args.provider, args.batch)
     assert evaluator.info is not None
+    if evaluator.sparse is not None:
+        yield from _sparse_search(args, game, evaluator)
+        return
     size = evaluator.batch_size
     planes = random_planes(game.using(evaluator.encoder), size, evaluator.history)
     net = f"{evaluator.info.name or evaluator.path.name} ({evaluator.info.quantisation}), batch {size}"
@@ -160,6 +163,46 @@ def _search(args: argparse.Namespace) -> Iterator[Measurement]:
             how = "the same with the score and ownership of every node kept, as an analysis with estimates does"
             name = f"search, workers {workers}, no cache, estimates"
             yield Measurement(name, told, "positions/s", "the same without", bare, how, told_share)
+
+
+def _sparse_search(args: argparse.Namespace, game: Game, evaluator: OnnxEvaluator) -> Iterator[Measurement]:
+    """A search that a kernel makes by itself, beside the convolution net's and one worker's."""
+    path = dense_net(game.name)
+    if path is None:
+        raise NetError(f"there is no convolution net for {game.name} inside this package to compare with")
+    other = _load(str(path), game, args.provider)
+    assert evaluator.info is not None
+    assert other.info is not None
+    line = random_line(game, random.Random(0), _PLIES)
+    counts = sorted({1, *args.workers})
+    for each in (evaluator, other):
+        _simulations(game, line, each, 1, 0.2)  # loads the kernels
+    rounds = [
+        [_simulations(game, line, each, n, args.seconds) for n in counts for each in (evaluator, other)]
+        for _ in range(args.rounds)
+    ]
+    how = f"{evaluator.info.name}; as played, nps in a GUI; median of {args.rounds} rounds in turns with the peer"
+    for i, workers in enumerate(counts):
+        own, peer, one = ([speeds[k] for speeds in rounds] for k in (2 * i, 2 * i + 1, 0))
+        share = statistics.median(a / b for a, b in zip(own, peer, strict=True))
+        value, beside, name = statistics.median(own), statistics.median(peer), f"search, workers {workers}"
+        yield Measurement(name, value, "simulations/s", f"{other.info.name}, as many workers", beside, how, share)
+        if workers > 1:
+            share = statistics.median(a / b for a, b in zip(own, one, strict=True))
+            yield Measurement(name, value, "simulations/s", "one worker", statistics.median(one), how, share)
+
+
+def _simulations(game: Game, line: State, evaluator: Evaluator, workers: int, seconds: float) -> float:
+    """Simulations a second of a fresh search with a cache."""
+    cache, grown = PositionCache(_MEMORY // 4, game.branching), Tree(_MEMORY, game.branching)
+    params = SearchParams(smart_pruning=False)
+    running = Search(game, grown, evaluator, params, game.window(line), cache=cache, workers=workers)
+    start = time.perf_counter()
+    running.run(lambda: time.perf_counter() - start >= seconds)
+    elapsed = time.perf_counter() - start
+    if running.error is not None:
+        raise running.error
+    return running.simulations / elapsed
 
 
 def _search_speed(

@@ -54,8 +54,8 @@ class Evaluator(Protocol):
         """
         return *self.evaluate(planes, slot), None, None
 
-    def turn(self) -> AbstractContextManager[None]:
-        """A turn to run kernels that judge by themselves; it comes at once unless searches share the processors."""
+    def turn(self, simulations: int) -> AbstractContextManager[None]:
+        """A turn to run a kernel that judges by itself; it comes at once unless searches share the processors."""
         return nullcontext()
 
     def interrupt(self) -> None:

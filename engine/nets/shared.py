@@ -3,17 +3,20 @@
 A search asks through its :class:`Seat`, which is an :class:`Evaluator`, and waits. Threads of the :class:`Batcher`, its
 lanes, run the nets: each takes what is waiting, the client with the least service first, and never waits for more.
 
+A sparse net is judged by the searches' own kernels: they take turns, as many at a time as there are lanes.
+
 Service is measured in seconds of the net, divided by the weight of the search; a client that comes back begins where
 the others are (Sheng et al. 2024, "Fairness in Serving Large Language Models", section 4).
 """
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import math
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,6 +70,8 @@ class Client:
     running: int = 0  # positions that lanes have taken and not brought back
     seats: list[Seat] = field(default_factory=list)
     requests: deque[_Request] = field(default_factory=deque)  # of which rows are left
+    turns: int = 0  # that its searches have or wait for ...
+    begun: int = 0  # ... and of these, how many they have
 
 
 @dataclass(eq=False, slots=True)
@@ -88,6 +93,7 @@ class Seat(Evaluator):
         self.batch_size, self.description = evaluator.batch_size, evaluator.description
         self.note: str = getattr(evaluator, "note", "")
         self.extra: tuple[str, ...] = evaluator.extra
+        self.sparse = evaluator.sparse
         self.weight = 2.0
         self.net, self.client = net, client
         self.asked = Stopwatch()  # since its last request
@@ -102,6 +108,10 @@ class Seat(Evaluator):
         """See OnnxEvaluator. Errors: NetError; Interrupted."""
         policy, value, ownership, score = self._batcher.ask(self, "evaluate_all", planes)
         return policy, value, ownership, score
+
+    def turn(self, simulations: int) -> contextlib.AbstractContextManager[None]:
+        """See Evaluator."""
+        return self._batcher.turn(self, simulations)
 
     def room(self) -> int:
         """Leaves that the search may have in flight: its share of what keeps the net busy, at least one."""
@@ -138,6 +148,9 @@ class Batcher:
         self.seconds = 0.0  # spent in batches
         self.waited: dict[float, tuple[int, float]] = {}  # by weight: requests, and seconds before their first batch
         self._changed = threading.Condition()
+        self._queue: list[tuple[Seat, threading.Lock]] = []  # who waits for a turn; each lock is held until it comes
+        self._turning = 0  # turns under way
+        self._turn_s = 1e-3  # seconds a turn takes, a running mean
         self._clients: dict[str, Client] = {}
         self._waiting: set[Client] = set()  # with rows left
         self._floor = 0.0  # service of the client that was served last
@@ -191,6 +204,50 @@ class Batcher:
         if request.withdrawn or request.outputs is None:
             raise Interrupted("the leaves were withdrawn before the net saw them")
         return request.outputs
+
+    @contextlib.contextmanager
+    def turn(self, seat: Seat, rows: int) -> Iterator[None]:
+        """Wait until a lane is free and the seat's client has the least service of those that wait."""
+        client, granted = seat.client, threading.Lock()
+        granted.acquire()
+        seat.asked.restart()
+        with self._changed:
+            if not client.turns:
+                client.service = max(client.service, self._floor - _CREDIT * self._turn_s)
+            client.turns += 1
+            self._queue.append((seat, granted))
+            self._grant()
+        granted.acquire()
+        watch = Stopwatch()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._turn_s += 0.1 * (watch.seconds - self._turn_s)
+                self._turning -= 1
+                self.rows += rows
+                self.seconds += watch.seconds
+                client.rows += rows
+                client.turns -= 1
+                client.service += watch.seconds / seat.weight
+                client.begun -= 1
+                self._grant()
+
+    def _grant(self) -> None:
+        """Begin the next turns."""
+        while self._queue and self._turning < self.lanes:
+
+            def owed(waiting: tuple[Seat, threading.Lock]) -> tuple[float, float]:
+                seat = waiting[0]
+                return seat.client.service + seat.client.begun * self._turn_s / seat.weight, -seat.weight
+
+            chosen = min(self._queue, key=owed)
+            self._queue.remove(chosen)
+            seat, granted = chosen
+            self._floor = max(self._floor, seat.client.service)
+            self._turning += 1
+            seat.client.begun += 1
+            granted.release()
 
     def withdraw(self, seat: Seat) -> None:
         """See :meth:`Seat.interrupt`."""

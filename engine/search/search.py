@@ -163,7 +163,7 @@ class Search:
             self._in_flight += wanted
         done = 0
         try:
-            with self.evaluator.turn(), self.lock.shared():
+            with self.evaluator.turn(wanted), self.lock.shared():
                 done = batch.grow(net, self.puct, self._spinlock, self.tree.root, self.evaluator.history, wanted)
         finally:
             with self._counting:

@@ -17,7 +17,7 @@ from az_engine.engine.limits import Limits
 from az_engine.engine.nets import deadline, weights
 from az_engine.engine.nets.evaluator import Interrupted
 from az_engine.engine.nets.onnx import OnnxEvaluator
-from az_engine.engine.nets.weights import embedded_net
+from az_engine.engine.nets.weights import dense_net
 from az_engine.engine.params import EngineOptions
 
 from .failing import FAULTS, let_fail
@@ -60,7 +60,7 @@ def test_the_net_inside_plays_on(monkeypatch: pytest.MonkeyPatch, fault: str, th
 
 def test_without_any_net_every_move_is_as_likely(monkeypatch: pytest.MonkeyPatch) -> None:
     let_fail(monkeypatch)
-    monkeypatch.setattr(weights, "embedded_net", lambda game: None)
+    monkeypatch.setattr(weights, "dense_net", lambda game: None)
     engine = Engine("chess", EngineOptions(weights_file="nan-1", hash_mb=16, threads=1))
     engine.set_position(None, [])
     recorder = think(engine, nodes=60)
@@ -100,7 +100,7 @@ class EndlessSession:
 
 @pytest.fixture
 def endless() -> OnnxEvaluator:
-    path = embedded_net("chess")
+    path = dense_net("chess")
     assert path is not None
     evaluator = OnnxEvaluator(path, get_game("chess"), batch_size=4, provider="cpu")
     evaluator._sessions[0] = EndlessSession()

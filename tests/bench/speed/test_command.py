@@ -123,9 +123,13 @@ def test_eval(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_search(capsys: pytest.CaptureFixture[str]) -> None:
-    figures = run_json(capsys, "search", "--rounds", "1", "--seconds", "0.1", "--batch", "4")
+    words = ("search", "--rounds", "1", "--seconds", "0.1", "--batch", "4")
+    figures = run_json(capsys, *words, "--net", "chess-conv")
     assert [figure["what"].split(",")[1] for figure in figures] == [" workers 1"] * 2 + [" workers 2"] * 2
-    for figure in figures:
+    sparse = run_json(capsys, *words)
+    assert [figure["what"] for figure in sparse] == [f"search, workers {n}" for n in (1, 2, 2)]
+    assert [figure["peer"] for figure in sparse] == ["az-chess-6x64, as many workers"] * 2 + ["one worker"]
+    for figure in (*figures, *sparse):
         assert figure["ratio"] == pytest.approx(figure["value"] / figure["peer_value"], rel=0.01, abs=1e-4)
 
 

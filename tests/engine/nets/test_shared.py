@@ -228,6 +228,55 @@ def test_a_client_that_comes_back_has_no_claim_to_the_past() -> None:
     assert 0 <= behind < worker.client.service / 5
 
 
+class Turning:
+    """A thread that takes one turn and notes its name."""
+
+    def __init__(self, seat: Seat, order: list[str]) -> None:
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._take, args=(seat, order), daemon=True)
+        self._thread.start()
+
+    def _take(self, seat: Seat, order: list[str]) -> None:
+        with seat.turn(256):
+            order.append(seat.client.name)
+            self.begun.set()
+            assert self.go_on.wait(PATIENCE_S)
+
+    def end(self) -> None:
+        self.go_on.set()
+        self._thread.join(PATIENCE_S)
+        assert not self._thread.is_alive()
+
+
+def test_turns_go_to_the_client_with_the_least_service() -> None:
+    batcher, gate = Batcher(1), Gate()
+    seats = {name: batcher.seat(gate.net, name) for name in ("first", "much", "little", "some")}
+    for name, service in (("much", 3.0), ("little", 1.0), ("some", 2.0)):
+        seats[name].client.service = service
+    order: list[str] = []
+    first = Turning(seats["first"], order)
+    assert first.begun.wait(PATIENCE_S)
+    waiting = {name: Turning(seats[name], order) for name in ("much", "some", "little")}
+    wait_for(lambda: len(batcher._queue) == 3)
+    assert not any(each.begun.is_set() for each in waiting.values())  # one lane, one turn
+    first.end()
+    for name in ("little", "some", "much"):
+        assert waiting[name].begun.wait(PATIENCE_S)
+        assert order[-1] == name
+        waiting[name].end()
+    assert batcher.rows == 4 * 256
+    assert [seat.client.turns for seat in seats.values()] == [0] * 4
+
+
+def test_an_error_in_a_turn_frees_the_lane() -> None:
+    batcher, gate = Batcher(1), Gate()
+    seat = batcher.seat(gate.net, "one")
+    with pytest.raises(ValueError, match="broken"), seat.turn(1):
+        raise ValueError("broken")
+    with seat.turn(1):
+        pass
+
+
 def test_leaves_of_a_stopped_search_are_dropped() -> None:
     batcher, gate = Batcher(1), Gate(4)
     first = held_up(batcher, gate)
