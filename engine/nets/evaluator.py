@@ -7,7 +7,7 @@ An evaluator answers from the view of the side to move. Calls block and release 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from ..errors import NetError
 from ..games.base import Game
 from .netinfo import NetInfo
-
-if TYPE_CHECKING:
-    from .sparse import SparseNet
+from .sparse import SparseNet
 
 Planes = NDArray[np.uint8]
 Output = tuple[NDArray[np.float32], NDArray[np.float32]]

@@ -10,20 +10,14 @@ The encoders are ``games.sparse``'s; ``models.net.sparse`` trains such nets, ``m
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import NetError
-from ..games.base import Game
 from ..kernels.jit import borrow, device, kernel
-from .evaluator import Output, Planes
-from .netfile import EMBEDDED, read_constants
-from .onnx import OnnxEvaluator
-from .positions import random_planes
+from .netfile import read_constants
 
 UNIT = 255  # of a first layer's sums: clipped to 0 .. UNIT, which stands for 0 .. 1
 SHIFT = 8  # of the products of two clipped sums: they become 0 .. 254
@@ -41,8 +35,6 @@ HIDDEN = 32  # the value's hidden units
 POLICY_SCALE = np.float32(1 / (PRODUCT * ROW_UNIT))
 VALUE_SCALE = np.float32(1 / (HIDDEN_ONE * SMALL_UNIT))
 _EXACT = 2**24  # whole numbers below it are exact in float32
-_BATCH = 32  # leaves at a time where no kernel searches by itself
-_TRIED = 64  # positions on which kernel and file are compared before the net is used
 
 
 class SparseNet(NamedTuple):
@@ -174,32 +166,3 @@ def judge_all(net, planes, policy, wdl):
     for b in range(planes.shape[0]):
         judge_value(net, planes, b, space, wdl[b])
         judge_moves(net, planes, b, space, actions, 0, policy.shape[1], policy[b : b + 1])
-
-
-class SparseEvaluator(OnnxEvaluator):
-    """A sparse net. Searches that can give their leaves to kernels use ``sparse``; onnxruntime is its reference."""
-
-    def __init__(
-        self,
-        path: str | Path,
-        game: Game,
-        *,
-        provider: str = "cpu",
-        batch_size: int = 0,
-        tell: Callable[[str], None] | None = None,
-    ) -> None:
-        """Blocks while the net loads and, unless it is the package's, is compared with its file. Errors: NetError."""
-        super().__init__(path, game, provider="cpu", batch_size=batch_size or _BATCH, tell=tell)
-        self.sparse = read_sparse_net(self._model, self._game.encoder.features, self._game.num_actions)
-        if self.path.parent == EMBEDDED:
-            return
-        planes = random_planes(self._game, _TRIED, 1)
-        expected, got = OnnxEvaluator.evaluate(self, planes), self.evaluate(planes)
-        if any((a != b).any() for a, b in zip(expected, got, strict=True)):
-            raise NetError("the graph of this sparse net says something else than its weights; export it again")
-
-    def evaluate(self, planes: Planes, slot: int = 0) -> Output:
-        policy = np.empty((len(planes), self._game.num_actions), np.float32)
-        wdl = np.empty((len(planes), 3), np.float32)
-        judge_all(self.sparse, planes.reshape(len(planes), -1), policy, wdl)
-        return policy, wdl

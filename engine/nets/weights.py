@@ -17,7 +17,7 @@ from .netfile import EMBEDDED, read_outline
 from .netinfo import ENCODER
 from .onnx import OnnxEvaluator
 from .session import uses_gpu
-from .sparse import SparseEvaluator
+from .sparse_evaluator import SparseEvaluator
 
 
 def embedded_net(game: str, provider: str = "cpu") -> Path | None:

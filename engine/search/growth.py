@@ -20,7 +20,7 @@ from ..kernels.jit import borrow, device, entry, keep, kernel
 from ..nets.sparse import blank_net, judge_moves, judge_space, judge_value
 from .cache import ENTRY, MOVE, CacheArrays, recall, remember
 from .policy import outcome_of, softmax_in_place, sort_row
-from .puct import PARAMS, select_from
+from .puct import PARAMS, Wanted, select_from
 from .tree import EDGE, FULL, NODE, TreeArrays, expand_leaf, tree_of
 
 _PATIENCE = 2000  # selections of a leaf that another thread judges, one after another
@@ -86,7 +86,8 @@ def growth_kernel(functions: LeafFunctions) -> Callable[..., Any]:
             if judged:
                 expand_leaf(tree, leaves, 0, growth.solver, lock)
                 done += 1
-            chosen, finished = select_from(tree, params, growth.root, leaves, 0, 0, 1, growth.wanted - done, lock)
+            left = growth.wanted - done
+            chosen, finished = select_from(tree, params, growth.root, leaves, Wanted(0, 0, 1, left), lock)
             done, judged = done + finished, chosen > 0
             if not judged:
                 tried += 1

@@ -19,7 +19,7 @@ from ..nets.evaluator import Evaluator
 from ..params import SearchParams
 from .cache import PositionCache
 from .minibatch import Minibatch
-from .puct import puct_params, select_from
+from .puct import Wanted, puct_params, select_from
 from .roots import ROOT, add_gumbels, add_noise, choose, gumbel_edge, improved_policy, most_visits, visit_shares
 from .tree import EDGE, EDGES, FULL, MAX_DEPTH, NODE, NODES, TreeArrays, add_base, compact, new_node, tree_of
 
@@ -65,7 +65,7 @@ def _select_gumbel(tree, params, searches, g, leaves, row):
         edges[k].child = top
         nodes[root.node].children += 1
     leaves.paths[row, 0] = edges[k].move
-    return select_from(tree, params, top, leaves, row, 1, 1, 1, None)
+    return select_from(tree, params, top, leaves, Wanted(row, 1, 1, 1), None)
 
 
 @kernel
@@ -87,7 +87,7 @@ def select_all(trees, params, searches, leaves):
                 found, finished = _select_gumbel(tree, params, searches, g, leaves, rows)
             else:
                 left = np.int64(root.wanted - root.done)
-                found, finished = select_from(tree, params, node, leaves, rows, 0, 1, left, None)
+                found, finished = select_from(tree, params, node, leaves, Wanted(rows, 0, 1, left), None)
             root.done += finished
             if found:
                 leaves.rows[rows].slot, leaves.rows[rows].root = g, root.last

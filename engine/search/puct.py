@@ -9,7 +9,7 @@ closed. A simulation that ends in a proven node is backed up at once, without an
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,17 @@ PARAMS = np.dtype(
     align=True,
 )
 ZERO, REDUCTION, LOSS_FPU = 0, 1, 2
+
+
+class Wanted(NamedTuple):
+    """What a selection shall give."""
+
+    first: int  # the row of its first leaf
+    start: int  # moves of that row's path that lead to the node where it begins, and are there already
+    leaves: int  # at most
+    simulations: int | np.int64  # at most
+
+
 _OUT_OF_QUESTION = -1e9  # Q of an edge that is skipped while there are others
 
 
@@ -108,14 +119,12 @@ def best_edge(nodes, edges, node, params, at_root):
 
 
 @device
-def select_from(tree, params, root, leaves, first, start, wanted, budget, lock):
-    """Choose leaves below the node ``root``, into the rows from ``first`` on; see :func:`select`.
-
-    The first ``start`` moves of the first row's path lead to ``root`` and are there already. lock: see tree.
-    """
+def select_from(tree, params, root, leaves, wanted, lock):
+    """Choose leaves below the node ``root``; see :func:`select`. wanted: Wanted; lock: see tree."""
     nodes, counters, p = tree.nodes, tree.counters, params[0]
+    first, start = wanted.first, wanted.start
     count, finished = 0, 0
-    while count < wanted and count + finished < budget:
+    while count < wanted.leaves and count + finished < wanted.simulations:
         node, depth = np.int64(root), np.int64(start)
         others = fly(nodes[node], 1, lock)
         while True:
@@ -170,4 +179,4 @@ def select(trees, params, root, leaves, wanted, budget):
     trees: TreeArrays[1]; params: PARAMS[1]; of the leaves paths, length, node and top are written.
     Returns (leaves chosen, simulations that ended in proven nodes and are already backed up).
     """
-    return select_from(tree_of(borrow(trees), 0), params, root, borrow(leaves), 0, 0, wanted, budget, None)
+    return select_from(tree_of(borrow(trees), 0), params, root, borrow(leaves), Wanted(0, 0, wanted, budget), None)

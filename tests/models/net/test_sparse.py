@@ -24,7 +24,7 @@ from az_engine.engine.nets import weights
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.positions import random_planes
-from az_engine.engine.nets.sparse import SparseEvaluator
+from az_engine.engine.nets.sparse_evaluator import SparseEvaluator
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import EngineOptions, SearchParams
 from az_engine.engine.search.cache import PositionCache

@@ -16,7 +16,7 @@ from az_engine.engine.errors import DataError, NetError
 from az_engine.engine.games import get_game
 from az_engine.engine.nets.opinions import expected_points
 from az_engine.engine.nets.session import raw_session
-from az_engine.engine.nets.weights import embedded_net
+from az_engine.engine.nets.weights import dense_net
 from az_engine.models.net import export, probes, quantise
 from az_engine.models.net.network import ConvBlock, Network
 from az_engine.models.train import checkpoint
@@ -147,7 +147,7 @@ def test_a_run_begins_with_a_net(tmp_path: Path) -> None:
     words = ["--supervised", str(SAMPLE), "--out", str(tmp_path / "run"), "--init", "default", "--steps", "1"]
     words += ["--batch", "32", "--rate", "1e-12", "--ema", "0", "--precision", "fp32"]
     assert train.main(parser.parse_args(words)) == 0
-    inside = embedded_net("chess")
+    inside = dense_net("chess")
     assert inside is not None
     planes = chess_planes(64)
     runs = [raw_session(str(p)) for p in (tmp_path / "run" / "net_fp32.onnx", inside)]
