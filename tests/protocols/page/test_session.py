@@ -111,15 +111,15 @@ def test_the_net_proposes_dead_stones() -> None:
 
 
 def test_nets_are_chosen_by_name_alone(server: RunningServer) -> None:
-    assert nets_of("chess", "") == {"chess": "", "chess-sparse": "chess-sparse"}
-    assert list(nets_of("chess", "chess-sparse")) == ["chess-sparse", "chess"]
+    assert nets_of("chess", "") == {"chess": "", "chess-conv": "chess-conv"}
+    assert list(nets_of("chess", "chess-conv")) == ["chess-conv", "chess"]
     assert nets_of("go", "/a/b.onnx") == {"the server's": "/a/b.onnx", "go": ""}
     with web(server, "/page?game=chess") as client:
         page = Page(client)
-        assert page.hello["nets"] == ["chess", "chess-sparse"]
+        assert page.hello["nets"] == ["chess", "chess-conv"]
         for path in ("/tmp/good.onnx", "good.onnx", "uniform", ""):
             refused = page.one("search", visits=5, net=path)
-            assert refused["text"] == "net must be one of chess, chess-sparse"
+            assert refused["text"] == "net must be one of chess, chess-conv"
         said = page.until(page.ask("search", visits=5, net="chess"), "answer")
         assert said[0]["net"] == "the embedded net"
 
