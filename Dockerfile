@@ -1,7 +1,7 @@
 # An image that plays as soon as it starts: the build compiles the kernels and searches a few seconds (az-engine check).
 #
 #   docker build -t az-engine .                              CPU
-#   docker build --build-arg EXTRA=gpu -t az-engine .        NVIDIA; run it with --gpus all
+#   docker build --build-arg RUNTIME=onnxruntime-gpu[cuda,cudnn] -t az-engine .        NVIDIA; run it with --gpus all
 #   docker run --rm -i az-engine                             speaks UCI on stdin and stdout
 #   docker run --rm az-engine bench search                   any other command
 #
@@ -14,10 +14,12 @@ COPY . .
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM python:3.11-slim
-ARG EXTRA=cpu
+ARG RUNTIME=onnxruntime
 COPY constraints.txt /tmp/
 COPY --from=build /wheels /tmp/wheels
-RUN pip install --no-cache-dir --constraint /tmp/constraints.txt "$(ls /tmp/wheels/*.whl)[${EXTRA}]" \
+RUN pip install --no-cache-dir --constraint /tmp/constraints.txt /tmp/wheels/*.whl \
+    && if [ "${RUNTIME}" != onnxruntime ]; then pip uninstall --yes onnxruntime \
+    && pip install --no-cache-dir "${RUNTIME}"; fi \
     && rm -r /tmp/wheels /tmp/constraints.txt \
     && useradd --create-home --uid 10001 az
 USER 10001

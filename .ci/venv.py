@@ -193,14 +193,22 @@ class Venv:
                 time.sleep(0.1)
 
     def _extras(self, have: frozenset[str], wanted: frozenset[str]) -> frozenset[str]:
-        known = tomllib.loads((self.root / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-        del known["dev"]  # it names a runtime of its own
+        known = [*RUNTIMES, *self._project()["project"]["optional-dependencies"]]
         if unknown := wanted - set(known):
             raise InstallError(f"AZ_ENGINE_EXTRA has no {min(unknown)!r}: choose among {', '.join(known)}")
         if wanted >= set(RUNTIMES):
             raise InstallError("AZ_ENGINE_EXTRA cannot have both cpu and gpu: they overwrite each other's files")
         runtime = (wanted & set(RUNTIMES)) or (have & set(RUNTIMES)) or {"cpu"}
         return (have | wanted) - set(RUNTIMES) | runtime
+
+    def _without_runtime(self, extras: list[str]) -> list[str]:
+        """The requirements of the package with these extras, without onnxruntime."""
+        project = self._project()["project"]
+        lists = [project["dependencies"], *(project["optional-dependencies"][extra] for extra in extras)]
+        return [line for lines in lists for line in lines if not line.startswith(RUNTIMES["cpu"])]
+
+    def _project(self) -> dict[str, Any]:
+        return tomllib.loads((self.root / "pyproject.toml").read_text("utf-8"))
 
     def _unchanged(self) -> bool:
         try:
@@ -231,7 +239,13 @@ class Venv:
         # Tried versions, torch's among them, whose CPU-only wheel pip prefers where it finds one. A plain installation
         # takes what is newest, so that it also works with a Python younger than the pins.
         constraints = ["--constraint", "constraints.txt"] if extras != {"cpu"} else []
-        commands.append(["install", *quiet, *constraints, "--editable", f".[{','.join(sorted(extras))}]"])
+        install = ["install", *quiet, *constraints]
+        chosen = sorted(extras - set(RUNTIMES))
+        if "gpu" in extras:  # pip would add the default runtime
+            commands.append([*install, "--no-deps", "--editable", "."])
+            commands.append([*install, *self._without_runtime(chosen), *self._project()["dependency-groups"]["gpu"]])
+        else:
+            commands.append([*install, "--editable", f".[{','.join(chosen)}]" if chosen else "."])
         for command in commands:
             done = subprocess.run(
                 [

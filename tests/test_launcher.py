@@ -24,9 +24,12 @@ backend-path = ["."]
 name = "az-engine"
 version = "0"
 
+dependencies = ["onnxruntime>=1.22"]
+
+[dependency-groups]
+gpu = ["pip"]
+
 [project.optional-dependencies]
-cpu = []
-gpu = []
 train = []
 serve = []
 test = []
@@ -40,7 +43,7 @@ import pathlib, time, zipfile
 def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
     time.sleep(float(pathlib.Path("delay").read_text()))
     name = "az_engine-0-py3-none-any.whl"
-    extras = "".join(f"Provides-Extra: {e}\\n" for e in ("cpu", "gpu", "train", "serve", "test"))
+    extras = "".join(f"Provides-Extra: {e}\\n" for e in ("train", "serve", "test"))
     with zipfile.ZipFile(pathlib.Path(wheel_directory, name), "w") as wheel:
         wheel.writestr("az_engine.pth", str(pathlib.Path("src").resolve()) + "\\n")
         for file, text in (
@@ -168,7 +171,7 @@ def test_extras_are_remembered_and_runtimes_exclude_each_other(checkout: Path) -
     assert both.returncode == 1
     assert "cannot have both cpu and gpu" in both.stderr
     unknown = start(checkout / "az-engine", env=environment(AZ_ENGINE_EXTRA="tpu"))
-    assert "AZ_ENGINE_EXTRA has no 'tpu': choose among cpu, gpu, train, serve, test" in unknown.stderr
+    assert "AZ_ENGINE_EXTRA has no 'tpu': choose among cpu, gpu, train, serve, test, dev" in unknown.stderr
 
 
 def test_an_extra_is_installed_in_the_tried_versions(checkout: Path) -> None:
@@ -278,7 +281,7 @@ def make():
     shutil.rmtree(root, ignore_errors=True)
     for folder in (venv / module.BIN, venv / "lib", root / "src" / "az_engine"):
         folder.mkdir(parents=True)
-    (root / "pyproject.toml").write_text("[project.optional-dependencies]\\ncpu = []\\ndev = []")
+    (root / "pyproject.toml").write_text("[project.optional-dependencies]\\ndev = []")
     (root / "constraints.txt").write_text("")
     (venv / module.BIN / module.PYTHON).symlink_to(sys.executable)
     (venv / "pyvenv.cfg").write_text(f"home = {Path(sys.executable).parent}\\n")

@@ -17,6 +17,7 @@ PROVIDERS = {  # what onnxruntime calls the engine's providers, best first
     "openvino": ["OpenVINOExecutionProvider"],
     "dml": ["DmlExecutionProvider"],
 }
+_INSTALL = "pip install onnxruntime (on a GPU 'onnxruntime-gpu[cuda,cudnn]')"
 GPU_PROVIDERS = ("CUDAExecutionProvider", "TensorrtExecutionProvider", "DmlExecutionProvider")
 
 
@@ -27,11 +28,11 @@ def load_onnxruntime() -> Any:
     except ImportError as error:
         if not isinstance(error, ModuleNotFoundError):
             raise NetError(f"onnxruntime cannot be loaded: {error}") from error  # too little memory, say
-        raise NetError("onnxruntime is not installed; run: pip install 'az-engine[cpu]' (or az-engine[gpu])") from error
+        raise NetError(f"onnxruntime is not installed; run: {_INSTALL}") from error
     if not hasattr(onnxruntime, "InferenceSession"):
         raise NetError(
             "onnxruntime is broken, as when onnxruntime and onnxruntime-gpu are both installed; "
-            "uninstall both, then: pip install 'az-engine[cpu]' (or az-engine[gpu])"
+            f"uninstall both, then: {_INSTALL}"
         )
     onnxruntime.set_default_logger_severity(3)
     return onnxruntime
@@ -81,7 +82,7 @@ def raw_session(model: bytes | str, threads: int = 1, provider: str = "cpu") -> 
     if not wanted:
         raise NetError(
             f"provider {provider} is not in this onnxruntime (it has {', '.join(available)}); "
-            "install az-engine[gpu] or choose Provider cpu"
+            "put 'onnxruntime-gpu[cuda,cudnn]' in its place or choose Provider cpu"
         )
     try:
         return ort.InferenceSession(model, options, providers=[*dict.fromkeys([*wanted, "CPUExecutionProvider"])])

@@ -66,7 +66,13 @@ CUDA = ["CUDAExecutionProvider", "CPUExecutionProvider"]
     [
         ({"onnxruntime": "1.2"}, CPU, False, False, ["onnxruntime 1.2; can run nets on CPU"]),
         ({"onnxruntime-gpu": "1.2"}, CUDA, True, False, ["onnxruntime-gpu 1.2; can run nets on CUDA, CPU"]),
-        ({"onnxruntime": "1.2"}, CPU, True, False, ["onnxruntime 1.2", "to use it: ", "install 'az-engine[gpu]'"]),
+        (
+            {"onnxruntime": "1.2"},
+            CPU,
+            True,
+            False,
+            ["to use it: ", "pip uninstall --yes onnxruntime && ", "pip install 'onnxruntime-gpu"],
+        ),
         ({}, None, False, True, ["no onnxruntime is installed", "-m pip install onnxruntime"]),
         (
             {"onnxruntime": "1", "onnxruntime-gpu": "2"},
@@ -151,9 +157,9 @@ def test_a_silly_length_is_refused() -> None:
 
 def test_people_see_marks_and_plain_brackets(capsys: pytest.CaptureFixture[str]) -> None:
     report = check.Report(as_json=False)
-    report.say("ok", "x", "pip install 'az-engine[cpu]'")
+    report.say("ok", "x", "pip install 'az-engine[train]'")
     report.say("fail", "y", "no")
-    assert capsys.readouterr().out == "ok   x            pip install 'az-engine[cpu]'\nfail y            no\n"
+    assert capsys.readouterr().out == "ok   x            pip install 'az-engine[train]'\nfail y            no\n"
 
 
 def test_a_checkout_with_its_own_venv_names_the_launcher(tmp_path: Path) -> None:
@@ -176,7 +182,8 @@ def test_a_wheel_names_its_scripts(tmp_path: Path) -> None:
         (tmp_path / "bin" / name).touch()
     where = Installation(None, tmp_path)
     assert where.command == str(tmp_path / "bin" / "az-engine")
-    assert where.add("gpu").endswith("-m pip install 'az-engine[gpu]'")
+    assert where.add("gpu").endswith("-m pip install 'onnxruntime-gpu[cuda,cudnn]'")
+    assert where.add("train").endswith("-m pip install 'az-engine[train]'")
     assert str(tmp_path / "bin" / "az-engine-uci") in dict(recipes("uci", where))["Arena"]
     of_shogi = dict(recipes("usi", where))
     assert f'engine_path: "{tmp_path / "bin" / "az-engine-usi"}"' in of_shogi["shogiarena"]
@@ -195,7 +202,7 @@ def test_windows_has_exe_files_and_a_cmd_launcher(tmp_path: Path, monkeypatch: p
     assert str(root / ".venv" / "Scripts" / "az-engine-uci.exe") in dict(recipes("uci", where))["Arena"]
     wheel = Installation(None, root / ".venv")
     assert wheel.command == f'"{root / ".venv" / "Scripts" / "az-engine.exe"}"'
-    assert wheel.add("gpu").endswith("-m pip install az-engine[gpu]")
+    assert wheel.add("gpu").endswith("-m pip install onnxruntime-gpu[cuda,cudnn]")
 
 
 def test_go_programs_are_told_the_gtp_command(tmp_path: Path) -> None:
@@ -210,7 +217,16 @@ def test_a_package_that_is_not_installed_still_has_a_command(tmp_path: Path) -> 
     where = Installation(tmp_path, tmp_path / "elsewhere")
     assert where.command.endswith(" -m az_engine")
     assert recipes("uci", where) == [("a terminal", f"{where.command} uci")]
-    assert where.add("cpu").endswith(f"-m pip install -e '{tmp_path}[cpu]'")
+    assert where.add("train").endswith(f"-m pip install -e '{tmp_path}[train]'")
+
+
+def test_an_extra_beside_onnxruntime_gpu_does_not_bring_onnxruntime(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installation, "_is_installed", lambda package: package == "onnxruntime-gpu")
+    requirements = ["onnxruntime>=1.22", 'ray>=2.40; extra == "ray"', 'torch>=2.10; extra == "train"']
+    monkeypatch.setattr(importlib.metadata, "requires", lambda _: requirements)
+    assert Installation(None, tmp_path).add("train").endswith("-m pip install 'torch>=2.10'")
 
 
 def test_nets_lists_and_shows_cards(capsys: pytest.CaptureFixture[str]) -> None:

@@ -190,7 +190,8 @@ def check_command(report: Report, protocol: str, where: Installation) -> None:
     hello = {"uci": ("uci", "uciok"), "usi": ("usi", "usiok"), "gtp": ("protocol_version", "= 2")}[protocol]
     command = where.executable(protocol)
     if command is None:
-        report.say("hint", protocol, f"{where.folder} has no az-engine-{protocol}; to have one: {where.add('cpu')}")
+        repair = f"{where.pip} install {where.requirement()}"
+        report.say("hint", protocol, f"{where.folder} has no az-engine-{protocol}; to have one: {repair}")
         return
     words = f"{hello[0]}\nquit\n"
     began = time.perf_counter()

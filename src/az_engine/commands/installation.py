@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import shlex
 import subprocess
@@ -58,15 +59,33 @@ class Installation:
         return quote(str(script)) if script.is_file() else f"{quote(sys.executable)} -m az_engine"
 
     def add(self, extra: str) -> str:
-        """The command that adds an extra (cpu, gpu, train) to this installation."""
+        """The command that adds an extra (train, ...) or a runtime (cpu, gpu) to this installation."""
         if self.launcher:
             setting = f"set AZ_ENGINE_EXTRA={extra}&&" if windows() else f"AZ_ENGINE_EXTRA={extra}"
             return f"{setting} {self.command} version"
+        if extra == "cpu":
+            return f"{self.pip} install onnxruntime"
+        if extra == "gpu":
+            gpu = quote("onnxruntime-gpu[cuda,cudnn]")
+            return f"{self.pip} uninstall --yes onnxruntime && {self.pip} install {gpu}"
+        if _is_installed("onnxruntime-gpu"):  # the package itself would bring onnxruntime
+            return f"{self.pip} install {' '.join(map(quote, _packages(extra)))}"
         return f"{self.pip} install {self.requirement(extra)}"
 
     @property
     def pip(self) -> str:
         return f"{quote(sys.executable)} -m pip"
 
-    def requirement(self, extra: str) -> str:
-        return f"-e {quote(f'{self.checkout}[{extra}]')}" if self.checkout else quote(f"az-engine[{extra}]")
+    def requirement(self, extra: str = "") -> str:
+        extras = f"[{extra}]" if extra else ""
+        return f"-e {quote(f'{self.checkout}{extras}')}" if self.checkout else quote(f"az-engine{extras}")
+
+
+def _is_installed(package: str) -> bool:
+    return any(importlib.metadata.distributions(name=package))
+
+
+def _packages(extra: str) -> list[str]:
+    """The requirements that an extra adds, as in the metadata of the installed package."""
+    lines = importlib.metadata.requires("az-engine") or []
+    return [line.partition(";")[0].strip() for line in lines if f'extra == "{extra}"' in line]
