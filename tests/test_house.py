@@ -50,7 +50,7 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path,
     """(wheel built from the checkout, wheel built from its source distribution, that distribution)."""
     folder = tmp_path_factory.mktemp("house")
     copy, direct, through = folder / "copy", folder / "direct", folder / "through"
-    ignored = shutil.ignore_patterns(".git", ".*", "build", "dist", "runs", "*.egg-info", "__pycache__", "tests")
+    ignored = shutil.ignore_patterns(".git", ".venv*", ".*_cache", "build", "dist", "runs", "*.egg-info", "__pycache__")
     shutil.copytree(ROOT, copy, symlinks=True, ignore=ignored)
     build = (sys.executable, "-m", "build", "--no-isolation")
     run(*build, "--wheel", "--outdir", direct, ".", cwd=copy)
@@ -76,10 +76,19 @@ def test_the_source_distribution_gives_the_same_wheel(distributions: tuple[Path,
     assert files_of(distributions[0]) == files_of(distributions[1])
 
 
-def test_the_source_distribution_holds_the_examples(distributions: tuple[Path, Path, Path]) -> None:
+def test_the_source_distribution_holds_documents_tests_and_launchers(distributions: tuple[Path, Path, Path]) -> None:
     with tarfile.open(distributions[2]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {str(path.relative_to(ROOT)) for path in (ROOT / "examples").rglob("*.py")} <= names
+    folders = [ROOT / name for name in ("examples", "tests", ".ci")]
+    expected = [path for folder in folders for path in folder.rglob("*.py")] + [*(ROOT / "docs").rglob("*.md")]
+    expected += [
+        *ROOT.glob("az-engine*"),
+        *ROOT.glob("*.cmd"),
+        *ROOT.glob("*.md"),
+        ROOT / "test",
+        ROOT / "constraints.txt",
+    ]
+    assert {path.relative_to(ROOT).as_posix() for path in expected} <= names
 
 
 def test_the_wheel_runs_outside_the_checkout(distributions: tuple[Path, Path, Path], tmp_path: Path) -> None:
