@@ -23,13 +23,17 @@ class Help(argparse.ArgumentDefaultsHelpFormatter):
     """Shows the defaults that say something, and keeps the lines of examples."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
-        says_nothing = action.default is None or action.default in ([], (), "")
-        return action.help if says_nothing else super()._get_help_string(action)
+        default = action.default
+        if default in (None, [], (), "") or default is False:
+            return action.help
+        text = super()._get_help_string(action) or ""
+        return text.replace("%(default)s", ",".join(map(str, default))) if isinstance(default, tuple) else text
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if "\n" in text else super()._fill_text(text, width, indent)
 
 
+_METAVARS = {int: "N", float: "X", str: "TEXT"}
 Section = TypeVar("Section")
 Values = dict[str, Any]
 
@@ -153,7 +157,8 @@ def add_flags(group: Any, cls: type, *names: str, **defaults: Any) -> None:
         else:
             choices = choices_of(kind) or None
             default, kind = defaults.get(f.name, f.default), str if choices else kind  # noqa: PLW2901
-            group.add_argument(flag, type=kind, choices=choices, default=default, help=known.meaning)
+            metavar = None if choices else _METAVARS.get(kind)
+            group.add_argument(flag, type=kind, choices=choices, default=default, metavar=metavar, help=known.meaning)
 
 
 def from_flags(cls: type[Section], args: argparse.Namespace) -> Section:

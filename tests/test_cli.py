@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import itertools
 import os
 import re
 import shlex
@@ -15,6 +16,7 @@ from types import ModuleType
 import pytest
 
 from az_engine import __version__, cli
+from az_engine.completion import complete
 from az_engine.engine.errors import NetError
 
 from .games import DIRECTORY
@@ -72,13 +74,84 @@ def test_help_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("usage: az-engine nets")
 
 
-@pytest.mark.parametrize("command", ["train", "label", "plot", "selfplay"])
+@pytest.mark.parametrize("command", ["train", "label", "plot", "selfplay", "import"])
 def test_help_of_training_has_examples_and_no_empty_defaults(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main([command, "--help"])
     said = capsys.readouterr().out
     assert re.search(rf"^  az-engine {command} \S", said, re.MULTILINE)
-    assert not re.search(r"\(default:\s+(None|\(\)|\[\])?\)", said)
+    assert not re.search(r"\(default:\s+(None|False|\(|\[|\))", said)
+
+
+def help_of(*words: str) -> str:
+    done = run(WITHOUT_TORCH, *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def test_help_of_training_is_short_and_all_of_it_is_there() -> None:
+    short, everything = help_of("train", "--help"), help_of("train", "--help-all")
+    assert len(short.splitlines()) < 80 < len(everything.splitlines())
+    assert "--weight-decay" not in short
+    assert "--weight-decay" in everything
+    assert re.search(r"--help-all shows \d+ more options", short)
+
+
+@pytest.mark.parametrize(("command", "extra"), [("plot", "train"), ("train", "train"), ("serve", "serve")])
+def test_help_says_which_command_adds_the_extra(command: str, extra: str) -> None:
+    said = help_of(command, "--help").splitlines()[-1]
+    assert said.startswith(f"needs the extra {extra}, which this adds: ")
+    assert f"[{extra}]" in said or f"AZ_ENGINE_EXTRA={extra}" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("train --stesp 3", "--steps"),
+        ("bench search --secs=1", "--seconds"),
+        ("bench sarch", "search"),
+        ("match -A default -B uniform --game ches", "chess"),
+    ],
+)
+def test_a_mistyped_option_or_choice_gets_the_nearest(
+    words: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(words.split())
+    assert ended.value.code == 2
+    assert f"(did you mean {meant}?)" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("tr", ["train"]),
+        ("help pl", ["play", "plot"]),
+        ("train --super", ["--supervised"]),
+        ("train --help-a", ["--help-all"]),
+        ("match --game s", ["shogi"]),
+        ("match --out ", []),
+        ("bench sea", ["search"]),
+        ("bench search --sec", ["--seconds"]),
+        ("completion ", ["bash", "zsh", "fish"]),
+        ("nonsense --x", []),
+    ],
+)
+def test_what_a_shell_completes(words: str, found: list[str]) -> None:
+    assert complete(words.split(" ")) == found
+
+
+def test_bash_completes_through_its_script(tmp_path: Path) -> None:
+    command = tmp_path / "az-engine"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m az_engine "$@"\n')
+    command.chmod(0o755)
+    program = (
+        f'eval "$({command} completion bash)"; COMP_WORDS=({command} match --game s); COMP_CWORD=3; '
+        f"_az_engine {command}; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    )
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, env=env, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("shogi\n", "")
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,7 +283,7 @@ def test_documented_commands_parse(document: str, line: str) -> None:
     words = [word for word in shlex.split(line, comments=True) if not re.match(r"[A-Z_]+=", word)]
     if "AZ_ENGINE_GAMES=" in line:
         assert f"AZ_ENGINE_GAMES={DIRECTORY.name} " in line  # these games are registered for the tests
-    words = words[: words.index("|")] if "|" in words else words
+    words = list(itertools.takewhile(lambda word: word not in ("|", ">"), words))
     program, *arguments = words
     command = program.rpartition("/")[2].removeprefix("az-engine").removeprefix("-")
     if command:

@@ -36,6 +36,10 @@ _KEEP_FP32 = ("planes.", "value.", "wdl", "value", "ownership", "score", "board.
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = """\
+examples:
+  az-engine import maia-1900.pb.gz --int8
+  az-engine import kata1-b6c96.bin.gz --out go.onnx"""
     parser.add_argument("file", type=Path, help="the other program's net")
     parser.add_argument("-o", "--out", type=Path, help="the ONNX file to write (default: NAME.onnx here)")
     parser.add_argument("--int8", action="store_true", help="quantise it (needs the onnx package)")

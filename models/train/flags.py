@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from ...arguments import Parser
 from ...engine.games import game_names
 from ...engine.games.encoder import OWN_ENCODER
 from ..data.shards import TargetOptions
@@ -12,6 +13,11 @@ from ..fields import Help, add_flags, remember_given
 from ..selfplay import reinforce
 from ..selfplay.runconfig import LoopConfig, MachineConfig
 from .config import Intervals, LearnerConfig, Length, NetConfig
+
+COMMON = (  # what --help shows
+    *("supervised", "game", "size", "out", "init", "finish", "preset", "set", "workers", "minutes", "steps"),
+    *("blocks", "filters", "batch", "rate", "threads", "device"),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,6 +107,8 @@ examples:
     running = parser.add_argument_group("running")
     add_flags(running, MachineConfig, "device", "threads")
     add_flags(running, Intervals)
+    if isinstance(parser, Parser):
+        parser.show_first(*COMMON)
 
 
 def _sizes(text: str) -> tuple[int, ...]:

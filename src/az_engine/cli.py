@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 
 from . import __version__
+from .arguments import Parser
 from .engine.errors import AzError
 
 COMMANDS = {
@@ -42,7 +43,10 @@ COMMANDS = {
     "selfplay": ("az_engine.models.selfplay.worker", "play games for a run, beside the processes that train starts"),
     "report": ("az_engine.models.report.command", "figures of the papers: search, scaling with time, architectures"),
     "plot": ("az_engine.models.report.plot", "draw the curves of a training run"),
+    "completion": ("az_engine.completion", "complete commands and options in bash, zsh and fish"),
 }
+# command -> the extra that it needs
+_NEEDS = {"train": "train", "selfplay": "train", "report": "train", "plot": "train", "serve": "serve"}
 
 _EXTRA_OF = {  # packages that only an extra brings -> the extra
     "prometheus_client": "serve",
@@ -70,9 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         package = (error.name or "").partition(".")[0]
         if package not in _EXTRA_OF:
             raise
-        from .commands.installation import Installation
-
-        fault = f"{name} needs {package}, which is not installed: {Installation.current().add(_EXTRA_OF[package])}"
+        fault = f"{name} needs {package}, which is not installed: {_how_to_add(_EXTRA_OF[package])}"
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # `az-engine nets | head`: the reader has seen enough
@@ -122,12 +124,26 @@ def parse(name: str, arguments: Sequence[str]) -> tuple[ModuleType, argparse.Nam
         near = get_close_matches(name, COMMANDS, 1)
         meant = f" (did you mean {near[0]}?)" if near else ""
         raise AzError(f"there is no command {name!r}{meant}: choose among {', '.join(COMMANDS)}, version")
+    command, parser = parser_of(name)
+    return command, parser.parse_args(arguments)
+
+
+def parser_of(name: str) -> tuple[ModuleType, Parser]:
+    """The module of an existing command and the parser of its arguments."""
     command = importlib.import_module(COMMANDS[name][0])
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog=f"az-engine {name}", description=command.HELP, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    if name in _NEEDS:
+        parser.note = lambda: f"needs the extra {_NEEDS[name]}, which this adds: {_how_to_add(_NEEDS[name])}"
     command.add_arguments(parser)
-    return command, parser.parse_args(arguments)
+    return command, parser
+
+
+def _how_to_add(extra: str) -> str:
+    from .commands.installation import Installation
+
+    return Installation.current().add(extra)
 
 
 def uci() -> int:
@@ -148,7 +164,7 @@ def _help() -> str:
     return f"""\
 az-engine {__version__}: AlphaZero and AlphaGo Zero as an engine
 
-usage: az-engine COMMAND [arguments]     az-engine COMMAND --help says more
+usage: az-engine COMMAND [arguments]     az-engine help COMMAND says more
 
 {commands}
   {"version":{width}}the version
