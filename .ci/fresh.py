@@ -1,12 +1,14 @@
 """Install the wheel and the source distribution into fresh environments, outside the checkout, and play there.
 
-    python .ci/fresh.py [PYTHON ...]      one environment a Python and distribution; this Python alone without arguments
+    python .ci/fresh.py [--dist FOLDER] [PYTHON ...]
 
-Needs the network (or pip's settings for a local index) and the package build. Exit status 1 when an environment fails.
+One environment for each Python (this one without arguments) and each distribution, built here or taken from FOLDER.
+Needs the network (or pip's settings for a local index), and the package build. Exit status 1 when one fails.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import subprocess
@@ -72,14 +74,19 @@ def play(python: str, distribution: Path, folder: Path) -> str:
 
 def main() -> int:
     """Build, then every Python with either distribution."""
-    pythons = sys.argv[1:] or [sys.executable]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dist", type=Path)
+    parser.add_argument("pythons", nargs="*", default=[sys.executable])
+    args = parser.parse_args()
     failed = False
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
-        run(sys.executable, "-m", "build", "--outdir", place / "dist", ROOT, cwd=place)
-        for number, python in enumerate(pythons):
+        dist = args.dist.resolve() if args.dist else place / "dist"
+        if not args.dist:
+            run(sys.executable, "-m", "build", "--outdir", dist, ROOT, cwd=place)
+        for number, python in enumerate(args.pythons):
             version = run(python, "--version", cwd=place).strip()
-            for distribution in sorted((place / "dist").iterdir()):
+            for distribution in sorted(dist.iterdir()):
                 kind = "wheel" if distribution.suffix == ".whl" else "sdist"
                 try:
                     said = play(python, distribution, place / f"{number}-{kind}")
