@@ -5,7 +5,9 @@ On Windows psutil stands in for what POSIX has as system calls.
 
 from __future__ import annotations
 
+import contextlib
 import os
+import platform
 import shlex
 import signal
 import subprocess
@@ -143,6 +145,15 @@ else:
     def ran_out_of_time(status: int) -> bool:
         """Whether a child ended because of the seconds of :func:`limit_process`."""
         return status == -signal.SIGXCPU
+
+
+def cpu_name() -> str:
+    """What the processor calls itself."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or "unknown processor"
 
 
 def _c_library() -> Any:

@@ -150,6 +150,17 @@ def test_a_command_that_does_not_greet_fails(
     assert text in findings(capsys)[0]["text"]
 
 
+def test_progress_is_told_without_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = iter([0.0, 1.0, 2.0, 7.0, 7.5])
+    monkeypatch.setattr("time.monotonic", lambda: next(now))
+    with check._progress("loading chess") as on_progress:
+        for step in ("rules", "tree", "search", "net"):
+            on_progress(step)
+    assert capsys.readouterr().err == "loading chess: rules, 1 s\nloading chess: search, 7 s\n"
+
+
 def test_a_silly_length_is_refused() -> None:
     with pytest.raises(AzError, match="--seconds must be"):
         check.main(options(0))

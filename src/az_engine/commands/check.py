@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Literal
 
 from rich.console import Console
@@ -27,13 +26,14 @@ from ..engine.kernels.jit import cache_directory, cache_problem, compiled_kernel
 from ..engine.limits import Limits
 from ..engine.nets.session import available_providers
 from ..engine.nets.weights import embedded_net
+from ..engine.system import cpu_name
 from .guis import recipes
 from .installation import Installation
 from .nets import find_net
 
 HELP = """\
 Check that everything a game needs works on this machine: versions, onnxruntime, the nets inside the package, the cache
-of compiled kernels (the first run compiles them, with a progress bar), a short real search, and a start of the command
+of compiled kernels (the first run compiles them and shows how far), a short real search, and a start of the command
 that other programs run. Then print what to enter in each GUI and match tool. Exit status 0 only if games can be played.
 
   az-engine check                 the whole check, a few seconds once the kernels are compiled
@@ -42,6 +42,7 @@ that other programs run. Then print what to enter in each GUI and match tool. Ex
 
 _BUILDS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-openvino")
 _HANDSHAKE_SECONDS = 20.0
+_LINE_SECONDS = 5.0
 _COLOURS = {"ok": "green", "hint": "yellow", "fail": "red"}
 
 
@@ -84,15 +85,7 @@ def check_machine(report: Report, where: Installation) -> None:
     report.say("ok", "az-engine", f"{__version__}, started as {where.command}")
     packages = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "numba"))
     report.say("ok", "Python", f"{platform.python_version()} ({sys.executable}), {packages}")
-    report.say("ok", "machine", f"{_cpu_name()}, {cores()} cores, {platform.system()} {platform.machine()}")
-
-
-def _cpu_name() -> str:
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or "unknown processor"
+    report.say("ok", "machine", f"{cpu_name()}, {cores()} cores, {platform.system()} {platform.machine()}")
 
 
 def check_onnxruntime(report: Report, where: Installation) -> None:
@@ -164,12 +157,30 @@ def check_game(report: Report, game_name: str, seconds: float) -> None:
 
 @contextlib.contextmanager
 def _progress(title: str) -> Iterator[Callable[[str], None]]:
-    """Show a bar on stderr while the engine loads; yields a function that names the current step."""
-    columns = (TextColumn("{task.description}"), BarColumn(pulse_style="cyan"), TimeElapsedColumn())
+    """Show on stderr what the engine loads: a bar in a terminal, else a line now and then; yields what names a step."""
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    if not console.is_terminal:
+        yield _Lines(title).say
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(pulse_style="cyan"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=None)
         yield lambda step: bar.update(task, description=f"{title}: {step[:60]}")
+
+
+class _Lines:
+    """Progress for a log: a line for the first step, then one for the step after each ``_LINE_SECONDS``."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._began = time.monotonic()
+        self._due = 0.0  # seconds after the beginning
+
+    def say(self, step: str) -> None:
+        seconds = time.monotonic() - self._began
+        if seconds >= self._due:
+            print(f"{self._title}: {step}, {seconds:.0f} s", file=sys.stderr, flush=True)
+            self._due = seconds + _LINE_SECONDS
 
 
 def _search(engine: Engine, seconds: float) -> tuple[BestMove, ThinkingInfo]:

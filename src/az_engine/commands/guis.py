@@ -16,7 +16,7 @@ def recipes(protocol: str, where: Installation) -> list[tuple[str, str]]:
     word = quote(path)
     uci = [
         ("Arena", f"Engines > Install New Engine: {path} (type UCI)"),
-        ("Banksia, En Croissant, Nibbler, PyChess", f"add an engine with the file {path} (UCI)"),
+        ("Banksia, En Croissant", f"add an engine with the file {path} (UCI)"),
         ("Cute Chess", f"Tools > Settings > Engines: command {path}, protocol UCI"),
         ("cutechess-cli", f"cutechess-cli -engine name=az-engine cmd={word} proto=uci -engine ... -each tc=60+1"),
         ("fastchess", f"fastchess -engine name=az-engine cmd={word} -engine ... -each tc=60+1"),
