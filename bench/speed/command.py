@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from ...engine.games import game_names
+from . import figures, rules, selfplay
 from . import match as overhead
-from . import rules, selfplay
 from . import search as speed
 from . import serve as sharing
 from . import startup as latency
@@ -22,7 +22,8 @@ examples:
   az-engine bench rules --game go --size 19    the rules of Go on a large board
   az-engine bench tree                         the search without a net
   az-engine bench search --workers 1,2         the search with the net, beside onnxruntime alone
-  az-engine bench selfplay --visits 32         self-play, beside onnxruntime alone"""
+  az-engine bench selfplay --visits 32         self-play, beside onnxruntime alone
+  az-engine bench figures --out figures.md     all of them that docs/results/figures.md shows, as a table"""
 
 _BENCHES = {
     "perft": ("count the leaves of the legal move tree", rules.add_perft_arguments, rules.perft),
@@ -39,6 +40,7 @@ _BENCHES = {
     "serve": ("searches of many clients with one net, and their shares", sharing.add_arguments, sharing.main),
     "match": ("what a match takes for a move beside the players", overhead.add_arguments, overhead.main),
     "memory": ("resident memory in minutes of go infinite", latency.add_memory_arguments, latency.memory),
+    "figures": ("measure the table of docs/results/figures.md", figures.add_arguments, figures.main),
 }
 
 
@@ -46,8 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     benches = parser.add_subparsers(dest="bench", required=True, metavar="WHAT")
     for name, (line, add, _) in _BENCHES.items():
         bench = benches.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
-        bench.add_argument("--game", choices=game_names(), default="chess", help="default: %(default)s")
-        bench.add_argument("--json", action="store_true", help="one JSON object a line")
+        if name != "figures":
+            bench.add_argument("--game", choices=game_names(), default="chess", help="default: %(default)s")
+            bench.add_argument("--json", action="store_true", help="one JSON object a line")
         add(bench)
 
 

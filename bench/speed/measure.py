@@ -44,7 +44,8 @@ def _number(value: float) -> float | int:
     return float(f"{value:.6g}")
 
 
-def _readable(value: float) -> str:
+def readable(value: float) -> str:
+    """Whole numbers with commas, others to four digits."""
     if value >= 1000 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:,.{max(0, 3 - max(0, math.floor(math.log10(max(value, 1e-9)))))}f}"
@@ -64,9 +65,9 @@ def show(measurements: Iterable[Measurement], *, as_json: bool) -> None:
     for m in rows:
         ratio = ""
         if m.ratio is not None and m.peer_value is not None:
-            ratio = f"{m.ratio:.3f} of {_readable(m.peer_value)} {_mark(footnotes, f'ratio to {m.peer}')}"
+            ratio = f"{m.ratio:.3f} of {readable(m.peer_value)} {_mark(footnotes, f'ratio to {m.peer}')}"
         what = f"{m.what} {_mark(footnotes, m.note)}" if m.note else m.what
-        table.add_row(what, _readable(m.value), m.unit, ratio)
+        table.add_row(what, readable(m.value), m.unit, ratio)
     console = Console(highlight=False)
     console.print(table)
     for number, footnote in enumerate(footnotes, 1):

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Play the games behind docs/strength.md again: docs/strength.sh [PART ...]; without a part, all but `time` and `tables`.
+# Play the games behind docs/results/strength.md again: docs/results/strength.sh [PART ...]; without a part, all but
+# `time` and `tables`.
 #   chess shogi       a ladder of weakened opponents at fixed visits, the raw net, and a clock
 #   go9               GNU Go at level 10, at fixed visits
 #   papers            the papers' human openings
 #   second            MOVE_MS, 1 s, a move: chess and shogi against a ladder, 9x9 Go against GNU Go
 #   time              Elo against time a move for each game, and its picture, docs/figures/time.svg
-#   tables            write the tables of docs/strength.md from the result files
+#   tables            write the tables of docs/results/strength.md from the result files
 # Games that are there are not played again: give the command again after an interruption, or raise GAMES.
 #   GAMES=100     games of each match        OUT=runs/strength    where they are kept
 #   MOVE_MS=1000  a move in `second`; what is won with less is won with a second, too
@@ -16,7 +17,7 @@
 #   TIME_GAMES=20, DOUBLINGS=4, BASE_MS=50: of `time`
 #   STOCKFISH, FAIRY, GNUGO: the opponents, found on the PATH (Debian: /usr/games)    AZ_ENGINE=./az-engine
 set -eu
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/../.."
 PATH="$PATH:/usr/games"
 AZ_ENGINE=${AZ_ENGINE:-./az-engine}
 GAMES=${GAMES:-100}
@@ -115,12 +116,12 @@ over_time() {
         --title "Elo above the same net with 100 visits, by time a move"
 }
 
-# In docs/strength.md, what rate says of the matches NAME* stands between `<!-- results NAME ANCHOR -->`, where ANCHOR may
+# In docs/results/strength.md, what rate says of the matches NAME* stands between `<!-- results NAME ANCHOR -->`, where ANCHOR may
 # be missing, and `<!-- end -->`.
 tables() {
     table=$(mktemp)
     trap 'rm -f "$table"' EXIT
-    sed -n 's/^<!-- results \(.*\) -->$/\1/p' docs/strength.md | while read -r name anchor; do
+    sed -n 's/^<!-- results \(.*\) -->$/\1/p' docs/results/strength.md | while read -r name anchor; do
         set -- "$OUT/$name"*/games.jsonl
         [ -e "$1" ] || continue
         {
@@ -131,8 +132,8 @@ tables() {
         awk -v begin="<!-- results $name${anchor:+ $anchor} -->" -v table="$table" '
             $0 == begin { print; while ((getline line < table) > 0) print line; within = 1; next }
             $0 == "<!-- end -->" { within = 0 }
-            !within' docs/strength.md >docs/strength.md.new
-        mv docs/strength.md.new docs/strength.md
+            !within' docs/results/strength.md >docs/results/strength.md.new
+        mv docs/results/strength.md.new docs/results/strength.md
     done
 }
 
