@@ -195,7 +195,9 @@ def test_a_wheel_names_its_scripts(tmp_path: Path) -> None:
     assert where.command == str(tmp_path / "bin" / "az-engine")
     assert where.add("gpu").endswith("-m pip install 'onnxruntime-gpu[cuda,cudnn]'")
     assert where.add("train").endswith("-m pip install 'az-engine[train]'")
-    assert str(tmp_path / "bin" / "az-engine-uci") in dict(recipes("uci", where))["Arena"]
+    of_chess = dict(recipes("uci", where))
+    for program in ("Arena", "GNOME Chess", "Nibbler", "PyChess"):
+        assert str(tmp_path / "bin" / "az-engine-uci") in of_chess[program]
     of_shogi = dict(recipes("usi", where))
     assert f'engine_path: "{tmp_path / "bin" / "az-engine-usi"}"' in of_shogi["shogiarena"]
     assert of_shogi["a terminal"] == f"{where.command} usi"
@@ -220,7 +222,7 @@ def test_go_programs_are_told_the_gtp_command(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "az-engine-gtp").touch()
     pasted = dict(recipes("gtp", Installation(None, tmp_path)))
-    assert {"Sabaki", "GoGui", "q5Go", "Lizzie", "a terminal"} <= set(pasted)
+    assert {"Sabaki", "GoGui", "q5Go", "qGo", "Quarry", "Lizzie", "a terminal"} <= set(pasted)
     assert shlex.split(pasted["gogui-twogtp"])[2] == str(tmp_path / "bin" / "az-engine-gtp")
 
 

@@ -17,6 +17,9 @@ def recipes(protocol: str, where: Installation) -> list[tuple[str, str]]:
     uci = [
         ("Arena", f"Engines > Install New Engine: {path} (type UCI)"),
         ("Banksia, En Croissant", f"add an engine with the file {path} (UCI)"),
+        ("GNOME Chess", f"~/.config/gnome-chess/engines.conf, three lines:  [az-engine]  protocol=uci  binary={path}"),
+        ("Nibbler", f'Engine > Choose engine: {path}; add "az-engine" to leelaish_names in its config.json'),
+        ("PyChess", f"Edit > Engines > add {path} (UCI)"),
         ("Cute Chess", f"Tools > Settings > Engines: command {path}, protocol UCI"),
         ("cutechess-cli", f"cutechess-cli -engine name=az-engine cmd={word} proto=uci -engine ... -each tc=60+1"),
         ("fastchess", f"fastchess -engine name=az-engine cmd={word} -engine ... -each tc=60+1"),
@@ -35,6 +38,8 @@ def recipes(protocol: str, where: Installation) -> list[tuple[str, str]]:
         ("Sabaki", f"Engines > Show Engines Sidebar > Manage Engines > Add: path {path}, no arguments"),
         ("GoGui", f"Program > New Program: command {word}"),
         ("q5Go", f"Settings > Preferences > Computer Go > New: executable {path}"),
+        ("qGo", f"Preferences > Go engine > add {path}"),
+        ("Quarry", f"Preferences > GTP Engines > Add: command {path}"),
         ("Lizzie", f'config.txt, under leelaz:  "engine-command": "{path}"'),
         ("KaTrain", f"General & Engine Settings > Command: {where.command} analysis"),
         ("gogui-twogtp", f"gogui-twogtp -black {word} -white 'gnugo --mode gtp' -size 9 -komi 7 -games 20 -sgffile go"),
