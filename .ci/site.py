@@ -9,7 +9,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
-CARDS = sorted((ROOT / "models" / "nets").glob("*.md"))
+CARDS = sorted((ROOT / "src" / "az_engine" / "models" / "nets").glob("*.md"))
 PAGES = {
     "index.md": ROOT / "README.md",
     "CHANGELOG.md": ROOT / "CHANGELOG.md",
