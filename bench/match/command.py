@@ -27,7 +27,7 @@ from .adjudication import Adjudication, parse_chance, parse_draw, parse_resign
 from .arbiter import TERRITORY_RULES, ChessArbiter, new_arbiter
 from .game import FAULTS, MatchSettings
 from .openings import OPENINGS_HELP, choose_openings
-from .players import SPEC_HELP, MoveLimit, PlayerSpec, parse_clock, parse_spec
+from .players import SPEC_HELP, MoveLimit, PlayerSpec, parse_clock, parse_seconds, parse_spec
 from .standings import colour_table, faults_of, ratings, score_between, sprt_state, standings_table, total_score
 from .tournament import JOURNAL, Journal, Tournament, pairs_of, repeated, schedule
 
@@ -55,8 +55,8 @@ examples:
       -B "cmd=stockfish option.UCI_LimitStrength=true option.UCI_Elo=1350 nodes=2000"
   az-engine match -A new.onnx -B old.onnx -C raw:new.onnx --visits 100 --games 200 --out runs/three
   az-engine match -A new.onnx -B default --visits 100 --games 4000 --sprt 0,20 --concurrency 2
-  az-engine match --game shogi -A default -B "cmd=fairy-stockfish" --games 20 --byoyomi 1000 --out runs/shogi
-  az-engine match --game go -A "default movetime=1000" --games 40 \\
+  az-engine match --game shogi -A default -B "cmd=fairy-stockfish" --games 20 --byoyomi 1 --out runs/shogi
+  az-engine match --game go -A "default seconds=1" --games 40 \\
       -B "cmd='gnugo --mode gtp --chinese-rules --positional-superko'\""""
 
 _LETTERS = "ABCDEFGH"
@@ -74,18 +74,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     limits = parser.add_argument_group("limits of a move, for each player that has none in its SPEC")
     limits.add_argument(
         "--visits",
-        "--nodes",
-        dest="nodes",
         type=int,
         metavar="N",
         help="of the root in this search, those kept from the move before not counted (Lc0 counts them); another "
         "engine's nodes are whatever it counts",
     )
-    limits.add_argument("--movetime", type=int, metavar="MS", help="milliseconds")
+    limits.add_argument("--seconds", metavar="S", help="its time")
     limits.add_argument("--depth", type=int, metavar="N", help="plies")
     limits.add_argument("--tc", metavar="BASE+INC", help="a clock, in seconds: --tc 60+0.6")
-    limits.add_argument("--byoyomi", type=int, default=0, metavar="MS", help="for a move once the clock has run out")
-    limits.add_argument("--margin", type=float, default=0.0, metavar="MS", help="by which a clock may be overstepped")
+    limits.add_argument("--byoyomi", metavar="S", help="for a move once the clock has run out")
+    limits.add_argument("--margin", type=float, default=0.0, metavar="S", help="by which a clock may be overstepped")
     openings = parser.add_argument_group("openings")
     openings.add_argument("--openings", default="book", metavar="WHICH", help=f"{OPENINGS_HELP} (default: %(default)s)")
     openings.add_argument("--seed", type=int, default=0, metavar="N", help="of the choice and order of openings")
@@ -115,8 +113,8 @@ def main(args: argparse.Namespace) -> int:
     for name in ("games", "concurrency", "max_plies"):
         if getattr(args, name) is not None and getattr(args, name) < 1:
             raise OptionError(f"--{name.replace('_', '-')} must be 1 or more")
-    if args.margin < 0:
-        raise OptionError("--margin must be 0 or more milliseconds")
+    if not 0 <= args.margin <= 60:
+        raise OptionError(f"--margin must be 0 to 60 seconds, not {args.margin:g}")
     game, start = variant(args)
     settings = _settings(args, game)
     for player in settings.players:
@@ -175,7 +173,9 @@ def variant(args: argparse.Namespace) -> tuple[str, str | None]:
 def _settings(args: argparse.Namespace, game: str) -> MatchSettings:
     protocol = get_game(game).protocol
     base, increment = parse_clock(args.tc) if args.tc else (None, 0)
-    common = MoveLimit(args.nodes, args.depth, args.movetime, base, increment, args.byoyomi)
+    seconds = None if args.seconds is None else parse_seconds(args.seconds)
+    byoyomi = 0 if args.byoyomi is None else parse_seconds(args.byoyomi)
+    common = MoveLimit(args.visits, args.depth, seconds, base, increment, byoyomi)
     specs = [text for letter in _LETTERS if (text := getattr(args, letter)) is not None]
     players = named_apart([parse_spec(text, protocol).with_limit(common, protocol) for text in specs])
     if any(player.limit.byoyomi_ms for player in players) and not client_of(protocol).has_byoyomi:
@@ -186,7 +186,7 @@ def _settings(args: argparse.Namespace, game: str) -> MatchSettings:
     adjudication = Adjudication(*resign, *chance, *draw, tablebase=args.tablebase)
     if args.tablebase:
         new_arbiter(game).known_result(args.tablebase)  # says now what is wrong with the folder
-    return MatchSettings(game, players, args.max_plies, args.margin, adjudication)
+    return MatchSettings(game, players, args.max_plies, 1000 * args.margin, adjudication)
 
 
 def named_apart(players: Sequence[PlayerSpec]) -> tuple[PlayerSpec, ...]:

@@ -29,10 +29,12 @@ and behind it, separated by blanks:
   name=TEXT         what to call it
   option.NAME=VALUE an option of the engine; with blanks "option.Move Overhead=50". GTP has no options: NAME is a
                     command and VALUE its arguments, for this engine a flag of az-engine gtp (option.threads=1)
-  visits=N (or nodes=N), depth=N, movetime=MS, tc=BASE+INCREMENT in seconds, byoyomi=MS: a limit of its own"""
-_NUMBERS = {"nodes": "nodes", "visits": "nodes", "depth": "depth", "movetime": "movetime_ms", "byoyomi": "byoyomi_ms"}
+  visits=N (or nodes=N), depth=N, seconds=S, tc=BASE+INCREMENT, byoyomi=S: a limit of its own; all times in seconds"""
+_NUMBERS = {"nodes": "nodes", "visits": "nodes", "depth": "depth"}
+_TIMES = {"seconds": "movetime_ms", "byoyomi": "byoyomi_ms"}
+_MOST_SECONDS = 600.0  # of a move; more is probably meant as milliseconds
 _KINDS = "a player is default, uniform, FILE.onnx, raw:NET or cmd=PROGRAM, see az-engine match --help"
-_SETTINGS = "behind a player stand name=, option.NAME=, visits=, nodes=, depth=, movetime=, tc= and byoyomi="
+_SETTINGS = "behind a player stand name=, option.NAME=, visits=, nodes=, depth=, seconds=, tc= and byoyomi="
 _NETS = (".onnx", ".bin.gz", ".txt.gz", ".pb.gz", ".pb")  # ends of nets' names
 _DEFAULT, _UNIFORM = "", "uniform"  # as EngineOptions.weights_file has them
 
@@ -53,11 +55,13 @@ class MoveLimit:
 
         Errors: OptionError for what leaves no move or no time, and for byoyomi and increments at once.
         """
-        for what, value in (("visits", self.nodes), ("depth", self.depth), ("movetime", self.movetime_ms)):
+        for what, value in (("visits", self.nodes), ("depth", self.depth)):
             if value is not None and value < 1:
                 raise OptionError(f"{what} must be 1 or more, not {value}")
+        if self.movetime_ms is not None and self.movetime_ms < 1:
+            raise OptionError("the time for a move must be 0.001 seconds or more")
         if self.byoyomi_ms < 0:
-            raise OptionError(f"byoyomi must be 0 or more ms, not {self.byoyomi_ms}")
+            raise OptionError("byoyomi must be 0 seconds or more")
         if self.byoyomi_ms and self.increment_ms:
             raise OptionError("a clock has byoyomi or increments, not both: leave one out")
         if self.byoyomi_ms and self.base_ms is None:
@@ -114,13 +118,24 @@ class PlayerSpec:
             return replace(self, limit=replace(common, nodes=None, depth=None))
         if not common.given:
             raise OptionError(
-                f"player {self.name} has no limit; give --visits, --movetime, --tc, --byoyomi, or visits=N in its SPEC"
+                f"player {self.name} has no limit; give --visits, --seconds, --tc, --byoyomi, or visits=N in its SPEC"
             )
         return replace(self, limit=common)
 
     def describe(self) -> dict[str, object]:
         """The values that must be equal for a later run to be the same player's, JSON-ready."""
         return asdict(self) | {"command": list(self.command), "limit": str(self.limit)}
+
+
+def parse_seconds(text: str) -> int:
+    """Milliseconds, at least 1, of a time for a move in seconds. Errors: OptionError."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0.001 <= seconds <= _MOST_SECONDS:
+        raise OptionError(f"the time for a move must be 0.001 to {_MOST_SECONDS:.0f} seconds, not {text}")
+    return round(1000 * seconds)
 
 
 def parse_clock(text: str) -> tuple[int, int]:
@@ -170,6 +185,8 @@ def parse_spec(text: str, protocol: str) -> PlayerSpec:
             if not value.isdecimal() or int(value) < 1:
                 raise OptionError(f"player {text!r}: {key} must be a whole number of 1 or more, not {value!r}")
             limit[_NUMBERS[key]] = int(value)
+        elif key in _TIMES:
+            limit[_TIMES[key]] = parse_seconds(value)
         else:
             raise OptionError(
                 f"player {text!r}: {word!r} is not understood; {_SETTINGS}; an engine's own option is option.{word}"

@@ -45,7 +45,7 @@ examples:
   az-engine regret --game shogi games.csa -P default -P net=mine.onnx --visits 400 \\
       --judge "default visits=20000" --out runs/shogi-regret
 
-players and the judge are written as for az-engine match; they need visits=, depth= or movetime=."""
+players and the judge are written as for az-engine match; they need visits=, depth= or seconds=."""
 
 JOURNAL = "regret.jsonl"
 BLUNDER = 0.2  # expected points: a greater loss counts as a blunder
@@ -181,7 +181,7 @@ def limits_of(spec: PlayerSpec) -> Limits:
     """The limits of one move. Errors: OptionError for a player with a clock or without a limit."""
     limit = spec.limit
     if limit.base_ms is not None or not limit.given:
-        raise OptionError(f"player {spec.name} needs visits=N, depth=N or movetime=MS: there are no clocks here")
+        raise OptionError(f"player {spec.name} needs visits=N, depth=N or seconds=S: there are no clocks here")
     return Limits(nodes=limit.nodes, depth=limit.depth, movetime=limit.movetime_ms)
 
 

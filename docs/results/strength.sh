@@ -4,17 +4,17 @@
 #   chess shogi       a ladder of weakened opponents at fixed visits, the raw net, and a clock
 #   go9               GNU Go at level 10, at fixed visits
 #   papers            the papers' human openings
-#   second            MOVE_MS, 1 s, a move: chess and shogi against a ladder, 9x9 Go against GNU Go
+#   second            MOVE, 1 s, a move: chess and shogi against a ladder, 9x9 Go against GNU Go
 #   time              Elo against time a move for each game, and its picture, docs/figures/time.svg
 #   tables            write the tables of docs/results/strength.md from the result files
 # Games that are there are not played again: give the command again after an interruption, or raise GAMES.
 #   GAMES=100     games of each match        OUT=runs/strength    where they are kept
-#   MOVE_MS=1000  a move in `second`; what is won with less is won with a second, too
+#   MOVE=1        seconds a move in `second`; what is won with less is won with a second, too
 #   FAST=1        in `second` weakened opponents search no deeper than where they choose their move (see strength.md)
 #   THREADS=2     of ours in `second` and `time`
 #   CONCURRENCY=1: games at a time in `second`; THREADS=1 CONCURRENCY=2 plays twice as many games in the same time, with
 #                 half of the computing for each move
-#   TIME_GAMES=20, DOUBLINGS=4, BASE_MS=50: of `time`
+#   TIME_GAMES=20, DOUBLINGS=4, BASE=0.05: of `time`
 #   STOCKFISH, FAIRY, GNUGO: the opponents, found on the PATH (Debian: /usr/games)    AZ_ENGINE=./az-engine
 set -eu
 cd "$(dirname "$0")/../.."
@@ -22,17 +22,13 @@ PATH="$PATH:/usr/games"
 AZ_ENGINE=${AZ_ENGINE:-./az-engine}
 GAMES=${GAMES:-100}
 OUT=${OUT:-runs/strength}
-MOVE_MS=${MOVE_MS:-1000}
-case $MOVE_MS in
-    *000) MOVE="${MOVE_MS%000}s" ;;
-    *) MOVE="${MOVE_MS}ms" ;;
-esac
+MOVE=${MOVE:-1}
 FAST=${FAST:-}
 THREADS=${THREADS:-2}
 CONCURRENCY=${CONCURRENCY:-1}
 TIME_GAMES=${TIME_GAMES:-20}
 DOUBLINGS=${DOUBLINGS:-4}
-BASE_MS=${BASE_MS:-50}
+BASE=${BASE:-0.05}
 STOCKFISH=${STOCKFISH:-stockfish}
 FAIRY=${FAIRY:-fairy-stockfish}
 GNUGO=${GNUGO:-gnugo --mode gtp --chinese-rules --positional-superko --level 10}
@@ -78,7 +74,7 @@ papers() {
     done
 }
 
-# MOVE_MS a move for both. A limited Stockfish chooses its move at depth 1 + level, so FAST lets it search just so deep;
+# MOVE seconds a move for both. A limited Stockfish chooses its move at depth 1 + level, so FAST lets it search just so deep;
 # Fairy-Stockfish rounds its level up or down at random before each move, so it gets one ply more.
 second() {
     for rung in 1700:4 2000:7 2300:11; do
@@ -87,15 +83,15 @@ second() {
     for rung in 1700:5 2000:8 2300:12; do
         rung_second shogi fairy "$FAIRY" "${rung%:*}" "${rung#*:}"
     done
-    match "go9-$MOVE" --game go --concurrency "$CONCURRENCY" \
-        -A "default name=az-engine-$MOVE movetime=$MOVE_MS option.threads=$THREADS" -B "cmd='$GNUGO' name=gnugo-10"
+    match "go9-${MOVE}s" --game go --concurrency "$CONCURRENCY" \
+        -A "default name=az-engine-${MOVE}s seconds=$MOVE option.threads=$THREADS" -B "cmd='$GNUGO' name=gnugo-10"
 }
 
 rung_second() { # GAME ENGINE-NAME COMMAND ELO DEPTH
-    limit="movetime=$MOVE_MS"
+    limit="seconds=$MOVE"
     [ -z "$FAST" ] || limit="depth=$5"
-    match "$1-$MOVE-$4" --game "$1" --concurrency "$CONCURRENCY" \
-        -A "default name=az-engine-$MOVE movetime=$MOVE_MS option.Threads=$THREADS" \
+    match "$1-${MOVE}s-$4" --game "$1" --concurrency "$CONCURRENCY" \
+        -A "default name=az-engine-${MOVE}s seconds=$MOVE option.Threads=$THREADS" \
         -B "cmd='$3' name=$2-$4 option.UCI_LimitStrength=true option.UCI_Elo=$4 option.Threads=1 $limit"
 }
 
@@ -108,7 +104,7 @@ over_time() {
         go) threads=option.threads delay=option.move-overhead=0 ;;
         esac
         echo "== time-$game"
-        "$AZ_ENGINE" report scaling --game "$game" --movetime "$BASE_MS" --doublings "$DOUBLINGS" --games "$TIME_GAMES" \
+        "$AZ_ENGINE" report scaling --game "$game" --seconds "$BASE" --doublings "$DOUBLINGS" --games "$TIME_GAMES" \
             --player "default name=az-engine $threads=$THREADS $delay" \
             --baseline "default name=100-visits visits=100 $threads=1" --out "$OUT/time-$game"
     done

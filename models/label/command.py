@@ -75,7 +75,7 @@ examples:
         "command and its arguments",
     )
     add("--size", type=int, metavar="N", help="lines of the Go board (9)")
-    add("--nodes", "--visits", type=int, help=f"nodes searched a move ({NODES}); over GTP at least so many")
+    add("--nodes", type=int, help=f"nodes searched a move ({NODES}); over GTP at least so many")
     add("--multipv", type=int, default=0, help="labelled moves a position; 0 = as many as a record holds")
     add(
         "--records",

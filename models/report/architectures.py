@@ -2,7 +2,7 @@
 
 Each is trained on the same data for the same time (or steps), measured on the same held-out positions, and plays the
 others: one tower for both heads or two (dual, sep), residual or plain (res, conv), with the same visits; or
-BLOCKSxFILTERS (--shapes) with the same time a move (--movetime), as int8 files, which is what counts in play: a larger
+BLOCKSxFILTERS (--shapes) with the same time a move (--seconds), as int8 files, which is what counts in play: a larger
 network knows more and looks at less. A run that was broken off goes on.
 """
 
@@ -24,7 +24,7 @@ from rich.table import Table
 from ...bench.match.command import variant
 from ...bench.match.game import MatchSettings
 from ...bench.match.openings import choose_openings
-from ...bench.match.players import MoveLimit, PlayerSpec
+from ...bench.match.players import MoveLimit, PlayerSpec, parse_seconds
 from ...bench.match.standings import ratings
 from ...bench.match.tournament import pairs_of
 from ...bench.ratings.bayes import Rating
@@ -89,9 +89,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     limit = parser.add_mutually_exclusive_group()
     limit.add_argument("--visits", type=int, default=100, metavar="N", help="of a move in the games (default: 100)")
     limit.add_argument(
-        "--movetime",
-        type=int,
-        metavar="MS",
+        "--seconds",
+        metavar="S",
         help="of a move in place of visits, one thread; the nets play as int8 files",
     )
     add("--games", type=int, default=20, metavar="N", help="of each pair; 0: none (default: %(default)s)")
@@ -101,9 +100,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    limit = () if args.movetime is None else (args.movetime,)
-    if args.games < 0 or min(args.visits, args.concurrency, args.blocks, *limit) < 1:
-        raise OptionError("--visits, --movetime, --blocks and --concurrency must be 1 or more, --games 0 or more")
+    if args.games < 0 or min(args.visits, args.concurrency, args.blocks) < 1:
+        raise OptionError("--visits, --blocks and --concurrency must be 1 or more, --games 0 or more")
     console = Console(stderr=True)
     contenders = contenders_of(args)
     for one in contenders:
@@ -150,7 +148,7 @@ def contenders_of(args: argparse.Namespace) -> tuple[Contender, ...]:
 
 def _net(args: argparse.Namespace, name: str) -> Path:
     """The net that plays: by visits as it was trained, quantising must not blur the comparison; by time as it ships."""
-    path: Path = args.out / name / ("net_int8.onnx" if args.movetime else "net_fp32.onnx")
+    path: Path = args.out / name / ("net_int8.onnx" if args.seconds else "net_fp32.onnx")
     return path
 
 
@@ -181,7 +179,7 @@ def measured(run: Path, name: str) -> Compared:
 def _rated(args: argparse.Namespace, compared: Sequence[Compared]) -> list[Compared]:
     """The same with Elo ratings from a round robin."""
     game, start = variant(args)
-    limit = MoveLimit(movetime_ms=args.movetime) if args.movetime else MoveLimit(nodes=args.visits)
+    limit = MoveLimit(movetime_ms=parse_seconds(args.seconds)) if args.seconds else MoveLimit(nodes=args.visits)
     threads = {"threads" if get_game(game).protocol == "gtp" else "Threads": "1"}
     names = [one.network for one in compared]
     players = tuple(PlayerSpec(n, options=threads, limit=limit, net=str(_net(args, n).resolve())) for n in names)

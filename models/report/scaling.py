@@ -6,7 +6,7 @@ in --out; a run that was broken off goes on. az-engine report curves draws sever
 
 Examples:
   az-engine report scaling --visits 50 --doublings 5 --games 40 --out runs/scaling
-  az-engine report scaling --game shogi --movetime 50 --doublings 5 --baseline "default visits=100" --out runs/shogi
+  az-engine report scaling --game shogi --seconds 0.05 --doublings 5 --baseline "default visits=100" --out runs/shogi
 
 """
 
@@ -24,7 +24,7 @@ from rich.console import Console
 from ...bench.match.command import variant
 from ...bench.match.game import MatchGame, MatchSettings
 from ...bench.match.openings import OPENINGS_HELP, Opening, choose_openings
-from ...bench.match.players import MoveLimit, PlayerSpec, parse_spec
+from ...bench.match.players import MoveLimit, PlayerSpec, parse_seconds, parse_spec
 from ...bench.match.standings import ratings
 from ...bench.match.tournament import Journal, Tournament, schedule
 from ...bench.ratings.bayes import Rating
@@ -131,7 +131,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--baseline", metavar="SPEC", help="one more player, with a limit of its own, that all steps meet")
     limits = parser.add_mutually_exclusive_group(required=True)
     limits.add_argument("--visits", type=int, metavar="N", help="of the first step")
-    limits.add_argument("--movetime", type=int, metavar="MS", help="of the first step (the paper: 40)")
+    limits.add_argument("--seconds", metavar="S", help="of the first step (the paper: 0.04)")
     add("--doublings", type=int, default=4, metavar="N", help="steps after the first (default: %(default)s)")
     add("--games", type=int, default=40, metavar="N", help="of each pair (default: %(default)s)")
     add("--openings", default="book", metavar="WHICH", help=f"{OPENINGS_HELP} (default: %(default)s)")
@@ -141,14 +141,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    base = args.visits if args.movetime is None else args.movetime
+    base = args.visits if args.seconds is None else parse_seconds(args.seconds)
     if base < 1 or not 1 <= args.doublings <= 20 or min(args.games, args.concurrency) < 1:
         raise OptionError("the first step, --games and --concurrency must be 1 or more, --doublings 1 to 20")
     game, start = variant(args)
     protocol = get_game(game).protocol
     player = parse_spec(args.player, protocol)
-    if not player.own and protocol == "gtp" and args.movetime is None:
-        raise OptionError("GTP cannot tell another engine its visits; give --movetime")
+    if not player.own and protocol == "gtp" and args.seconds is None:
+        raise OptionError("GTP cannot tell another engine its visits; give --seconds")
     baseline = None if args.baseline is None else parse_spec(args.baseline, protocol)
     if baseline is not None and not (baseline.limit.given or baseline.raw):
         raise OptionError("--baseline needs a limit of its own, such as visits=100 in its SPEC")
@@ -156,7 +156,7 @@ def main(args: argparse.Namespace) -> int:
         baseline = baseline.with_limit(baseline.limit, protocol)
         if baseline.name == player.name:
             baseline = replace(baseline, name=f"{baseline.name}, {baseline.limit}")
-    doublings = Doublings(player, base, args.doublings, args.movetime is not None, baseline)
+    doublings = Doublings(player, base, args.doublings, args.seconds is not None, baseline)
     openings = choose_openings(args.openings, game, (args.games + 1) // 2, args.seed, start)
     check_writable(args.out / "scaling.svg")
     console = Console(stderr=True)

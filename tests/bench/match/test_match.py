@@ -114,11 +114,11 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert (out / "games.pgn").read_text().count("[Event ") == 3
     assert main([*command, "--out", str(out), "--seed", "5"]) == 2
     assert "another match already (seed, max_plies differ)" in capsys.readouterr().err
-    assert main(["match", "-A", "cmd=/no/such/engine", "-B", engine, "--nodes", "1"]) == 2
+    assert main(["match", "-A", "cmd=/no/such/engine", "-B", engine, "--visits", "1"]) == 2
     assert "'/no/such/engine' cannot be started" in capsys.readouterr().err
     assert main(["match", "-A", "default", "-B", engine]) == 2
     assert "has no limit" in capsys.readouterr().err
-    assert main(["match", "-A", f"{engine} byoyomi=100", "-B", engine]) == 2
+    assert main(["match", "-A", f"{engine} byoyomi=0.1", "-B", engine]) == 2
     assert "chess has no byoyomi" in capsys.readouterr().err
 
 

@@ -109,14 +109,14 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     command = shlex.quote(shlex.join([*COMMAND, "gtp", "pass"]))
     arguments = ["match", "--game", "go", "--size", "7", "-A", f"cmd={command}", "-B", f"cmd={command}"]
     options = ["--games", "4", "--openings", "random:2", "--json", "--out", str(tmp_path)]
-    assert main([*arguments, *options, "--nodes", "5"]) == 0
+    assert main([*arguments, *options, "--visits", "5"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert sum(result["endings"].values()) == 4
     assert result["A"]["limit"] == "its own limit"
     assert (tmp_path / "games.sgf").read_text().count("SZ[7]") == 4
     assert main([*arguments, "--komi", "7.3"]) == 2
     assert "half points" in capsys.readouterr().err
-    assert main(["match", "--size", "9", "-A", "default", "-B", "uniform", "--nodes", "1"]) == 2
+    assert main(["match", "--size", "9", "-A", "default", "-B", "uniform", "--visits", "1"]) == 2
     assert "--size is for Go" in capsys.readouterr().err
 
 

@@ -38,15 +38,15 @@ def scripted(protocol: str, *moves: str, options: dict[str, str] | None = None, 
             PlayerSpec("net", (), {"Threads": "1"}, MoveLimit(base_ms=1000, increment_ms=50), "/a/b/net.onnx"),
         ),
         (
-            'cmd="prog --a b" name=X "option.Move Overhead=50" option.Path=a=b movetime=9 depth=3',
+            'cmd="prog --a b" name=X "option.Move Overhead=50" option.Path=a=b seconds=0.009 depth=3',
             PlayerSpec(
                 "X", ("prog", "--a", "b"), {"Move Overhead": "50", "Path": "a=b"}, MoveLimit(depth=3, movetime_ms=9)
             ),
         ),
         ("cmd=/usr/bin/engine", PlayerSpec("engine", ("/usr/bin/engine",))),
         ("cmd=/usr/bin/engine.onnx", PlayerSpec("engine.onnx", ("/usr/bin/engine.onnx",))),
-        ("cmd=e byoyomi=500", PlayerSpec("e", ("e",), {}, MoveLimit(base_ms=0, byoyomi_ms=500))),
-        ("cmd=e tc=9 byoyomi=500", PlayerSpec("e", ("e",), {}, MoveLimit(base_ms=9000, byoyomi_ms=500))),
+        ("cmd=e byoyomi=0.5", PlayerSpec("e", ("e",), {}, MoveLimit(base_ms=0, byoyomi_ms=500))),
+        ("cmd=e tc=9 byoyomi=0.5", PlayerSpec("e", ("e",), {}, MoveLimit(base_ms=9000, byoyomi_ms=500))),
     ],
 )
 def test_specs(text: str, spec: PlayerSpec) -> None:
@@ -66,6 +66,11 @@ def test_specs(text: str, spec: PlayerSpec) -> None:
         "default 'x",
         "default foo=1",
         "default byoyomi=0",
+        "default byoyomi=1000",
+        "default seconds=0",
+        "default seconds=1000",
+        "default seconds=x",
+        "default movetime=100",
         "default depth=-1",
         "default byoyomi=5 tc=1+1",
     ],

@@ -159,7 +159,7 @@ def test_an_event_is_made_longer(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 def test_repeated_games_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     script = shlex.quote(shlex.join(scripted("uci", "g1f3", "g8f6", "f3g1", "f6g8").command))
-    command = ["match", "-A", f"cmd={script}", "-B", f"cmd={script}", "--nodes", "1", "--openings", "none"]
+    command = ["match", "-A", f"cmd={script}", "-B", f"cmd={script}", "--visits", "1", "--openings", "none"]
     assert main([*command, "--games", "4", "--json"]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["duplicates"] == 3

@@ -136,7 +136,15 @@ def test_architectures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 def test_shapes_play_by_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Int8 files, one thread, the options of training that were given."""
     command = ["report", "architectures", "--supervised", str(DATA), "--steps", "20", "--shapes", "1x8,2x8"]
-    command += ["--batch", "16", "--movetime", "5", "--games", "1", "--with=--squeeze 4 --history 1 --precision fp32"]
+    command += [
+        "--batch",
+        "16",
+        "--seconds",
+        "0.005",
+        "--games",
+        "1",
+        "--with=--squeeze 4 --history 1 --precision fp32",
+    ]
     assert main([*command, "--out", str(tmp_path)]) == 0
     rows = json.loads((tmp_path / "architectures.json").read_text())
     assert [row["network"] for row in rows] == ["1x8", "2x8"]
