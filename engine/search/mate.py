@@ -69,14 +69,15 @@ def short_mate(game: Game, line: State, moves: Sequence[int], plies: int) -> lis
     """
     for move in moves[:-1]:
         line = game.play(line, move)
-    last, found = int(moves[-1]), list[int]()
-    for left in range(plies, 0, -1):
+    last, found, left = int(moves[-1]), list[int](), plies
+    while left > 0:
         after = game.play(line, last)
         if left % 2:
             ends, move = _mate_after(game, line, last, left)
-        else:
-            ends, move = max((_mate_after(game, after, reply, left - 1)[0], reply) for reply in _moves(game, after))
-        if ends < 0:
+            left = ends - 1
+        else:  # a defence after which the kernel finds no mate any more, as by a repetition, is left out
+            left, move = max((_mate_after(game, after, reply, left - 1)[0], reply) for reply in _moves(game, after))
+        if left < 0:
             break
         found.append(move)
         line, last = after, move

@@ -9,6 +9,7 @@ import pytest
 from az_engine.engine.games.base import State
 from az_engine.engine.games.mates import NO_MOVE
 from az_engine.engine.games.outcome import LOSS, RUNNING, WIN
+from az_engine.engine.search.mate import short_mate
 
 from .agreement import CHESS960, GAME, choose, random_start
 from .naive_mates import mates
@@ -50,6 +51,13 @@ def test_all_short_mates_and_no_others() -> None:
                 if ends > 0:
                     found[ends] += 1
     assert min(found.values()) >= 3, found
+
+
+def test_the_moves_of_a_mate_that_is_shorter_than_was_found() -> None:
+    """As where a repetition leaves the defender no reply but a shorter one."""
+    line = GAME.parse_position("6k1/5ppp/8/8/8/8/8/R5K1 b - - 0 1")[0]
+    moves = short_mate(GAME, line, [GAME.parse_move(line, "g8h8")], 5)
+    assert GAME.format_moves(line[-1], [GAME.parse_move(line, "g8h8"), *moves]) == ("g8h8", "a1a8")
 
 
 def test_longer_ones() -> None:
