@@ -229,7 +229,7 @@ class Venv:
         self.path.mkdir(exist_ok=True)  # the clearest error when the place cannot be written
         command = [sys.executable, "-I", "-m", "venv", "--prompt", self.path.name, str(self.new)]
         if subprocess.run(command, stdout=sys.stderr, check=False, **with_lock).returncode:
-            raise InstallError(f"{sys.executable} could not make {self.path}: its words are above")
+            raise InstallError(f"{sys.executable} could not make {self.path}; see its output above")
 
     def _pip(self, with_lock: dict[str, Any], had: frozenset[str], extras: frozenset[str]) -> None:
         quiet = [] if sys.stderr.isatty() else ["--quiet"]  # a GUI may never read our stderr: do not fill its pipe

@@ -33,9 +33,9 @@ from .tournament import JOURNAL, Journal, Tournament, pairs_of, repeated, schedu
 
 HELP = f"""\
 Let engines play each other, and print the results with Elo differences and 95 % intervals. Two players, or more: all
-against all, or a gauntlet of A against the others. Every opening is played with both colours. What a player does wrong
-by itself loses the game and is counted by kind: losing on time, an illegal move, ending (crash), not answering (stall),
-writing without end (flood); the match goes on.
+against all, or a gauntlet of A against the others. Every opening is played with both colours. A fault loses the game:
+overstepping the time, an illegal move, ending (crash), not answering (stall), writing without end (flood). The match
+counts faults by kind and goes on.
 
 An arbiter ends games: in chess (python-chess) at mate, stalemate, insufficient material, the third repetition and 50
 moves without progress; in shogi (our own rules, checked against cshogi where it is installed) at mate, at the fourth

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Let an engine (UCI for chess, USI for shogi, GTP for Go) play itself from random openings and record its best "
         "lines, chances and results as .npz shards for az-engine train --supervised. A GTP engine must know "
         "kata-analyze or lz-analyze. In shogi and Go the teacher may also be a net without search (--net), so that a "
-        "small net learns what a large one knows. The same command goes on with a run that was stopped."
+        "small net learns what a large one knows. The same command resumes a run."
     )
     parser.formatter_class = Help
     parser.epilog = """\
@@ -84,14 +84,14 @@ examples:
         nargs="+",
         default=[],
         help="label the positions of recorded games (PGN, CSA, KIF, SGF, or a self-play run's .games; finished ones) "
-        "instead of games of the teacher's: of a match, say, for the positions that searches get to",
+        "instead of games of the teacher, for example those of a match: positions that searches reach",
     )
     add(
         "--search",
         type=int,
         metavar="VISITS",
-        help="with --records: let --student (the net inside the package) search with so many visits in some of their "
-        "positions, and label lines that it looks at, too: where a net is wrong, its own search finds it",
+        help="with --records: also search some positions with --student (default: the net inside the package) for "
+        "VISITS visits, and label positions of these searches: they expose the net's errors",
     )
     add("--games", type=int, help="games in all (1000, or all those recorded)")
     add("--out", metavar="DIR", type=Path, required=True, help="folder of the shards")
