@@ -36,6 +36,7 @@ LINES = {
     "bench serve": "",
     "bench startup": "",
     "bench memory": "",
+    "bench figures": "",
     "match": "-A uniform -B uniform --games 2 --visits 1",
     "rate": "",
     "regret": "-P 'uniform visits=1' --judge 'uniform visits=1' --out out",
@@ -55,6 +56,7 @@ LINES = {
     "serve": "--port 0 --http-port none",
     "connect": "localhost:1 chess",
     "analysis": "",
+    "lichess": "",
     "play": "--side none --visits 1",
 }
 POSITIONAL = {"source": "game.pgn", "target": "out.pgn", "records": "game.pgn", "run": "out", "folders": "out"}
@@ -109,6 +111,7 @@ def test_an_impossible_path_is_one_sentence(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("LICHESS_API_TOKEN", "token")
     (tmp_path / "some").write_bytes(b"nonsense")
     (tmp_path / "game.pgn").write_text('[Result "1-0"]\n\n1. e4 1-0\n')
     suffix = SUFFIXES.get(command, "")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ... import __version__
 from ...engine.errors import AzError
-from ...engine.files import write_atomically
+from ...engine.files import check_writable, write_atomically
 from ...engine.kernels.jit import cores
 from ...engine.system import cpu_name
 from .measure import Measurement, readable
@@ -42,6 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    if args.out is not None:
+        check_writable(args.out)
     text = table(BENCHES)
     if args.out is None:
         print(text, end="")

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from ...engine.errors import OptionError
+from ...engine.errors import NetError, OptionError
 from ...engine.system import split_command
 from ..options import default_config
 from ..serve.admission import read_tokens
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    """Fetch work until SIGTERM or Ctrl-C. Errors: OptionError; EngineProcessError when the engine does not start."""
+    """Fetch work until SIGTERM or Ctrl-C. Errors: OptionError; NetError; EngineProcessError: it does not start."""
     from .api import LichessApi
     from .provider import Analyst, Provider
 
@@ -83,6 +83,7 @@ def main(args: argparse.Namespace) -> int:
             return 0
         words = split_command(args.engine) if args.engine else [sys.executable, "-I", "-m", "az_engine", "uci"]
         if args.net:
+            _check_net(args.net)
             words += ["--weights-file", args.net]
         with Provider(api, partial(Analyst, words, args.threads, args.hash), _tell) as provider:
             api.register(args.name, args.threads, args.hash)
@@ -90,6 +91,16 @@ def main(args: argparse.Namespace) -> int:
             provider.run()
     except KeyboardInterrupt:
         return 0
+
+
+def _check_net(weights: str) -> None:
+    """Before the site lists the engine. Errors: NetError when the net cannot be read."""
+    from ...engine.games import get_game
+    from ...engine.nets.weights import net_path
+
+    path = net_path(weights, get_game("chess"))
+    if path is not None and not path.is_file():
+        raise NetError(f"there is no net {str(path)!r}")
 
 
 def _token(args: argparse.Namespace) -> str:
