@@ -212,8 +212,9 @@ class Analyst:
         turn.on_terminate(engine.stop)
         best = done.get()
         turn.on_terminate(None)
-        for text in best.messages:
-            self._write(json.dumps({"warning": text, "id": query.id}))
+        if best.lines or not turn.terminated:  # a terminated turn without a visit is no fault
+            for text in best.messages:
+                self._write(json.dumps({"warning": text, "id": query.id}))
         return best, last
 
     def _estimate(self, engine: AnalysisEngine, query: Query) -> Estimate | None:

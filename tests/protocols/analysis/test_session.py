@@ -12,7 +12,10 @@ import pytest
 
 from az_engine import __version__
 from az_engine.engine.engine import Engine
+from az_engine.engine.info import BestMove
+from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
+from az_engine.engine.thinking import OnDone, OnInfo
 
 from .talk import AnalysisTalk
 
@@ -88,6 +91,30 @@ def test_terminations() -> None:
                 assert answer["id"] == "b" or answer["rootInfo"]["visits"] > 1
         assert finals == {("a", 0): 1, ("b", 0): 1}
         assert [a for a in talk.answers() if "action" not in a] == []
+
+
+class Unanswered(Engine):
+    """Its net answers nothing until the search is stopped."""
+
+    def go(self, limits: Limits, on_info: OnInfo, on_done: OnDone) -> None:
+        self.on_done = on_done
+        begun.set()
+
+    def stop(self) -> None:
+        self.on_done(BestMove("a1", messages=("stopped before the net had answered",)))
+
+
+begun = threading.Event()
+
+
+def test_no_warning_of_a_turn_terminated_without_a_visit() -> None:
+    with AnalysisTalk(make=lambda options: Unanswered("go", options)) as talk:
+        talk.ask(id="a", maxVisits=ENDLESS)
+        assert begun.wait(talk.patience_s)
+        talk.tell({"id": "t", "action": "terminate", "terminateId": "a"})
+        answers = [talk.answer(), talk.answer()]
+        assert {"id": "a", "turnNumber": 0, "isDuringSearch": False, "noResults": True} in answers
+        assert [answer for answer in answers if "warning" in answer] == []
 
 
 def test_the_end_of_the_input_waits_for_answers() -> None:
