@@ -86,7 +86,7 @@ def opinions_of(game: Game, evaluator: Evaluator, lines: Sequence[State], symmet
     planes = encode(game, lines, evaluator.history)
     if symmetry and game.symmetries is not None:
         planes = game.symmetries.turn(planes, np.full(len(planes), symmetry))
-    logits, values, owners, score = evaluator.evaluate_all(planes)
+    logits, values, owners, score = evaluator.evaluate_all(planes.reshape(len(planes), -1))
     opinions = []
     for i, line in enumerate(lines):
         moves, actions = legal_actions(game, line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 from az_engine.engine.clock import Stopwatch
 from az_engine.engine.engine import Engine
 from az_engine.engine.errors import NetError
+from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game
 from az_engine.engine.info import BestMove, ThinkingInfo
 from az_engine.engine.limits import Limits
@@ -337,6 +339,20 @@ def test_room_is_shared_among_those_who_search() -> None:
     for seat in seats:
         seat.close()
     assert batcher.clients() == []
+
+
+def test_an_opinion_shares_batches_with_searches() -> None:
+    """Rows of one shape: others may be in the same batch."""
+    game = get_game("go5")
+    shapes = []
+
+    def evaluate(rows: Planes) -> Output:
+        shapes.append(rows.shape)
+        return np.zeros((len(rows), game.num_actions), np.float32), np.zeros((len(rows), 1), np.float32)
+
+    for symmetry in (0, 1):
+        opinions_of(game, FunctionEvaluator(evaluate), [game.initial()], symmetry)
+    assert shapes == [(1, math.prod(game.planes))] * 2
 
 
 def test_a_shared_net_says_how_the_game_ends() -> None:
