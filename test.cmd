@@ -2,7 +2,7 @@
 rem Run the tests on Windows: test [pytest arguments], as the shell script test beside this file does.
 setlocal
 cd /d "%~dp0"
-set "AZ_ENGINE_EXTRA=train,serve,test"
+set "AZ_ENGINE_EXTRA=train,serve,test,docs"
 call "%~dp0az-engine.cmd" version 1>&2 || exit /b 1
 if "%~1"=="" (
     .venv\Scripts\pytest.exe -n auto --maxprocesses 4 --dist worksteal

@@ -67,6 +67,12 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
         assert re.search(rf"^  {command} +{re.escape(line)}$", said, re.MULTILINE)
 
 
+def test_help_of_a_part_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["help", "bench", "tree"])
+    assert capsys.readouterr().out.startswith("usage: az-engine bench tree")
+
+
 def test_help_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main(["help", "nets"])
@@ -175,6 +181,13 @@ def test_missing_training_packages_are_one_sentence_with_the_command() -> None:
     assert done.stderr.startswith("az-engine: train needs torch, which is not installed: ")
     assert "train" in done.stderr.partition("installed: ")[2]
     assert done.stderr.count("\n") == 1
+
+
+def test_without_ray_one_sentence_has_the_command() -> None:
+    without = WITHOUT_TORCH.replace("torch", "ray")
+    done = run(without, "match", "-A", "uniform", "-B", "uniform", "--visits", "1", "--games", "1", "--ray", "local")
+    assert done.returncode == 2
+    assert re.fullmatch(r"az-engine: match needs ray, which is not installed: .*ray.*\n", done.stderr)
 
 
 def test_nets_of_other_programs_are_quantised_without_torch(tmp_path: Path) -> None:

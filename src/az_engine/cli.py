@@ -54,6 +54,7 @@ _EXTRA_OF = {  # packages that only an extra brings -> the extra
     "uvicorn": "serve",
     "websockets": "serve",
     "onnxruntime": "cpu",
+    "ray": "ray",
     "matplotlib": "train",
     "onnx": "int8",
     "safetensors": "train",
@@ -86,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(name: str, arguments: list[str]) -> int:
     if name == "help" and arguments:
-        name, arguments = arguments[0], ["--help"]
+        name, arguments = arguments[0], [*arguments[1:], "--help"]
     if name in ("-h", "--help", "help"):
         print(_help())
         return 0

@@ -21,7 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .engine.errors import AzError, ClusterError, OptionError
+from .engine.errors import AzError, ClusterError
 
 RAY_HELP = "ADDRESS of a Ray cluster: auto, local, HOST:6379 or ray://HOST:10001; needs the extra [ray]"
 MAX_FAILURES = 5  # of an actor in a row, without a result between
@@ -32,11 +32,9 @@ PASSED_ON = ("AZ_ENGINE_GAMES", "AZ_ENGINE_CACHE", "NUMBA_NUM_THREADS")  # envir
 
 @contextlib.contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """Connect to a cluster and give the module ``ray``. BLOCKS. Errors: OptionError without Ray, ClusterError."""
-    try:
-        import ray
-    except ImportError as error:
-        raise OptionError("--ray needs Ray; install it with: pip install 'az-engine[ray]'") from error
+    """Connect to a cluster; gives the module ``ray``. BLOCKS. Errors: ModuleNotFoundError without it, ClusterError."""
+    import ray
+
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     in_main = threading.current_thread() is threading.main_thread()
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
