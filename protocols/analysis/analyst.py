@@ -16,7 +16,7 @@ from ...engine.info import BestMove, Estimate, ThinkingInfo
 from ...engine.nets.evaluator import Interrupted
 from ...engine.params import EngineOptions
 from ..gtp.game import GoEngine
-from .answer import Seen, no_results
+from .answer import Seen, no_results, warning
 from .query import Query
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ class Analyst:
         turn.on_terminate(None)
         if best.lines or not turn.terminated:  # a terminated turn without a visit is no fault
             for text in best.messages:
-                self._write(json.dumps({"warning": text, "id": query.id}))
+                self._write(json.dumps(warning(query.id, text)))
         return best, last
 
     def _estimate(self, engine: AnalysisEngine, query: Query) -> Estimate | None:

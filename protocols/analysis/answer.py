@@ -135,5 +135,10 @@ def no_results(query: Query, turn: int) -> dict[str, Any]:
     return {"id": query.id, "isDuringSearch": False, "noResults": True, "turnNumber": turn}
 
 
+def warning(query_id: str, text: str, **about: str) -> dict[str, Any]:
+    """What is said beside the answers to a query. By its last two fields KaTrain knows that it is no answer."""
+    return {"warning": text, **about, "id": query_id, "isDuringSearch": True, "noResults": True}
+
+
 def _short(number: float) -> float:
     return round(number, 6) + 0.0  # no minus before a zero

@@ -36,7 +36,7 @@ _WITHOUT_EFFECT = {  # settings of KataGo that have no counterpart, and the valu
     "rootNumSymmetriesToSample": 1,
     "rootPolicyTemperature": 1.0,
     "rootPolicyTemperatureEarly": 1.0,
-    "wideRootNoise": 0.0,
+    "wideRootNoise": None,  # in every query of KaTrain
 }
 
 

@@ -20,7 +20,7 @@ from ..lines import LineReader, LineWriter, one_line
 from ..options import OptionValues
 from ..session import CLOSE_PATIENCE_S, Session
 from .analyst import AnalysisEngine, Analyst, Turn, Turns
-from .answer import no_results
+from .answer import no_results, warning
 from .fields import QueryError, is_integer, read_object
 from .positions import GoNotation, Notation, PlainNotation
 from .query import read_query
@@ -171,7 +171,7 @@ class AnalysisSession(Session[AnalysisEngine]):
         self.send(json.dumps(answer))
 
     def _warn(self, name: str, field: str, text: str) -> None:
-        self._write({"warning": text, "field": field, "id": name})
+        self._write(warning(name, text, field=field))
 
     def _from_analyst(self, event: Callable[..., None], *about: object) -> None:
         self.post(partial(event, *about))

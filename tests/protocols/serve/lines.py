@@ -81,12 +81,13 @@ class RunningServer:
         connections: int = 100,
         http_port: int = 0,
         run: Path | None = None,
+        net: str = "uniform",
     ) -> None:
         load_rules()
         offers = [
             Offer("chess", "uci", lambda options, _: chess(options)),
             Offer("shogi", "usi", lambda options, _: FakeShogiEngine(options)),
-            Offer("go", "gtp", lambda options, _: make_engine(options), PLAIN),
+            Offer("go", "gtp", lambda options, _: make_engine(options), {**PLAIN, "weights_file": net}),
         ]
         caps = {"hash": 32, "threads": 2}
         self.log, self.events = log, EventLog(log)
