@@ -96,7 +96,7 @@ class _Server:
     def _listen(self) -> None:
         assert self._process.stderr is not None
         for line in self._process.stderr:
-            if '"event": "open"' not in line and '"event": "close"' not in line:
+            if '"event"' in line and '"open"' not in line and '"close"' not in line:
                 self.warnings.append(line.strip())
 
     def __enter__(self) -> Self:
@@ -416,10 +416,11 @@ def _soak(args: argparse.Namespace, server: _Server) -> Iterator[Measurement]:
     idle = sum(talker.rounds == 0 for talker in crowd.talkers)
     yield Measurement("clients without a round", idle, "clients", note=note)
     span = 30 if len(sizes) >= 120 else max(len(sizes) // 4, 1)
+    minutes = " ".join(f"{statistics.median(sizes[i : i + 60]):.0f}" for i in range(0, len(sizes), 60))
     first, last = statistics.median(sizes[60 : 60 + span] or sizes[:span]), statistics.median(sizes[-span:])
     yield Measurement(
         "memory at the end", last, "MiB", "after the first minute", first,
-        f"from {min(sizes):.0f} to {max(sizes):.0f} MiB",
+        f"from {min(sizes):.0f} to {max(sizes):.0f} MiB, by minutes {minutes}",
     )  # fmt: skip
 
 
