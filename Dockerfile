@@ -17,6 +17,7 @@ FROM python:3.11-slim
 ARG RUNTIME=onnxruntime
 COPY constraints.txt /tmp/
 COPY --from=build /wheels /tmp/wheels
+# hadolint ignore=DL3013 # the version of onnxruntime-gpu is open
 RUN pip install --no-cache-dir --constraint /tmp/constraints.txt /tmp/wheels/*.whl \
     && if [ "${RUNTIME}" != onnxruntime ]; then pip uninstall --yes onnxruntime \
     && pip install --no-cache-dir "${RUNTIME}"; fi \
