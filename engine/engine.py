@@ -409,9 +409,10 @@ class Engine:
         booked = self._book_move(limits, line, messages)
         if booked is not None:
             return Task(None, line, self.options, tuple(messages), None, booked=booked)
-        fallback = game.format_move(line[-1], int(legal[0]))
+        only = self._only_moves(limits, line, messages)
+        fallback = game.format_move(line[-1], int((legal if only is None else only)[0]))
         try:
-            return self._search_task(limits, line, failed, fallback, messages)
+            return self._search_task(limits, line, failed, fallback, only, messages)
         except (AzError, MemoryError) as error:
             return Task(None, line, self.options, (), fallback, error=error)
 
@@ -426,7 +427,13 @@ class Engine:
         )
 
     def _search_task(
-        self, limits: Limits, line: State, failed: NetError | None, fallback: str, messages: list[str]
+        self,
+        limits: Limits,
+        line: State,
+        failed: NetError | None,
+        fallback: str,
+        only: np.ndarray | None,
+        messages: list[str],
     ) -> Task:
         try:
             if failed is None:
@@ -443,7 +450,6 @@ class Engine:
         options, tree, evaluator = self.options, self._tree, self._evaluator
         assert tree is not None
         assert evaluator is not None
-        only = self._only_moves(limits, line, messages)
         most, rule50, known = options.syzygy_probe_limit, options.syzygy_50_move_rule, None
         tables = self._databases.tables(
             game, line, options.syzygy_path, most_men=most, rule50=rule50, messages=messages

@@ -41,7 +41,7 @@ class Task:
     line: State | None  # the game up to the root
     options: EngineOptions
     messages: tuple[str, ...]  # for the user
-    fallback: str | None  # the first legal move, if the search gives none
+    fallback: str | None  # a move that was allowed, if the search gives none
     verdict: tuple[Line, ...] = ()  # outcome of a finished game as a line without moves
     win: bool = False  # the side to move wins by declaration
     booked: str | None = None  # the move of an opening book, in place of the search

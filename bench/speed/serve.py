@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import threading
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -18,10 +19,11 @@ from ...engine.info import BestMove, ThinkingInfo
 from ...engine.limits import Limits
 from ...engine.nets.shared import SharedNets
 from ...engine.params import EngineOptions, SearchParams
-from .measure import Measurement, show
+from .measure import Measurement, percentile, show
 
 _WARM_S = 1.0  # before counting begins
 _GREEDY = 320  # leaves in flight
+_VISITS = 20_000  # of a search, which then begins anew: a sparse net fills any tree in seconds
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lanes", type=int, default=2, metavar="N", help="batches at a time (default: %(default)s)")
     parser.add_argument("--clients", type=int, default=12, metavar="N", help="equal ones (default: %(default)s)")
     parser.add_argument("--seconds", type=float, default=10.0, help="for each measurement (default: %(default)s)")
-    parser.add_argument("--queries", type=int, default=40, metavar="N", help="of 100 visits (default: %(default)s)")
+    parser.add_argument("--queries", type=int, default=200, metavar="N", help="of 100 visits (default: %(default)s)")
 
 
 def jain(shares: list[float]) -> float:
@@ -39,32 +41,42 @@ def jain(shares: list[float]) -> float:
 
 
 class _Searches:
-    """Engines that search without end. Context manager: stops them."""
+    """Engines that search the first position again and again. Context manager: stops them."""
 
     def __init__(
         self, nets: SharedNets, args: argparse.Namespace, clients: list[tuple[str, int]], workers: int
     ) -> None:
         """``clients``: name, and leaves in flight of one worker (0 = as measured), of each search."""
         self._batcher = nets.batcher
+        self._ended = threading.Event()
+        self._threads: list[threading.Thread] = []
         self.engines = []
         for name, leaves in clients:
             options = _options(args, leaves, workers)
             engine = Engine(args.game, options, partial(nets.load, name))
             engine.ready()
-            engine.set_position(None, [])
             self.engines.append(engine)
 
     def __enter__(self) -> Self:
         for engine in self.engines:
-            engine.go(Limits(infinite=True), _ignore, _ignore)
+            self._threads.append(threading.Thread(target=self._search, args=(engine,), daemon=True))
+            self._threads[-1].start()
         time.sleep(_WARM_S)
         return self
 
     def __exit__(self, *_: object) -> None:
-        for engine in self.engines:
+        self._ended.set()
+        for engine, thread in zip(self.engines, self._threads, strict=True):
             engine.stop()
-        for engine in self.engines:
+            thread.join()
             engine.close()
+
+    def _search(self, engine: Engine) -> None:
+        while not self._ended.is_set():
+            engine.new_game()
+            engine.set_position(None, [])
+            engine.go(Limits(nodes=_VISITS), _ignore, _ignore)
+            engine.wait()
 
     def rows(self, seconds: float) -> dict[str, float]:
         """Positions a second that each client's searches got evaluated."""
@@ -103,13 +115,15 @@ def _measure(args: argparse.Namespace) -> Iterator[Measurement]:
     batch = first.batch_size
     first.close()
 
-    fills = list[float]()
+    fills = list[str]()
 
     def shares(clients: list[tuple[str, int]], workers: int = 1) -> dict[str, float]:
         with _Searches(nets, args, clients, workers) as searches:
             rows, batches = nets.batcher.rows, nets.batcher.batches
             found = searches.rows(args.seconds)
-            fills.append((nets.batcher.rows - rows) / max(nets.batcher.batches - batches, 1) / batch)
+            batches = nets.batcher.batches - batches
+            full = (nets.batcher.rows - rows) / max(batches, 1) / batch
+            fills.append(f"batches {full:.0%} full" if batches else "in turns")  # a sparse net has no batches
             return found
 
     alone, many, ratios = [], [], []
@@ -117,7 +131,7 @@ def _measure(args: argparse.Namespace) -> Iterator[Measurement]:
         alone.append(sum(shares([("alone", 4 * batch)], args.lanes + 1).values()))
         many.append(sum(shares([(f"{i}", 0) for i in range(8)]).values()))
         ratios.append(many[-1] / alone[-1])
-    note = f"batch {batch}, {args.lanes} lanes, batches {fills[-1]:.0%} full"
+    note = f"batch {batch}, {args.lanes} lanes, {fills[-1]}"
     yield Measurement(
         "8 searches together", statistics.median(many), "positions/s", "one search alone, large batches",
         statistics.median(alone), note, statistics.median(ratios),
@@ -127,21 +141,15 @@ def _measure(args: argparse.Namespace) -> Iterator[Measurement]:
         f"fairness of {count} equal clients",
         jain([*equal.values()]),
         "Jain's index",
-        note=f"batches {fills[-1]:.0%} full",
+        note=fills[-1],
     )
     greedy = shares([("greedy", _GREEDY), *((f"{i}", 0) for i in range(count - 1))])
     ratio = greedy.pop("greedy") / statistics.median(greedy.values())
-    yield Measurement(
-        f"a client with {_GREEDY} leaves in flight", ratio, "of the median client", note=f"batches {fills[-1]:.0%} full"
-    )
+    yield Measurement(f"a client with {_GREEDY} leaves in flight", ratio, "of the median client", note=fills[-1])
     crowd = shares([*(("crowd", 0) for _ in range(20)), *((f"{i}", 0) for i in range(count - 1))])
     ratio = crowd.pop("crowd") / statistics.median(crowd.values())
-    yield Measurement("a client with 20 searches", ratio, "of the median client", note=_full(fills))
+    yield Measurement("a client with 20 searches", ratio, "of the median client", note=fills[-1])
     yield from _queries(nets, args, many[-1])
-
-
-def _full(fills: list[float]) -> str:
-    return f"batches {fills[-1]:.0%} full"
 
 
 def _queries(nets: SharedNets, args: argparse.Namespace, throughput: float) -> Iterator[Measurement]:
@@ -166,10 +174,7 @@ def _queries(nets: SharedNets, args: argparse.Namespace, throughput: float) -> I
         query_rows = (me.rows - rows) // args.queries
     query.close()
     fluid = max(alone, query_rows / (throughput * 4 / (4 + 8 * 2)))
-    for name, value in (
-        ("median", statistics.median(times)),
-        ("p99", times[min(round(0.99 * len(times)), len(times) - 1)]),
-    ):
+    for name, value in (("median", statistics.median(times)), ("p99", percentile(times, 99))):
         yield Measurement(
             f"100 visits beside 8 analyses, {name}", 1000 * value, "ms", "fluid share", 1000 * fluid,
             f"alone {1000 * alone:.0f} ms",

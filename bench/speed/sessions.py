@@ -33,7 +33,7 @@ from .startup import dialogue
 _PATIENCE_S = 120.0  # for any answer
 _ROUNDS = 12  # of a connection; then its client comes anew
 _MOST_PLIES = 30
-_SHOWN = 10  # faults that are told in full
+_SHOWN = 10  # faults of a kind that are told in full
 _TICK_S = 0.05
 _USER_HZ = 100  # ticks a second in /proc, on every Linux
 
@@ -384,7 +384,7 @@ class _Crowd:
     def _count(self, kind: str, text: str) -> None:
         with self._lock:
             self.faults[kind] += 1
-            if len(self.shown) < _SHOWN:
+            if self.faults[kind] <= _SHOWN:
                 self.shown.append(text[:300])
 
 

@@ -13,13 +13,15 @@ from az_engine.engine import engine as engine_module
 from az_engine.engine.engine import Engine
 from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
+from az_engine.engine.info import BestMove
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets import deadline, weights
-from az_engine.engine.nets.evaluator import Interrupted
+from az_engine.engine.nets.evaluator import Interrupted, Output, Planes
 from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.weights import dense_net
 from az_engine.engine.params import EngineOptions
 
+from ..fakes.evaluator import FunctionEvaluator
 from .failing import FAULTS, let_fail
 from .test_engine import Recorder
 
@@ -184,3 +186,17 @@ def test_fewer_threads_than_wanted_search_on(monkeypatch: pytest.MonkeyPatch) ->
     assert recorder.answer.nodes == 50
     assert "only 2 of 4 Threads" in sentences(recorder)
     engine.close()
+
+
+def test_a_move_of_those_allowed_without_an_answer_of_the_net() -> None:
+    def stopped(_: Planes) -> Output:
+        raise Interrupted("stopped")
+
+    engine = Engine("go5", EngineOptions(hash_mb=8, threads=1), lambda *_, **__: FunctionEvaluator(stopped))
+    engine.set_position(None, [])
+    answers: list[BestMove] = []
+    engine.go(Limits(nodes=10, searchmoves=("D4", "C3")), lambda _: None, answers.append)
+    engine.wait()
+    engine.close()
+    assert answers[0].move in ("D4", "C3")
+    assert "stopped" in answers[0].messages[0]
