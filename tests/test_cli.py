@@ -296,7 +296,7 @@ def test_documented_commands_parse(document: str, line: str) -> None:
     words = [word for word in shlex.split(line, comments=True) if not re.match(r"[A-Z_]+=", word)]
     if "AZ_ENGINE_GAMES=" in line:
         assert f"AZ_ENGINE_GAMES={DIRECTORY.name} " in line  # these games are registered for the tests
-    words = list(itertools.takewhile(lambda word: word not in ("|", ">"), words))
+    words = list(itertools.takewhile(lambda word: word not in ("|", ">", "&"), words))
     program, *arguments = words
     command = program.rpartition("/")[2].removeprefix("az-engine").removeprefix("-")
     if command:

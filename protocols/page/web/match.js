@@ -5,6 +5,7 @@ import { Clock } from "./clock.js";
 import { firstWdl } from "./values.js";
 
 const KEPT = "az-engine game ";
+let address = location.hash; // as we know it
 
 export class Match {
   constructor(name) {
@@ -143,9 +144,10 @@ export class Match {
     }
   }
 
-  // The same, and in the address.
+  // The same, and in the address, unless the user has just put another one there: the page loads again with that.
   keep() {
     this.store();
+    if (location.hash !== address) return;
     const words = new URLSearchParams({ game: this.name });
     if (this.root) words.set("from", this.root);
     if (this.moves.length) words.set("moves", this.moves.join(" "));
@@ -153,6 +155,7 @@ export class Match {
     if (this.you) words.set("you", this.you);
     if (this.view) words.set("view", this.view);
     history.replaceState(null, "", `#${words}`);
+    address = location.hash;
   }
 
   // What the address says, or what the browser has kept of the game.

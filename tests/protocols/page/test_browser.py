@@ -152,7 +152,8 @@ def test_typed_moves(server: RunningServer, chromium: Chromium) -> None:
                 browser.wait(f"{NOTE} === 'zz is not one legal move here.'")
             browser.wait("az.match.ply === 1")
             assert browser.do("az.match.moves") == [move]
-        browser.do("location.hash = 'game=shogi&moves=2g2f'")  # as pasted by the user
+        # pasted by the user just before an answer of the server
+        browser.do("location.hash = 'game=shogi&moves=2g2f'; az.match.keep()")
         browser.wait(f"{READY} && az.match.name === 'shogi' && az.match.ply === 1")
         assert browser.faults == []
 
