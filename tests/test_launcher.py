@@ -186,7 +186,9 @@ def test_an_extra_is_installed_in_the_tried_versions(checkout: Path) -> None:
     assert start(checkout / "az-engine", env=environment(AZ_ENGINE_EXTRA="train")).returncode == 0
 
 
-def test_the_command_serve_adds_its_extra(checkout: Path) -> None:
+def test_the_command_serve_adds_its_extra(tmp_path: Path) -> None:
+    checkout = make_checkout(tmp_path / "az")
+    assert start(checkout / "az-engine").returncode == 0
     stamp = checkout / ".venv" / "az-engine.stamp"
     assert "serve" not in stamp.read_text().splitlines()[2]
     first = start(checkout / "az-engine", "serve", "--port", "0")
