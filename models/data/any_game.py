@@ -137,4 +137,4 @@ FORMAT = ShardFormat(RECORD, first_fault, to_states, same_moves, kept_policy, ch
 
 
 def labels(game: Game) -> LabelFormat:
-    return LabelFormat(FORMAT, LINES, SCALE, DECIDED, game.training.longest_game, record_of, same_move, of_nets=True)
+    return LabelFormat(FORMAT, LINES, SCALE, DECIDED, game.training.longest_game, record_of, same_move)

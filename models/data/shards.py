@@ -251,6 +251,5 @@ class LabelFormat:
     root: Callable[[str], str] = str  # a recorded game's first position, under the rules that labels are kept by
     longest_opening: int = 1000  # moves that a record can hold before the first one
     never_blind: tuple[str, ...] = ()  # moves that are not drawn blindly
-    of_nets: bool = False  # whether records can hold a policy and a chance, which are all that a net says
     # the records of a game: its line, the moves before the first record, the records, how it ended; z is set by then
     finish: Callable[[Game, State, tuple[int, ...], Records, Ended], Records] = _as_they_are

@@ -32,6 +32,7 @@ from ..data.shards import Ended, LabelFormat, Records, Teaching
 from .reading import RecordedGame, label_played, read_played
 from .teacher import Engine, Teacher, teacher_of
 from .variations import Explorer
+from .walks import Source, Walker
 
 ENGINE_TEMPERATURES, NET_TEMPERATURES = (0.02, 0.05, 0.12), (0.3, 0.6, 1.0)  # of the move choice, see Lesson
 
@@ -53,6 +54,7 @@ class Recipe:
     adjudicated: float = 0.7  # fraction of games that end once they are decided for 5 plies in a row
     first_game: int = 0  # number of the first game
     records: tuple[Path, ...] = ()  # files of games that are labelled instead, see :mod:`reading`
+    around: tuple[Source, ...] = ()  # positions around which short walks are labelled instead, see :mod:`walks`
     search: int = 0  # visits of the student's searches whose lines are labelled with them, see :mod:`variations`
 
     @property
@@ -68,6 +70,7 @@ class Worker:
     teacher: Teacher | None = None
     student: RawNet | None = None  # makes random moves
     explorer: Explorer | None = None  # the student, searching recorded games
+    walker: Walker | None = None  # makes walks around positions
     played: list[RecordedGame] = field(default_factory=list)
 
     def start(self) -> Teacher:
@@ -85,8 +88,14 @@ class Worker:
         return self.teacher
 
     def play(self, number: int) -> Records:
-        """The records of one game. BLOCKS. Errors: EngineProcessError when the engine fails twice, NetError."""
+        """The records of one game, or of one task of walks. BLOCKS.
+
+        Errors: EngineProcessError when the engine fails twice, NetError, DataError.
+        """
         recipe = self.recipe
+        if recipe.around:
+            self.walker = self.walker or Walker(recipe)
+            return self.walker.walk(number)
         for attempt in range(2):
             teacher = self.start()
             try:

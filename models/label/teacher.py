@@ -126,7 +126,7 @@ class NetTeacher:
         mates = [mating_move(self._game, line, MATE_PLIES) for line, _ in asked]
         open_lines = [line for (line, _), mate in zip(asked, mates, strict=True) if mate is None]
         said = iter(self._net.opinions(open_lines))
-        return [self._of_opinion(next(said)) if mate is None else _of_mate(mate) for mate in mates]
+        return [self._of_opinion(next(said)) if mate is None else mate_by(mate) for mate in mates]
 
     def _of_opinion(self, said: Opinion) -> Teaching:
         best = np.argsort(-said.policy, kind="stable")[: self._lines]
@@ -138,7 +138,8 @@ class NetTeacher:
         """See :class:`Teacher`."""
 
 
-def _of_mate(move: int) -> Teaching:
+def mate_by(move: int) -> Teaching:
+    """What is said of a position with a short mate, which begins with ``move``."""
     known, scores = np.array([move], np.uint16), np.array([MATE - MATE_PLIES], np.int64)
     return Teaching(known, scores, None, 0, np.ones(1), 1.0)
 

@@ -11,9 +11,10 @@ How they lie in files: :mod:`shards`.
 | half   | u1    | half-moves since the last capture or pawn move |
 | ply    | u2    | half-moves since the start position |
 | n      | u1    | number of labelled moves |
-| depth  | u1    | depth of the first line's search; 0: a net's opinion, where all scores but the first say the policy |
+| depth  | u1    | depth of the first line's search; 0: a net's opinion without a search |
 | mv     | 5 u2  | moves, best first: from + 64 to + 4096 promotion (N B R Q = 1..4); castling: king's two squares |
-| cp     | 5 i2  | score of each move for the side to move, centipawns; mate in k = 32000 - k, mated in k = k - 32000 |
+| cp     | 5 i2  | score of each move for the side to move, centipawns; mate in k = 32000 - k, mated in k = k - 32000; |
+|        |       | at depth 0: the position's score, then 1000 ln(p / p of the first move) of each further move |
 | w, l   | u2    | the teacher's chances of winning and losing in 1/1000, for the side to move |
 | played | u2    | the move played |
 | z      | i1    | the game's result for the side to move: 1 won, 0 drawn, -1 lost |
@@ -29,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....engine.games.base import Game, State
-from ..shards import LabelFormat, Records, ShardFormat, TargetOptions, Teaching, first_wrong
+from ..shards import CUT, LabelFormat, Records, ShardFormat, TargetOptions, Teaching, first_wrong
 
 LINES = 5
 RECORD = np.dtype(
@@ -53,6 +54,7 @@ RECORD = np.dtype(
     ]
 )
 SCORE_SCALE, DRAW_MARGIN = 250.0, 80.0  # centipawns, see chances_of_score
+LOG_SCALE = 1000.0  # of the logarithms of probabilities at depth 0
 
 
 def first_fault(records: Records) -> str:
@@ -113,9 +115,16 @@ def to_moves(records: Records, moves: NDArray[np.uint16]) -> NDArray[np.uint16]:
 
 
 def soft_policy(records: Records, options: TargetOptions) -> NDArray[np.float32]:
-    """f4 [N, 5]: softmax((W(cp_i) - W(cp_1)) / T) over the labelled moves, W(cp) = 1 / (1 + exp(-cp / scale))."""
-    points = 1.0 / (1.0 + np.exp(-records["cp"].astype(np.float64) / options.centipawns))
+    """f4 [N, 5]: softmax((W(cp_i) - W(cp_1)) / T) over the labelled moves, W(cp) = 1 / (1 + exp(-cp / scale)).
+
+    At depth 0 the net's own probabilities of the labelled moves, scaled to add up to 1.
+    """
+    scores = records["cp"].astype(np.float64)
+    points = 1.0 / (1.0 + np.exp(-scores / options.centipawns))
     weights = np.exp((points - points[:, :1]) / options.temperature)
+    said = records["depth"] == 0
+    weights[said] = np.exp(scores[said] / LOG_SCALE)
+    weights[said, 0] = 1.0
     weights[np.arange(LINES) >= records["n"][:, None]] = 0.0
     return np.asarray(weights / weights.sum(axis=1, keepdims=True), np.float32)
 
@@ -133,6 +142,15 @@ def chances_of_score(centipawns: NDArray[Any]) -> NDArray[np.float64]:
     return np.stack([win, 1 - win - loss, loss], axis=1)
 
 
+_SCORES = np.arange(-4000, 4001)
+_POINTS = chances_of_score(_SCORES) @ np.array([1.0, 0.5, 0.0])
+
+
+def score_of_points(points: float) -> int:
+    """The score in centipawns, within 4000, whose :func:`chances_of_score` make so many expected points."""
+    return round(float(np.interp(points, _POINTS, _SCORES)))
+
+
 def chances(records: Records, options: TargetOptions) -> NDArray[np.float64]:
     """Win, draw and loss f8 [N, 3] as the teacher sees them: from its score, or its own WDL."""
     if options.value == "score":
@@ -143,7 +161,7 @@ def chances(records: Records, options: TargetOptions) -> NDArray[np.float64]:
 def line_chances(records: Records) -> NDArray[np.float32]:
     """Win, draw and loss f4 [N, 5, 3] after each labelled move, for the side that makes it; NaN where unknown.
 
-    Without a search, at depth 0, the scores but the first only say the policy.
+    Without a search, at depth 0, only the first move has a score.
     """
     chances = chances_of_score(records["cp"].ravel()).reshape(*records["cp"].shape, 3).astype(np.float32)
     chances[records["depth"] == 0, 1:] = np.nan
@@ -164,13 +182,24 @@ def record_of(game: Game, line: State, teaching: Teaching) -> Records:
     count = len(teaching.moves)
     row["n"], row["depth"] = count, min(255, teaching.depth)
     row["mv"][0, :count] = [code_of(state, int(move)) for move in teaching.moves]
-    row["cp"][0, :count] = teaching.scores
+    row["cp"][0, :count] = teaching.scores if teaching.policy is None else _of_net(teaching)
     if teaching.wdl is None:
-        chances = np.rint(1000 * chances_of_score(teaching.scores[:1]))[0]
+        chances = np.rint(1000 * chances_of_score(row["cp"][0, :1]))[0]
         row["w"], row["l"] = chances[0], chances[2]
     else:
         row["w"], row["l"] = teaching.wdl[0], teaching.wdl[2]
     return row
+
+
+def _of_net(teaching: Teaching) -> NDArray[np.int64]:
+    """The scores i8[n] that say a net's chance and policy, see the table."""
+    assert teaching.policy is not None
+    policy = np.maximum(teaching.policy, 1e-9)
+    scores = np.rint(LOG_SCALE * np.log(policy / policy[0])).astype(np.int64)
+    scores[0] = teaching.scores[0]
+    if teaching.chance is not None and abs(scores[0]) <= CUT:
+        scores[0] = score_of_points(teaching.chance)
+    return scores
 
 
 def code_of(state: State, move: int) -> int:

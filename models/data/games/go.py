@@ -332,6 +332,5 @@ def labels(game: Game) -> LabelFormat:
         root=partial(root_of, start=start),
         longest_opening=_OPENING,
         never_blind=("pass",),
-        of_nets=True,
         finish=finish,
     )

@@ -138,4 +138,4 @@ FORMAT = ShardFormat(
 
 
 def labels(game: Game) -> LabelFormat:
-    return LabelFormat(FORMAT, LINES, SCALE, 3000, 320, record_of, same_move, of_nets=True)
+    return LabelFormat(FORMAT, LINES, SCALE, 3000, 320, record_of, same_move)

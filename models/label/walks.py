@@ -1,0 +1,206 @@
+"""Short walks around positions of labelled games, judged by a net without search: labels in bulk.
+
+A net learns most from many different positions. Each walk begins at a recorded position, leaves its game with another
+move than the played one, and goes on for a few plies with moves of the net, sometimes with any legal move. All walks of
+a task are judged together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine.errors import DataError, NetError, OptionError
+from ...engine.games import get_game
+from ...engine.games.base import Game, State
+from ...engine.games.leaves import Leaves
+from ...engine.games.mates import NO_MOVE
+from ...engine.games.outcome import RUNNING
+from ...engine.nets.opinions import expected_points, softmax
+from ...engine.nets.weights import load_evaluator
+from ..data.dataset import HOLDOUT_EVERY, HOLDOUT_REST
+from ..data.formats import labels_of
+from ..data.shards import Records, ShardFormat, TargetOptions, Teaching
+from .teacher import MATE_PLIES, centipawns_of, mate_by
+
+if TYPE_CHECKING:
+    from .lesson import Recipe
+
+WALKS = 256  # of a task; walk w of task i is game WALKS i + w
+PLIES = 6  # recorded of a walk
+BLUNDERS = (0.3,)  # chance of any legal move
+TEMPERATURES = (1.0, 1.5, 2.0)  # T of policy^(1 / T), one drawn per walk
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The positions of a shard that walks begin at: all but those held out."""
+
+    path: Path
+    count: int
+    held_out: frozenset[int] | None  # numbers of games; None: every 50th
+
+
+def sources_of(form: ShardFormat, folders: Sequence[Path]) -> tuple[Source, ...]:
+    """The shards of folders, or single ones, that walks begin at. Errors: DataError."""
+    paths = [path for given in folders for path in (sorted(given.glob("*.npz")) if given.is_dir() else [given])]
+    kept = [form.read(path)["game"] for path in paths if path.name.startswith("holdout")]
+    held_out = frozenset(np.unique(np.concatenate(kept)).tolist()) if kept else None
+    found = [
+        Source(path, int(_open_to_walks(form.read(path), held_out).sum()), held_out)
+        for path in paths
+        if not path.name.startswith("holdout")
+    ]
+    if not any(source.count for source in found):
+        raise DataError(f"--around: {', '.join(map(str, folders))} holds no labelled positions to begin at; give others")
+    return tuple(source for source in found if source.count)
+
+
+def _open_to_walks(records: Records, held_out: frozenset[int] | None) -> NDArray[np.bool_]:
+    """bool[N]: whether walks may begin at the records."""
+    if held_out is None:
+        return np.asarray(records["game"] % HOLDOUT_EVERY != HOLDOUT_REST)
+    return ~np.isin(records["game"], list(held_out))
+
+
+def shard_format(game: str) -> ShardFormat:
+    """The game's format of records, which hold the positions themselves. Errors: OptionError where they do not."""
+    shards = labels_of(game).shards
+    if not isinstance(shards, ShardFormat):
+        raise OptionError(f"--around: records of {game} do not say how a game came to its first position; use --records")
+    return shards
+
+
+@lru_cache(maxsize=1)
+def _starts(form: ShardFormat, source: Source) -> Records:
+    records = form.read(source.path)
+    return records[_open_to_walks(records, source.held_out)]
+
+
+def starts_of(form: ShardFormat, recipe: Recipe, number: int) -> Records:
+    """The records that the walks of task ``number`` begin at, WALKS or fewer.
+
+    An epoch of tasks begins at every record once, in an order that the seed draws: the shards in turn, and each of them
+    by one task after another. Errors: DataError.
+    """
+    tasks = [-(-source.count // WALKS) for source in recipe.around]
+    epoch, at = divmod(number, sum(tasks))
+    for shard in np.random.default_rng([recipe.seed, epoch]).permutation(len(tasks)).tolist():
+        if at < tasks[shard]:
+            break
+        at -= tasks[shard]
+    records = _starts(form, recipe.around[shard])
+    order = np.random.default_rng([recipe.seed, epoch, shard]).permutation(len(records))
+    return records[order[at * WALKS : (at + 1) * WALKS]]
+
+
+class Walker:
+    """Makes the walks of a task."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        """Errors: NetError, OptionError."""
+        assert isinstance(recipe.teacher, str)
+        net = "" if recipe.teacher == "default" else recipe.teacher
+        game = get_game(recipe.game)
+        self._evaluator = load_evaluator(net, game, provider="cpu", batch_size=WALKS)
+        self._recipe, self._game = recipe, game.using(self._evaluator.encoder)
+        self._form, self._shards = labels_of(recipe.game), shard_format(recipe.game)
+        self._leaves: Leaves = self._game.encoder.make_leaves(WALKS)
+
+    def walk(self, number: int) -> Records:
+        """The records of task ``number``, which depend on it and the seed alone; each position once. BLOCKS.
+
+        Errors: NetError, DataError.
+        """
+        recipe, game = self._recipe, self._game
+        random = np.random.Generator(np.random.PCG64([recipe.seed, number]))
+        starts = starts_of(self._shards, recipe, number)
+        lines = np.zeros((len(starts), PLIES + MATE_PLIES + 2), game.state_dtype)
+        first = np.arange(len(starts), dtype=np.int64)
+        lines[:, 0] = self._shards.to_states(game, starts, first)
+        played = self._shards.to_moves(starts, starts["played"][:, None])
+        temperatures = random.choice(recipe.temperatures, len(starts))
+        blunders = random.choice(recipe.blunders, len(starts))
+        going, records, keys = first, np.zeros(PLIES * len(starts), self._shards.dtype), list[int]()
+        for ply in range(PLIES + 1):
+            said = self._judge(lines, going, ply)
+            going = said.walks
+            blind = random.random(len(going)) < blunders[going]
+            weights = said.policy ** (1 / temperatures[going, None])
+            weights[blind] = said.policy[blind] > 0
+            if ply == 0:
+                weights[said.moves == played[going]] *= 1e-12  # played where there is no other move
+            noise = random.exponential(size=weights.shape)
+            chosen = np.argmax(weights / noise, axis=1)  # drawn in proportion to the weights
+            best = np.argsort(-said.policy, axis=1, kind="stable")[:, : recipe.lines]
+            for i, walk in enumerate(going.tolist()):
+                line, move = lines[walk], int(said.moves[i, chosen[i]])
+                if ply:
+                    row = self._form.record(game, line[: ply + 1], said.teaching(i, best[i], self._form.scale))
+                    row["game"], row["rnd"] = number * WALKS + walk, blind[i]
+                    row["played"] = self._form.code(line[ply], move)
+                    records[len(keys)] = row[0]
+                    keys.append(int(said.keys[i]))
+                if ply < PLIES:
+                    game.play_at(line, ply, move)
+        return self._finished(records, keys, random)
+
+    def _judge(self, lines: State, walks: NDArray[np.int64], ply: int) -> Judged:
+        """The net's opinions of lines[walks, ply], without those where the game is over. Errors: NetError."""
+        leaves, game = self._leaves, self._game
+        leaves.rows["slot"][: len(walks)], leaves.rows["root"], leaves.rows["length"] = walks, ply, 0
+        game.encoder.describe(lines, leaves, len(walks), self._evaluator.history, MATE_PLIES * game.encoder.finds_mates)
+        here = np.flatnonzero((leaves.rows["outcome"] == RUNNING)[: len(walks)])
+        planes = np.ascontiguousarray(leaves.planes[here])
+        logits, values, owners, scores = self._evaluator.evaluate_all(planes)
+        if not (np.isfinite(logits).all() and np.isfinite(values).all()):
+            raise NetError("the net's policy or value is not finite; use another net")
+        count = leaves.rows["count"][here]
+        legal = np.arange(int(count.max(initial=1))) < count[:, None]
+        width = legal.shape[1]
+        actions = np.where(legal, leaves.actions[here, :width], 0)
+        policy = np.where(legal, np.take_along_axis(logits, actions.astype(np.int64), axis=1), -np.inf)
+        return Judged(
+            walks[here],
+            np.where(legal, leaves.moves[here, :width], 0),
+            softmax(policy),
+            expected_points(values),
+            leaves.rows["begin"][here],
+            leaves.rows["key"][here],
+        )
+
+    def _finished(self, records: Records, keys: list[int], random: np.random.Generator) -> Records:
+        """The records in their walks' order, each position once, with results drawn from the net's chances."""
+        records = records[np.unique(np.array(keys, np.uint64), return_index=True)[1]]
+        records = records[np.lexsort((records["ply"], records["game"]))]
+        win, draw, _ = self._shards.chances(records, TargetOptions()).T
+        drawn = random.random(len(records))
+        records["z"] = np.where(drawn < win, 1, np.where(drawn < win + draw, 0, -1))
+        return records
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A net's opinions of N positions, for the side to move; M the most moves of one."""
+
+    walks: NDArray[np.int64]  # [N] whose positions they are
+    moves: NDArray[np.uint16]  # [N, M] legal moves, then 0
+    policy: NDArray[np.float64]  # [N, M] their probabilities, then 0
+    chance: NDArray[np.float64]  # [N] expected points
+    mates: NDArray[np.uint16]  # [N] the first move of a short mate, or NO_MOVE
+    keys: NDArray[np.uint64]  # [N]
+
+    def teaching(self, i: int, best: NDArray[np.int64], scale: float) -> Teaching:
+        """What a record keeps of position i: the moves ``best`` with their probabilities, or a mate."""
+        if self.mates[i] != NO_MOVE:
+            return mate_by(int(self.mates[i]))
+        best = best[self.policy[i, best] > 0]
+        chance = float(self.chance[i])
+        scores = np.full(len(best), centipawns_of(chance, scale), np.int64)
+        return Teaching(self.moves[i, best], scores, None, 0, self.policy[i, best], chance)
