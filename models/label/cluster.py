@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,13 +10,14 @@ from ...cluster import Actor, Crew, Freight, connected, unpacked
 from ...engine.games import get_game
 from ...engine.nets.weights import net_path
 from ..data.shards import Records
-from .lesson import Recipe, Worker
+from .lesson import Worker
+from .recipe import Recipe
 
 TURN_SECONDS = 0.5
 
 
 class Labeller(Actor):
-    """Labels games on any node; an engine's command must exist there."""
+    """Labels games, or tasks of walks, on any node; an engine's command must exist there."""
 
     title = "label"
 
@@ -27,40 +28,48 @@ class Labeller(Actor):
         if isinstance(teacher, str):
             teacher = here.get(teacher, teacher)
         records = tuple(Path(here[str(path)]) for path in recipe.records)
-        self._worker = Worker(replace(recipe, teacher=teacher, student=student, records=records))
+        around = tuple(replace(source, path=Path(here[str(source.path)])) for source in recipe.around)
+        self._worker = Worker(replace(recipe, teacher=teacher, student=student, records=records, around=around))
 
     def work(self, task: int) -> Records:
-        """The records of one game. BLOCKS. Errors: EngineProcessError, NetError."""
+        """The records of one task. BLOCKS. Errors: EngineProcessError, NetError, DataError."""
         return self._worker.play(task)
 
 
 def label_on(
     address: str,
     recipe: Recipe,
-    games: Sequence[int],
+    tasks: Iterable[int],
     processes: int,
     stop: Callable[[], bool],
     say: Callable[[str], None],
 ) -> Iterator[Records]:
-    """Yield each game's records as it ends; a lost actor's game is labelled by another one.
+    """Yield the records of each task as it ends; a lost actor's task is done by another one.
 
-    ``processes``: actors, 0 = one for each CPU. Once ``stop()`` is true, only the games that have begun are played to
-    their end. Errors: EngineProcessError, NetError, ClusterError.
+    ``processes``: actors, 0 = one for each CPU. Once ``stop()`` is true, only the tasks that have begun are finished.
+    Errors: EngineProcessError, NetError, ClusterError.
     """
-    files = {str(path): path for path in recipe.records}
+    files = {str(path): path for path in (*recipe.records, *(source.path for source in recipe.around))}
     for net in (recipe.teacher, recipe.student):
         if isinstance(net, str) and net not in ("", "default"):
             path = net_path(net, get_game(recipe.game))
             if path is not None:
                 files[net] = path
     with connected(address) as ray:
-        freight, left = Freight(ray, files), list(reversed(games))
+        freight, waiting = Freight(ray, files), iter(tasks)
+        upcoming = next(waiting, None)
+
+        def next_task(place: int) -> int | None:
+            nonlocal upcoming
+            task, upcoming = upcoming, None if upcoming is None else next(waiting, None)
+            return task
+
         crew = Crew(ray, Labeller, lambda place: (recipe, freight), count=processes, say=say, patience=1)
         try:
-            while left or crew.busy:
+            while upcoming is not None or crew.busy:
                 if stop():
-                    left.clear()
-                for done in crew.turn(lambda place: left.pop() if left else None, TURN_SECONDS):
+                    upcoming = None
+                for done in crew.turn(next_task, TURN_SECONDS):
                     yield done.result
         finally:
             crew.close()

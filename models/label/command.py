@@ -10,14 +10,13 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from itertools import islice
+from itertools import count, islice, takewhile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -27,13 +26,18 @@ from ...engine.games import game_names, get_game
 from ...engine.nets.opinions import RawNet
 from ...engine.system import split_command
 from ..data.formats import labels_of
-from ..data.shards import LabelFormat, Records, ShardStore
+from ..data.shards import LabelFormat, Records
 from ..fields import Help
 from ..signals import StopSignals
 from ..storage import Patience, RunLock
-from .lesson import ENGINE_TEMPERATURES, NET_TEMPERATURES, Recipe, open_teacher, play_game
+from .lesson import open_teacher, play_game
 from .reading import read_played
+from .recipe import BLUNDERS, ENGINE_TEMPERATURES, NET_TEMPERATURES, WALK_BLUNDERS, WALK_TEMPERATURES, Recipe
+from .store import Store
 from .teacher import NODES, Engine
+from .walks import WALKS, shard_format, sources_of
+
+POSITIONS = 1_000_000  # of walks, unless told
 
 HELP = "make training data with any UCI, USI or GTP engine, or with a net"
 
@@ -43,14 +47,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Let an engine (UCI for chess, USI for shogi, GTP for Go) play itself from random openings and record its best "
         "lines, chances and results as .npz shards for az-engine train --supervised. A GTP engine must know "
-        "kata-analyze or lz-analyze. In shogi and Go the teacher may also be a net without search (--net), so that a "
-        "small net learns what a large one knows. The same command resumes a run."
+        "kata-analyze or lz-analyze. The teacher may also be a net without search (--net), so that a small net learns "
+        "what a large one knows; with --around it judges millions of positions. The same command resumes a run."
     )
     parser.formatter_class = Help
     parser.epilog = """\
 examples:
   az-engine label --engine stockfish --nodes 2000 --games 2000 --out runs/data
-  az-engine label --game go --size 9 --engine "katago gtp -model NET -config FILE" --out runs/go"""
+  az-engine label --game go --size 9 --engine "katago gtp -model NET -config FILE" --out runs/go
+  az-engine label --net chess-conv --around runs/data --positions 10000000 --processes 2 --out runs/walks"""
     add = parser.add_argument
     add("--game", default=default.game, choices=game_names(), help="the game")
     teacher = parser.add_mutually_exclusive_group(required=True).add_argument
@@ -87,6 +92,16 @@ examples:
         "instead of games of the teacher, for example those of a match: positions that searches reach",
     )
     add(
+        "--around",
+        metavar="DATA",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="with --net: instead of games, label short walks that begin at the positions of labelled games (folders "
+        "of shards, or shards) and leave these games; not in Go",
+    )
+    add("--positions", type=int, metavar="N", help="with --around: positions in all (1,000,000)")
+    add(
         "--search",
         type=int,
         metavar="VISITS",
@@ -106,8 +121,8 @@ examples:
     add(
         "--first-game",
         type=int,
-        default=0,
-        help="number of the first game; ids must be unique over all folders used together",
+        help="number of the first game (0; with --around after those of DATA); ids must be unique over all folders "
+        "used together",
     )
     add("--shard-positions", type=int, default=25_000, help="positions a file")
     add(
@@ -121,13 +136,13 @@ examples:
         type=_numbers(float),
         help="of the move choice, one drawn per game: in expected points ("
         f"{_listed(ENGINE_TEMPERATURES)}), with --net the T of policy^(1 / T) "
-        f"({_listed(NET_TEMPERATURES)})",
+        f"({_listed(NET_TEMPERATURES)}; with --around {_listed(WALK_TEMPERATURES)})",
     )
     add(
         "--blunders",
         type=_numbers(float),
-        default=default.blunders,
-        help="chances of a random move, one drawn per game",
+        help=f"chances of a random move, one drawn per game ({_listed(BLUNDERS)}; with --around "
+        f"{_listed(WALK_BLUNDERS)})",
     )
     add(
         "--student",
@@ -165,7 +180,7 @@ def main(args: argparse.Namespace) -> int:
     form = labels_of(game)
     _check_words(args, form)
     if args.net is not None:
-        _check_net(args, game, form)
+        _check_net(args, game)
     console = Console(stderr=True)
     games = 1000 if args.games is None else args.games
     if args.records:
@@ -173,58 +188,76 @@ def main(args: argparse.Namespace) -> int:
         games = min(found, games) if args.games is not None else found
         if not found:
             raise DataError("the records hold no finished game of this kind; give others")
-    nodes = NODES if args.nodes is None else args.nodes
     if args.student is not None:
         RawNet(args.student, get_game(game))  # faults of the net come before the games
-    recipe = Recipe(
-        Engine(_words(args.engine), _options(args.option), nodes) if args.net is None else args.net,
-        game=game,
-        lines=args.multipv or form.lines,
-        seed=args.seed,
-        openings=args.openings,
-        temperatures=args.temperatures or (ENGINE_TEMPERATURES if args.net is None else NET_TEMPERATURES),
-        blunders=args.blunders,
-        student=args.student or "",
-        decided=args.decided,
-        max_plies=args.max_plies or form.max_plies,
-        first_game=args.first_game,
-        records=tuple(args.records),
-        search=args.search or 0,
-    )
+    recipe = _recipe(args, game, form)
     with RunLock(args.out), StopSignals() as signals:
         patiently = Patience(args.out, console.print, stopping=signals)
-        store = Store(args.out, args.shard_positions, form.shards, patiently)
-        missing = [g for g in range(args.first_game, args.first_game + games) if g not in store.games]
-        if len(missing) < games:
-            console.print(f"{games - len(missing)} of {games} games are there already")
-        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("games  {task.fields[positions]}"))
+        store = Store(args.out, args.shard_positions, form.shards, patiently, WALKS if recipe.around else 1)
+        tasks: Iterator[int]
+        if recipe.around:
+            total, there, unit = args.positions or POSITIONS, store.positions, "positions"
+            tasks = (task for task in count(recipe.first_game // WALKS) if task not in store.tasks)
+            tasks = takewhile(lambda task: store.positions < total, tasks)
+        else:
+            missing = [game for game in range(recipe.first_game, recipe.first_game + games) if game not in store.tasks]
+            total, there, unit, tasks = games, games - len(missing), "games", iter(missing)
+        if there:
+            console.print(f"{min(there, total):,} of {total:,} {unit} are there already")
+        columns = (BarColumn(), MofNCompleteColumn(), TextColumn(f"{unit}  {{task.fields[speed]}}"))
         with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as progress:
-            task = progress.add_task("", total=games, completed=games - len(missing), positions="")
+            bar = progress.add_task("", total=total, completed=min(there, total), speed="")
             begun, made = time.monotonic(), 0
             try:
-                for records in _labelled(args, recipe, missing, signals, progress.console.print):
+                for records in _labelled(args, recipe, tasks, signals, progress.console.print):
                     store.add(records)
                     made += len(records)
-                    speed = made / (time.monotonic() - begun)
-                    progress.update(task, advance=1, positions=f"{made:,} positions, {speed:,.0f}/s")
+                    speed = f"{made:,} positions, {made / (time.monotonic() - begun):,.0f}/s"
+                    progress.update(bar, advance=len(records) if recipe.around else 1, speed=speed)
             finally:
                 store.flush()
         if signals():
             console.print(f"stopped after {store.positions:,} positions; give the same command to go on")
             return 130
-    console.print(f"{args.out}: {store.positions:,} positions of {len(store.games):,} games")
+    games_text = "" if recipe.around else f" of {len(store.tasks):,} games"
+    console.print(f"{args.out}: {store.positions:,} positions{games_text}")
     return 0
 
 
+def _recipe(args: argparse.Namespace, game: str, form: LabelFormat) -> Recipe:
+    """What the words ask for. Errors: OptionError, DataError."""
+    around, behind = sources_of(shard_format(game), args.around) if args.around else ((), 0)
+    first = behind if args.first_game is None else args.first_game
+    usual = (NET_TEMPERATURES, BLUNDERS) if args.engine is None else (ENGINE_TEMPERATURES, BLUNDERS)
+    temperatures, blunders = (WALK_TEMPERATURES, WALK_BLUNDERS) if around else usual
+    nodes = NODES if args.nodes is None else args.nodes
+    return Recipe(
+        Engine(_words(args.engine), _options(args.option), nodes) if args.net is None else args.net,
+        game=game,
+        lines=args.multipv or form.lines,
+        seed=args.seed,
+        openings=args.openings,
+        temperatures=args.temperatures or temperatures,
+        blunders=args.blunders or blunders,
+        student=args.student or "",
+        decided=args.decided,
+        max_plies=args.max_plies or form.max_plies,
+        first_game=-(-first // WALKS) * WALKS if around else first,
+        records=tuple(args.records),
+        around=around,
+        search=args.search or 0,
+    )
+
+
 def _labelled(
-    args: argparse.Namespace, recipe: Recipe, games: list[int], stop: Callable[[], bool], say: Callable[[str], None]
+    args: argparse.Namespace, recipe: Recipe, tasks: Iterator[int], stop: Callable[[], bool], say: Callable[[str], None]
 ) -> Iterator[Records]:
-    """The records of ``games``, made here or on a cluster. BLOCKS. Errors: AzError."""
+    """The records of ``tasks``, made here or on a cluster. BLOCKS. Errors: AzError."""
     if args.ray is None:
-        return label(recipe, games, args.processes or 1, stop)
+        return label(recipe, tasks, args.processes or 1, stop)
     from .cluster import label_on
 
-    return label_on(args.ray, recipe, games, args.processes or 0, stop, say)
+    return label_on(args.ray, recipe, tasks, args.processes or 0, stop, say)
 
 
 def _check_words(args: argparse.Namespace, form: LabelFormat) -> None:
@@ -237,20 +270,37 @@ def _check_words(args: argparse.Namespace, form: LabelFormat) -> None:
         raise OptionError("--search is for games that were played; give them with --records")
     if args.records and args.student is not None and args.search is None:
         raise OptionError("--student is for games that the teacher plays, or for --search; leave it or --records out")
-    numbers = (args.nodes, args.games, args.search, args.processes, args.shard_positions)
+    if args.positions is not None and not args.around:
+        raise OptionError("--positions is for walks; give the data that they begin in with --around, or --games")
+    if args.around:
+        _check_walks(args)
+    numbers = (args.nodes, args.positions, args.games, args.search, args.processes, args.shard_positions)
     if min(number for number in numbers if number is not None) < 1:
-        raise OptionError("--nodes, --games, --search, --processes and --shard-positions must be at least 1")
+        names = "--nodes, --positions, --games, --search, --processes and --shard-positions"
+        raise OptionError(f"{names} must be at least 1")
     if args.decided < 0:
         raise OptionError(f"--decided is {args.decided}; give centipawns, or 0 for the game's own number")
 
 
-def _check_net(args: argparse.Namespace, game: str, form: LabelFormat) -> None:
+def _check_walks(args: argparse.Namespace) -> None:
+    """Refuse what means nothing to walks. Errors: OptionError."""
+    if args.net is None:
+        raise OptionError("--around is for a net; name it with --net instead of --engine")
+    meant = {
+        "--records": args.records,
+        "--games": args.games,
+        "--search": args.search,
+        "--student": args.student,
+        "--decided": args.decided,
+        "--max-plies": args.max_plies,
+    }
+    for word, value in meant.items():
+        if value:
+            raise OptionError(f"{word} means nothing to walks around positions; leave it or --around out")
+
+
+def _check_net(args: argparse.Namespace, game: str) -> None:
     """Refuse what a net cannot do. Errors: OptionError, NetError."""
-    if not form.of_nets:
-        raise OptionError(
-            f"--net: records of {game} hold scores of moves, which a net does not give; let it search: "
-            "--engine 'az-engine uci' --option WeightsFile=NET"
-        )
     if args.nodes is not None or args.option:
         raise OptionError("--nodes and --option are for an engine; a net without search has neither")
     RawNet(args.net, get_game(game))
@@ -273,54 +323,15 @@ def _options(given: list[str]) -> tuple[tuple[str, str], ...]:
     return tuple(options.items())
 
 
-class Store:
-    """The shards of a folder: whole games, each once."""
-
-    FLUSH_SECONDS = 300.0  # most work that a kill can lose
-
-    def __init__(self, folder: Path, shard_positions: int, form: ShardStore, patiently: Patience) -> None:
-        self.folder, self.patiently = folder, patiently
-        self.form = form
-        self.shard_positions = shard_positions
-        self.games: set[int] = set()
-        self.positions = 0
-        self._waiting: list[Records] = []
-        self._flushed = time.monotonic()
-        self._next = 0
-        for path in sorted(folder.glob("*.npz")):
-            records = form.read(path)
-            self.games |= set(np.unique(records["game"]).tolist())
-            self.positions += len(records)
-            number = path.stem.rpartition("_")[2]
-            self._next = max(self._next, int(number) + 1 if number.isdigit() else 0)
-
-    def add(self, records: Records) -> None:
-        """Take one game; a shard is written when enough are waiting or have waited long enough."""
-        self._waiting.append(records)
-        self.games.add(int(records["game"][0]))
-        self.positions += len(records)
-        waited = time.monotonic() - self._flushed
-        if sum(map(len, self._waiting)) >= self.shard_positions or waited > self.FLUSH_SECONDS:
-            self.flush()
-
-    def flush(self) -> None:
-        if self._waiting:
-            path, records = self.folder / f"labelled_{self._next:05d}.npz", np.concatenate(self._waiting)
-            self.patiently(lambda: self.form.write(path, records), f"a shard of {len(self._waiting)} labelled games")
-            self._next += 1
-            self._waiting.clear()
-        self._flushed = time.monotonic()
-
-
 def label(
-    recipe: Recipe, games: list[int], processes: int, stop: Callable[[], bool] = lambda: False
+    recipe: Recipe, tasks: Iterable[int], processes: int, stop: Callable[[], bool] = lambda: False
 ) -> Iterator[Records]:
-    """Play ``games`` in ``processes`` processes and yield each one's records as it ends.
+    """Do ``tasks`` (numbers of games, or of tasks of walks) in ``processes`` processes; yield each one's records.
 
-    Once ``stop()`` is true, asked twice a second, only the games that have begun are played to their end.
+    Once ``stop()`` is true, asked twice a second, only those that have begun are finished.
     Errors: EngineProcessError, NetError.
     """
-    left = iter(games)
+    left = iter(tasks)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(processes, mp_context=context, initializer=open_teacher, initargs=(recipe,)) as pool:
         running: set[Future[Records]] = {pool.submit(play_game, g) for g in islice(left, 2 * processes)}

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shlex
 import signal
 import threading
 from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from multiprocessing.util import Finalize
-from pathlib import Path
 
 import numpy as np
 
@@ -30,36 +28,10 @@ from ...protocols.clients.process import EngineDied, EngineFlooded, EngineMisbeh
 from ..data.formats import labels_of
 from ..data.shards import Ended, LabelFormat, Records, Teaching
 from .reading import RecordedGame, label_played, read_played
+from .recipe import Recipe
 from .teacher import Engine, Teacher, teacher_of
 from .variations import Explorer
-from .walks import Source, Walker
-
-ENGINE_TEMPERATURES, NET_TEMPERATURES = (0.02, 0.05, 0.12), (0.3, 0.6, 1.0)  # of the move choice, see Lesson
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """How the games are played. One value of each tuple is drawn per game."""
-
-    teacher: Engine | str  # an engine, or the weights of a net without search
-    game: str = "chess"
-    lines: int = 1  # moves labelled a position
-    seed: int = 0
-    openings: tuple[int, ...] = (0, 1, 2, 3, 4, 6, 8)  # random plies before the first record
-    temperatures: tuple[float, ...] = ENGINE_TEMPERATURES  # of the move choice, see Lesson; halved from ply 40
-    blunders: tuple[float, ...] = (0.0, 0.03, 0.08, 0.15)  # chance of a random move
-    student: str = ""  # net from whose policy random moves are drawn; "" = uniformly
-    max_plies: int = 260  # then the game is drawn
-    decided: int = 0  # centipawns beyond which a game counts as decided; 0 = the game's own number
-    adjudicated: float = 0.7  # fraction of games that end once they are decided for 5 plies in a row
-    first_game: int = 0  # number of the first game
-    records: tuple[Path, ...] = ()  # files of games that are labelled instead, see :mod:`reading`
-    around: tuple[Source, ...] = ()  # positions around which short walks are labelled instead, see :mod:`walks`
-    search: int = 0  # visits of the student's searches whose lines are labelled with them, see :mod:`variations`
-
-    @property
-    def teacher_name(self) -> str:
-        return shlex.join(self.teacher.command) if isinstance(self.teacher, Engine) else self.teacher
+from .walks import Walker
 
 
 @dataclass(slots=True)

@@ -11,14 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.errors import DataError, NetError, OptionError
 from ...engine.games import get_game
-from ...engine.games.base import Game, State
+from ...engine.games.base import State
 from ...engine.games.leaves import Leaves
 from ...engine.games.mates import NO_MOVE
 from ...engine.games.outcome import RUNNING
@@ -27,39 +26,32 @@ from ...engine.nets.weights import load_evaluator
 from ..data.dataset import HOLDOUT_EVERY, HOLDOUT_REST
 from ..data.formats import labels_of
 from ..data.shards import Records, ShardFormat, TargetOptions, Teaching
+from .recipe import Recipe, Source
 from .teacher import MATE_PLIES, centipawns_of, mate_by
-
-if TYPE_CHECKING:
-    from .lesson import Recipe
 
 WALKS = 256  # of a task; walk w of task i is game WALKS i + w
 PLIES = 6  # recorded of a walk
-BLUNDERS = (0.3,)  # chance of any legal move
-TEMPERATURES = (1.0, 1.5, 2.0)  # T of policy^(1 / T), one drawn per walk
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """The positions of a shard that walks begin at: all but those held out."""
+def sources_of(form: ShardFormat, folders: Sequence[Path]) -> tuple[tuple[Source, ...], int]:
+    """The shards of folders, or single ones, that walks begin at, and the first number behind their games'.
 
-    path: Path
-    count: int
-    held_out: frozenset[int] | None  # numbers of games; None: every 50th
-
-
-def sources_of(form: ShardFormat, folders: Sequence[Path]) -> tuple[Source, ...]:
-    """The shards of folders, or single ones, that walks begin at. Errors: DataError."""
+    Errors: DataError.
+    """
     paths = [path for given in folders for path in (sorted(given.glob("*.npz")) if given.is_dir() else [given])]
     kept = [form.read(path)["game"] for path in paths if path.name.startswith("holdout")]
     held_out = frozenset(np.unique(np.concatenate(kept)).tolist()) if kept else None
-    found = [
-        Source(path, int(_open_to_walks(form.read(path), held_out).sum()), held_out)
-        for path in paths
-        if not path.name.startswith("holdout")
-    ]
+    found, behind = [], max(held_out or {-1}) + 1
+    for path in paths:
+        if path.name.startswith("holdout"):
+            continue
+        records = form.read(path)
+        behind = max(behind, int(records["game"].max(initial=0)) + 1)
+        found.append(Source(path, int(_open_to_walks(records, held_out).sum()), held_out))
     if not any(source.count for source in found):
-        raise DataError(f"--around: {', '.join(map(str, folders))} holds no labelled positions to begin at; give others")
-    return tuple(source for source in found if source.count)
+        names = ", ".join(map(str, folders))
+        raise DataError(f"--around: {names} holds no labelled positions to begin at; give other data")
+    return tuple(source for source in found if source.count), behind
 
 
 def _open_to_walks(records: Records, held_out: frozenset[int] | None) -> NDArray[np.bool_]:
@@ -73,7 +65,7 @@ def shard_format(game: str) -> ShardFormat:
     """The game's format of records, which hold the positions themselves. Errors: OptionError where they do not."""
     shards = labels_of(game).shards
     if not isinstance(shards, ShardFormat):
-        raise OptionError(f"--around: records of {game} do not say how a game came to its first position; use --records")
+        raise OptionError(f"--around: records of {game} hold no positions, only a game's moves; use --records instead")
     return shards
 
 
@@ -158,7 +150,7 @@ class Walker:
         game.encoder.describe(lines, leaves, len(walks), self._evaluator.history, MATE_PLIES * game.encoder.finds_mates)
         here = np.flatnonzero((leaves.rows["outcome"] == RUNNING)[: len(walks)])
         planes = np.ascontiguousarray(leaves.planes[here])
-        logits, values, owners, scores = self._evaluator.evaluate_all(planes)
+        logits, values = self._evaluator.evaluate(planes)
         if not (np.isfinite(logits).all() and np.isfinite(values).all()):
             raise NetError("the net's policy or value is not finite; use another net")
         count = leaves.rows["count"][here]

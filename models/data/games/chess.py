@@ -195,7 +195,7 @@ def _of_net(teaching: Teaching) -> NDArray[np.int64]:
     """The scores i8[n] that say a net's chance and policy, see the table."""
     assert teaching.policy is not None
     policy = np.maximum(teaching.policy, 1e-9)
-    scores = np.rint(LOG_SCALE * np.log(policy / policy[0])).astype(np.int64)
+    scores: NDArray[np.int64] = np.rint(LOG_SCALE * np.log(policy / policy[0])).astype(np.int64)
     scores[0] = teaching.scores[0]
     if teaching.chance is not None and abs(scores[0]) <= CUT:
         scores[0] = score_of_points(teaching.chance)

@@ -24,6 +24,7 @@ from az_engine.models import storage
 from az_engine.models.data.games.chess import FORMAT, chances_of_score, read_folder, read_shard, to_positions
 from az_engine.models.data.shards import Records, TargetOptions
 from az_engine.models.label import command as label
+from az_engine.models.label.store import Store
 from az_engine.models.label.teacher import centipawns
 from az_engine.protocols.clients.base import PvInfo
 
@@ -57,7 +58,7 @@ def test_a_full_disk_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(storage, "RETRY_SECONDS", 0.0)
     stopping = [False]
     patiently = storage.Patience(tmp_path, said.append, stopping=lambda: stopping[0])
-    store = label.Store(tmp_path, 10_000, Full(), patiently)  # type: ignore[arg-type]
+    store = Store(tmp_path, 10_000, Full(), patiently, 1)  # type: ignore[arg-type]
     store.add(records[records["game"] == records["game"][0]])
     store.flush()
     assert len(read(tmp_path)) == store.positions > 0

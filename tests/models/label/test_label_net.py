@@ -155,7 +155,6 @@ def test_the_learner_reads_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("game", "words", "text"),
     [
-        ("chess", (), "records of chess hold scores"),
         ("shogi", ("--nodes", "5"), "--nodes and --option are for an engine"),
         ("shogi", ("--option", "Hash=1"), "--nodes and --option are for an engine"),
     ],

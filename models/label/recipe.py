@@ -1,0 +1,47 @@
+"""How positions are labelled: the teacher, and the games or walks in which it meets them."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from .teacher import Engine
+
+ENGINE_TEMPERATURES, NET_TEMPERATURES = (0.02, 0.05, 0.12), (0.3, 0.6, 1.0)  # of the move choice, see Lesson
+WALK_TEMPERATURES = (1.0, 1.5, 2.0)  # T of policy^(1 / T), one drawn per walk
+BLUNDERS, WALK_BLUNDERS = (0.0, 0.03, 0.08, 0.15), (0.3,)  # chance of a random move, likewise
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The positions of a shard that walks begin at: all but those held out."""
+
+    path: Path
+    count: int
+    held_out: frozenset[int] | None  # numbers of games; None: every 50th
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How the games are played. One value of each tuple is drawn per game."""
+
+    teacher: Engine | str  # an engine, or the weights of a net without search
+    game: str = "chess"
+    lines: int = 1  # moves labelled a position
+    seed: int = 0
+    openings: tuple[int, ...] = (0, 1, 2, 3, 4, 6, 8)  # random plies before the first record
+    temperatures: tuple[float, ...] = ENGINE_TEMPERATURES  # of the move choice, see Lesson; halved from ply 40
+    blunders: tuple[float, ...] = BLUNDERS  # chance of a random move
+    student: str = ""  # net from whose policy random moves are drawn; "" = uniformly
+    max_plies: int = 260  # then the game is drawn
+    decided: int = 0  # centipawns beyond which a game counts as decided; 0 = the game's own number
+    adjudicated: float = 0.7  # fraction of games that end once they are decided for 5 plies in a row
+    first_game: int = 0  # number of the first game
+    records: tuple[Path, ...] = ()  # files of games that are labelled instead, see :mod:`reading`
+    around: tuple[Source, ...] = ()  # positions around which short walks are labelled instead, see :mod:`walks`
+    search: int = 0  # visits of the student's searches whose lines are labelled with them, see :mod:`variations`
+
+    @property
+    def teacher_name(self) -> str:
+        return shlex.join(self.teacher.command) if isinstance(self.teacher, Engine) else self.teacher
