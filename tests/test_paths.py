@@ -45,6 +45,7 @@ LINES = {
     "import": "",
     "export": "--to lc0",
     "label": "--game shogi --engine none --out out",
+    "label --around": "--game shogi --net default --out out",
     "train": "--game go --size 5 --out out --minutes 1",
     "selfplay": "",
     "report search": "--visits 100",
@@ -138,7 +139,7 @@ def test_an_impossible_path_is_one_sentence(
 
 def words_of(command: str, action: argparse.Action, path: str) -> list[str]:
     """The words of the command's line with the path in its place."""
-    words = shlex.split(LINES[command])
+    words = shlex.split(LINES.get(f"{command} {(action.option_strings or [''])[-1]}", LINES[command]))
     for other in PARSERS[command]._actions:
         if not other.option_strings and kind_of(other):
             words.append(path if other is action else POSITIONAL.get(other.dest, "some"))

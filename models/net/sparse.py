@@ -90,7 +90,7 @@ class SparseNetwork(nn.Module):
     def __init__(self, config: NetConfig, features: int, alike: tuple[int, int]) -> None:
         """features, alike: of the game's encoder."""
         super().__init__()
-        self.config, self._alike = config, alike
+        self.config, self.alike = config, alike
         width = config.filters
         kinds, per_move = alike
 
@@ -112,17 +112,17 @@ class SparseNetwork(nn.Module):
     @property
     def value_first(self) -> Tensor:
         """The value's first layer [F, H]."""
-        return self._bounded(self.value_shared.repeat(self._alike[0], 1) + self.value_own, FIRST_BOUND)
+        return self._bounded(self.value_shared.repeat(self.alike[0], 1) + self.value_own, FIRST_BOUND)
 
     @property
     def policy_first(self) -> Tensor:
         """The policy's first layer [F, H]."""
-        return self._bounded(self.policy_shared.repeat(self._alike[0], 1) + self.policy_own, FIRST_BOUND)
+        return self._bounded(self.policy_shared.repeat(self.alike[0], 1) + self.policy_own, FIRST_BOUND)
 
     @property
     def rows(self) -> Tensor:
         """The moves' rows [A, H / 2]."""
-        return self._bounded(self.rows_shared.repeat_interleave(self._alike[1], 0) + self.rows_own, SMALL_BOUND)
+        return self._bounded(self.rows_shared.repeat_interleave(self.alike[1], 0) + self.rows_own, SMALL_BOUND)
 
     @staticmethod
     def _bounded(weight: Tensor, bound: float) -> Tensor:

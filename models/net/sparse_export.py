@@ -61,6 +61,35 @@ def integers(network: SparseNetwork) -> SparseNet:
     )
 
 
+def weights(net: SparseNet, network: SparseNetwork) -> dict[str, Tensor]:
+    """The state of ``network`` whose integers are those of ``net``, of the same sizes; the inverse of :func:`integers`.
+
+    What is shared is the mean of what is alike.
+    """
+    kinds, per_move = network.alike
+
+    def numbers(values: NDArray[Any], unit: float) -> Tensor:
+        return torch.from_numpy(values.astype(np.float64) / unit).float()
+
+    state = {
+        "value_bias": numbers(net.value_bias, UNIT),
+        "policy_bias": numbers(net.policy_bias, UNIT),
+        "value_hidden.weight": numbers(net.hidden, SMALL_UNIT),
+        "value_hidden.bias": numbers(net.hidden_bias, PRODUCT * SMALL_UNIT),
+        "value_out.weight": numbers(net.out, SMALL_UNIT),
+        "value_out.bias": numbers(net.out_bias, HIDDEN_ONE * SMALL_UNIT),
+        "row_bias": numbers(net.row_bias, PRODUCT * ROW_UNIT),
+    }
+    for name, first in (("value", net.value_first[1:]), ("policy", net.policy_first[1:])):
+        rows = numbers(first, UNIT)
+        state[f"{name}_shared"] = rows.reshape(kinds, -1, rows.shape[1]).mean(0)
+        state[f"{name}_own"] = rows - state[f"{name}_shared"].repeat(kinds, 1)
+    rows = numbers(net.rows, ROW_UNIT)
+    state["rows_shared"] = rows.reshape(-1, per_move, rows.shape[1]).mean(1)
+    state["rows_own"] = rows - state["rows_shared"].repeat_interleave(per_move, 0)
+    return state
+
+
 class SparseWriter(GraphWriter):
     """Writes the parts of a sparse net; every method returns the name of its last node's result."""
 

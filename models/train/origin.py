@@ -3,7 +3,7 @@
 Reading a net reverses :mod:`export` and :mod:`quantise`: an exported net has its batch normalisation folded into the
 convolutions, an int8 net also has rounded weights; the network read gives the same outputs as the file. Batch
 normalisation is unfolded with the statistics of games that the net plays against itself, so that the first training
-steps see the network's true activations.
+steps see the network's true activations. A sparse net's integers are taken as they are.
 """
 
 from __future__ import annotations
@@ -23,13 +23,17 @@ from torch import Tensor
 from ...engine.errors import DataError
 from ...engine.games import get_game
 from ...engine.games.base import Game
+from ...engine.games.encoder import SPARSE_ENCODER
 from ...engine.nets.fit import check_net
 from ...engine.nets.netfile import read_outline
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.session import raw_session
-from ...engine.nets.weights import dense_net
+from ...engine.nets.sparse import SparseNet, read_sparse_net
+from ...engine.nets.weights import dense_net, embedded_net
 from ..net.network import ConvBlock, Network
 from ..net.probes import own_games
+from ..net.sparse import SparseNetwork
+from ..net.sparse_export import weights
 from .checkpoint import Checkpoint, of_run
 from .config import NetConfig
 
@@ -52,6 +56,8 @@ def origin(path: Path, game: Game) -> Checkpoint:
     if not is_net(path):
         return of_run(path)
     content, stored, info = _read(path, game)
+    if info.encoder == SPARSE_ENCODER:
+        return _sparse_origin(content, info, game)
     config = config_of(stored, info)
     network = Network(config, game.encoder.plane_scale)
     network.load_state_dict(weights_of(stored, network))
@@ -64,7 +70,9 @@ def origin(path: Path, game: Game) -> Checkpoint:
 def network_at(path: Path, game: Game) -> NetConfig:
     """The network of what :func:`origin` reads. Errors: as there."""
     if is_net(path):
-        _, stored, info = _read(path, game)
+        content, stored, info = _read(path, game)
+        if info.encoder == SPARSE_ENCODER:
+            return sparse_config(_sparse_net(content, info, game), info, game)
         return config_of(stored, info)
     return NetConfig.from_json(of_run(path).state["net"])
 
@@ -72,13 +80,30 @@ def network_at(path: Path, game: Game) -> NetConfig:
 def _read(path: Path, game: Game) -> tuple[bytes, Stored, NetInfo]:
     """An exported net's file, its constants and its metadata. Errors: NetError, DataError."""
     if str(path) == EMBEDDED:
-        inside = dense_net(game.name)
+        inside = embedded_net(game.name) if game.encoder.name == SPARSE_ENCODER else dense_net(game.name)
         if inside is None:
             raise DataError(f"there is no net for {game.name} inside this package; begin with a run or a file")
         path = inside
     outline, content = read_outline(path)
     info = check_net(outline, game)
     return content, Stored(path, onnx.load_model_from_string(content)), info
+
+
+def _sparse_net(content: bytes, info: NetInfo, game: Game) -> SparseNet:
+    return read_sparse_net(content, game.using(info.encoder).encoder.features, info.actions)
+
+
+def sparse_config(net: SparseNet, info: NetInfo, game: Game) -> NetConfig:
+    """The network of an exported sparse net."""
+    config = NetConfig(info.planes, info.actions, kind="sparse", filters=len(net.value_bias), value_head="wdl")
+    return config.seeing(game.using(info.encoder).encoder)
+
+
+def _sparse_origin(content: bytes, info: NetInfo, game: Game) -> Checkpoint:
+    net, encoder = _sparse_net(content, info, game), game.using(info.encoder).encoder
+    config = sparse_config(net, info, game)
+    tensors = weights(net, SparseNetwork(config, encoder.features, encoder.alike))
+    return Checkpoint(info.step, {f"averaged.{name}": t for name, t in tensors.items()}, {"net": config.to_json()})
 
 
 class Stored:

@@ -24,6 +24,7 @@ from az_engine.engine.nets import weights
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.positions import random_planes
+from az_engine.engine.nets.sparse import read_sparse_net
 from az_engine.engine.nets.sparse_evaluator import SparseEvaluator
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import EngineOptions, SearchParams
@@ -36,6 +37,7 @@ from az_engine.models.net import sparse_export
 from az_engine.models.net.sparse import SparseNetwork
 from az_engine.models.selfplay.runconfig import RunConfig
 from az_engine.models.train.config import NetConfig
+from az_engine.models.train.origin import origin
 
 from ..samples import CHESS, SAMPLE
 
@@ -273,6 +275,35 @@ def test_train_export_play(tmp_path: Path) -> None:
     assert not (run / "net_fp32.onnx").exists()
     evaluator = load_evaluator(str(run / "net_int8.onnx"), CHESS)
     assert isinstance(evaluator, SparseEvaluator)
+
+
+def test_a_net_read_back_has_the_same_integers(file: Path) -> None:
+    there = origin(file, SPARSE)
+    assert (there.state["net"]["kind"], there.state["net"]["filters"]) == ("sparse", 32)
+    network = SparseNetwork(NetConfig.from_json(there.state["net"]), SPARSE.encoder.features, SPARSE.encoder.alike)
+    network.load_state_dict({name.removeprefix("averaged."): tensor for name, tensor in there.tensors.items()})
+    net = read_sparse_net(file.read_bytes(), SPARSE.encoder.features, SPARSE.num_actions)
+    again = sparse_export.integers(network)
+    assert all(np.array_equal(getattr(again, name), getattr(net, name)) for name in net._fields)
+    shared = network.value_shared.detach().repeat(SPARSE.encoder.alike[0], 1)
+    assert shared.abs().mean() > network.value_own.detach().abs().mean() / 4
+
+
+def test_training_goes_on_from_a_net(tmp_path: Path, file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    from az_engine.cli import main
+
+    words = f"train --supervised {SAMPLE} --kind sparse --batch 8 --steps 1 --threads 1 --rate 1e-9 --init"
+    assert main([*words.split(), str(file), "--out", str(tmp_path / "file")]) == 0
+    planes = random_planes(SPARSE, 50, 4)
+    before, after = (
+        load_evaluator(str(path), CHESS).evaluate(planes) for path in (file, tmp_path / "file" / "net_int8.onnx")
+    )
+    assert np.abs(before[0] - after[0]).max() < 0.1
+    assert main([*words.split(), "default", "--out", str(tmp_path / "default")]) == 0
+    assert "sparse 256" in (tmp_path / "default" / "card.md").read_text()
+    capfd.readouterr()
+    assert main([*words.split(), "default", "--filters", "64", "--out", str(tmp_path / "other")]) == 2
+    assert "the network to begin from is another" in capfd.readouterr().err
 
 
 def test_the_package_has_one_for_cpus_and_a_named_one_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
