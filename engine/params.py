@@ -109,6 +109,9 @@ class EngineOptions:
         99999,
         none=99999,
     )
+    resign_permille: int = setting(
+        0, "Resign when the best line's expected points are below this, in 1/1000 of a win; 0 = never.", 0, 1000
+    )
     declaration: Literal["27", "27 handicap", "24", "24 handicap", "try", "none"] = setting(  # in a game that has one
         "27",
         "How a king in the enemy's camp wins: declared with 27 or 24 points (H: white is credited with the pieces of a "

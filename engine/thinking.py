@@ -356,9 +356,11 @@ class Thinking:
 
     def _hopeless(self, line: Line) -> bool:
         """Whether to resign: never in analysis, nor when pondering was stopped."""
-        threshold, limits = self._options.resign_cp, self._limits
+        options, limits = self._options, self._limits
         playing = limits.bounded and not (limits.ponder and self._stopped.is_set())
-        return threshold is not None and playing and line.cp <= -threshold
+        behind = options.resign_cp is not None and line.cp <= -options.resign_cp
+        unlikely = 500 * (1 + line.wdl.value) < options.resign_permille
+        return playing and (behind or unlikely)
 
     def _answer_without_search(self, task: Task | None, error: BaseException | None) -> BestMove:
         """Any legal move, and why the search gave none."""

@@ -267,6 +267,7 @@ OPTIONS: tuple[Option, ...] = (
         of_games=True,
     ),
     Option("resign_value", usi="ResignValue", sets="resign_cp"),
+    Option("resign_threshold", usi="Resign_Threshold", sets="resign_permille"),
     Option("all_moves", usi="GenerateAllLegalMoves", fixed="every legal move is always searched", of_games=True),
     Option("chess960", "UCI_Chess960", of_games=True),
     Option("analyse_mode", "UCI_AnalyseMode", "ConsiderationMode"),

@@ -105,7 +105,13 @@ def read_query(
         visited_only=True,
     )
     options = replace(
-        options, multipv=min(visits, _MOST_LINES), move_overhead_ms=0, nodes_limit=0, resign_cp=None, move_stats=False
+        options,
+        multipv=min(visits, _MOST_LINES),
+        move_overhead_ms=0,
+        nodes_limit=0,
+        resign_cp=None,
+        resign_permille=0,
+        move_stats=False,
     )
     query = Query(
         given["id"],

@@ -135,6 +135,17 @@ def test_resignation(engine: Engine) -> None:
     assert not think(engine, None, nodes=50).resign
 
 
+def test_resignation_by_the_chance_to_win(engine: Engine) -> None:
+    lost = think(engine, LOST, nodes=1500)
+    points = round(500 * (1 + lost.lines[0].wdl.value))
+    assert points < 300
+    engine.configure(resign_permille=points // 2)
+    assert not think(engine, LOST, nodes=1500).resign
+    engine.configure(resign_permille=min(1000, 2 * points + 50))
+    assert think(engine, LOST, nodes=1500).resign
+    assert not think(engine, None, nodes=50).resign
+
+
 def test_no_resignation_in_an_analysis_or_on_a_ponder_miss(engine: Engine) -> None:
     engine.configure(resign_cp=1000)
     engine.set_position(LOST, [])

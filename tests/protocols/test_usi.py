@@ -54,8 +54,8 @@ def test_s1_every_option_line_is_well_formed_and_its_name_is_one_word() -> None:
 def test_s1_s11_the_names_that_programs_expect() -> None:
     names = (
         "USI_Hash, USI_Ponder, MultiPV, Threads, NetworkDelay, NetworkDelay2, MinimumThinkingTime, MaxMovesToDraw, "
-        "EnteringKingRule, ResignValue, NodesLimit, DNN_Model, DNN_Batch_Size, GenerateAllLegalMoves, Provider, "
-        "CPuct, FpuStrategy, FpuValue, PolicyTemperature, MatePlies, Temperature, ConsiderationMode, VerboseMoveStats, "
+        "EnteringKingRule, ResignValue, Resign_Threshold, NodesLimit, DNN_Model, DNN_Batch_Size, "
+        "GenerateAllLegalMoves, Provider, CPuct, FpuStrategy, FpuValue, PolicyTemperature, MatePlies, Temperature, ConsiderationMode, VerboseMoveStats, "
         "LogFile"
     )
     with UsiTalk() as talk:
@@ -177,6 +177,7 @@ def test_engine_settings_follow_the_options() -> None:
             ("MaxMovesToDraw", "256"),
             ("EnteringKingRule", "CSARule24"),
             ("ResignValue", "3000"),
+            ("Resign_Threshold", "25"),
             ("NodesLimit", "800"),
             ("DNN_Batch_Size", "16"),
             ("MultiPV", "3"),
@@ -188,6 +189,7 @@ def test_engine_settings_follow_the_options() -> None:
         options = FakeEngine.made.options
         assert (options.move_overhead_ms, options.last_overhead_ms, options.minimum_ms) == (111, 999, 1000)
         assert (options.max_plies, options.declaration, options.resign_cp) == (256, "24", 3000)
+        assert options.resign_permille == 25
         assert (options.nodes_limit, options.batch_size, options.multipv, options.threads) == (800, 16, 3, 1)
         talk.run("> setoption name ResignValue value 99999\n> isready\n< readyok")
         assert FakeEngine.made.options.resign_cp is None
