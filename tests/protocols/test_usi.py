@@ -55,8 +55,8 @@ def test_s1_s11_the_names_that_programs_expect() -> None:
     names = (
         "USI_Hash, USI_Ponder, MultiPV, Threads, NetworkDelay, NetworkDelay2, MinimumThinkingTime, MaxMovesToDraw, "
         "EnteringKingRule, ResignValue, Resign_Threshold, NodesLimit, DNN_Model, DNN_Batch_Size, "
-        "GenerateAllLegalMoves, Provider, CPuct, FpuStrategy, FpuValue, PolicyTemperature, MatePlies, Temperature, ConsiderationMode, VerboseMoveStats, "
-        "LogFile"
+        "GenerateAllLegalMoves, Provider, CPuct, FpuStrategy, FpuValue, PolicyTemperature, MatePlies, Temperature, "
+        "ConsiderationMode, VerboseMoveStats, LogFile"
     )
     with UsiTalk() as talk:
         talk.send("usi")
