@@ -67,6 +67,9 @@ def native_net(path: Path, tell: Callable[[str], None] | None = None) -> Path:
     if child.returncode != 0:
         said = child.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason given"]
         raise NetError(said[0].removeprefix("az-engine: ")[:400])
+    (tell or _write_stderr)(
+        f"{path.name} is converted, in fp32; the file of az-engine import --int8 is two to three times as fast on a CPU"
+    )
     with _alone(nets):
         _prune(nets)
     return converted
