@@ -40,6 +40,7 @@ LINES = {
     "match": "-A uniform -B uniform --games 2 --visits 1",
     "rate": "",
     "regret": "-P 'uniform visits=1' --judge 'uniform visits=1' --out out",
+    "suite": "-P 'uniform visits=1'",
     "convert": "",
     "review": "--visits 1 --net uniform",
     "import": "",

@@ -239,7 +239,7 @@ def main(args: argparse.Namespace) -> int:
 def choose_positions(game: Game, judge: Judge, args: argparse.Namespace) -> list[Position]:
     """The first ``--positions`` that are not decided. Errors: DataError when there are none."""
     chosen: list[Position] = []
-    with _progress() as bar:
+    with progress() as bar:
         task = bar.add_task("positions", total=args.positions)
         for position in positions_of(game, args.records, args.from_ply):
             points = judge.points(position)
@@ -259,7 +259,7 @@ def points_of(game: Game, judge: Judge, spec: PlayerSpec, positions: Sequence[Po
     memory, limits = judge.memory, limits_of(spec)
     player: Player | None = None
     try:
-        with _progress() as bar:
+        with progress() as bar:
             for position in bar.track(positions, description=spec.name):
                 if (spec.name, position.text) not in memory.choices:
                     player = player or launch(spec, game.name, ready_s=_READY_S, endless_s=_ENDLESS_S)
@@ -305,6 +305,7 @@ def _error(values: NDArray[np.float64]) -> float:
     return float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else 0.0
 
 
-def _progress() -> Progress:
+def progress() -> Progress:
+    """A bar on stderr for a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())

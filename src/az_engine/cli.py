@@ -35,6 +35,7 @@ COMMANDS = {
     "rate": ("az_engine.bench.ratings.command", "ratings of all players from files of results"),
     "review": ("az_engine.commands.review", "judge a whole game: a page with its mistakes, a record with comments"),
     "regret": ("az_engine.bench.match.regret", "how much the moves of players give away, judged by a stronger engine"),
+    "suite": ("az_engine.bench.match.suite", "how many positions of a chess test suite (EPD) players solve"),
     "convert": ("az_engine.commands.convert", "game records from one format to another: PGN, CSA, KIF, position lines"),
     "import": ("az_engine.models.foreign.importer", "convert a net of Lc0, KataGo, dlshogi or miniosl"),
     "export": ("az_engine.models.foreign.exporter", "hand a net to Lc0 or dlshogi"),

@@ -1,0 +1,133 @@
+"""``az-engine suite``: how many positions of a test suite players solve; chess, in EPD."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import chess
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ...engine.errors import DataError, EngineProcessError, OptionError
+from .players import MoveLimit, PlayerSpec, launch, parse_seconds, parse_spec
+from .regret import limits_of, progress
+
+HELP = """\
+Let players solve the positions of a test suite in EPD, such as Win at Chess: they solve one when they play a best move
+(bm) and none to avoid (am). Every position is a new game.
+
+examples:
+  az-engine suite wac.epd -P default -P chess-conv --seconds 1
+  az-engine suite wac.epd -P "default option.Threads=2" -P "cmd=stockfish nodes=100000" --visits 1000 --json
+
+players are written as for az-engine match; without --seconds and --visits they need a limit of their own."""
+
+_READY_S, _ENDLESS_S = 60.0, 300.0
+_MOST_BYTES = 16 << 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("suite", metavar="FILE", type=Path, help="positions in EPD, one a line, with bm or am")
+    add("-P", "--player", dest="players", metavar="SPEC", action="append", required=True, help="may be repeated")
+    add("--seconds", metavar="S", help="a position, of players without a limit of their own")
+    add("--visits", type=int, metavar="N", help="the same in visits")
+    add("--json", action="store_true", help="print one JSON object a player, with the positions that it fails")
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A position and the moves that solve it."""
+
+    name: str
+    fen: str
+    best: frozenset[str]  # in UCI's notation; empty: all but those to avoid
+    avoided: frozenset[str]
+
+    def solved_by(self, move: str) -> bool:
+        return move not in self.avoided and (not self.best or move in self.best)
+
+
+def read_suite(path: Path) -> list[Task]:
+    """The tasks of an EPD file. Errors: DataError, naming the line."""
+    tasks = []
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise DataError(f"{path} has over {_MOST_BYTES >> 20} MiB; split it")
+        text = path.read_text("utf-8", "replace")
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}); give a test suite in EPD") from error
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        try:
+            board, operations = chess.Board.from_epd(line)
+        except ValueError as error:
+            raise DataError(f"{path}, line {number}: {error}; mend or remove it") from None
+        if not board.is_valid():
+            raise DataError(f"{path}, line {number}: the position is impossible; mend or remove it")
+        best, avoided = (_moves(operations.get(key)) for key in ("bm", "am"))
+        if not best and not avoided:
+            raise DataError(f"{path}, line {number}: there is no bm or am; mend or remove it")
+        tasks.append(Task(str(operations.get("id", number)), board.fen(), best, avoided))
+    if not tasks:
+        raise DataError(f"{path} holds no positions; give a test suite in EPD")
+    return tasks
+
+
+def _moves(operand: object) -> frozenset[str]:
+    """The moves of bm or am in UCI's notation."""
+    return frozenset(move.uci() for move in operand) if isinstance(operand, list) else frozenset()
+
+
+def main(args: argparse.Namespace) -> int:
+    common = MoveLimit(nodes=args.visits, movetime_ms=None if args.seconds is None else parse_seconds(args.seconds))
+    specs = [parse_spec(text, "uci").with_limit(common, "uci") for text in args.players]
+    if len({spec.name for spec in specs}) < len(specs):
+        raise OptionError("two players have the same name; give one of them name=")
+    for spec in specs:
+        limits_of(spec)
+    tasks = read_suite(args.suite)
+    show([spec.name for spec in specs], tasks, [solved(spec, tasks) for spec in specs], as_json=args.json)
+    return 0
+
+
+def solved(spec: PlayerSpec, tasks: Sequence[Task]) -> list[bool]:
+    """Which of the tasks a player solves. BLOCKS. Errors: EngineProcessError, NetError."""
+    limits, results = limits_of(spec), []
+    try:
+        player = launch(spec, "chess", ready_s=_READY_S, endless_s=_ENDLESS_S)
+        try:
+            with progress() as bar:
+                for task in bar.track(tasks, description=spec.name):
+                    player.new_game()
+                    answer = player.play(task.fen, (), limits)
+                    results.append(answer.move is not None and task.solved_by(answer.move))
+        finally:
+            player.close()
+    except EngineProcessError as error:
+        raise EngineProcessError(f"player {spec.name}: {error}") from error
+    return results
+
+
+def show(names: Sequence[str], tasks: Sequence[Task], results: Sequence[Sequence[bool]], *, as_json: bool) -> None:
+    """Print what each player solves, and what the first alone or not it solves."""
+    table = Table("player", "solved", "of", "", "not by the first", "by the first alone")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name, own in zip(names, results, strict=True):
+        failed = [task.name for task, done in zip(tasks, own, strict=True) if not done]
+        if as_json:
+            print(json.dumps({"player": name, "positions": len(tasks), "solved": sum(own), "failed": failed}))
+            continue
+        more = sum(mine and not first for mine, first in zip(own, results[0], strict=True))
+        less = sum(first and not mine for mine, first in zip(own, results[0], strict=True))
+        share = f"{sum(own) / len(own):.1%}"
+        table.add_row(Text(name), str(sum(own)), str(len(own)), share, str(more), str(less))
+    if not as_json:
+        Console().print(table)

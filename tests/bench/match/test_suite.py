@@ -1,0 +1,66 @@
+"""The command suite: what solves a position, real engines, bad files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from az_engine.bench.match.suite import Task, read_suite
+from az_engine.cli import main
+from az_engine.engine.errors import DataError
+
+MATE = 'r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - bm Qxf7#; id "scholar";'
+FREE = '4k3/8/8/3q4/8/8/3R4/4K3 w - - bm Rxd5; id "queen";'
+CASTLES = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - am O-O Kd1;"
+ONE_MOVE = '7k/8/8/8/8/8/5q2/7K w - - am a1; id "none";'
+
+
+def suite(tmp_path: Path, *lines: str) -> Path:
+    path = tmp_path / "suite.epd"
+    path.write_text("# a comment\n\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def test_operations_become_moves(tmp_path: Path) -> None:
+    mate, free, castles = read_suite(suite(tmp_path, MATE, FREE, CASTLES))
+    assert mate == Task("scholar", mate.fen, frozenset({"h5f7"}), frozenset())
+    assert mate.fen == "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 0 1"
+    assert free.solved_by("d2d5")
+    assert not free.solved_by("d2d4")
+    assert (castles.name, castles.avoided) == ("5", frozenset({"e1g1", "e1d1"}))
+    assert castles.solved_by("e1c1")
+    assert not castles.solved_by("e1g1")
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (ONE_MOVE, "line 4: "),
+        (FREE.replace("bm Rxd5;", ""), "line 4: there is no bm or am"),
+        (FREE.replace("4k3", "8"), "line 4: the position is impossible"),
+        ("nonsense", "line 4: "),
+    ],
+)
+def test_bad_lines_are_named(tmp_path: Path, line: str, text: str) -> None:
+    with pytest.raises(DataError, match=text):
+        read_suite(suite(tmp_path, MATE, line))
+
+
+def test_players_solve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = suite(tmp_path, MATE, FREE, FREE.replace("bm", "am").replace("queen", "keep"))
+    words = ["-P", "default visits=200 option.Threads=1", "-P", "default name=fast visits=1 option.MatePlies=0"]
+    assert main(["suite", str(path), *words, "--json"]) == 0
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first == {"player": "az-engine default", "positions": 3, "solved": 2, "failed": ["keep"]}
+    assert (second["player"], second["positions"]) == ("fast", 3)
+    assert main(["suite", str(path), *words]) == 0
+    shown = capsys.readouterr().out
+    assert "66.7%" in shown
+    assert main(["suite", str(path), "-P", "default"]) == 2
+    assert "has no limit" in capsys.readouterr().err
+    assert main(["suite", str(path), "-P", "default", "-P", "default", "--seconds", "0.1"]) == 2
+    assert "have the same name" in capsys.readouterr().err
+    assert main(["suite", str(path), "-P", "default", "--seconds", "0"]) == 2
+    assert "0.001 to 600" in capsys.readouterr().err
