@@ -80,9 +80,11 @@ def network_at(path: Path, game: Game) -> NetConfig:
 def _read(path: Path, game: Game) -> tuple[bytes, Stored, NetInfo]:
     """An exported net's file, its constants and its metadata. Errors: NetError, DataError."""
     if str(path) == EMBEDDED:
-        inside = embedded_net(game.name) if game.encoder.name == SPARSE_ENCODER else dense_net(game.name)
+        inside = embedded_net(game.name)
         if inside is None:
             raise DataError(f"there is no net for {game.name} inside this package; begin with a run or a file")
+        if game.encoder.name != SPARSE_ENCODER:
+            inside = dense_net(game.name) or inside
         path = inside
     outline, content = read_outline(path)
     info = check_net(outline, game)
