@@ -186,6 +186,7 @@ class Thinking:
     def _begin(self, search: Search, line: State, task: Task) -> None:
         options = task.options
         self._search, self._options = search, options
+        search.left = self._left
         self._root = RootView(search.game, search.tree, line)
         side, ply = search.game.side_to_move(line[-1]), int(line[-1]["ply"])
         task.delays.begin(self._limits, side, ply)
@@ -245,6 +246,12 @@ class Thinking:
 
         found = solver.solve(self._stopped, exhausted)
         return BestMove(None, checkmate=found, nodes=solver.nodes, time_ms=self._watch.milliseconds)
+
+    def _left(self) -> float:
+        """Seconds until the search has to end, as far as that is known."""
+        if self._budget is None or self._limits.infinite or not self._released.is_set():
+            return math.inf
+        return min(self._allowed, self._budget.maximum) - self._clock.seconds
 
     def _should_stop(self, search: Search) -> bool:
         if self._stopped.is_set() or search is not self._search:

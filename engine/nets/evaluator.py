@@ -6,7 +6,9 @@ An evaluator answers from the view of the side to move. Calls block and release 
 
 from __future__ import annotations
 
+import math
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -24,6 +26,15 @@ Extra = tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]  # ownersh
 
 class Interrupted(NetError):
     """An evaluation was ended by :meth:`Evaluator.interrupt`; nothing is wrong with the net."""
+
+
+@dataclass(slots=True)
+class Turn:
+    """What a kernel that judges by itself may do now."""
+
+    simulations: int  # at most; 0 = none, the time is over
+    done: int = 0  # by the kernel
+    halt: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(1, np.uint8))  # u1[1]; 1 = end now
 
 
 class Evaluator(Protocol):
@@ -52,9 +63,12 @@ class Evaluator(Protocol):
         """
         return *self.evaluate(planes, slot), None, None
 
-    def turn(self, simulations: int) -> AbstractContextManager[None]:
-        """A turn to run a kernel that judges by itself; it comes at once unless searches share the processors."""
-        return nullcontext()
+    def turn(self, simulations: int, left: float = math.inf) -> AbstractContextManager[Turn]:
+        """A turn to run a kernel that judges by itself; it comes at once unless searches share the processors.
+
+        left: seconds until the search has to end, where it may have none. Whoever took the turn notes what was done.
+        """
+        return nullcontext(Turn(simulations))
 
     def interrupt(self) -> None:
         """End the evaluations that are under way, from any thread. Returns at once."""

@@ -25,7 +25,7 @@ import numpy as np
 from ..clock import Stopwatch
 from ..errors import NetError
 from ..games.base import Game
-from .evaluator import Evaluator, Extra, Interrupted, Output, Planes
+from .evaluator import Evaluator, Extra, Interrupted, Output, Planes, Turn
 from .weights import load_evaluator, load_stand_in
 
 _IN_PIPE = 3.0  # leaves in flight, as a multiple of what the lanes evaluate at once
@@ -75,6 +75,20 @@ class Client:
 
 
 @dataclass(eq=False, slots=True)
+class _Asked:
+    """A turn that a search waits for, or has."""
+
+    seat: Seat
+    turn: Turn
+    granted: threading.Lock = field(default_factory=threading.Lock)  # held until it comes
+
+    @property
+    def urgency(self) -> float:
+        """Who goes first of those that are owed as much, and whom others make room for."""
+        return self.seat.weight if self.turn.simulations > 1 else math.inf  # the root, without which nobody can move
+
+
+@dataclass(eq=False, slots=True)
 class _Net:
     """An evaluator in use."""
 
@@ -109,9 +123,9 @@ class Seat(Evaluator):
         policy, value, ownership, score = self._batcher.ask(self, "evaluate_all", planes)
         return policy, value, ownership, score
 
-    def turn(self, simulations: int) -> contextlib.AbstractContextManager[None]:
+    def turn(self, simulations: int, left: float = math.inf) -> contextlib.AbstractContextManager[Turn]:
         """See Evaluator."""
-        return self._batcher.turn(self, simulations)
+        return self._batcher.turn(self, simulations, left)
 
     def room(self) -> int:
         """Leaves that the search may have in flight: its share of what keeps the net busy, at least one."""
@@ -148,8 +162,8 @@ class Batcher:
         self.seconds = 0.0  # spent in batches
         self.waited: dict[float, tuple[int, float]] = {}  # by weight: requests, and seconds before their first batch
         self._changed = threading.Condition()
-        self._queue: list[tuple[Seat, threading.Lock]] = []  # who waits for a turn; each lock is held until it comes
-        self._turning = 0  # turns under way
+        self._queue: list[_Asked] = []  # who waits for a turn
+        self._turning: list[_Asked] = []  # turns under way
         self._turn_s = 1e-3  # seconds a turn takes, a running mean
         self._clients: dict[str, Client] = {}
         self._waiting: set[Client] = set()  # with rows left
@@ -206,48 +220,70 @@ class Batcher:
         return request.outputs
 
     @contextlib.contextmanager
-    def turn(self, seat: Seat, rows: int) -> Iterator[None]:
-        """Wait until a lane is free and the seat's client has the least service of those that wait."""
-        client, granted = seat.client, threading.Lock()
-        granted.acquire()
+    def turn(self, seat: Seat, simulations: int, left: float = math.inf) -> Iterator[Turn]:
+        """Wait, at most ``left`` seconds, until a lane is free and the seat's client has the least service of all.
+
+        The turn has no more simulations than the net makes in the time that is then left. It is ended early for a
+        search that is more urgent.
+        """
+        asked, watch = _Asked(seat, Turn(simulations)), Stopwatch()
+        client, net, turn = seat.client, seat.net, asked.turn
+        asked.granted.acquire()
         seat.asked.restart()
         with self._changed:
             if not client.turns:
                 client.service = max(client.service, self._floor - _CREDIT * self._turn_s)
             client.turns += 1
-            self._queue.append((seat, granted))
+            self._queue.append(asked)
             self._grant()
-        granted.acquire()
-        watch = Stopwatch()
+        if not asked.granted.acquire(timeout=min(max(left, 0.0), threading.TIMEOUT_MAX)):
+            with self._changed:
+                if asked in self._queue:
+                    self._queue.remove(asked)
+                    client.turns -= 1
+                    turn.simulations = 0
+            if not turn.simulations:
+                yield turn
+                return
+        if left < math.inf:
+            turn.simulations = min(simulations, max(int((left - watch.seconds) / net.cost), 1))
+        watch.restart()
         try:
-            yield
+            yield turn
         finally:
             with self._changed:
-                self._turn_s += 0.1 * (watch.seconds - self._turn_s)
-                self._turning -= 1
-                self.rows += rows
-                self.seconds += watch.seconds
-                client.rows += rows
+                seconds = watch.seconds
+                if turn.done:
+                    net.cost += 0.1 * (seconds / turn.done - net.cost)
+                self._turn_s += 0.1 * (seconds - self._turn_s)
+                self._turning.remove(asked)
+                self.rows += turn.done
+                self.seconds += seconds
+                client.rows += turn.done
                 client.turns -= 1
-                client.service += watch.seconds / seat.weight
+                client.service += seconds / seat.weight
                 client.begun -= 1
                 self._grant()
 
     def _grant(self) -> None:
-        """Begin the next turns."""
-        while self._queue and self._turning < self.lanes:
+        """Begin the next turns; end one early when all lanes are taken and someone more urgent waits."""
 
-            def owed(waiting: tuple[Seat, threading.Lock]) -> tuple[float, float]:
-                seat = waiting[0]
-                return seat.client.service + seat.client.begun * self._turn_s / seat.weight, -seat.weight
+        def owed(asked: _Asked) -> tuple[bool, float, float]:
+            client, weight = asked.seat.client, asked.seat.weight
+            return asked.urgency < math.inf, client.service + client.begun * self._turn_s / weight, -weight
 
+        while self._queue and len(self._turning) < self.lanes:
             chosen = min(self._queue, key=owed)
             self._queue.remove(chosen)
-            seat, granted = chosen
-            self._floor = max(self._floor, seat.client.service)
-            self._turning += 1
-            seat.client.begun += 1
-            granted.release()
+            client = chosen.seat.client
+            self._floor = max(self._floor, client.service)
+            self._turning.append(chosen)
+            client.begun += 1
+            chosen.granted.release()
+        if self._queue:
+            first, least = min(self._queue, key=owed), min(self._turning, key=lambda each: each.urgency)
+            if first.urgency > least.urgency:
+                least.turn.halt[0] = 1
 
     def withdraw(self, seat: Seat) -> None:
         """See :meth:`Seat.interrupt`."""

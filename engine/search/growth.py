@@ -67,14 +67,16 @@ def growth_kernel(functions: LeafFunctions) -> Callable[..., Any]:
     workspace, make_space, begin, describe_leaf = functions
 
     @kernel
-    def grow(trees, params, states, leaves, net, known, lock, growth):
+    def grow(trees, params, states, leaves, net, known, lock, halt, growth):
         """Make up to ``growth.wanted`` simulations of tree 0; returns (how many, whether leaf 0 is judged and waits).
 
         params: PARAMS[1]; states State[1, T] and leaves as for ``describe``, leaf 0 is used; net: SparseNet; known:
-        CacheArrays; lock: the tree's spinlock; growth: Growth. It ends early where the tree is full, and behind the
-        root, whose moves the caller may arrange. A leaf that another thread judges is tried again for a while.
+        CacheArrays; lock: the tree's spinlock; halt: u1[1]; growth: Growth. It ends early where the tree is full,
+        after a simulation once halt[0] is set, and behind the root, whose moves the caller may arrange. A leaf that
+        another thread judges is tried again for a while.
         """
         trees, states, leaves, net, known = borrow(trees), borrow(states), borrow(leaves), borrow(net), borrow(known)
+        halt = borrow(halt)
         tree, line, leaf, lock = tree_of(trees, 0), states[0], leaves.rows[0], borrow(lock)
         owner = workspace(line), make_space()
         work, mating = borrow(owner)
@@ -85,7 +87,9 @@ def growth_kernel(functions: LeafFunctions) -> Callable[..., Any]:
         while True:
             if judged:
                 expand_leaf(tree, leaves, 0, growth.solver, lock)
-                done += 1
+                done, judged = done + 1, False
+            if halt[0] and done:
+                break
             left = growth.wanted - done
             chosen, finished = select_from(tree, params, growth.root, leaves, Wanted(0, 0, 1, left), lock)
             done, judged = done + finished, chosen > 0
@@ -120,4 +124,7 @@ def growth_entry(functions: LeafFunctions, state_dtype: np.dtype[Any]) -> Callab
     known = CacheArrays(np.zeros(1, ENTRY), np.zeros(1, MOVE), np.zeros(1, np.int64), make_spinlock())
     growth = Growth(0, False, 0, 0, 0, True, np.float32(1))
     params, states, leaves = np.zeros(1, PARAMS), np.zeros((1, 1), state_dtype), make_leaves(1, 1, 1)
-    return entry(growth_kernel(functions), trees, params, states, leaves, blank_net(), known, make_spinlock(), growth)
+    halt = np.zeros(1, np.uint8)
+    return entry(
+        growth_kernel(functions), trees, params, states, leaves, blank_net(), known, make_spinlock(), halt, growth
+    )

@@ -20,7 +20,7 @@ from ..games.capabilities import Tablebase
 from ..games.leaves import make_leaves
 from ..games.outcome import BY_TABLES, RUNNING
 from ..kernels.jit import entry
-from ..nets.evaluator import Evaluator
+from ..nets.evaluator import Evaluator, Turn
 from ..nets.sparse import SparseNet
 from ..params import SearchParams
 from .cache import PositionCache
@@ -185,24 +185,23 @@ class Minibatch:
         lock: NDArray[np.uint32],
         root: int,
         history: int,
-        wanted: int,
-    ) -> int:
-        """Make ``wanted`` simulations below the node ``root`` of tree 0, one at a time, by one kernel.
+        turn: Turn,
+    ) -> None:
+        """Make the simulations of a turn below the node ``root`` of tree 0, one at a time, by one kernel.
 
-        Only threads that call this may use the trees meanwhile; they share ``lock``, see atomics. Returns how many
-        were made: fewer when the tree is full, or the only leaf is another thread's.
+        Only threads that call this may use the trees meanwhile; they share ``lock``, see atomics. The turn
+        tells how many were made: fewer when it was ended, the tree is full, or the only leaf is another thread's.
         """
         assert self._cache is not None
-        growth = Growth(root, False, wanted, history, self._mate_plies, self._solver, self._temperature)
+        growth = Growth(root, False, turn.simulations, history, self._mate_plies, self._solver, self._temperature)
         grow = growth_entry(self._game.encoder.leaf, self._game.state_dtype)
         with self._cache.borrowed() as known:
-            given = self._trees, params, self._states, self.leaves, net, known, lock
-            done, judged = grow(*given, growth)
+            given = self._trees, params, self._states, self.leaves, net, known, lock, turn.halt
+            turn.done, judged = grow(*given, growth)
             if judged:  # the root
                 self.count = 1
                 self._arrange_roots()
-                done, _ = grow(*given, growth._replace(judged=True))
-        return int(done)
+                turn.done, _ = grow(*given, growth._replace(judged=True))
 
     @property
     def grows(self) -> bool:

@@ -7,6 +7,7 @@ number of visits give the same tree every time.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
 
@@ -70,6 +71,7 @@ class Search:
         self.error: BaseException | None = None
         self.stopping = False
         self.running = False  # run() has not returned
+        self.left: Callable[[], float] = lambda: math.inf  # seconds until it has to end
         self.note = ""  # a sentence for the user when fewer workers than wanted search
         self._in_flight = 0
         self._room, self._tables = room, tables
@@ -161,10 +163,13 @@ class Search:
             if wanted <= 0:
                 return 0
             self._in_flight += wanted
-        done = 0
+        done, left = 0, self.left() if self._expanded else math.inf
         try:
-            with self.evaluator.turn(wanted), self.lock.shared():
-                done = batch.grow(net, self.puct, self._spinlock, self.tree.root, self.evaluator.history, wanted)
+            with self.evaluator.turn(wanted, left) as turn:
+                if turn.simulations:
+                    with self.lock.shared():
+                        batch.grow(net, self.puct, self._spinlock, self.tree.root, self.evaluator.history, turn)
+                    done = turn.done
         finally:
             with self._counting:
                 self._in_flight -= wanted

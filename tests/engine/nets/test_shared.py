@@ -19,7 +19,7 @@ from az_engine.engine.games.base import Game
 from az_engine.engine.info import BestMove, ThinkingInfo
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets import shared
-from az_engine.engine.nets.evaluator import Interrupted, Output, Planes
+from az_engine.engine.nets.evaluator import Interrupted, Output, Planes, Turn
 from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.opinions import opinions_of
 from az_engine.engine.nets.shared import Batcher, Seat
@@ -233,16 +233,19 @@ def test_a_client_that_comes_back_has_no_claim_to_the_past() -> None:
 class Turning:
     """A thread that takes one turn and notes its name."""
 
-    def __init__(self, seat: Seat, order: list[str]) -> None:
+    def __init__(self, seat: Seat, order: list[str], simulations: int = 256) -> None:
         self.begun, self.go_on = threading.Event(), threading.Event()
+        self.simulations, self.turn = simulations, Turn(0)
+        self.seat = seat
         self._thread = threading.Thread(target=self._take, args=(seat, order), daemon=True)
         self._thread.start()
 
     def _take(self, seat: Seat, order: list[str]) -> None:
-        with seat.turn(256):
+        with seat.turn(self.simulations) as self.turn:
             order.append(seat.client.name)
             self.begun.set()
             assert self.go_on.wait(PATIENCE_S)
+            self.turn.done = self.turn.simulations
 
     def end(self) -> None:
         self.go_on.set()
@@ -268,6 +271,59 @@ def test_turns_go_to_the_client_with_the_least_service() -> None:
         waiting[name].end()
     assert batcher.rows == 4 * 256
     assert [seat.client.turns for seat in seats.values()] == [0] * 4
+
+
+def test_a_turn_has_no_more_simulations_than_the_time_left_has_room_for() -> None:
+    batcher, gate = Batcher(1), Gate()
+    seat = batcher.seat(gate.net, "one")
+    gate.net.cost = 1e-3
+    with seat.turn(256, 1e6) as turn:
+        assert turn.simulations == 256
+    with seat.turn(256, 0.1) as turn:
+        assert 1 <= turn.simulations <= 100
+    with seat.turn(256, -1.0) as turn:
+        assert turn.simulations == 1  # a lane is free
+    with seat.turn(256) as turn:
+        turn.done = 100
+    assert gate.net.cost < 1e-3
+
+
+def test_who_waits_for_a_turn_longer_than_there_is_time_goes_without() -> None:
+    batcher, gate = Batcher(1), Gate()
+    order: list[str] = []
+    first = Turning(batcher.seat(gate.net, "first"), order)
+    assert first.begun.wait(PATIENCE_S)
+    late = batcher.seat(gate.net, "late")
+    with late.turn(256, 0.01) as turn:
+        assert turn.simulations == 0
+    assert late.client.turns == late.client.begun == 0
+    assert not batcher._queue
+    first.end()
+    with late.turn(256, 0.01) as turn:
+        assert turn.simulations
+
+
+def test_a_turn_ends_early_for_a_more_urgent_search() -> None:
+    batcher, gate = Batcher(1), Gate()
+    order: list[str] = []
+    analyst = Turning(batcher.seat(gate.net, "analyst"), order)
+    assert analyst.begun.wait(PATIENCE_S)
+    equal = Turning(batcher.seat(gate.net, "equal"), order)
+    wait_for(lambda: len(batcher._queue) == 1)
+    assert not analyst.turn.halt[0]
+    query = batcher.seat(gate.net, "query")
+    query.weight = 4.0
+    urgent = Turning(query, order)
+    wait_for(lambda: len(batcher._queue) == 2)
+    equal.seat.client.service = 1.0  # the query is owed more
+    opening = Turning(batcher.seat(gate.net, "opening"), order, simulations=1)  # no move before the root has its own
+    wait_for(lambda: len(batcher._queue) == 3)
+    assert analyst.turn.halt[0]
+    for each, name in ((analyst, "opening"), (opening, "query"), (urgent, "equal")):
+        each.end()
+        wait_for(lambda n=name: order[-1] == n)  # type: ignore[misc]
+    equal.end()
+    assert not any(each.turn.halt[0] for each in (opening, urgent, equal))
 
 
 def test_an_error_in_a_turn_frees_the_lane() -> None:
