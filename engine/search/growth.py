@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..games.encoder import LeafFunctions
 from ..games.leaves import make_leaves
@@ -36,6 +37,7 @@ class Growth(NamedTuple):
     plies: int  # of the mates to look for
     solver: bool
     temperature: np.float32  # of the policy
+    halt: NDArray[np.uint8]  # [1]: once not 0, the turn ends
 
 
 @device
@@ -67,16 +69,16 @@ def growth_kernel(functions: LeafFunctions) -> Callable[..., Any]:
     workspace, make_space, begin, describe_leaf = functions
 
     @kernel
-    def grow(trees, params, states, leaves, net, known, lock, halt, growth):
+    def grow(trees, params, states, leaves, net, known, lock, growth):
         """Make up to ``growth.wanted`` simulations of tree 0; returns (how many, whether leaf 0 is judged and waits).
 
         params: PARAMS[1]; states State[1, T] and leaves as for ``describe``, leaf 0 is used; net: SparseNet; known:
-        CacheArrays; lock: the tree's spinlock; halt: u1[1]; growth: Growth. It ends early where the tree is full,
-        after a simulation once halt[0] is set, and behind the root, whose moves the caller may arrange. A leaf that
-        another thread judges is tried again for a while.
+        CacheArrays; lock: the tree's spinlock; growth: Growth. It ends early where the tree is full, after a simulation
+        once growth.halt is set, and behind the root, whose moves the caller may arrange. A leaf that another thread
+        judges is tried again for a while.
         """
         trees, states, leaves, net, known = borrow(trees), borrow(states), borrow(leaves), borrow(net), borrow(known)
-        halt = borrow(halt)
+        halt = borrow(growth.halt)
         tree, line, leaf, lock = tree_of(trees, 0), states[0], leaves.rows[0], borrow(lock)
         owner = workspace(line), make_space()
         work, mating = borrow(owner)
@@ -122,9 +124,6 @@ def growth_entry(functions: LeafFunctions, state_dtype: np.dtype[Any]) -> Callab
     """The kernel's entry point; blocks for seconds where it must be compiled."""
     trees = TreeArrays(np.zeros((1, 1), NODE), np.zeros((1, 1), EDGE), np.zeros((1, 8), np.int64))
     known = CacheArrays(np.zeros(1, ENTRY), np.zeros(1, MOVE), np.zeros(1, np.int64), make_spinlock())
-    growth = Growth(0, False, 0, 0, 0, True, np.float32(1))
+    growth = Growth(0, False, 0, 0, 0, True, np.float32(1), np.zeros(1, np.uint8))
     params, states, leaves = np.zeros(1, PARAMS), np.zeros((1, 1), state_dtype), make_leaves(1, 1, 1)
-    halt = np.zeros(1, np.uint8)
-    return entry(
-        growth_kernel(functions), trees, params, states, leaves, blank_net(), known, make_spinlock(), halt, growth
-    )
+    return entry(growth_kernel(functions), trees, params, states, leaves, blank_net(), known, make_spinlock(), growth)

@@ -193,10 +193,11 @@ class Minibatch:
         tells how many were made: fewer when it was ended, the tree is full, or the only leaf is another thread's.
         """
         assert self._cache is not None
-        growth = Growth(root, False, turn.simulations, history, self._mate_plies, self._solver, self._temperature)
+        shape = history, self._mate_plies, self._solver, self._temperature
+        growth = Growth(root, False, turn.simulations, *shape, turn.halt)
         grow = growth_entry(self._game.encoder.leaf, self._game.state_dtype)
         with self._cache.borrowed() as known:
-            given = self._trees, params, self._states, self.leaves, net, known, lock, turn.halt
+            given = self._trees, params, self._states, self.leaves, net, known, lock
             turn.done, judged = grow(*given, growth)
             if judged:  # the root
                 self.count = 1
