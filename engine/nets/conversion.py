@@ -41,7 +41,7 @@ def native_net(path: Path, tell: Callable[[str], None] | None = None) -> Path:
     """
     from ..kernels.jit import private_directory  # here: a net's trial needs no numba
 
-    if not os.path.isfile(path):
+    if not path.is_file():
         return path  # the reader reports it
     content = read_net_file(path)
     if not _is_foreign(content):

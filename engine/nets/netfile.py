@@ -8,7 +8,6 @@ are let through.
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,8 +90,8 @@ def read_outline(path: Path) -> tuple[Outline, bytes]:
 def read_net_file(path: Path) -> bytes:
     """The bytes of a net file. Errors: NetError when it is missing, no ordinary file, or too large."""
     try:
-        if not os.path.isfile(path):
-            reason = "it is not an ordinary file" if os.path.exists(path) else "there is no such file"
+        if not path.is_file():
+            reason = "it is not an ordinary file" if path.exists() else "there is no such file"
             raise NetError(f"cannot read the net {str(path)!r}: {reason}")
         size = path.stat().st_size
         if size > MAX_BYTES:

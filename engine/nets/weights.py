@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,7 +56,10 @@ def net_path(weights: str, game: Game, tell: Callable[[str], None] | None = None
         path = Path(weights)
         with contextlib.suppress(RuntimeError):  # "~" of an unknown user
             path = path.expanduser()
-        return net_of_run(path) if os.path.isdir(path) else native_net(path, tell)  # also where a name is too long
+        try:
+            return net_of_run(path) if path.is_dir() else native_net(path, tell)
+        except OSError as error:  # such as a name too long for a file
+            raise NetError(f"cannot read the net {weights!r}: {error.strerror or error}") from error
     embedded = embedded_net(game.name, provider)
     if embedded is None:
         raise NetError(f"there is no net for {game.name} inside this package; set WeightsFile to a net or to 'uniform'")

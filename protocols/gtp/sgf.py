@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +33,7 @@ def write_sgf(game: GtpGame) -> str:
 def read_sgf(path: Path) -> Record:
     """A file's first game. Errors: GtpError, which quotes no content."""
     try:
-        if not os.path.isfile(path):
+        if not path.is_file():
             raise GtpError("cannot load file: there is no such file")
         with path.open("rb") as stream:
             record = next(_sgf().read(stream))
