@@ -348,7 +348,7 @@ def test_python_chess_plays_and_analyses_with_it(caplog: pytest.LogCaptureFixtur
 
 
 def test_a_net_whose_name_is_too_long_for_a_file_is_refused_with_a_sentence() -> None:
-    lines = f"uci\nsetoption name WeightsFile value {'x' * 300}\nisready\nposition startpos\ngo nodes 1\nquit\n"
+    lines = f"uci\nsetoption name WeightsFile value {'x' * 300}\nisready\nposition startpos\ngo nodes 1\n"
     command = [sys.executable, "-m", "az_engine", "uci"]
     done = subprocess.run(command, input=lines, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0
