@@ -386,7 +386,7 @@ class Engine:
         self.wait()
         if self._seat is not None:
             self._seat.close()
-        self._thinking = None  # they hold each other, which would keep the tree's memory until a garbage collection
+        self._thinking = self._search = None  # they hold the engine: the tree would wait for a garbage collection
 
     def _task(self, limits: Limits, failed: NetError | None = None) -> Task:
         """What ``go`` searches; ``failed``: what is wrong with the net so far. Blocks while kernels or net are loaded.
