@@ -65,12 +65,12 @@ class Worker:
         Errors: EngineProcessError when the engine fails twice, NetError, DataError.
         """
         recipe = self.recipe
-        if recipe.around:
-            self.walker = self.walker or Walker(recipe)
-            return self.walker.walk(number)
         for attempt in range(2):
-            teacher = self.start()
             try:
+                if recipe.around:
+                    self.walker = self.walker or Walker(recipe)
+                    return self.walker.walk(number)
+                teacher = self.start()
                 if self.played:
                     played, game = self.played[number - recipe.first_game], get_game(recipe.game)
                     return label_played(game, labels_of(recipe.game), teacher, number, played, self.explorer)
@@ -79,13 +79,15 @@ class Worker:
                 self.close()
                 if attempt == 1:
                     name = recipe.teacher_name
-                    raise EngineProcessError(f"the engine {name!r} failed twice in game {number} ({error})") from error
+                    what = "task" if recipe.around else "game"
+                    raise EngineProcessError(f"the engine {name!r} failed twice in {what} {number} ({error})") from error
         raise AssertionError("unreachable")
 
     def close(self) -> None:
-        if self.teacher is not None:
-            self.teacher.close()
-            self.teacher = None
+        for each in (self.teacher, self.walker):
+            if each is not None:
+                each.close()
+        self.teacher = self.walker = None
 
 
 def _ignore(problem: str) -> None:

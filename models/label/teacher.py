@@ -54,6 +54,7 @@ class Engine:
     options: tuple[tuple[str, str], ...] = ()
     nodes: int = NODES  # searched a move
     timeout: float = 60.0  # seconds it may take for one move
+    ahead: int = 1  # positions it is asked about before it has answered
 
 
 class EngineTeacher:

@@ -1,8 +1,8 @@
-"""Short walks around positions of labelled games, judged by a net without search: labels in bulk.
+"""Short walks around positions of labelled games: labels in bulk.
 
 A net learns most from many different positions. Each walk begins at a recorded position, leaves its game with another
-move than the played one, and goes on for a few plies with moves of the net, sometimes with any legal move. All walks of
-a task are judged together.
+move than the played one, and goes on for a few plies with moves of a net, sometimes with any legal move. All walks of a
+task go on together. The net judges their positions without a search; or an engine does, with a search of its own.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ from ...engine.nets.weights import load_evaluator
 from ..data.dataset import HOLDOUT_EVERY, HOLDOUT_REST
 from ..data.formats import labels_of
 from ..data.shards import Records, ShardFormat, TargetOptions, Teaching
+from .bulk import BulkTeacher
 from .recipe import Recipe, Source
-from .teacher import MATE_PLIES, centipawns_of, mate_by
+from .teacher import MATE_PLIES, Engine, centipawns_of, mate_by
 
 WALKS = 256  # of a task; walk w of task i is game WALKS i + w
 PLIES = 6  # recorded of a walk
@@ -96,19 +97,25 @@ class Walker:
     """Makes the walks of a task."""
 
     def __init__(self, recipe: Recipe) -> None:
-        """Errors: NetError, OptionError."""
-        assert isinstance(recipe.teacher, str)
-        net = "" if recipe.teacher == "default" else recipe.teacher
-        game = get_game(recipe.game)
+        """BLOCKS. Errors: NetError, OptionError, EngineProcessError."""
+        teacher, game = recipe.teacher, get_game(recipe.game)
+        guide = recipe.student or "default" if isinstance(teacher, Engine) else teacher
+        net = "" if guide == "default" else guide
         self._evaluator = load_evaluator(net, game, provider="cpu", batch_size=WALKS)
         self._recipe, self._game = recipe, game.using(self._evaluator.encoder)
         self._form, self._shards = labels_of(recipe.game), shard_format(recipe.game)
         self._leaves: Leaves = self._game.encoder.make_leaves(WALKS)
+        self._engine = BulkTeacher(teacher, game, self._form, recipe.lines) if isinstance(teacher, Engine) else None
+
+    def close(self) -> None:
+        """End the engine. BLOCKS."""
+        if self._engine is not None:
+            self._engine.close()
 
     def walk(self, number: int) -> Records:
         """The records of task ``number``, which depend on it and the seed alone; each position once. BLOCKS.
 
-        Errors: NetError, DataError.
+        With an engine they depend on its answers, too. Errors: NetError, DataError, EngineProcessError.
         """
         recipe, game = self._recipe, self._game
         random = np.random.Generator(np.random.PCG64([recipe.seed, number]))
@@ -130,11 +137,11 @@ class Walker:
                 weights[said.moves == played[going]] *= 1e-12  # played where there is no other move
             noise = random.exponential(size=weights.shape)
             chosen = np.argmax(weights / noise, axis=1)  # drawn in proportion to the weights
-            best = np.argsort(-said.policy, axis=1, kind="stable")[:, : recipe.lines]
+            taught = self._teachings(said, lines[going, ply]) if ply else []
             for i, walk in enumerate(going.tolist()):
                 line, move = lines[walk], int(said.moves[i, chosen[i]])
                 if ply:
-                    row = self._form.record(game, line[: ply + 1], said.teaching(i, best[i], self._form.scale))
+                    row = self._form.record(game, line[: ply + 1], taught[i])
                     row["game"], row["rnd"] = number * WALKS + walk, blind[i]
                     row["played"] = self._form.code(line[ply], move)
                     records[len(keys)] = row[0]
@@ -142,6 +149,13 @@ class Walker:
                 if ply < PLIES:
                     game.play_at(line, ply, move)
         return self._finished(records, keys, random)
+
+    def _teachings(self, said: Judged, states: State) -> list[Teaching]:
+        """The teacher's judgements of State[N], of which the net has said ``said``."""
+        if self._engine is not None:
+            return self._engine.judge(states)
+        best = np.argsort(-said.policy, axis=1, kind="stable")[:, : self._recipe.lines]
+        return [said.teaching(i, best[i], self._form.scale) for i in range(len(states))]
 
     def _judge(self, lines: State, walks: NDArray[np.int64], ply: int) -> Judged:
         """The net's opinions of lines[walks, ply], without those where the game is over. Errors: NetError."""
@@ -168,7 +182,7 @@ class Walker:
         )
 
     def _finished(self, records: Records, keys: list[int], random: np.random.Generator) -> Records:
-        """The records in their walks' order, each position once, with results drawn from the net's chances."""
+        """The records in their walks' order, each position once, with results drawn from the teacher's chances."""
         records = records[np.unique(np.array(keys, np.uint64), return_index=True)[1]]
         records = records[np.lexsort((records["ply"], records["game"]))]
         win, draw, _ = self._shards.chances(records, TargetOptions()).T

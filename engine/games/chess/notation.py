@@ -166,9 +166,9 @@ def _parse_count(fields: list[str], index: int, what: str, default: int) -> int:
 
 def format_fen(state: State) -> str:
     """The FEN of one State[]; the en-passant square only where taking is legal, X-FEN castling letters."""
-    rows = []
+    men, rows = _letters(state), []
     for rank in range(7, -1, -1):
-        row = "".join(_letter_at(state, square) or "." for square in range(8 * rank, 8 * rank + 8))
+        row = "".join(men[8 * rank : 8 * rank + 8])
         rows.append(re.sub(r"\.+", lambda empty: str(len(empty[0])), row))
     turn = int(state["turn"])
     ep = "-" if state["ep"] == NO_SQUARE else square_name(int(state["ep"]))
@@ -176,11 +176,16 @@ def format_fen(state: State) -> str:
     return f"{'/'.join(rows)} {'wb'[turn]} {_format_castling(state)} {ep} {int(state['rule50'])} {number}"
 
 
-def _letter_at(state: State, square: int) -> str:
+def _letters(state: State) -> list[str]:
+    """The letter of the man on each square, "." where there is none."""
+    letters, white = ["."] * 64, int(state["white"])
     for piece, name in enumerate(PIECES):
-        if int(state[name]) >> square & 1:
-            return _LETTERS[piece if int(state["white"]) >> square & 1 else piece + 6]
-    return ""
+        left = int(state[name])
+        while left:
+            square = (left & -left).bit_length() - 1
+            letters[square] = _LETTERS[piece if white >> square & 1 else piece + 6]
+            left &= left - 1
+    return letters
 
 
 def _format_castling(state: State) -> str:

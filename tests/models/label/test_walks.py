@@ -213,12 +213,7 @@ def test_what_means_nothing_is_refused(tmp_path: Path, words: tuple[str, ...], t
     assert not list(tmp_path.iterdir())
 
 
-def test_walks_need_a_net_and_data(tmp_path: Path) -> None:
-    parser = argparse.ArgumentParser()
-    label.add_arguments(parser)
-    words = ["--engine", "stockfish", "--around", str(SAMPLE), "--out", str(tmp_path / "out")]
-    with pytest.raises(OptionError, match="--around is for a net"):
-        label.main(parser.parse_args(words))
+def test_walks_need_data(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError, match="empty holds no labelled positions to begin at"):
         label.main(arguments(tmp_path / "out", "--around", str(tmp_path / "empty")))
