@@ -86,8 +86,8 @@ examples:
         "--ahead",
         type=int,
         metavar="N",
-        help="with --around and --engine: positions the engine is sent before it has answered (1); more is several times "
-        "as fast with an engine that reads on when a search has ended, as Stockfish does",
+        help="with --around and --engine: positions the engine is sent before it has answered (1); more is several "
+        "times as fast with an engine that reads on when a search has ended, as Stockfish does",
     )
     add(
         "--multipv",
@@ -111,7 +111,8 @@ examples:
         nargs="+",
         default=[],
         help="instead of games, label short walks that begin at the positions of labelled games (folders of shards, or "
-        "shards) and leave these games; the net of --net, or with --engine that of --student, makes the moves; not in Go",
+        "shards) and leave these games; the net of --net, or that of --student with --engine, makes the moves; "
+        "not in Go",
     )
     add("--positions", type=int, metavar="N", help="with --around: positions in all (1,000,000)")
     add(

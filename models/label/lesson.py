@@ -78,9 +78,10 @@ class Worker:
             except (EngineDied, EngineStalled, EngineFlooded, EngineMisbehaved) as error:
                 self.close()
                 if attempt == 1:
-                    name = recipe.teacher_name
-                    what = "task" if recipe.around else "game"
-                    raise EngineProcessError(f"the engine {name!r} failed twice in {what} {number} ({error})") from error
+                    where = f"{'task' if recipe.around else 'game'} {number}"
+                    raise EngineProcessError(
+                        f"the engine {recipe.teacher_name!r} failed twice in {where} ({error})"
+                    ) from error
         raise AssertionError("unreachable")
 
     def close(self) -> None:

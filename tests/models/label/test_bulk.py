@@ -146,7 +146,7 @@ def test_an_engine_is_started_again_once(tmp_path: Path, around: Path) -> None:
     words = ("--around", str(around), "--positions", "20")
     assert label.main(arguments(tmp_path / "a", *words, engine=f"sh -c {shlex.quote(script)}")) == 0
     assert len(read(tmp_path / "a")) >= 20
-    with pytest.raises(EngineProcessError, match="failed twice in task .*ended by itself"):
+    with pytest.raises(EngineProcessError, match=r"failed twice in task .*ended by itself"):
         label.main(arguments(tmp_path / "b", *words, engine=shlex.join([*UCI, "--fault", "go@9=exit"])))
 
 
