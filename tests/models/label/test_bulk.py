@@ -29,7 +29,7 @@ UCI = (*COMMAND, "uci")
 
 
 def positions(count: int) -> np.ndarray:
-    records = sample_records()[:: 7][:count]
+    records = sample_records()[::7][:count]
     return FORMAT.to_states(CHESS, records, np.arange(len(records), dtype=np.int64))
 
 
