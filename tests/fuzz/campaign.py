@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from az_engine.engine.errors import AzError
 
-SECONDS = 60 * float(os.environ.get("AZ_ENGINE_FUZZ_MINUTES", "0.07"))
+SECONDS = 60 * float(os.environ.get("AZ_ENGINE_FUZZ_MINUTES", "0.07"))  # of CPU
+PATIENCE = 10  # of the clock, for each second of CPU
 SEED = os.environ.get("AZ_ENGINE_FUZZ_SEED", "0")
 MOST_GROWTH_MB = 1500  # resident memory after a case, beyond that before the first
 NUMBERS = ("0", "-1", "1", "2", "7", "100", "1e9", "nan", "2147483648", "9223372036854775808", "99999999999999999999")
@@ -20,19 +21,19 @@ Piece = TypeVar("Piece", str, bytes)
 
 
 class Campaign:
-    """Runs cases until its time is over; at least one."""
+    """Runs cases until it has used its time of the CPU; at least one."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._counts: dict[str, int] = {}
         self._longest = (0.0, 0.0, "")  # of a case: CPU seconds, seconds, which
-        self._start = resident_mb()
+        self._start, self._began = resident_mb(), cpu_seconds()
         self._largest = self._start
 
     def cases(self) -> Iterator[random.Random]:
         """A random source for each case; errors inside a case are raised with its name."""
         seed, _, only = SEED.partition(":")
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + PATIENCE * SECONDS
         number = int(only or 0)
         while True:
             began, cpu = time.monotonic(), time.process_time()
@@ -44,7 +45,7 @@ class Campaign:
             memory = resident_mb()
             self._largest = max(self._largest, memory)
             assert memory < self._start + MOST_GROWTH_MB, f"{self.case}: {memory:.0f} MB resident"
-            if only or time.monotonic() > deadline:
+            if only or cpu_seconds() - self._began > SECONDS or time.monotonic() > deadline:
                 break
             number += 1
         print(self.report())
@@ -62,8 +63,14 @@ class Campaign:
         """What happened, in one line."""
         counts = ", ".join(f"{number} {what}" for what, number in self._counts.items())
         cpu, seconds, case = self._longest
+        minutes = (cpu_seconds() - self._began) / 60
         longest = f"longest case {cpu:.2f} CPU s, {seconds:.2f} s ({case})"
-        return f"{self.name}: {counts}; {longest}; memory grew by {self._largest - self._start:.0f} MB at most"
+        return f"{self.name}: {counts} in {minutes:.1f} CPU minutes; {longest}; memory grew by {self._largest - self._start:.0f} MB at most"
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of its children that have ended."""
+    return sum(os.times()[:4])
 
 
 def resident_mb() -> float:
