@@ -38,6 +38,7 @@ from .teacher import NODES, Engine
 from .walks import WALKS, shard_format, sources_of
 
 POSITIONS = 1_000_000  # of walks, unless told
+AHEAD = 256  # positions at most that an engine is sent before it has answered: with some 100 bytes each they fit a pipe
 
 HELP = "make training data with any UCI, USI or GTP engine, or with a net"
 
@@ -293,6 +294,8 @@ def _check_words(args: argparse.Namespace, form: LabelFormat) -> None:
         _check_walks(args)
     if args.ahead is not None and not (args.around and args.engine):
         raise OptionError("--ahead is for an engine that labels walks; give --engine and --around, or leave it out")
+    if args.ahead is not None and args.ahead > AHEAD:
+        raise OptionError(f"--ahead is {args.ahead}; give {AHEAD} at most, or the pipe to the engine may be full")
     numbers = (args.nodes, args.ahead, args.positions, args.games, args.search, args.processes, args.shard_positions)
     if min(number for number in numbers if number is not None) < 1:
         names = "--nodes, --ahead, --positions, --games, --search, --processes and --shard-positions"

@@ -37,7 +37,7 @@ def bulk(*words: str, lines: int = 1, ahead: int = 1, timeout: float = 60.0) -> 
     return BulkTeacher(Engine((*UCI, *words), nodes=9, timeout=timeout, ahead=ahead), CHESS, labels_of("chess"), lines)
 
 
-@pytest.mark.parametrize("ahead", [1, 2, 5, 64])
+@pytest.mark.parametrize("ahead", [1, 2, 5, 256])
 def test_every_position_gets_its_own_answer(ahead: int) -> None:
     states, teacher = positions(40), bulk(lines=3, ahead=ahead)
     for state, said in zip(states, teacher.judge(states), strict=True):
@@ -155,3 +155,5 @@ def test_ahead_is_for_engines_that_label_walks(tmp_path: Path) -> None:
         label.main(arguments(tmp_path, "--ahead", "8"))
     with pytest.raises(OptionError, match="must be at least 1"):
         label.main(arguments(tmp_path, "--around", str(SAMPLE), "--ahead", "0"))
+    with pytest.raises(OptionError, match="--ahead is 257; give 256 at most"):
+        label.main(arguments(tmp_path, "--around", str(SAMPLE), "--ahead", "257"))
