@@ -13,6 +13,7 @@ from az_engine.engine.errors import AzError
 
 SECONDS = 60 * float(os.environ.get("AZ_ENGINE_FUZZ_MINUTES", "0.07"))  # of CPU
 PATIENCE = 10  # of the clock, for each second of CPU
+TIMEOUT = 300 + PATIENCE * SECONDS  # of a test
 SEED = os.environ.get("AZ_ENGINE_FUZZ_SEED", "0")
 MOST_GROWTH_MB = 1500  # resident memory after a case, beyond that before the first
 NUMBERS = ("0", "-1", "1", "2", "7", "100", "1e9", "nan", "2147483648", "9223372036854775808", "99999999999999999999")

@@ -28,9 +28,9 @@ from az_engine.models.selfplay.replay import ShardReader, ShardWriter, shard_pat
 from ..engine.nets.test_nets import tiny_net
 from ..games import DIRECTORY
 from ..models.selfplay.games import random_game
-from .campaign import SECONDS, Campaign, mutate_bytes, mutate_words
+from .campaign import TIMEOUT, Campaign, mutate_bytes, mutate_words
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300 + SECONDS)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(TIMEOUT)]
 
 GAMES = ("chess", "shogi", "go9", *(folder.parent.name for folder in DIRECTORY.glob("*/__init__.py")))
 DATA = Path(__file__).parents[1] / "data"

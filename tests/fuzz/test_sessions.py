@@ -22,9 +22,9 @@ from az_engine.protocols.usi import UsiSession
 
 from ..protocols.gtp.talk import GtpTalk
 from ..protocols.talk import Conversation
-from .campaign import SECONDS, Campaign, mutate_list, mutate_words
+from .campaign import TIMEOUT, Campaign, mutate_list, mutate_words
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300 + SECONDS)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(TIMEOUT)]
 
 DATA = Path(__file__).parents[1] / "data"
 START: dict[str, Value] = {"weights_file": "uniform", "hash": 8, "threads": 1}
