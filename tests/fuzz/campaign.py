@@ -66,7 +66,8 @@ class Campaign:
         cpu, seconds, case = self._longest
         minutes = (cpu_seconds() - self._began) / 60
         longest = f"longest case {cpu:.2f} CPU s, {seconds:.2f} s ({case})"
-        return f"{self.name}: {counts} in {minutes:.1f} CPU minutes; {longest}; memory grew by {self._largest - self._start:.0f} MB at most"
+        grown = f"memory grew by {self._largest - self._start:.0f} MB at most"
+        return f"{self.name}: {counts} in {minutes:.1f} CPU minutes; {longest}; {grown}"
 
 
 def cpu_seconds() -> float:
