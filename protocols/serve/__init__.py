@@ -58,17 +58,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--port", type=int, default=PORT, help="port of UCI, USI and GTP; 0 = a free one (default: 8766)"
     )
     parser.add_argument(
-        "--http-port", default=str(HTTP_PORT), metavar="PORT", help="of HTTP and WebSocket; none = without (8765)"
+        "--http-port",
+        default=str(HTTP_PORT),
+        metavar="PORT",
+        help="port of HTTP and WebSocket; none = do without (default: 8765)",
     )
     parser.add_argument(
         "--origin",
         action="append",
         default=[],
         metavar="URL",
-        help="whose web pages may connect, beside its own",
+        help="let web pages of this origin connect, beside its own; can be repeated",
     )
     parser.add_argument(
-        "--proxy", default="", metavar="ADDRESS,...", help="proxies whose X-Forwarded-For names the client"
+        "--proxy", default="", metavar="ADDRESS,...", help="believe these proxies when X-Forwarded-For names the client"
     )
     parser.add_argument(
         "--game",
@@ -79,13 +82,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run", type=Path, metavar="RUN", help="show the page of this training run, live, under /run of the web page"
     )
-    parser.add_argument("--max-sessions", type=int, default=20, metavar="N", help="at once (default: %(default)s)")
-    parser.add_argument("--per-client", type=int, default=8, metavar="N", help="sessions (default: %(default)s)")
     parser.add_argument(
-        "--memory", type=int, metavar="MIB", help="for all sessions together (default: half of the machine's)"
+        "--max-sessions", type=int, default=20, metavar="N", help="sessions at once (default: %(default)s)"
     )
     parser.add_argument(
-        "--idle", type=float, default=3600.0, metavar="S", help="silence that ends a session; 0 = none (default: 3600)"
+        "--per-client", type=int, default=8, metavar="N", help="sessions of one client (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--memory", type=int, metavar="MIB", help="memory of all sessions together (default: half of the machine's)"
+    )
+    parser.add_argument(
+        "--idle",
+        type=float,
+        default=3600.0,
+        metavar="S",
+        help="close a session after so many seconds without a line; 0 = never (default: 3600)",
     )
     parser.add_argument(
         "--token-file",
