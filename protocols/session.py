@@ -204,10 +204,15 @@ class Session(ABC, Generic[AnyEngine]):
             self.overlong()
             self.advance()
 
+    @property
+    def _kept_waiting(self) -> bool:
+        """Whether the worker is busy with something that was asked for, or that keeps it from that."""
+        return self._busy is not None and (bool(self._backlog) or not isinstance(self._busy, EarlyStep))
+
     def _patience(self) -> float | None:
         """Seconds until :meth:`_tick` has something to do; None: not before the next event."""
         waits = []
-        if self._busy is not None and self.keep_alive_s is not None:
+        if self._kept_waiting and self.keep_alive_s is not None:
             waits.append(self.keep_alive_s - self._silence.seconds)
         if self._quitting is not None and self._quitting[1] < math.inf:
             since, patience = self._quitting
@@ -219,7 +224,7 @@ class Session(ABC, Generic[AnyEngine]):
     def _tick(self) -> None:
         if self._quitting is not None and self._quitting[0].seconds >= self._quitting[1]:
             self._end_now()
-        elif self._busy is not None and self.keep_alive_s is not None and self._silence.seconds >= self.keep_alive_s:
+        elif self._kept_waiting and self.keep_alive_s is not None and self._silence.seconds >= self.keep_alive_s:
             self._silence.restart()
             self.send("")
         if self._early is not None and self._early[0].seconds >= self._early[1]:

@@ -284,7 +284,7 @@ class GtpPlayer:
 
     # ------------------------------------------------------------------ thinking
 
-    def load(self) -> None:
+    def _ready(self) -> None:
         """Load the net for the board; what cannot be loaded is told, and the engine does without."""
         self._game.engine()
         if self._ready_size != self._game.size:
@@ -322,7 +322,7 @@ class GtpPlayer:
     def _decide(self, command: GtpCommand, colour: str, request: Analysis | None, *, cleanup: bool = False) -> str:
         """Choose a move for a colour. Leaves the game as it was, but counts moves towards a resignation."""
         watch, game = Stopwatch(), self._game
-        self.load()
+        self._ready()
         limits = self._limits(colour, watch.seconds)
         with game.to_move(colour) as engine:
             moves = self._kept_from_passing(engine, colour) if cleanup else ()
@@ -419,7 +419,7 @@ class GtpPlayer:
         command.succeed(self._writer)
 
     def _raw_nn(self, command: GtpCommand) -> str:
-        self.load()
+        self._ready()
         return raw_net(self._game, command.words)
 
     def _analyze(self, command: GtpCommand) -> None:
@@ -430,7 +430,7 @@ class GtpPlayer:
             if command.interrupted:  # the next line is here already
                 command.begin(self._writer)
             else:
-                self.load()
+                self._ready()
                 limits = Limits(infinite=True, searchmoves=moves)
                 self._search(engine, command, limits, request, lines=request.most)
         command.succeed(self._writer)
@@ -445,14 +445,14 @@ class GtpPlayer:
         """Dead chains; none, with a note to the user, when the net has no ownership output."""
         if self._game.board.empty or (self._game.ended and not self._game.rules.agreed):
             return []
-        self.load()
+        self._ready()
         dead = self._game.dead()
         if dead is None:
             self._tell("no net tells dead stones here: every stone on the board counts as alive")
         return dead or []
 
     def _estimate_score(self, _: GtpCommand) -> str:
-        self.load()
+        self._ready()
         return estimate_score(self._game, self._game.margin())
 
     def _final_status_list(self, command: GtpCommand) -> str:

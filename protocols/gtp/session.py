@@ -63,10 +63,6 @@ class GtpSession(Session[GoEngine]):
             if command.name == "quit":
                 self.quit(None if self._loader.up_to_date else self.loading_patience_s)
 
-    def load_unasked(self) -> Event:
-        self._player.load()
-        return self.check_output
-
     def _unanswered(self) -> list[GtpCommand]:
         return [step.command for step in self.unfinished() if isinstance(step, CommandStep)]
 

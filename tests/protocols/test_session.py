@@ -98,14 +98,6 @@ def test_the_engine_is_loaded_while_a_program_starts_up() -> None:
         assert talk.line() == "readyok"
 
 
-def test_a_gtp_engine_is_loaded_while_a_program_starts_up() -> None:
-    with Early("gtp") as talk:
-        deadline = time.monotonic() + 60
-        while not talk.session._loader.up_to_date:
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-
-
 def test_what_a_line_asks_for_comes_before_the_early_load() -> None:
     with Early("uci", 0.05) as talk:
         talk.send("isready")
