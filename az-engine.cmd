@@ -7,10 +7,12 @@ setlocal
 set "found="
 if defined AZ_ENGINE_PYTHON call :try "%AZ_ENGINE_PYTHON%"
 if not defined found call :try py -3
+if not defined found call :try py -3.14
+if not defined found call :try py -3.13
 if not defined found call :try python3
 if not defined found call :try python
 if not defined found (
-    >&2 echo az-engine needs Python 3.11 or newer and found none: install it from python.org, or set AZ_ENGINE_PYTHON to one
+    >&2 echo az-engine needs Python 3.11 to 3.14 and found none: install it from python.org, or set AZ_ENGINE_PYTHON to one
     exit /b 1
 )
 if "%~1"=="serve" set "AZ_ENGINE_EXTRA=%AZ_ENGINE_EXTRA%,serve"
@@ -19,5 +21,5 @@ if "%~1"=="serve" set "AZ_ENGINE_EXTRA=%AZ_ENGINE_EXTRA%,serve"
 exit /b
 
 :try
-%* -I -c "import sys; sys.exit(sys.version_info < (3, 11))" <nul >nul 2>&1 && set found=%*
+%* -I -c "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))" <nul >nul 2>&1 && set found=%*
 exit /b 0

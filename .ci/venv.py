@@ -1,6 +1,6 @@
 """Make or mend this checkout's virtual environment ``.venv``: the slow path of ``./az-engine`` and ``./test``.
 
-Runs with a bare Python 3.11 or newer, before anything is installed. Everything it prints goes to stderr. What holds:
+Runs with a bare Python 3.11 to 3.14, before anything is installed. Everything it prints goes to stderr. What holds:
 
 - Two starts at once: the second waits for the first (a lock, which pip inherits, so that it outlives a killed installer
   as long as pip runs; not on Windows).

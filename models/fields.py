@@ -15,11 +15,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ..arguments import Formatter
 from ..engine.errors import OptionError
 from ..engine.settings import Setting, check, choices_of, plain_type, settings_of
 
 
-class Help(argparse.ArgumentDefaultsHelpFormatter):
+class Help(Formatter, argparse.ArgumentDefaultsHelpFormatter):
     """Shows the defaults that say something, and keeps the lines of examples."""
 
     def _get_help_string(self, action: argparse.Action) -> str | None:
@@ -30,7 +31,7 @@ class Help(argparse.ArgumentDefaultsHelpFormatter):
         return text.replace("%(default)s", ",".join(map(str, default))) if isinstance(default, tuple) else text
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return text if "\n" in text else super()._fill_text(text, width, indent)
+        return text if "\n" in text else self.wrapped(text, width, indent)
 
 
 _METAVARS = {int: "N", float: "X", str: "TEXT"}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ..engine.engine import Engine
 
 USUAL_GAMES = {"uci": "chess", "usi": "shogi", "gtp": "go"}  # what a protocol's command plays without --game
+EARLY_S = 0.5  # after the start: then a program has greeted us, and sets up its board
 SIGNAL_PATIENCE_S = 3.0  # after SIGINT or SIGTERM, even when the other program has stopped reading
 
 
@@ -44,7 +45,8 @@ def converse(protocol: str, make_session: type[Session[Any]], args: argparse.Nam
     """
     start, notes = start_values(args)
     values = OptionValues(protocol, start, _hidden_options(args, protocol))
-    talk(make_session, partial(_make_engine, args.game), values, notes)
+    early_s = None if protocol == "gtp" else EARLY_S  # there the size of the board comes first
+    talk(make_session, partial(_make_engine, args.game), values, notes, early_s=early_s)
 
 
 def talk(
@@ -52,10 +54,17 @@ def talk(
     make_engine: Callable[[EngineOptions], Any],
     values: OptionValues,
     notes: list[str],
+    *,
+    early_s: float | None = None,
 ) -> NoReturn:
-    """Hold a conversation on stdin and stdout, then end the process: status 0, or 1 after a bug."""
+    """Hold a conversation on stdin and stdout, then end the process: status 0, or 1 after a bug.
+
+    early_s: seconds after which the engine is loaded if no line has asked for it; None: never.
+    """
     session = make_session(make_engine, values, claim_stdout(), notes)
     _end_on_signals(session)
+    if early_s is not None:
+        session.load_early(early_s)
     status = session.run(LineReader(0))
     if sys.stderr is not None:
         sys.stderr.flush()

@@ -74,6 +74,7 @@ class Option:
     gtp: bool = False  # GTP has no names for options: there flags and the file set it
     sets: str = ""  # the field of EngineOptions, SearchParams or SessionOptions; "" = the one of its key
     usi_default: Value | None = None  # its default there, where it has another
+    also: str = ""  # another flag for it
     aliases: tuple[str, ...] = ()  # other engines' names for it, understood but not shown
     words: tuple[tuple[str, str], ...] = ()  # (setting, value), where the value is another word
     button: bool = False  # an order, without a value
@@ -274,7 +275,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("show_wdl", "UCI_ShowWDL", "ShowWDL"),
     Option("limit_strength", "UCI_LimitStrength", of_games=True),
     Option("elo", "UCI_Elo", of_games=True),
-    Option("nodes_limit", "NodesLimit", "NodesLimit", gtp=True),
+    Option("nodes_limit", "NodesLimit", "NodesLimit", gtp=True, also="--visits"),
     Option("net_search", "NetSearch", "NetSearch", gtp=True),
     Option("puct", "Puct", "Puct", gtp=True),
     Option("c_puct", "CPuct", "CPuct", gtp=True),
@@ -407,17 +408,17 @@ def add_flags(parser: argparse.ArgumentParser, protocol: str, without: Collectio
         type=Path,
         help=f"options from this TOML file, e.g. `hash = 512` (default: {_display(default_config())} if it is there)",
     )
-    group = parser.add_argument_group("options", "values to start with; the protocol's setoption overrides them")
+    group = parser.add_argument_group("engine options", "values to start with; the protocol's setoption overrides them")
     for option in OPTIONS:
         if option.fixed or option.key in without or not (protocol == "all" or option.offered(protocol)):
             continue
-        flag = "--" + option.key.replace("_", "-")
+        flags = ["--" + option.key.replace("_", "-"), *([option.also] if option.also else [])]
         default = show(option.default_in(protocol)) or "empty"
         text = option.setting.meaning.replace("%", "%%") + f" ({option.range}; default {default})"
         if option.kind == "check":
-            group.add_argument(flag, action=argparse.BooleanOptionalAction, default=None, help=text)
+            group.add_argument(*flags, action=argparse.BooleanOptionalAction, default=None, help=text)
         elif option.kind != "button":
-            group.add_argument(flag, type=_flag_type(option), default=None, metavar=_metavar(option), help=text)
+            group.add_argument(*flags, type=_flag_type(option), default=None, metavar=_metavar(option), help=text)
 
 
 def _flag_type(option: Option) -> type[object]:

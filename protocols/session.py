@@ -30,7 +30,7 @@ from ..engine.process import start_thread
 from .lines import LineReader, LineWriter, TrafficLog
 from .loader import AnyEngine, Loader
 from .options import OptionValues
-from .steps import Event, Step
+from .steps import EarlyStep, Event, Step
 
 INTERRUPT_PATIENCE_S = 0.7  # after SIGINT or SIGTERM, for what was asked before
 CLOSE_PATIENCE_S = 0.3  # for the engine's threads
@@ -69,6 +69,7 @@ class Session(ABC, Generic[AnyEngine]):
         self._room = threading.Condition()  # of both numbers, for the reader
         self._busy: Step | None = None  # on the worker
         self._silence = Stopwatch()
+        self._early: tuple[Stopwatch, float] | None = None  # since when, and seconds until the engine is loaded unasked
         self._quitting: tuple[Stopwatch, float] | None = None  # since when, and seconds for what is left
         self._status: int | None = None  # exit status, once over
         self._fault = 0  # exit status to come
@@ -106,6 +107,15 @@ class Session(ABC, Generic[AnyEngine]):
     def searching(self) -> bool:
         """Whether a search runs, for which the backlog waits."""
         return False
+
+    def load_early(self, seconds: float) -> None:
+        """Load the engine after so long, if no line has asked for it until then: a program is still starting up."""
+        self._early = (Stopwatch(), seconds)
+
+    def load_unasked(self) -> Event:
+        """What :meth:`load_early` does, on the worker."""
+        self._loader.prepare()
+        return self.check_output
 
     def drop_backlog(self) -> None:
         """After a bug: keep of the backlog only what needs an answer."""
@@ -194,22 +204,34 @@ class Session(ABC, Generic[AnyEngine]):
             self.overlong()
             self.advance()
 
+    @property
+    def _kept_waiting(self) -> bool:
+        """Whether the worker is busy with something that was asked for, or that keeps it from that."""
+        return self._busy is not None and (bool(self._backlog) or not isinstance(self._busy, EarlyStep))
+
     def _patience(self) -> float | None:
         """Seconds until :meth:`_tick` has something to do; None: not before the next event."""
         waits = []
-        if self._busy is not None and self.keep_alive_s is not None:
+        if self._kept_waiting and self.keep_alive_s is not None:
             waits.append(self.keep_alive_s - self._silence.seconds)
         if self._quitting is not None and self._quitting[1] < math.inf:
             since, patience = self._quitting
             waits.append(patience - since.seconds)
+        if self._early is not None:
+            waits.append(self._early[1] - self._early[0].seconds)
         return max(min(waits), 0.0) if waits else None
 
     def _tick(self) -> None:
         if self._quitting is not None and self._quitting[0].seconds >= self._quitting[1]:
             self._end_now()
-        elif self._busy is not None and self.keep_alive_s is not None and self._silence.seconds >= self.keep_alive_s:
+        elif self._kept_waiting and self.keep_alive_s is not None and self._silence.seconds >= self.keep_alive_s:
             self._silence.restart()
             self.send("")
+        if self._early is not None and self._early[0].seconds >= self._early[1]:
+            self._early = None
+            if not (self._quitting or self._busy or self.searching or self._loader.up_to_date):
+                self.enqueue(EarlyStep(self.load_unasked))
+                self.advance()
 
     # ------------------------------------------------------------------ output
 
@@ -268,6 +290,8 @@ class Session(ABC, Generic[AnyEngine]):
         return [*([self._busy] if self._busy is not None else []), *self._backlog]
 
     def advance(self) -> None:
+        if self._quitting is not None and isinstance(self._busy, EarlyStep) and not self._backlog:
+            self._status = self._fault
         while self._status is None and self._busy is None and not self.searching:
             if not self._backlog:
                 if self._quitting is not None:

@@ -36,6 +36,11 @@ class PingStep(Step):
 
 
 @dataclass(slots=True)
+class EarlyStep(Step):
+    """Loads the engine before a line asks for it; nothing waits for it at the end."""
+
+
+@dataclass(slots=True)
 class ThrownStep(Step):
     """Lines that were thrown away, one after the other, because too much was waiting."""
 

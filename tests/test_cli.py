@@ -10,12 +10,14 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from az_engine import __version__, cli
+from az_engine.arguments import Parser
 from az_engine.completion import complete
 from az_engine.engine.errors import NetError
 
@@ -89,6 +91,48 @@ def test_help_of_training_has_examples_and_no_empty_defaults(command: str, capsy
     assert not re.search(r"\(default:\s+(None|False|\(|\[|\))", said)
 
 
+def every_help() -> Iterator[tuple[str, str]]:
+    """(words, help) of every command and part of a command."""
+
+    def walk(words: str, parser: Parser) -> Iterator[tuple[str, str]]:
+        parser.show_all()
+        yield words, parser.format_help()
+        for name, part in parser.subcommands().items():
+            yield from walk(f"{words} {name}", part)
+
+    for name in cli.COMMANDS:
+        yield from walk(name, cli.parser_of(name)[1])
+
+
+def test_no_help_shows_what_only_a_programmer_knows() -> None:
+    texts = dict(every_help())
+    assert len(texts) > 35
+    for words, text in texts.items():
+        assert not re.search(r"default:?\s+(None|False|True|\(|\[|\d+\.0[,)]|\))", text), words
+        assert not re.search(r"\bmilliseconds? a move\b|--movetime", text), words
+        assert text.count("\noptions:\n") <= 1, words
+        usage = text.partition("\n\n")[0]
+        assert len(usage.splitlines()) <= 7, words
+
+
+def test_visits_are_called_visits_everywhere() -> None:
+    said = dict(every_help())
+    for words in (
+        "uci",
+        "usi",
+        "gtp",
+        "analysis",
+        "play",
+        "match",
+        "label",
+        "review",
+        "regret",
+        "suite",
+        "report scaling",
+    ):
+        assert re.search(r"--visits [A-Z]", said[words]), words
+
+
 def help_of(*words: str) -> str:
     done = run(WITHOUT_TORCH, *words)
     assert (done.returncode, done.stderr) == (0, "")
@@ -103,11 +147,22 @@ def test_help_of_training_is_short_and_all_of_it_is_there() -> None:
     assert re.search(r"--help-all shows \d+ more options", short)
 
 
-@pytest.mark.parametrize(("command", "extra"), [("plot", "train"), ("train", "train"), ("serve", "serve")])
-def test_help_says_which_command_adds_the_extra(command: str, extra: str) -> None:
-    said = help_of(command, "--help").splitlines()[-1]
-    assert said.startswith(f"needs the extra {extra}, which this adds: ")
-    assert f"[{extra}]" in said or f"AZ_ENGINE_EXTRA={extra}" in said
+@pytest.mark.parametrize(
+    ("command", "what", "extra"),
+    [
+        ("plot", "it", "train"),
+        ("train", "it", "train"),
+        ("train", "--ray", "ray"),
+        ("serve", "it", "serve"),
+        ("import", "--int8", "int8"),
+        ("match", "--ray", "ray"),
+    ],
+)
+def test_help_says_which_command_adds_the_extra(command: str, what: str, extra: str) -> None:
+    said = help_of(command, "--help").splitlines()
+    needs = [line for line in said if line.startswith(f"{what} needs the extra {extra}; to add it: ")]
+    assert len(needs) == 1
+    assert f"[{extra}]" in needs[0] or f"AZ_ENGINE_EXTRA={extra}" in needs[0]
 
 
 @pytest.mark.parametrize(

@@ -121,12 +121,25 @@ def test_the_wheel_says_its_licence_and_commands(distributions: tuple[Path, Path
         commands = archive.read(read["entry_points.txt"]).decode()
         licence = archive.read(read["LICENSE"]).decode()
     assert "License-Expression: GPL-3.0-or-later\n" in metadata
-    for said in ("Requires-Python: >=3.11", "Operating System :: Microsoft :: Windows", "Python :: 3.13"):
+    for said in ("Requires-Python: <3.15,>=3.11", "Operating System :: Microsoft :: Windows", "Python :: 3.13"):
         assert f"{said}\n" in metadata
     assert "GNU GENERAL PUBLIC LICENSE" in licence
     assert "az-engine = az_engine.cli:main\n" in commands
     for protocol in PROTOCOLS:
         assert f"az-engine-{protocol} = az_engine.cli:{protocol}\n" in commands
+
+
+def test_all_places_name_the_same_pythons() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["requires-python"] == ">=3.11,<3.15"
+    named = {line.rpartition(" ")[2] for line in project["classifiers"] if re.search(r":: 3\.\d+$", line)}
+    assert named == {"3.11", "3.12", "3.13", "3.14"}
+    for launcher in ("az-engine", "az-engine.cmd"):
+        text = (ROOT / launcher).read_text()
+        assert "not (3, 11) <= sys.version_info < (3, 15)" in text
+        assert "needs Python 3.11 to 3.14" in text
+    for document in ("README.md", ".github/workflows/test.yml"):
+        assert "3.14" in (ROOT / document).read_text()
 
 
 def test_nothing_that_pip_is_asked_for_brings_both_runtimes() -> None:

@@ -383,7 +383,7 @@ def test_no_python_is_said(tmp_path: Path) -> None:
     del env["AZ_ENGINE_PYTHON"]
     done = start(root / "az-engine", env=env)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "az-engine needs Python 3.11 or newer" in done.stderr
+    assert "az-engine needs Python 3.11 to 3.14 and found none" in done.stderr
 
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:

@@ -68,36 +68,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-A", metavar="SPEC", default="default", help="the first player (default: %(default)s)")
     add("-B", metavar="SPEC", required=True, help="the second player")
     for letter in _LETTERS[2:]:
-        add(f"-{letter}", metavar="SPEC", help="one more; so do -D to -H" if letter == "C" else argparse.SUPPRESS)
-    add("--gauntlet", action="store_true", help="A against each of the others; else all against all")
-    add("--games", type=int, default=100, metavar="N", help="games of each pair of players (default: %(default)s)")
+        add(
+            f"-{letter}", metavar="SPEC", help="one more player; so do -D to -H" if letter == "C" else argparse.SUPPRESS
+        )
+    add("--gauntlet", action="store_true", help="let A play each of the others; without it all play all")
+    add(
+        "--games",
+        type=int,
+        default=100,
+        metavar="N",
+        help="play so many games for each pair of players (default: %(default)s)",
+    )
     limits = parser.add_argument_group("limits of a move, for each player that has none in its SPEC")
     limits.add_argument(
         "--visits",
         type=int,
         metavar="N",
-        help="of the root in this search, those kept from the move before not counted (Lc0 counts them); another "
-        "engine's nodes are whatever it counts",
+        help="visits of the root in this search; those kept from the move before do not count (in Lc0 they do); "
+        "another engine's nodes are whatever it counts",
     )
-    limits.add_argument("--seconds", metavar="S", help="its time")
-    limits.add_argument("--depth", type=int, metavar="N", help="plies")
+    limits.add_argument("--seconds", metavar="S", help="seconds a move")
+    limits.add_argument("--depth", type=int, metavar="N", help="depth in plies")
     limits.add_argument("--tc", metavar="BASE+INC", help="a clock, in seconds: --tc 60+0.6")
-    limits.add_argument("--byoyomi", metavar="S", help="for a move once the clock has run out")
-    limits.add_argument("--margin", type=float, default=0.0, metavar="S", help="by which a clock may be overstepped")
+    limits.add_argument("--byoyomi", metavar="S", help="seconds a move once the clock has run out")
+    limits.add_argument(
+        "--margin", type=float, default=0.0, metavar="S", help="let a player overstep its clock by so many seconds"
+    )
     openings = parser.add_argument_group("openings")
     openings.add_argument("--openings", default="book", metavar="WHICH", help=f"{OPENINGS_HELP} (default: %(default)s)")
-    openings.add_argument("--seed", type=int, default=0, metavar="N", help="of the choice and order of openings")
+    openings.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the choice and order of openings")
     early = parser.add_argument_group("ending games early; all off unless given")
     early.add_argument(
-        "--resign", metavar="CP,MOVES", help="lost when a player's score is so low for so many moves: 900,10"
+        "--resign", metavar="CP,MOVES", help="a player loses when its score is so low for so many moves: 900,10"
     )
     early.add_argument(
-        "--resign-rate", metavar="PERCENT,MOVES", help="lost when a player's chance is lower than that: 5,3"
+        "--resign-rate",
+        metavar="PERCENT,MOVES",
+        help="a player loses when its chance to win is lower for so many moves: 5,3",
     )
-    early.add_argument("--draw", metavar="CP,MOVES,PLY", help="drawn when both scores are so level from that ply on")
-    early.add_argument("--tablebase", default="", metavar="DIR", help="decided as Syzygy files know (chess)")
+    early.add_argument(
+        "--draw", metavar="CP,MOVES,PLY", help="a game is drawn when both scores are so level from that ply on"
+    )
+    early.add_argument(
+        "--tablebase", default="", metavar="DIR", help="end a game that the Syzygy files of this folder decide (chess)"
+    )
     usual = f"chess {ChessArbiter.max_plies}, other games 512; Go is counted then, 4 * size * size"
-    early.add_argument("--max-plies", type=int, metavar="N", help=f"then a game is drawn (default: {usual})")
+    early.add_argument("--max-plies", type=int, metavar="N", help=f"a game so long is drawn (default: {usual})")
     early.add_argument("--sprt", metavar="ELO0,ELO1[,ALPHA,BETA]", help="end the match when A against B is decided")
     go = parser.add_argument_group("Go")
     go.add_argument("--size", type=int, metavar="N", help="lines of the board (default: 9)")

@@ -56,14 +56,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("records", metavar="RECORDS", type=Path, nargs="+", help="files of games whose positions are used")
     add("--game", choices=game_names(), default="chess", help="default: %(default)s")
-    add("-P", "--player", dest="players", metavar="SPEC", action="append", required=True, help="may be repeated")
-    add("--judge", metavar="SPEC", required=True, help="evaluates the positions")
-    add("--visits", type=int, metavar="N", help="of players without a limit of their own")
-    add("--positions", type=int, default=300, metavar="N", help="default: %(default)s")
-    add("--from-ply", type=int, default=10, metavar="N", help="positions after so many moves or more (%(default)s)")
+    add(
+        "-P",
+        "--player",
+        dest="players",
+        metavar="SPEC",
+        action="append",
+        required=True,
+        help="a player; can be repeated",
+    )
+    add("--judge", metavar="SPEC", required=True, help="the engine that judges the positions")
+    add("--visits", type=int, metavar="N", help="visits a move of players without a limit of their own")
+    add("--positions", type=int, default=300, metavar="N", help="judge so many positions (default: %(default)s)")
+    add(
+        "--from-ply",
+        type=int,
+        default=10,
+        metavar="N",
+        help="take positions after so many moves or more (default: %(default)s)",
+    )
     add("--level", type=float, default=80.0, metavar="POINTS", help="skip positions in which the judge gives a side "
         "more than these (default: %(default)s)")  # fmt: skip
-    add("--out", type=Path, required=True, metavar="DIR", help="where the results are kept")
+    add("--out", type=Path, required=True, metavar="DIR", help="keep the results there")
     add("--json", action="store_true", help="print one JSON object a player")
 
 

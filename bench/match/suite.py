@@ -34,9 +34,17 @@ _MOST_BYTES = 16 << 20
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("suite", metavar="FILE", type=Path, help="positions in EPD, one a line, with bm or am")
-    add("-P", "--player", dest="players", metavar="SPEC", action="append", required=True, help="may be repeated")
-    add("--seconds", metavar="S", help="a position, of players without a limit of their own")
-    add("--visits", type=int, metavar="N", help="the same in visits")
+    add(
+        "-P",
+        "--player",
+        dest="players",
+        metavar="SPEC",
+        action="append",
+        required=True,
+        help="a player; can be repeated",
+    )
+    add("--seconds", metavar="S", help="seconds a position, of players without a limit of their own")
+    add("--visits", type=int, metavar="N", help="visits a position, likewise")
     add("--json", action="store_true", help="print one JSON object a player, with the positions that it fails")
 
 

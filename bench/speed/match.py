@@ -20,7 +20,7 @@ _ONE_VISIT = MoveLimit(nodes=1)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--games", type=int, default=20, metavar="N", help="of 100 plies at most (default: %(default)s)"
+        "--games", type=int, default=20, metavar="N", help="games of 100 plies at most (default: %(default)s)"
     )
 
 

@@ -45,17 +45,19 @@ def add_eval_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--batches", type=_sizes, default="1,2,4,8,16,32", metavar="N,N", help="batch sizes (default: %(default)s)"
     )
-    parser.add_argument("--seconds", type=float, default=1.0, help="for each batch size (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=1.0, help="time for each batch size (default: %(default)s)")
 
 
 def add_search_arguments(parser: argparse.ArgumentParser) -> None:
     _add_net_arguments(parser)
     parser.add_argument(
-        "--batch", type=int, default=0, metavar="N", help="leaves a batch (default: what the engine uses)"
+        "--batch", type=int, default=0, metavar="N", help="leaves in a batch (default: what the engine uses)"
     )
     parser.add_argument("--workers", type=_sizes, default="1,2", metavar="N,N", help="default: %(default)s")
     parser.add_argument("--rounds", type=int, default=9, metavar="N", help="median of N (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=1.0, help="for each round of each side (default: %(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=1.0, help="time for each round of each side (default: %(default)s)"
+    )
 
 
 def _add_net_arguments(parser: argparse.ArgumentParser) -> None:

@@ -23,11 +23,13 @@ _CACHE = 32  # MiB
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--net", default="", metavar="FILE", help="an ONNX net (default: the net inside the package)")
     parser.add_argument("--size", type=int, metavar="N", help="lines of the board (default: the game's own)")
-    parser.add_argument("--visits", type=int, default=32, metavar="N", help="a move (default: %(default)s)")
-    parser.add_argument("--games", type=int, default=64, metavar="N", help="side by side (default: %(default)s)")
+    parser.add_argument("--visits", type=int, default=32, metavar="N", help="visits a move (default: %(default)s)")
+    parser.add_argument("--games", type=int, default=64, metavar="N", help="games side by side (default: %(default)s)")
     parser.add_argument("--gumbel", type=int, default=0, metavar="N", help="actions at the root (default: 0, none)")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="median of N (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=4.0, help="for each round of each side (default: %(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=4.0, help="time for each round of each side (default: %(default)s)"
+    )
 
 
 def main(args: argparse.Namespace) -> int:

@@ -30,9 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--net", default="", metavar="FILE", help="an ONNX net (default: the net inside the package)")
     parser.add_argument("--provider", default="cpu", help="what runs it (default: %(default)s)")
     parser.add_argument("--lanes", type=int, default=2, metavar="N", help="batches at a time (default: %(default)s)")
-    parser.add_argument("--clients", type=int, default=12, metavar="N", help="equal ones (default: %(default)s)")
-    parser.add_argument("--seconds", type=float, default=10.0, help="for each measurement (default: %(default)s)")
-    parser.add_argument("--queries", type=int, default=200, metavar="N", help="of 100 visits (default: %(default)s)")
+    parser.add_argument(
+        "--clients", type=int, default=12, metavar="N", help="clients, all alike (default: %(default)s)"
+    )
+    parser.add_argument("--seconds", type=float, default=10.0, help="time for each measurement (default: %(default)s)")
+    parser.add_argument(
+        "--queries", type=int, default=200, metavar="N", help="queries of 100 visits (default: %(default)s)"
+    )
 
 
 def jain(shares: list[float]) -> float:

@@ -51,12 +51,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "A server under many clients, over real connections: mixed conversations for some minutes, "
         "isready while all search, and resets."
     )
-    parser.add_argument("--sessions", type=int, default=64, metavar="N", help="at a time (default: %(default)s)")
-    parser.add_argument("--minutes", type=float, default=10.0, metavar="M", help="of the soak (default: %(default)s)")
-    parser.add_argument("--searches", type=int, default=32, metavar="N", help="beside isready (default: %(default)s)")
-    parser.add_argument("--pings", type=int, default=500, metavar="N", help="isready asked (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="of the conversations (default: %(default)s)")
-    parser.add_argument("--flag", action="append", default=[], metavar="WORD", help="another word for az-engine serve")
+    parser.add_argument(
+        "--sessions", type=int, default=64, metavar="N", help="clients at a time (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=10.0,
+        metavar="M",
+        help="length of the mixed conversations (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--searches",
+        type=int,
+        default=32,
+        metavar="N",
+        help="clients that search while isready is asked (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--pings", type=int, default=500, metavar="N", help="times that isready is asked (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="seed of the conversations (default: %(default)s)")
+    parser.add_argument(
+        "--flag", action="append", default=[], metavar="WORD", help="pass this word on to az-engine serve"
+    )
 
 
 def main(args: argparse.Namespace) -> int:

@@ -76,7 +76,7 @@ def add_startup_arguments(parser: argparse.ArgumentParser) -> None:
 def add_memory_arguments(parser: argparse.ArgumentParser) -> None:
     _add_net_argument(parser)
     parser.add_argument(
-        "--minutes", type=float, default=3.0, metavar="M", help="of endless thinking (default: %(default)s)"
+        "--minutes", type=float, default=3.0, metavar="M", help="length of the endless search (default: %(default)s)"
     )
     parser.add_argument("--hash", type=int, default=64, metavar="MIB", help="memory allowed (default: %(default)s)")
     help_text = "of the engine, such as --flag=--threads=1"

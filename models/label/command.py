@@ -54,10 +54,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = Help
     parser.epilog = """\
 examples:
-  az-engine label --engine stockfish --nodes 2000 --games 2000 --out runs/data
+  az-engine label --engine stockfish --visits 2000 --games 2000 --out runs/data
   az-engine label --game go --size 9 --engine "katago gtp -model NET -config FILE" --out runs/go
   az-engine label --net chess-conv --around runs/data --positions 10000000 --processes 2 --out runs/walks
-  az-engine label --engine stockfish --nodes 150 --ahead 32 --around runs/data --positions 10000000 --out runs/bulk"""
+  az-engine label --engine stockfish --visits 150 --ahead 32 --around runs/data --positions 10000000 --out runs/bulk"""
     add = parser.add_argument
     add("--game", default=default.game, choices=game_names(), help="the game")
     teacher = parser.add_mutually_exclusive_group(required=True).add_argument
@@ -82,19 +82,25 @@ examples:
         "command and its arguments",
     )
     add("--size", type=int, metavar="N", help="lines of the Go board (9)")
-    add("--nodes", type=int, help=f"nodes searched a move ({NODES}); over GTP at least so many")
+    add(
+        "--visits",
+        "--nodes",
+        type=int,
+        dest="nodes",
+        help=f"search each move with so many visits, or nodes as the engine counts them ({NODES}); over GTP at least",
+    )
     add(
         "--ahead",
         type=int,
         metavar="N",
-        help="with --around and --engine: positions the engine is sent before it has answered (1); more is several "
-        "times as fast with an engine that reads on when a search has ended, as Stockfish does",
+        help="with --around and --engine: send the engine so many positions before it has answered (1); more is "
+        "several times as fast with an engine that reads on when a search has ended, as Stockfish does",
     )
     add(
         "--multipv",
         type=int,
         default=0,
-        help="labelled moves a position; 0 = as many as a record holds, one with --around and --engine",
+        help="label so many moves of a position; 0 = as many as a record holds, one with --around and --engine",
     )
     add(
         "--records",
@@ -123,15 +129,15 @@ examples:
         help="with --records: also search some positions with --student (default: the net inside the package) for "
         "VISITS visits, and label positions of these searches: they expose the net's errors",
     )
-    add("--games", type=int, help="games in all (1000, or all those recorded)")
+    add("--games", type=int, help="number of games (1000, or all those recorded)")
     add("--out", metavar="DIR", type=Path, required=True, help="folder of the shards")
-    add("--processes", type=int, help="engines running at the same time (1; with --ray one for each CPU)")
+    add("--processes", type=int, help="run so many engines side by side (1; with --ray one for each CPU)")
     add("--ray", metavar="ADDRESS", help=f"label on a Ray cluster: {RAY_HELP}")
     add(
         "--seed",
         type=int,
         default=default.seed,
-        help="of openings, move choice and blunders; use another one per folder",
+        help="seed of openings, move choice and blunders; use another one for each folder",
     )
     add(
         "--first-game",
@@ -139,7 +145,7 @@ examples:
         help="number of the first game (0; with --around after those of DATA); ids must be unique over all folders "
         "used together",
     )
-    add("--shard-positions", type=int, default=25_000, help="positions a file")
+    add("--shard-positions", type=int, default=25_000, help="write so many positions into each file")
     add(
         "--openings",
         type=_numbers(int),
@@ -298,7 +304,7 @@ def _check_words(args: argparse.Namespace, form: LabelFormat) -> None:
         raise OptionError(f"--ahead is {args.ahead}; give {AHEAD} at most, or the pipe to the engine may be full")
     numbers = (args.nodes, args.ahead, args.positions, args.games, args.search, args.processes, args.shard_positions)
     if min(number for number in numbers if number is not None) < 1:
-        names = "--nodes, --ahead, --positions, --games, --search, --processes and --shard-positions"
+        names = "--visits, --ahead, --positions, --games, --search, --processes and --shard-positions"
         raise OptionError(f"{names} must be at least 1")
     if args.decided < 0:
         raise OptionError(f"--decided is {args.decided}; give centipawns, or 0 for the game's own number")
@@ -322,7 +328,7 @@ def _check_walks(args: argparse.Namespace) -> None:
 def _check_net(args: argparse.Namespace, game: str) -> None:
     """Refuse what a net cannot do. Errors: OptionError, NetError."""
     if args.nodes is not None or args.option:
-        raise OptionError("--nodes and --option are for an engine; a net without search has neither")
+        raise OptionError("--visits and --option are for an engine; a net without search has neither")
     RawNet(args.net, get_game(game))
 
 

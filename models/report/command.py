@@ -46,7 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             name,
             help=line,
             description=module.__doc__,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         module.add_arguments(report)
 

@@ -1,6 +1,6 @@
 """Elo as thinking time doubles (Figure 2 of the Science paper).
 
-One player at N visits or milliseconds a move, at 2N, 4N and so on; each plays the next, and the baseline if there is
+One player at N visits or seconds a move, at 2N, 4N and so on; each plays the next, and the baseline if there is
 one. Ratings are Bayesian over all games, with 95 % intervals, above the baseline or else the first step. The games stay
 in --out; a run that was broken off goes on. az-engine report curves draws several of them in one picture.
 
@@ -130,12 +130,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--player", default="default", metavar="SPEC", help="see az-engine match --help (default: %(default)s)")
     add("--baseline", metavar="SPEC", help="one more player, with a limit of its own, that all steps meet")
     limits = parser.add_mutually_exclusive_group(required=True)
-    limits.add_argument("--visits", type=int, metavar="N", help="of the first step")
-    limits.add_argument("--seconds", metavar="S", help="of the first step (the paper: 0.04)")
+    limits.add_argument("--visits", type=int, metavar="N", help="visits a move of the first step")
+    limits.add_argument("--seconds", metavar="S", help="seconds a move of the first step (the paper: 0.04)")
     add("--doublings", type=int, default=4, metavar="N", help="steps after the first (default: %(default)s)")
-    add("--games", type=int, default=40, metavar="N", help="of each pair (default: %(default)s)")
+    add("--games", type=int, default=40, metavar="N", help="games of each pair (default: %(default)s)")
     add("--openings", default="book", metavar="WHICH", help=f"{OPENINGS_HELP} (default: %(default)s)")
-    add("--seed", type=int, default=0, metavar="N", help="of the openings")
+    add("--seed", type=int, default=0, metavar="N", help="seed of the openings")
     add("--concurrency", type=int, default=1, metavar="N", help="games at a time (default: %(default)s)")
     add("--out", type=Path, required=True, metavar="DIR", help=f"games, scaling.svg, scaling.html, {FILE}")
 

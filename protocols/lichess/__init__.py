@@ -46,10 +46,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     given.add_argument("--token-file", type=Path, metavar="FILE", help="its first line is the token; mode 600")
     parser.add_argument("--name", default="az-engine", help="name in the menu of the site (default: %(default)s)")
     parser.add_argument(
-        "--threads", type=int, default=2, metavar="N", help="most that the site may choose (default: %(default)s)"
+        "--threads",
+        type=int,
+        default=2,
+        metavar="N",
+        help="most threads that the site may choose (default: %(default)s)",
     )
     parser.add_argument(
-        "--hash", type=int, default=512, metavar="MIB", help="most that the site may choose (default: %(default)s)"
+        "--hash",
+        type=int,
+        default=512,
+        metavar="MIB",
+        help="most memory that the site may choose (default: %(default)s)",
     )
     engine = parser.add_mutually_exclusive_group()
     engine.add_argument("--net", metavar="NET", help="net of az-engine, as --weights-file of az-engine uci")

@@ -118,9 +118,10 @@ class PageSession(Session[PageEngine]):
             return partial(self._say, "error", asked.id, text=str(error))
 
     def _greet(self) -> Event:
-        """Tell what can be asked for."""
+        """Tell what can be asked for, once the game is loaded."""
+        engine = self._loader.configured()
         sheet = self._sheet = Scoresheet(self.game)
-        sizes = self._loader.configured().sizes() if sheet.size else ()
+        sizes = engine.sizes() if sheet.size else ()
         self._size = sheet.size
         hello = {
             "version": __version__,
@@ -307,7 +308,7 @@ class PageSession(Session[PageEngine]):
         self.send(json.dumps({"is": kind, "id": number, **more}, separators=(",", ":")))
 
     def tell(self, text: str) -> None:
-        self._say("note", 0, text=one_line(text))
+        self._say("loading" if self._sheet is None else "note", 0, text=one_line(text))
 
     # ------------------------------------------------------------------ the end
 

@@ -1,8 +1,8 @@
 """``az-engine serve``: one process that plays with many clients over the network, each in its own session.
 
-Bottom up: :mod:`events` is the log, :mod:`admission` says who may come in, :mod:`connection` is one client,
-:mod:`server` listens for lines. For HTTP and WebSocket, :mod:`door` checks requests, :mod:`metrics` has figures,
-:mod:`web` is the application and :mod:`listener` runs it.
+Bottom up: :mod:`events` is the log, :mod:`admission` says who may come in, :mod:`preparation` loads the games,
+:mod:`connection` is one client, :mod:`server` listens for lines. For HTTP and WebSocket, :mod:`door` checks requests,
+:mod:`metrics` has figures, :mod:`web` is the application and :mod:`listener` runs it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -57,17 +58,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--port", type=int, default=PORT, help="port of UCI, USI and GTP; 0 = a free one (default: 8766)"
     )
     parser.add_argument(
-        "--http-port", default=str(HTTP_PORT), metavar="PORT", help="of HTTP and WebSocket; none = without (8765)"
+        "--http-port",
+        default=str(HTTP_PORT),
+        metavar="PORT",
+        help="port of HTTP and WebSocket; none = do without (default: 8765)",
     )
     parser.add_argument(
         "--origin",
         action="append",
         default=[],
         metavar="URL",
-        help="whose web pages may connect, beside its own",
+        help="let web pages of this origin connect, beside its own; can be repeated",
     )
     parser.add_argument(
-        "--proxy", default="", metavar="ADDRESS,...", help="proxies whose X-Forwarded-For names the client"
+        "--proxy", default="", metavar="ADDRESS,...", help="believe these proxies when X-Forwarded-For names the client"
     )
     parser.add_argument(
         "--game",
@@ -78,13 +82,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run", type=Path, metavar="RUN", help="show the page of this training run, live, under /run of the web page"
     )
-    parser.add_argument("--max-sessions", type=int, default=20, metavar="N", help="at once (default: %(default)s)")
-    parser.add_argument("--per-client", type=int, default=8, metavar="N", help="sessions (default: %(default)s)")
     parser.add_argument(
-        "--memory", type=int, metavar="MIB", help="for all sessions together (default: half of the machine's)"
+        "--max-sessions", type=int, default=20, metavar="N", help="sessions at once (default: %(default)s)"
     )
     parser.add_argument(
-        "--idle", type=float, default=3600.0, metavar="S", help="silence that ends a session; 0 = none (default: 3600)"
+        "--per-client", type=int, default=8, metavar="N", help="sessions of one client (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--memory", type=int, metavar="MIB", help="memory of all sessions together (default: half of the machine's)"
+    )
+    parser.add_argument(
+        "--idle",
+        type=float,
+        default=3600.0,
+        metavar="S",
+        help="close a session after so many seconds without a line; 0 = never (default: 3600)",
     )
     parser.add_argument(
         "--token-file",
@@ -103,6 +115,7 @@ def main(args: argparse.Namespace) -> int:
     from .admission import Admission, default_token_file, loopback, read_tokens
     from .door import Door
     from .events import EventLog
+    from .preparation import Preparation
     from .server import Rules, Server
 
     if args.http_port != "none" and not (args.http_port.isdecimal() and int(args.http_port[:6]) < 1 << 16):
@@ -136,15 +149,25 @@ def main(args: argparse.Namespace) -> int:
         signal.signal(number, lambda *_: server.stop())
     web = _web(args, server, Door(admission, tuple(args.origin), not tokens), nets.batcher, log)
     ports = {"port": server.port, "http_port": web.port if web else None}
-    log.write("ready", host=args.host, **ports, games=[offer.game for offer in offers])
-    gc.collect()
-    gc.freeze()  # what is loaded stays: no collection looks at it again
+
+    def loaded() -> None:
+        if preparation.fault is not None:
+            server.stop()
+            return
+        gc.collect()
+        gc.freeze()  # what is loaded stays: no collection looks at it again
+        log.write("ready", host=args.host, **ports, games=[offer.game for offer in offers])
+
+    preparation = Preparation([offer.loading for offer in offers if offer.loading is not None], loaded)
     if web is not None:
         web.start()
         _tell_page(args.host, web.port, tokens, show=args.open, run=args.run is not None)
+    preparation.start()
     server.run()
     if web is not None:
         web.stop()
+    if preparation.fault is not None:
+        raise preparation.fault
     log.write("end")
     sys.stderr.flush()
     os._exit(0)  # see conversation.converse
@@ -186,9 +209,10 @@ def _games() -> list[str]:
 
 
 def _offer(words: str, start: dict[str, Value], nets: SharedNets, log: EventLog) -> Offer:
-    """A game as ``NAME[=NET]``, loaded once, so that no session waits for it. BLOCKS. Errors: AzError."""
+    """A game as ``NAME[=NET]``, which is loaded once, so that later sessions do not wait. Errors: OptionError."""
     from ...engine.engine import Engine
     from ...engine.games import get_game
+    from .preparation import GameLoad
     from .server import Offer
 
     name, _, net = words.partition("=")
@@ -198,12 +222,18 @@ def _offer(words: str, start: dict[str, Value], nets: SharedNets, log: EventLog)
     if net:
         kept["weights_file"] = net
     options = OptionValues(game.protocol, kept, hidden).engine_options()
-    engine = Engine(name, replace(options, hash_mb=1), partial(nets.load, ""))
-    engine.ready(lambda text: log.write("load", game=name, text=text))
-    log.write("game", game=name, protocol=game.protocol, net=engine.description)
-    engine.close()
+
+    def load(tell: Callable[[str], None]) -> None:
+        def progress(text: str) -> None:
+            log.write("load", game=name, text=text)
+            tell(text)
+
+        engine = Engine(name, replace(options, hash_mb=1), partial(nets.load, ""))
+        engine.ready(progress)
+        log.write("game", game=name, protocol=game.protocol, net=engine.description)
+        engine.close()
 
     def make_engine(options: EngineOptions, client: str) -> Engine:
         return Engine(name, options, partial(nets.load, client))
 
-    return Offer(name, game.protocol, make_engine, kept, hidden)
+    return Offer(name, game.protocol, make_engine, kept, hidden, GameLoad(name, load))

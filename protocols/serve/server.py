@@ -25,6 +25,7 @@ from ..usi import UsiSession
 from .admission import Admission, NotPlayedError, RefusedError
 from .connection import Admitted, Connection, Hello
 from .events import EventLog
+from .preparation import GameLoad
 
 SESSIONS: dict[str, type[Session[Any]]] = {"uci": UciSession, "usi": UsiSession, "gtp": GtpSession}
 ANALYSIS = "katago"  # the protocol of :mod:`az_engine.protocols.analysis`
@@ -43,6 +44,7 @@ class Offer:
     make_engine: Callable[[EngineOptions, str], Any]  # with the client's identity, by which nets are shared
     start: Mapping[str, Value] = field(default_factory=dict)  # values of options by key
     hidden: frozenset[str] = frozenset()  # keys of options that mean nothing to the game
+    loading: GameLoad | None = None  # which sessions of the game wait for
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,11 @@ class Server:
     def ending(self) -> bool:
         """Whether nobody is let in any more."""
         return self._ending.is_set()
+
+    @property
+    def loading(self) -> bool:
+        """Whether a game is still being loaded: its sessions wait."""
+        return any(offer.loading is not None and not offer.loading.done for offer in self._offers)
 
     @property
     def refusals(self) -> int:
@@ -206,7 +213,14 @@ class Server:
         if hello.protocol == PAGE:
             make = PageSession.of(offer.game, tuple(each.game for each in self._offers))
         values = OptionValues(protocol, offer.start, offer.hidden, caps)
-        return make(lambda options: offer.make_engine(options, client), values, writer)
+
+        def make_engine(options: EngineOptions) -> Any:
+            if offer.loading is not None:
+                offer.loading.wait(session.tell_from_worker)
+            return offer.make_engine(options, client)
+
+        session = make(make_engine, values, writer)
+        return session
 
     def _offer(self, hello: Hello) -> Offer:
         """The game that a client asks for; an analysis is of Go unless told otherwise. Errors: NotPlayedError."""

@@ -108,6 +108,8 @@ class Web:
         """For load balancers; anybody may ask."""
         if self._server.ending:
             return PlainTextResponse("the server ends\n", 503)
+        if self._server.loading:
+            return PlainTextResponse("the server loads its games\n", 503)
         return PlainTextResponse("ok\n")
 
     async def _file(self, request: Request) -> Response:

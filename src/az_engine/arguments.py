@@ -3,17 +3,51 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import sys
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+_MOST_IN_USAGE = 10  # options that the line of usage names
+_LETTERS: dict[object, str] = {int: "N", float: "X"}
+_UNITS = {"seconds": "S", "minutes": "M"}
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """One letter for a number, short defaults, and a usage that does not repeat a long list of options."""
+
+    def _get_default_metavar_for_optional(self, action: argparse.Action) -> str:
+        letter = _LETTERS.get(action.type)
+        return _UNITS.get(action.dest, letter) if letter else super()._get_default_metavar_for_optional(action)
+
+    def wrapped(self, text: str, width: int, indent: str) -> str:
+        """A paragraph in lines of ``width``."""
+        return argparse.HelpFormatter._fill_text(self, text, width, indent)  # noqa: SLF001
+
+    def _expand_help(self, action: argparse.Action) -> str:
+        if isinstance(action.default, float):
+            action = copy.copy(action)
+            action.default = f"{action.default:g}"
+        return super()._expand_help(action)
+
+    def _format_usage(self, usage: Any, actions: Any, groups: Any, prefix: Any) -> str:
+        needed = [action for group in groups if group.required for action in group._group_actions]  # noqa: SLF001
+        kept = [action for action in actions if action.required or not action.option_strings or action in needed]
+        if usage is not None or len(actions) - len(kept) <= _MOST_IN_USAGE:
+            return super()._format_usage(usage, actions, groups, prefix)
+        text = super()._format_usage(None, kept, [group for group in groups if group.required], prefix)
+        return text.replace(self._prog, f"{self._prog} [options]", 1)
+
 
 class Parser(argparse.ArgumentParser):
-    """``note`` gives a last line of the help; it is called when the help is printed."""
+    """``note`` gives the last lines of the help; it is called when the help is printed."""
 
     note: Callable[[], str] | None = None
     _common: frozenset[str] = frozenset()
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **{"formatter_class": Formatter, **more})
 
     def show_first(self, *destinations: str) -> None:
         """Let ``--help`` show these options alone, and ``--help-all`` all of them."""

@@ -46,8 +46,17 @@ COMMANDS = {
     "plot": ("az_engine.models.report.plot", "draw the curves of a training run"),
     "completion": ("az_engine.completion", "complete commands and options in bash, zsh and fish"),
 }
-# command -> the extra that it needs
-_NEEDS = {"train": "train", "selfplay": "train", "report": "train", "plot": "train", "serve": "serve"}
+# command -> (what of it, the extra that this needs)
+_NEEDS = {
+    "train": (("it", "train"), ("--ray", "ray")),
+    "selfplay": (("it", "train"),),
+    "report": (("it", "train"),),
+    "plot": (("it", "train"),),
+    "serve": (("it", "serve"),),
+    "import": (("--int8", "int8"),),
+    "label": (("--ray", "ray"),),
+    "match": (("--ray", "ray"),),
+}
 
 _EXTRA_OF = {  # packages that only an extra brings -> the extra
     "prometheus_client": "serve",
@@ -133,11 +142,11 @@ def parse(name: str, arguments: Sequence[str]) -> tuple[ModuleType, argparse.Nam
 def parser_of(name: str) -> tuple[ModuleType, Parser]:
     """The module of an existing command and the parser of its arguments."""
     command = importlib.import_module(COMMANDS[name][0])
-    parser = Parser(
-        prog=f"az-engine {name}", description=command.HELP, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = Parser(prog=f"az-engine {name}", description=command.HELP)
     if name in _NEEDS:
-        parser.note = lambda: f"needs the extra {_NEEDS[name]}, which this adds: {_how_to_add(_NEEDS[name])}"
+        parser.note = lambda: "\n".join(
+            f"{what} needs the extra {extra}; to add it: {_how_to_add(extra)}" for what, extra in _NEEDS[name]
+        )
     command.add_arguments(parser)
     return command, parser
 
@@ -172,7 +181,8 @@ usage: az-engine COMMAND [arguments]     az-engine help COMMAND says more
   {"version":{width}}the version
 
 first steps:
-  az-engine check                  does everything work here?
+  az-engine check                  does everything work here? what do I enter in my chess, shogi or Go program?
+  az-engine play                   play chess in this terminal; --game go, --game shogi
+  az-engine serve --open           play, analyse and review in a browser
   az-engine uci                    what a chess program starts; type `uci`, `go nodes 400`, `quit` to see it talk
-  az-engine usi                    what a shogi program starts
-  az-engine bench search           positions a second with the net inside the package"""
+  az-engine train --game go --size 9 --minutes 60     train a net of your own"""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import importlib.util
 import json
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -187,7 +189,8 @@ def test_a_checkout_with_its_own_venv_names_the_launcher(tmp_path: Path) -> None
     assert f'dir: "{root}"' in pasted["lichess-bot"]
 
 
-def test_a_wheel_names_its_scripts(tmp_path: Path) -> None:
+def test_a_wheel_names_its_scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "_origin", lambda: None)
     (tmp_path / "bin").mkdir()
     for name in ("az-engine", "az-engine-uci", "az-engine-usi"):
         (tmp_path / "bin" / name).touch()
@@ -233,10 +236,52 @@ def test_a_package_that_is_not_installed_still_has_a_command(tmp_path: Path) -> 
     assert where.add("train").endswith(f"-m pip install -e '{tmp_path}[train]'")
 
 
+class _Installed:
+    """The metadata of a package that an installer left behind."""
+
+    def __init__(self, direct_url: str | None) -> None:
+        self.direct_url = direct_url
+
+    def read_text(self, name: str) -> str | None:
+        assert name == "direct_url.json"
+        return self.direct_url
+
+
+def test_an_extra_comes_from_where_the_package_came(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "my engine"
+    folder.mkdir()
+    wheel = tmp_path / "az_engine-1-py3-none-any.whl"
+    git = '{"url": "https://example.org/az.git", "vcs_info": {"vcs": "git", "commit_id": "1"}}'
+    monkeypatch.setattr(importlib.metadata, "requires", lambda _: ['torch>=2.10; extra == "train"'])
+    for direct_url, requirement in (
+        (None, "az-engine[train]"),
+        (json.dumps({"url": folder.as_uri(), "dir_info": {}}), f"{folder}[train]"),
+        (json.dumps({"url": wheel.as_uri(), "archive_info": {}}), "torch>=2.10"),  # the file is gone
+        (git, "az-engine[train] @ git+https://example.org/az.git"),
+    ):
+        monkeypatch.setattr(importlib.metadata, "distribution", lambda _, text=direct_url: _Installed(text))
+        assert shlex.split(Installation(None, tmp_path).add("train"))[-1] == requirement
+    wheel.touch()
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda _: _Installed(json.dumps({"url": wheel.as_uri()})))
+    assert shlex.split(Installation(None, tmp_path).add("train"))[-1] == f"{wheel}[train]"
+
+
+def test_an_environment_of_uv_or_pipx_is_not_told_of_pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "_origin", lambda: None)
+    where = Installation(None, tmp_path)
+    (tmp_path / "pipx_metadata.json").touch()
+    assert where.add("train") == "pipx runpip az-engine install 'az-engine[train]'"
+    assert where.add("gpu").startswith("pipx runpip az-engine uninstall --yes onnxruntime && ")
+    (tmp_path / "pipx_metadata.json").unlink()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert where.add("train") == f"uv pip install --python {shlex.quote(sys.executable)} 'az-engine[train]'"
+
+
 def test_an_extra_beside_onnxruntime_gpu_does_not_bring_onnxruntime(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(installation, "_is_installed", lambda package: package == "onnxruntime-gpu")
+    monkeypatch.setattr(installation, "_origin", lambda: None)
     requirements = ["onnxruntime>=1.22", 'ray>=2.40; extra == "ray"', 'torch>=2.10; extra == "train"']
     monkeypatch.setattr(importlib.metadata, "requires", lambda _: requirements)
     assert Installation(None, tmp_path).add("train").endswith("-m pip install 'torch>=2.10'")

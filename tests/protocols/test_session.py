@@ -5,10 +5,12 @@ from __future__ import annotations
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
 
+from az_engine.engine.params import EngineOptions
 from az_engine.protocols.gtp.session import GtpSession
 from az_engine.protocols.lines import LineReader, LineWriter
 from az_engine.protocols.options import OptionValues
@@ -18,6 +20,7 @@ from az_engine.protocols.usi import UsiSession
 
 from ..fakes.engine import FakeEngine, FakeShogiEngine
 from .gtp.talk import PLAIN, make_engine
+from .talk import Conversation
 from .usi_talk import load_rules
 
 MAKERS: dict[str, Callable[[LineWriter], Session]] = {  # type: ignore[type-arg]
@@ -64,3 +67,55 @@ def test_two_clients_over_sockets(protocol: str, monkeypatch: pytest.MonkeyPatch
     for thread in threads:
         thread.join(20)
     assert statuses == [0, 0]
+
+
+class Early(Conversation):
+    """A session of a program that greets and then says nothing."""
+
+    def __init__(self, protocol: str, seconds: float = 0.0, gate: threading.Event | None = None) -> None:
+        super().__init__(0)
+        load_rules()
+        session = MAKERS[protocol](LineWriter(self.session_out))
+        if protocol == "uci":
+            session = UciSession(
+                lambda options: _gated(options, gate), OptionValues("uci"), LineWriter(self.session_out)
+            )
+        session.load_early(seconds)
+        self.session = session
+        self.start(session.run)
+
+
+def _gated(options: EngineOptions, gate: threading.Event | None) -> FakeEngine:
+    engine = FakeEngine(options)
+    engine.gate = gate
+    return engine
+
+
+def test_the_engine_is_loaded_while_a_program_starts_up() -> None:
+    with Early("uci") as talk:
+        assert talk.line() == "info string playing with the embedded net"
+        talk.send("isready")
+        assert talk.line() == "readyok"
+
+
+def test_what_a_line_asks_for_comes_before_the_early_load() -> None:
+    with Early("uci", 0.05) as talk:
+        talk.send("isready")
+        assert talk.line() == "info string playing with the embedded net"
+        assert talk.line() == "readyok"
+        time.sleep(0.2)  # nothing is left over at the end: it was loaded once
+
+
+@pytest.mark.parametrize("end", ["quit", ""])
+def test_nobody_waits_for_an_early_load_at_the_end(end: str) -> None:
+    gate = threading.Event()
+    began = time.monotonic()
+    with Early("uci", gate=gate) as talk:
+        while not talk.session.unfinished():
+            time.sleep(0.01)
+        if end:
+            talk.send(end)
+        talk.close_input()
+        assert talk.rest() == []
+    gate.set()
+    assert time.monotonic() - began < 0.7 + 5  # not UciSession.end_patience_s, nor for ever

@@ -355,3 +355,11 @@ def test_a_net_whose_name_is_too_long_for_a_file_is_refused_with_a_sentence() ->
     assert "File name too long" in done.stdout
     assert "internal error" not in done.stdout
     assert re.search(r"^bestmove [a-h][1-8]", done.stdout, re.MULTILINE)
+
+
+def test_the_engine_is_loaded_while_a_gui_starts_up() -> None:
+    with EngineProcess(*QUICK) as engine:
+        engine.ask(["uci"], "uciok", 60)
+        while not engine.until("info", 120)[-1].startswith("info string playing with"):  # before isready
+            pass
+        engine.send("quit")

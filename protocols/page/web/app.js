@@ -26,6 +26,7 @@ class App {
     this.words = words;
     this.link = new Link(localStorage.getItem(TOKEN), (state) => this.connected(state));
     this.link.onHello = (hello) => this.begin(hello);
+    this.link.onLoading = (text) => this.loading(text);
     this.link.onNote = (text) => this.setNet(text);
     this.link.onError = (text) => this.note(text);
     this.hello = null;
@@ -62,9 +63,17 @@ class App {
     this.link.connect(name);
   }
 
+  // The server compiles the game's kernels.
+  loading(text) {
+    byId("status").textContent = text[0].toUpperCase() + text.slice(1);
+    clear(byId("board"), el("progress", { "aria-label": "Loading" }),
+      el("p", {}, "The first start compiles the engine for its machine, once. Chess takes half a minute or less, all three games a minute or two."));
+  }
+
   // The server is there, at first or again: it is told the game that we have.
   begin(hello) {
     this.hello = hello;
+    if (!this.board.svg.isConnected) clear(byId("board"), this.board.svg);
     if (!hello.nets.includes(this.match.net)) this.match.net = undefined;
     clear(byId("games"), ...hello.games.filter((name) => GAMES[name]).map((name) =>
       button(GAMES[name].title, () => this.choose(name), { "aria-current": name === this.match.name })));

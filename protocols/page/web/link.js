@@ -13,6 +13,7 @@ export class Link {
     this.socket = null;
     this.game = null;
     this.onHello = () => {};
+    this.onLoading = () => {};
     this.onNote = () => {};
     this.onError = () => {};
   }
@@ -62,6 +63,7 @@ export class Link {
     if (["game", "count", "record", "file", "answer", "error"].includes(message.is)) this.waiting.delete(message.id);
     if (hear) hear(message);
     else if (message.is === "note") this.onNote(message.text);
+    else if (message.is === "loading") this.onLoading(message.text);
     else if (message.is === "error") this.onError(message.text);
   }
 

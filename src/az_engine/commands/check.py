@@ -93,12 +93,12 @@ def check_onnxruntime(report: Report, where: Installation) -> None:
     for name in _BUILDS:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             builds[name] = importlib.metadata.version(name)
-    repair = f"{where.pip} install onnxruntime (or, with an NVIDIA card, 'onnxruntime-gpu[cuda,cudnn]')"
+    repair = f"{where.install} onnxruntime (or, with an NVIDIA card, 'onnxruntime-gpu[cuda,cudnn]')"
     try:
         providers = [p.removesuffix("ExecutionProvider") for p in available_providers()]
     except AzError as error:
         if builds:
-            report.say("fail", "onnxruntime", f"{error}: {where.pip} uninstall --yes {' '.join(builds)} && {repair}")
+            report.say("fail", "onnxruntime", f"{error}: {where.uninstall} {' '.join(builds)} && {repair}")
         else:
             report.say("fail", "onnxruntime", f"no onnxruntime is installed, so no net can be run: {repair}")
         return
@@ -109,7 +109,7 @@ def check_onnxruntime(report: Report, where: Installation) -> None:
             "hint",
             "onnxruntime",
             f"{' and '.join(builds)} are both installed and have overwritten each other's files, so that a graphics "
-            f"card may go unused; keep one: {where.pip} uninstall --yes {' '.join(builds)} && {repair}",
+            f"card may go unused; keep one: {where.uninstall} {' '.join(builds)} && {repair}",
         )
     elif "CUDA" not in providers and shutil.which("nvidia-smi"):
         report.say("hint", "onnxruntime", f"there is an NVIDIA card; to use it: {where.add('gpu')}")
@@ -201,7 +201,7 @@ def check_command(report: Report, protocol: str, where: Installation) -> None:
     hello = {"uci": ("uci", "uciok"), "usi": ("usi", "usiok"), "gtp": ("protocol_version", "= 2")}[protocol]
     command = where.executable(protocol)
     if command is None:
-        repair = f"{where.pip} install {where.requirement()}"
+        repair = f"{where.install} {where.requirement()}"
         report.say("hint", protocol, f"{where.folder} has no az-engine-{protocol}; to have one: {repair}")
         return
     words = f"{hello[0]}\nquit\n"
@@ -243,7 +243,9 @@ def main(args: argparse.Namespace) -> int:
             report.say("hint", name, f"no net inside this package; make one with az-engine train --game {name}")
     if not games:
         report.say(
-            "fail", "nets", f"there is no net inside this package: {where.pip} install --force-reinstall az-engine"
+            "fail",
+            "nets",
+            f"there is no net inside this package: {where.install} --force-reinstall {where.requirement()}",
         )
     protocols = {name: get_game(name).protocol for name in games}
     for protocol in protocols.values():

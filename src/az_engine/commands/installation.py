@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
+import json
 import os
 import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 
 def windows() -> bool:
@@ -64,21 +68,59 @@ class Installation:
             setting = f"set AZ_ENGINE_EXTRA={extra}&&" if windows() else f"AZ_ENGINE_EXTRA={extra}"
             return f"{setting} {self.command} version"
         if extra == "cpu":
-            return f"{self.pip} install onnxruntime"
+            return f"{self.install} onnxruntime"
         if extra == "gpu":
             gpu = quote("onnxruntime-gpu[cuda,cudnn]")
-            return f"{self.pip} uninstall --yes onnxruntime && {self.pip} install {gpu}"
+            return f"{self.uninstall} onnxruntime && {self.install} {gpu}"
         if _is_installed("onnxruntime-gpu"):  # the package itself would bring onnxruntime
-            return f"{self.pip} install {' '.join(map(quote, _packages(extra)))}"
-        return f"{self.pip} install {self.requirement(extra)}"
+            return f"{self.install} {' '.join(map(quote, _packages(extra)))}"
+        return f"{self.install} {self.requirement(extra)}"
 
     @property
-    def pip(self) -> str:
-        return f"{quote(sys.executable)} -m pip"
+    def install(self) -> str:
+        """The command that adds packages to this environment, but for their names."""
+        return self._pip("install")
+
+    @property
+    def uninstall(self) -> str:
+        """The command that removes packages from this environment, but for their names."""
+        return self._pip("uninstall")
+
+    def _pip(self, verb: str) -> str:
+        if (self.prefix / "pipx_metadata.json").is_file():
+            return f"pipx runpip az-engine {verb}{' --yes' if verb == 'uninstall' else ''}"
+        if importlib.util.find_spec("pip") is None:  # as uv makes environments
+            return f"uv pip {verb} --python {quote(sys.executable)}"
+        return f"{quote(sys.executable)} -m pip {verb}{' --yes' if verb == 'uninstall' else ''}"
 
     def requirement(self, extra: str = "") -> str:
+        """What to install to get this package again, from where it came; with an extra, that too."""
         extras = f"[{extra}]" if extra else ""
-        return f"-e {quote(f'{self.checkout}{extras}')}" if self.checkout else quote(f"az-engine{extras}")
+        if self.checkout:
+            return f"-e {quote(f'{self.checkout}{extras}')}"
+        origin = _origin()
+        if isinstance(origin, Path):
+            if origin.exists():
+                return quote(f"{origin}{extras}")
+            if extra:
+                return " ".join(map(quote, _packages(extra)))
+        return quote(f"az-engine{extras} @ {origin}" if isinstance(origin, str) else f"az-engine{extras}")
+
+
+def _origin() -> Path | str | None:
+    """The folder or file that the package was installed from, or its address; None: from an index."""
+    try:
+        text = importlib.metadata.distribution("az-engine").read_text("direct_url.json")
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    if text is None:
+        return None
+    told = json.loads(text)
+    address = urlsplit(told["url"])
+    if address.scheme == "file":
+        return Path(url2pathname(address.path))
+    vcs = told.get("vcs_info")
+    return f"{vcs['vcs']}+{told['url']}" if vcs else str(told["url"])
 
 
 def _is_installed(package: str) -> bool:

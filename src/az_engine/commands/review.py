@@ -36,8 +36,8 @@ WORST = 5  # mistakes that are printed
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("source", metavar="IN", type=Path, help="a game record: .pgn, .kif, .csa, .ki2, .sgf ...")
-    add("--number", type=int, default=1, metavar="N", help="of the game in the file (default: %(default)s)")
-    add("--visits", type=int, default=200, metavar="N", help="a position (default: %(default)s)")
+    add("--number", type=int, default=1, metavar="N", help="number of the game in the file (default: %(default)s)")
+    add("--visits", type=int, default=200, metavar="N", help="visits a position (default: %(default)s)")
     add("--net", default="", metavar="FILE", help="the net (default: the net inside the package)")
     add("--threads", type=int, default=2, metavar="N", help="search workers (default: %(default)s)")
     add(

@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--position", metavar="TEXT", help="begin here: FEN, SFEN, or the game's own notation")
     parser.add_argument("--words", action="store_true", help="for a screen reader: describe the board in words")
     go = parser.add_argument_group("Go")
-    go.add_argument("--size", type=int, metavar="N", help="of the board (default 9)")
+    go.add_argument("--size", type=int, metavar="N", help="size of the board (default 9)")
     go.add_argument("--komi", type=float, help="points for White (default: 7 on 9x9, 7.5 on others, 0.5 with handicap)")
     go.add_argument(
         "--handicap", type=int, default=0, metavar="N", help="stones on the fixed points before White moves"

@@ -155,8 +155,8 @@ def test_the_learner_reads_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("game", "words", "text"),
     [
-        ("shogi", ("--nodes", "5"), "--nodes and --option are for an engine"),
-        ("shogi", ("--option", "Hash=1"), "--nodes and --option are for an engine"),
+        ("shogi", ("--nodes", "5"), "--visits and --option are for an engine"),
+        ("shogi", ("--option", "Hash=1"), "--visits and --option are for an engine"),
     ],
 )
 def test_what_a_net_cannot_do_is_refused(tmp_path: Path, game: str, words: tuple[str, ...], text: str) -> None:

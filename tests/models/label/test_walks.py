@@ -204,7 +204,7 @@ def test_games_of_every_form_of_records_but_go(tmp_path: Path, around: Path) -> 
         (("--around", str(SAMPLE), "--positions", "0"), "must be at least 1"),
         (("--around", str(SAMPLE), "--games", "5"), "--games means nothing to walks"),
         (("--around", str(SAMPLE), "--student", "default"), "--student means nothing to walks"),
-        (("--around", str(SAMPLE), "--nodes", "5"), "--nodes and --option are for an engine"),
+        (("--around", str(SAMPLE), "--nodes", "5"), "--visits and --option are for an engine"),
     ],
 )
 def test_what_means_nothing_is_refused(tmp_path: Path, words: tuple[str, ...], text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from az_engine.engine.errors import OptionError
 from az_engine.engine.games.record import Record
 from az_engine.protocols.page.paper import write_paper
 from az_engine.protocols.page.review import Judgement, review_data
+from az_engine.protocols.serve.preparation import GameLoad, Preparation, Tell
 
 from ..serve.lines import RunningServer
 from ..serve.test_web import port_of
@@ -265,4 +267,24 @@ def test_a_review_opens_from_the_disk(chromium: Chromium, tmp_path: Path) -> Non
         browser.wait("document.querySelectorAll('.board .piece').length === 32")
         browser.tap(".mistakes button")
         browser.wait("document.querySelector('[role=status]').textContent.startsWith('1… e5')")
+        assert browser.faults == []
+
+
+def test_the_page_is_there_while_the_engine_is_compiled(tmp_path: Path, chromium: Chromium) -> None:
+    go_on = threading.Event()
+
+    def load(tell: Tell) -> None:
+        tell("compiling describe")
+        assert go_on.wait(60)
+
+    chess = GameLoad("chess", load)
+    with RunningServer(tmp_path / "log", http=True, loading={"chess": chess}) as server, Browser(chromium) as browser:
+        Preparation([chess], lambda: None).start()
+        browser.open(f"http://localhost:{port_of(server)}/#game=chess")
+        browser.wait("document.getElementById('status')?.textContent === 'Loading chess: compiling describe'")
+        assert browser.do("document.querySelectorAll('#board progress').length") == 1
+        go_on.set()
+        browser.wait(READY)
+        assert browser.do("document.querySelectorAll('#board progress').length") == 0
+        assert browser.do("az.board.svg.isConnected")
         assert browser.faults == []

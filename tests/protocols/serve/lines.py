@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,6 +14,7 @@ from az_engine.protocols.serve.admission import Admission
 from az_engine.protocols.serve.door import Door
 from az_engine.protocols.serve.events import EventLog
 from az_engine.protocols.serve.listener import WebListener
+from az_engine.protocols.serve.preparation import GameLoad
 from az_engine.protocols.serve.server import Offer, Rules, Server
 from az_engine.protocols.serve.web import Web
 
@@ -82,13 +84,16 @@ class RunningServer:
         http_port: int = 0,
         run: Path | None = None,
         net: str = "uniform",
+        loading: Mapping[str, GameLoad] | None = None,
     ) -> None:
+        """``loading``: by name, games that are not loaded yet."""
         load_rules()
         offers = [
             Offer("chess", "uci", lambda options, _: chess(options)),
             Offer("shogi", "usi", lambda options, _: FakeShogiEngine(options)),
             Offer("go", "gtp", lambda options, _: make_engine(options), {**PLAIN, "weights_file": net}),
         ]
+        offers = [replace(offer, loading=(loading or {}).get(offer.game)) for offer in offers]
         caps = {"hash": 32, "threads": 2}
         self.log, self.events = log, EventLog(log)
         admission = Admission(most, per_client, tokens)

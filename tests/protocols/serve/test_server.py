@@ -346,6 +346,7 @@ def test_the_command_refuses_what_cannot_be(tmp_path: Path) -> None:
         (["--game", "halma"], "halma"),
         (["--http-port", "65536"], "--http-port must be a port, or none"),
         (["--game", "chess=uniform", "--host", "256.1.1.1"], "cannot be listened on"),
+        (["--game", "chess=missing.onnx", "--port", "0"], "missing.onnx"),
     ):
         command = [*COMMAND, "serve", "--token-file", str(tmp_path / "t"), "--http-port", "none", *flags]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
