@@ -351,7 +351,9 @@ def documented_commands() -> list[tuple[str, str]]:
     """(document, line) of each az-engine command in a fenced block."""
     found = []
     for document in DOCUMENTS:
-        for block in re.findall(r"^```(?:sh|console|ini)?\n(.*?)^```", document.read_text(), re.MULTILINE | re.DOTALL):
+        for kind, block in re.findall(r"^```(\w*)\n(.*?)^```", document.read_text(), re.MULTILINE | re.DOTALL):
+            if kind not in ("", "sh", "console", "ini"):
+                continue
             for line in block.replace("\\\n", " ").splitlines():
                 for before, end in PLACES:
                     if match := re.search(before + COMMAND, line.removeprefix("$ ")):
