@@ -74,22 +74,24 @@ class EngineOptions:
         "auto", "What runs the net.", choices=("auto", "cpu", "cuda", "tensorrt", "openvino", "dml")
     )
     multipv: int = setting(1, "Principal variations reported.", 1, 500)
-    move_overhead_ms: int = setting(30, "Time kept back of every move for the GUI and the wire, in ms.", 0, 10000)
+    move_overhead_ms: int = setting(
+        30, "Keep back so much of the time of every move for the GUI and the network, in ms.", 0, 10000
+    )
     last_overhead_ms: int | None = setting(  # None: as the average
         None,
-        "The longest that a move may take to the GUI, in ms: so much is kept of the last moments of the clock.",
+        "Longest delay of a move on its way to the GUI, in ms; as much is kept back at the end of the clock.",
         0,
         10000,
         none=0,
     )
-    minimum_ms: int = setting(0, "Time spent at least on a move when the clock affords it, in ms.", 0, 100000)
+    minimum_ms: int = setting(0, "Spend at least so long on a move when the clock allows it, in ms.", 0, 100000)
     ponder: bool = setting(False, "The GUI may let it think on the opponent's time.")  # the clock is used more boldly
     chess960: bool = setting(False, "Write castling as king takes rook.")
     move_stats: bool = setting(
         False, "Report visits, prior and value of every root move at the end of a search, as Lc0 does."
     )
     nodes_limit: int = setting(
-        0, "Visits after which every search with a limit of its own stops; 0 = none.", 0, 2_000_000_000
+        0, "Stop every search but an endless one after so many visits; 0 = never.", 0, 2_000_000_000
     )
     elo: int | None = None  # limit the strength to about this rating
     own_book: bool = setting(True, "Play from the opening book that BookFile names.")
@@ -99,8 +101,8 @@ class EngineOptions:
     syzygy_path: str = setting(
         "", "Folders of Syzygy endgame tables, separated as in PATH; three men need none, their tables are inside."
     )
-    syzygy_probe_limit: int = setting(7, "Most men of a position that is looked up in the tables; 0 = none.", 0, 7)
-    syzygy_50_move_rule: bool = setting(True, "A win that the fifty-move rule spoils is a draw.")
+    syzygy_probe_limit: int = setting(7, "Look up positions of at most so many men; 0 = none.", 0, 7)
+    syzygy_50_move_rule: bool = setting(True, "Count a win that the fifty-move rule spoils as a draw.")
     best_book_move: bool = setting(False, "Always play the book's most frequent move, not a random one.")
     resign_cp: int | None = setting(
         None,

@@ -47,11 +47,11 @@ class SessionOptions:
     )
     show_wdl: bool = setting(False, "Report chances of win, draw and loss in 1/1000.")
     limit_strength: bool = setting(False, "Play at about the rating of UCI_Elo.")
-    elo: int = setting(1500, "Rating aimed at with UCI_LimitStrength; a rough guide.", LOWEST, HIGHEST)
+    elo: int = setting(1500, "Aim at this rating with UCI_LimitStrength; a rough guide.", LOWEST, HIGHEST)
     log_live_stats: bool = setting(False, "With VerboseMoveStats: during the search too.")
     move_time: float = setting(5.0, "Time for a move when the program sets no clock, in seconds.", 0, 3600)
     resign: float = setting(5.0, "Resign when the chance to win stays below this, in per cent; 0 = never.", 0, 50)
-    resign_moves: int = setting(3, "Moves running that must look lost before it resigns.", 1, 100)
+    resign_moves: int = setting(3, "Resign after so many moves in a row look lost.", 1, 100)
     opponent: str = setting("", "Who plays against it, as servers and match tools say; changes nothing.")
     log_file: str = setting("", "Append everything read and written, with times, to this file.")
 

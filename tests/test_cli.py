@@ -335,14 +335,30 @@ def test_a_reader_that_has_seen_enough_is_no_fault() -> None:
     assert (process.wait(), errors) == (0, b"")
 
 
+COMMAND = r"((?:[A-Z_]+=\S+ )*(?:\./)?az-engine(?:-\w+)?(?: .*|$))"
+PLACES = (  # of a command in a line of a block: what stands before it, and what ends it
+    ("^", ""),
+    (r"\| ", ""),
+    ("&& ", ""),
+    (r"\$\(", ")"),
+    ('--tmux "', '"'),
+    ("--  +", ""),
+    ("^ExecStart=/opt/az-engine/", ""),
+)
+
+
 def documented_commands() -> list[tuple[str, str]]:
     """(document, line) of each az-engine command in a fenced block."""
     found = []
     for document in DOCUMENTS:
-        for block in re.findall(r"^```(?:sh|console)?\n(.*?)^```", document.read_text(), re.MULTILINE | re.DOTALL):
-            lines = [line.removeprefix("$ ") for line in block.replace("\\\n", " ").splitlines()]
-            started = re.compile(r"([A-Z_]+=\S+ )*(\./)?az-engine(-\w+)?( |$)")
-            found += [(document.name, line) for line in lines if started.match(line)]
+        for kind, block in re.findall(r"^```(\w*)\n(.*?)^```", document.read_text(), re.MULTILINE | re.DOTALL):
+            if kind not in ("", "sh", "console", "ini"):
+                continue
+            for line in block.replace("\\\n", " ").splitlines():
+                for before, end in PLACES:
+                    if match := re.search(before + COMMAND, line.removeprefix("$ ")):
+                        found.append((document.name, match[1].rpartition(end)[0] if end else match[1]))
+                        break
     return found
 
 
@@ -375,6 +391,11 @@ def test_the_readme_is_a_page() -> None:
 
 
 def test_the_documents_are_read() -> None:
+    lines = [line for _, line in documented_commands()]
+    assert len([line for line in lines if line.startswith("az-engine analysis")]) == 3  # two behind a pipe
+    assert "az-engine serve --log-file /var/log/az-engine/events.jsonl" in lines  # a unit of systemd
+    assert len([line for line in lines if "--ray auto" in line]) == 3  # one in quotes, one behind srun
+    assert "az-engine completion zsh" in lines
     assert len([line for document, line in documented_commands() if document == "README.md"]) >= 8
     assert os.access(ROOT / "az-engine", os.X_OK)
     assert os.access(ROOT / "test", os.X_OK)

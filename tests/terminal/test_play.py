@@ -6,8 +6,8 @@ import io
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, cast
 
 import chess
 import pytest
@@ -15,6 +15,7 @@ import pytest
 import az_engine as az
 from az_engine.engine.errors import AzError, IllegalMoveError
 from az_engine.engine.games import get_game
+from az_engine.terminal.command import load
 from az_engine.terminal.game import TerminalGame, sides_of
 
 from ..games import DIRECTORY  # noqa: F401 - registers its games
@@ -156,3 +157,23 @@ def test_by_a_pipe() -> None:
     wrong = subprocess.run([*command, "--side", "left"], capture_output=True, text=True, check=False)
     assert wrong.returncode == 2
     assert wrong.stderr.startswith("az-engine: there is no side 'left'; choose among white, black, first")
+
+
+class _Slow:
+    """An engine that is compiled for the first time."""
+
+    def load(self, tell: Callable[[str], None]) -> None:
+        for text in (
+            "compiling for this machine, once, some ten seconds: describe",
+            "compiling select",
+            "converting a: b",
+        ):
+            tell(text)
+        raise AzError("the first search says it")
+
+
+def test_the_first_start_says_once_that_it_compiles(capsys: pytest.CaptureFixture[str]) -> None:
+    load(cast(az.Engine, _Slow()))
+    first, second = capsys.readouterr().err.split("\naz-engine: ")[1:]
+    assert first.startswith("compiling for this machine, once, ")
+    assert second == "converting a: b\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -74,8 +74,16 @@ class Engine:
     @property
     def description(self) -> str:
         """One line: the net and what runs it. Blocks until it is loaded. Errors: NetError."""
-        self._engine.ready()
+        self.load()
         return self._engine.description
+
+    def load(self, on_progress: Callable[[str], None] | None = None) -> None:
+        """Load kernels and net now, not at the first search.
+
+        Blocks: for ten to thirty seconds when the kernels are compiled for the first time on a machine, else for about
+        half a second. ``on_progress`` gets a sentence for each step that takes long. Errors: NetError.
+        """
+        self._engine.ready(on_progress)
 
     def play(self, position: Position | chess.Board, limits: Limits) -> PlayResult:
         """The engine's move. Blocks. Errors: OptionError when nothing ends the search, NetError, PositionError."""

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import sys
+import threading
+from typing import TYPE_CHECKING
+
+from ..engine.errors import AzError
+
+if TYPE_CHECKING:
+    from ..api.engine import Engine
 
 HELP = """\
 Play a game in this terminal. Type a move, or `help` for the commands: board, hint, undo, swap, resign ...
@@ -60,4 +68,20 @@ def main(args: argparse.Namespace) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no kanji
     with Engine(name, args.net) as engine:
+        threading.Thread(target=load, args=(engine,), name="loading", daemon=True).start()
         return TerminalGame(game, engine, root, yours, limits, words=args.words).run(sys.stdin, sys.stdout)
+
+
+def load(engine: Engine) -> None:
+    """Load the engine while the person thinks; say on stderr what takes long, but not each kernel."""
+
+    def tell(text: str) -> None:
+        if text.startswith("compiling for this machine"):
+            text = "compiling for this machine, once, for ten to thirty seconds; you can move meanwhile"
+        elif text.startswith("compiling "):
+            return  # the next kernel
+        sys.stderr.write(f"\naz-engine: {text}\n")
+        sys.stderr.flush()
+
+    with contextlib.suppress(AzError):  # the first search says it
+        engine.load(tell)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,14 @@ def test_the_manual_lists_every_setting() -> None:
     table = "\n".join(rows)
     manual = Path(__file__).parents[3] / "docs" / "training.md"
     assert table in manual.read_text(), f"put this table into {manual}:\n{table}"
+
+
+def test_the_manuals_configuration_is_read(tmp_path: Path) -> None:
+    manual = (Path(__file__).parents[3] / "docs" / "training.md").read_text()
+    (text,) = re.findall(r"^```toml\n(.*?)^```", manual, re.MULTILINE | re.DOTALL)
+    (tmp_path / "my.toml").write_text(text)
+    run, _ = reinforce.settings(parsed("--game", "go", "--config", str(tmp_path / "my.toml")), tmp_path / "run")
+    assert (run.selfplay.visits, run.selfplay.fast_visits, run.window.start) == (200, 40, 2000)
 
 
 def test_what_a_setting_may_be_is_said() -> None:
