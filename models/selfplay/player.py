@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from ...engine.nets.evaluator import Evaluator
-from ...engine.nets.onnx import OnnxEvaluator
 from ...engine.search.selfplay import PlayedGame, SelfPlay
+from ..net.providers import own_evaluator
 from .replay import WORKER_SHIFT, GameRecord
 from .runconfig import RunConfig
 from .rundir import Beat, Current
@@ -43,7 +43,10 @@ class Player:
         self.play.resign = current.resign
 
     def _evaluator(self, net: Path) -> Evaluator:
-        return OnnxEvaluator(net, self.game, provider=self.run.machine.provider, batch_size=self.run.selfplay.games)
+        machine, games = self.run.machine, self.run.selfplay.games
+        return own_evaluator(
+            net, self.game, provider=machine.provider, batch_size=games, precision=machine.precision
+        )
 
     def use(self, net: Path, current: Current, *, reload: bool = False) -> None:
         """Play on with the run's current net and threshold of resignation. Errors: NetError."""

@@ -11,7 +11,7 @@ import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ...cluster import RAY_HELP
 from ...engine.errors import DataError, OptionError
@@ -20,6 +20,7 @@ from ...engine.games.base import Game
 from ...engine.search.selfplay import SelfPlayConfig
 from ...engine.settings import setting
 from ..fields import Values, built
+from ..net.providers import PROVIDER_HELP, TORCH, Provider
 from ..train.config import LearnerConfig, Length, NetConfig
 from ..train.log import read_config
 from .window import WindowConfig
@@ -117,9 +118,16 @@ class MachineConfig:
     actor_gpus: float = setting(0.0, "GPUs that Ray reserves for an actor; 0.25 = four share one", low=0)
     threads: int = setting(1, "CPU threads of the training steps", low=1, flag=True)
     device: str = setting("cpu", "cpu, or cuda for a GPU", flag=True)
-    provider: str = setting("auto", "what runs the nets in self-play, as the engine's option Provider")
+    provider: Provider = setting("auto", PROVIDER_HELP, flag=True)
+    precision: Literal["auto", "bf16", "fp32"] = setting(
+        "auto", "arithmetic of torch as provider; auto = bf16 on a GPU, fp32 on a CPU"
+    )
     int8: bool = setting(False, "play with nets quantised to int8")
     hang_seconds: float = setting(120.0, "a worker that shows no progress for so long is started again", above=0)
+
+    def __post_init__(self) -> None:
+        if self.int8 and self.provider == TORCH:
+            raise OptionError("torch runs no int8 nets; leave machine.int8 out or choose another machine.provider")
 
     @property
     def in_turns(self) -> bool:

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from ...engine.errors import DataError
 from ...engine.games.base import Game
 from ...engine.kernels.jit import on_compile
 from ..fields import Help
+from ..net.providers import Provider
 from ..signals import StopSignals
 from ..storage import Patience
 from .player import Player
@@ -171,12 +173,15 @@ example:
   az-engine selfplay runs/first      (beside az-engine train --game go --size 9 --out runs/first)"""
     parser.add_argument("run", metavar="RUN", type=Path, help="folder of the run (--out of az-engine train)")
     parser.add_argument("--number", type=int, default=0, help="this worker's number; 0 = the lowest free one")
-    parser.add_argument("--provider", default="", help="what runs the net (cpu, cuda, ...); empty = as the run says")
+    parser.add_argument(
+        "--provider", default="", choices=get_args(Provider), help="what runs the net; without it as the run says"
+    )
     parser.add_argument("--parent", type=int, default=0, help="end when the process of this id is gone; 0 = never")
 
 
 def main(args: argparse.Namespace) -> int:
     signals = StopSignals()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's, where it runs the net: a process is one core's work
 
     def stopping() -> bool:
         return signals() or (args.parent != 0 and os.getppid() != args.parent)

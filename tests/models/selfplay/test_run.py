@@ -36,6 +36,7 @@ from az_engine.engine.params import paper_params
 from az_engine.engine.search.arena import NetPlayer
 from az_engine.models import storage
 from az_engine.models.fields import Values, merged
+from az_engine.models.net import providers
 from az_engine.models.report import plot
 from az_engine.models.selfplay import gate, reinforce
 from az_engine.models.selfplay.examples import write_examples
@@ -128,6 +129,18 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with folder.with_name("shown.txt").open("w") as file, LiveView(Console(file=file, width=200), "") as view:
         train(folder, config(ladder={"share": 1.0}), Observer(on_status=view.show))
     return folder
+
+
+def test_torch_plays_judges_and_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("onnxruntime was asked to play")
+
+    monkeypatch.setattr(providers, "OnnxEvaluator", refuse)
+    over = {"machine": {"provider": "torch"}, "gate": {"games": 4, "visits": 4, "opening_plies": 1}}
+    trained = train(tmp_path / "run", config(**over, loop={"steps": 20}, ladder={"share": 1.0}))
+    assert trained.ladder.rated == [0, 20]
+    assert any("gate" in row for row in read_log(trained.folder.log))
+    assert len(stored(tmp_path / "run")) > 20
 
 
 def test_a_run_leaves_what_it_says(whole: Path) -> None:
