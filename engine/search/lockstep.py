@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..games.base import Game, State
 from ..games.outcome import RUNNING, WIN
 from ..kernels.jit import borrow, device, kernel
-from ..nets.evaluator import Evaluator
+from ..nets.evaluator import Evaluator, Output, Planes
 from ..params import SearchParams
 from .cache import PositionCache
 from .minibatch import Minibatch
@@ -305,6 +305,36 @@ class Lockstep:
         count_all(self._trees, self.searches, batch.leaves, count)
         if error is not None:
             raise error
+
+    def choose(self) -> Planes:
+        """The first half of a step: select leaves; planes u1[K, C * H * W] of those that the net must judge.
+
+        They hold until the next step. :meth:`take` makes the other half, also where K is 0.
+        """
+        count = int(select_all(self._trees, self.puct, self.searches, self._batch.leaves))
+        return self._batch.choose(count, self.evaluator.history)
+
+    def actions(self) -> NDArray[np.uint16]:
+        """Policy indices u2[K, M] of the legal moves of what :meth:`choose` gave; any others behind them."""
+        leaves, count = self._batch.leaves, self._batch.count
+        asked: NDArray[np.uint16] = leaves.actions[:count][leaves.rows["row"][:count] >= 0]
+        return asked
+
+    def take(self, outputs: Output | None) -> None:
+        """The other half of a step: expand the leaves by the net's logits f4[K, A] and values; None where K is 0.
+
+        Errors: NetError when an answer is not finite.
+        """
+        batch, count = self._batch, self._batch.count
+        if not count:
+            return
+        batch.take(*(outputs or ()))
+        self.evaluations += batch.missing
+        self.batches += 1
+        batch.expand()
+        count_all(self._trees, self.searches, batch.leaves, count)
+        if batch.fault is not None:
+            raise batch.fault
 
     def finished(self) -> NDArray[np.int32]:
         """Slots i4[F] whose search is over and whose move is not yet made."""

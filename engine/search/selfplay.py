@@ -17,7 +17,7 @@ from ..errors import OptionError
 from ..games.base import Game, State
 from ..games.outcome import RUNNING
 from ..kernels.splitmix import chance_key, uniform
-from ..nets.evaluator import Evaluator
+from ..nets.evaluator import Evaluator, Output, Planes
 from ..params import SearchParams, paper_params
 from ..settings import check, setting
 from .lockstep import Lockstep
@@ -173,6 +173,23 @@ class SelfPlay:
         games = self._move(due) if len(due) else []
         self._lockstep.step()
         return games
+
+    def choose(self) -> tuple[list[PlayedGame], Planes]:
+        """The first half of a :meth:`step`: the games that ended, and the planes u1[K, F] that the net must judge.
+
+        Whoever has the answers gives them to :meth:`take`; meanwhile the net's time is free for other games.
+        """
+        due = self._lockstep.finished()
+        games = self._move(due) if len(due) else []
+        return games, self._lockstep.choose()
+
+    def actions(self) -> NDArray[np.uint16]:
+        """Policy indices u2[K, M] of the legal moves of what :meth:`choose` gave; any others behind them."""
+        return self._lockstep.actions()
+
+    def take(self, outputs: Output | None) -> None:
+        """The other half of a step: the net's logits f4[K, A] and values; None where K is 0. Errors: NetError."""
+        self._lockstep.take(outputs)
 
     def _sit(self, slot: int) -> _Seat | None:
         """Begin the next game in a slot; None when there is no other."""

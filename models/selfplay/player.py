@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ...engine.nets.evaluator import Evaluator
 from ...engine.search.selfplay import PlayedGame, SelfPlay
 from ..net.providers import own_evaluator
+from .halves import Halves
 from .replay import WORKER_SHIFT, GameRecord
 from .runconfig import RunConfig
 from .rundir import Beat, Current
@@ -34,12 +36,21 @@ def record_of(played: PlayedGame, *, played_on: bool) -> GameRecord:
 
 
 class Player:
-    def __init__(self, run: RunConfig, beat: Beat, first_id: int, net: Path, current: Current) -> None:
-        """``beat``: keeps the counts of worker ``beat.worker``; ``first_id``: of its games. Errors: NetError."""
+    def __init__(
+        self, run: RunConfig, beat: Beat, first_id: int, net: Path, current: Current, address: Any = None
+    ) -> None:
+        """``beat``: keeps the counts of worker ``beat.worker``; ``first_id``: of its games.
+
+        ``address``: of the evaluator that runs its nets, None = this process does. Errors: NetError.
+        """
         self.run, self.beat, self.current = run, beat, current
         self.game = run.get_game()
         ids = range(first_id, (beat.worker + 1) << WORKER_SHIFT)
-        self.play = SelfPlay(self.game, self._evaluator(net), run.selfplay, run.seed, ids, net=current.step)
+        self.play: SelfPlay | Halves
+        if address is None:
+            self.play = SelfPlay(self.game, self._evaluator(net), run.selfplay, run.seed, ids, net=current.step)
+        else:
+            self.play = Halves(self.game, address, str(net), run.selfplay, run.seed, ids, current.step)
         self.play.resign = current.resign
 
     def _evaluator(self, net: Path) -> Evaluator:
@@ -51,7 +62,10 @@ class Player:
     def use(self, net: Path, current: Current, *, reload: bool = False) -> None:
         """Play on with the run's current net and threshold of resignation. Errors: NetError."""
         if reload or current.net != self.current.net:
-            self.play.use(self._evaluator(net), current.step)
+            if isinstance(self.play, Halves):
+                self.play.use_net(str(net), current.step)
+            else:
+                self.play.use(self._evaluator(net), current.step)
         self.play.resign = current.resign
         self.current = current
 
@@ -66,6 +80,11 @@ class Player:
         self.beat.games += len(finished)
         never_resigned = self.play.resign is None
         return [record_of(g, played_on=g.played_on or never_resigned).to_bytes() for g in finished]
+
+    def close(self) -> None:
+        """Leave the evaluator of other processes, if it plays with one."""
+        if isinstance(self.play, Halves):
+            self.play.close()
 
     def count(self) -> Beat:
         """The worker's beat, brought up to date."""

@@ -122,12 +122,25 @@ class MachineConfig:
     precision: Literal["auto", "bf16", "fp32"] = setting(
         "auto", "arithmetic of torch as provider; auto = bf16 on a GPU, fp32 on a CPU"
     )
+    evaluators: int = setting(
+        0,
+        "processes that run the nets for all self-play processes of this machine, by torch, one a GPU; 0 = each runs "
+        "its own",
+        low=0,
+    )
+    batch: int = setting(
+        0, "greatest batch of such a process, in positions; 0 = half of the games of its processes", low=0
+    )
     int8: bool = setting(False, "play with nets quantised to int8")
     hang_seconds: float = setting(120.0, "a worker that shows no progress for so long is started again", above=0)
 
     def __post_init__(self) -> None:
         if self.int8 and self.provider == TORCH:
             raise OptionError("torch runs no int8 nets; leave machine.int8 out or choose another machine.provider")
+        if self.evaluators and (self.int8 or self.provider not in ("auto", TORCH)):
+            raise OptionError("machine.evaluators run the nets by torch, in fp32 or bf16; choose --provider torch")
+        if self.evaluators and (self.ray or not self.workers):
+            raise OptionError("machine.evaluators serve self-play processes of this machine; give --workers, no --ray")
 
     @property
     def in_turns(self) -> bool:

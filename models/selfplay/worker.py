@@ -15,13 +15,14 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
 from ...engine.errors import DataError
 from ...engine.games.base import Game
 from ...engine.kernels.jit import on_compile
+from ...engine.search.selfplay import SelfPlay
 from ..fields import Help
 from ..net.providers import Provider
 from ..signals import StopSignals
@@ -39,10 +40,11 @@ POLL_SECONDS = 1.0  # between checks for a newer net
 class Pulse:
     """Shows the supervisor that a worker is alive: writes its Beat to the run's folder."""
 
-    def __init__(self, folder: RunFolder, number: int) -> None:
+    def __init__(self, folder: RunFolder, number: int, file: str = "") -> None:
+        """``file``: the name of the beat's file without suffix, empty = a worker's."""
         folder.workers.mkdir(parents=True, exist_ok=True)
         self.beat = Beat(number, os.getpid(), socket.gethostname())
-        self._path = folder.workers / f"{number:04d}.json"
+        self._path = folder.workers / f"{file or f'{number:04d}'}.json"
         self._written = time.monotonic()
 
     def due(self, state: str) -> bool:
@@ -70,8 +72,9 @@ class SelfPlayWorker:
         *,
         first_id: int | None = None,
         pulse: Pulse | None = None,
+        address: Any = None,
     ) -> None:
-        """Loads the run's current net. ``first_id``: of its games, None = after the stored ones.
+        """Loads the run's current net. ``first_id``: of its games, None = after the stored ones; address: see Player.
 
         Errors: DataError when there is no net yet, NetError.
         """
@@ -92,7 +95,7 @@ class SelfPlayWorker:
             raise DataError(f"{folder.folder} has no net yet; start az-engine train first")
         self._stamp = folder.current_stamp()
         first = self.writer.next_id if first_id is None else first_id
-        self.player = Player(run, self.pulse.beat, first, folder.nets / current.net, current)
+        self.player = Player(run, self.pulse.beat, first, folder.nets / current.net, current, address)
 
     def follow(self) -> None:
         """Load the run's current net if it has changed. Errors: NetError, DataError."""
@@ -107,11 +110,13 @@ class SelfPlayWorker:
     def state(self) -> bytes:
         """The games in progress as bytes; a worker that restores them plays on identically."""
         buffer = io.BytesIO()
+        assert isinstance(self.player.play, SelfPlay)
         np.savez(buffer, allow_pickle=False, **self.player.play.state())
         return buffer.getvalue()
 
     def restore(self, state: bytes) -> None:
         """Restore a :meth:`state`, with the run's current net."""
+        assert isinstance(self.player.play, SelfPlay)
         with np.load(io.BytesIO(state), allow_pickle=False) as kept:
             self.player.play.restore({name: kept[name] for name in kept.files})
         current = self.player.current
@@ -161,6 +166,18 @@ class SelfPlayWorker:
         self.writer.close()
 
 
+def _awaited(folder: RunFolder, run: RunConfig, number: int, stopping: Callable[[], bool]) -> Any:
+    """Where the evaluator of a worker listens; None when the worker is to run its nets itself. BLOCKS."""
+    if not run.machine.evaluators:
+        return None
+    while not stopping():
+        address = folder.address((number - 1) % run.machine.evaluators)
+        if address is not None:
+            return address or None
+        time.sleep(POLL_SECONDS)
+    return None
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Play games for a run of az-engine train, which starts such processes itself (--workers). Start more by hand "
@@ -175,6 +192,18 @@ example:
     parser.add_argument("--number", type=int, default=0, help="this worker's number; 0 = the lowest free one")
     parser.add_argument(
         "--provider", default="", choices=get_args(Provider), help="what runs the net; without it as the run says"
+    )
+    parser.add_argument(
+        "--evaluator",
+        type=int,
+        metavar="N",
+        help="run the nets for the run's other processes on this machine, by torch on GPU N, instead of playing",
+    )
+    parser.add_argument(
+        "--measure",
+        type=float,
+        metavar="SECONDS",
+        help="store nothing: print the leaves a second of the run's processes with one evaluator, and its limit",
     )
     parser.add_argument("--parent", type=int, default=0, help="end when the process of this id is gone; 0 = never")
 
@@ -193,6 +222,16 @@ def main(args: argparse.Namespace) -> int:
     run = load_run(args.run)
     if args.provider:
         run = replace(run, machine=replace(run.machine, provider=args.provider))
+    if args.measure is not None:
+        from .speed import measure
+
+        return measure(folder, run, args.measure)
+    if args.evaluator is not None:
+        from .evaluators import evaluate_for
+
+        with signals:
+            evaluate_for(folder, run, args.evaluator, stopping, say)
+        return 130 if signals() else 0
     with signals, WorkerSlot(folder, args.number or None) as slot:
         pulse = Pulse(folder, slot.number)
         on_compile(lambda kernel: pulse.write(COMPILING))
@@ -204,8 +243,14 @@ def main(args: argparse.Namespace) -> int:
             time.sleep(POLL_SECONDS)
         if stopping():
             return 130
-        worker = SelfPlayWorker(folder, run, slot.number, say, pulse=pulse)
+        address = _awaited(folder, run, slot.number, stopping)
+        if stopping():
+            return 130
+        worker = SelfPlayWorker(folder, run, slot.number, say, pulse=pulse, address=address)
         worker.stopping = stopping
         say(f"worker {slot.number} plays {run.game} for {args.run}")
-        worker.work()
+        try:
+            worker.work()
+        finally:
+            worker.player.close()
     return 130 if signals() else 0
