@@ -17,7 +17,7 @@ from .runconfig import RunConfig
 from .rundir import Beat, Current
 
 
-def record_of(played: PlayedGame, *, played_on: bool) -> GameRecord:
+def record_of(played: PlayedGame, *, played_on: bool, surprises: bool = False) -> GameRecord:
     """The record of a finished game; targets keep moves with a share of more than 0.5 / 65535."""
     used = played.target > 0.5 / 65535
     return GameRecord(
@@ -32,6 +32,7 @@ def record_of(played: PlayedGame, *, played_on: bool) -> GameRecord:
         result=played.result,
         reason=played.reason,
         played_on=played_on,
+        surprises=played.surprises if surprises else None,
     )
 
 
@@ -79,7 +80,9 @@ class Player:
         self.beat.seconds += time.monotonic() - begun
         self.beat.games += len(finished)
         never_resigned = self.play.resign is None
-        return [record_of(g, played_on=g.played_on or never_resigned).to_bytes() for g in finished]
+        wanted = self.run.window.surprise > 0
+        records = (record_of(g, played_on=g.played_on or never_resigned, surprises=wanted) for g in finished)
+        return [record.to_bytes() for record in records]
 
     def close(self) -> None:
         """Leave the evaluator of other processes, if it plays with one."""

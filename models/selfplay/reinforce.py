@@ -114,7 +114,7 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
 
 
 def first_net(path: Path, game: Game) -> Values:
-    """The network of ``path`` without the outputs that self-play cannot train (ownership, score).
+    """The network of ``path`` without ownership and score, which --ownership and --score keep.
 
     Errors: DataError, NetError.
     """

@@ -193,8 +193,8 @@ class RunConfig:
     def net_config(self, game: Game) -> NetConfig:
         shape = {"planes": list(game.planes), "actions": game.num_actions}
         net = built(NetConfig, {"history": game.history, **self.net, **shape}, "net.").seeing(game.encoder)
-        if net.ownership or net.score:
-            raise OptionError("games against itself say neither ownership nor score; leave --ownership and --score out")
+        if (net.ownership or net.score) and game.territory is None:
+            raise OptionError(f"{game.name} has no territory to own; leave --ownership and --score out")
         if net.kind == "sparse":
             raise OptionError("a sparse network learns with --supervised alone; choose another kind for self-play")
         return net
