@@ -6,6 +6,7 @@ is filled in. Small messages over a connection say which half is whose; its end 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import struct
 import sys
@@ -78,7 +79,8 @@ class Block:
 
     def close(self) -> None:
         self.halves.clear()
-        self._memory.close()
+        with contextlib.suppress(BufferError):  # an array of it is still held: the process's end frees it
+            self._memory.close()
 
 
 def _opened(name: str) -> SharedMemory:
@@ -110,6 +112,15 @@ def post_of(message: bytes) -> tuple[int, int, int]:
     """(half, number of the net, rows) of a post."""
     _, half, net, rows = _POST.unpack(message)
     return half, net, rows
+
+
+def answers(address: Any) -> bool:
+    """Whether somebody listens at an address."""
+    try:
+        Client(address).close()
+    except OSError:
+        return False
+    return True
 
 
 class Link:
@@ -148,6 +159,7 @@ class Link:
         here = self.block.halves[half]
         here.planes[: len(planes)] = planes
         here.actions[: len(planes)] = actions
+        del here  # no view may be held when an error closes the memory
         self._send(_POST.pack(POST, half, self._nets, len(planes)))
 
     def outputs(self, half: int, rows: int, values: int) -> Output:

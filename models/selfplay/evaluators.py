@@ -32,6 +32,7 @@ from .worker import Pulse
 
 KEPT_NETS = 2  # loaded: processes change to the newest net one after another
 POLL_SECONDS = 0.5
+STEADY_POSTS = 8  # after which a process has compiled all that a step needs
 
 
 class Post(NamedTuple):
@@ -54,6 +55,7 @@ class Player:
     connection: Connection[bytes, bytes]
     block: Block
     number: int  # in the order of coming, from 0
+    posts: int = 0  # so far
     nets: dict[int, str] = field(default_factory=dict)  # paths by the numbers that it gave them
 
 
@@ -82,7 +84,7 @@ class EvaluatorServer:
         self.game, self.batch, self.say = game, batch, say
         self.batches = self.rows = self.offered = 0  # so far; offered: rows of the padded batches
         self.seconds = 0.0  # with a batch under way
-        self.heard: dict[int, float] = {}  # time of the first post of each process that has come, by its order
+        self.playing: dict[int, float] = {}  # since when each process has been playing steadily, by its order of coming
         self.stopping: Callable[[], bool] = lambda: False
         self.each: Callable[[], None] = lambda: None  # called between batches
         self._precision, self._device, self._steps = precision, device, steps
@@ -162,7 +164,9 @@ class EvaluatorServer:
         if message[:1] == POST:
             half, number, rows = post_of(message)
             self._posts.append(Post(player, half, player.nets[number], rows))
-            self.heard.setdefault(player.number, time.monotonic())
+            player.posts += 1
+            if player.posts == STEADY_POSTS:
+                self.playing[player.number] = time.monotonic()
         elif message[:1] == NET:
             asked = json.loads(message[1:])
             try:

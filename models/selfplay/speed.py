@@ -68,7 +68,7 @@ def leaves_per_second(server: EvaluatorServer, run: RunConfig, net: Path, worker
         """Note the counts once all processes have played for a while, and again at the end."""
         now = time.monotonic()
         if not counts:
-            if len(server.heard) == workers and now - max(server.heard.values()) > WARM_UP_SECONDS:
+            if len(server.playing) == workers and now - max(server.playing.values()) > WARM_UP_SECONDS:
                 counts.append((now, server.rows, server.batches))
             if any(process.exitcode for process in processes):
                 raise NetError("a self-play process failed; its error stands above")

@@ -27,6 +27,7 @@ from ..fields import Help
 from ..net.providers import Provider
 from ..signals import StopSignals
 from ..storage import Patience
+from .channel import answers
 from .player import Player
 from .replay import GameRecord, ShardWriter, title
 from .runconfig import RunConfig, load_run
@@ -151,6 +152,12 @@ class SelfPlayWorker:
 
     def work(self) -> None:
         """Play until :attr:`stopping` or the run has finished."""
+        try:
+            self._play()
+        finally:
+            self.player.close()
+
+    def _play(self) -> None:
         self.tell("playing", at_once=True)
         while not self.stopping() and not self.folder.finished:
             if self.folder.paused:
@@ -172,8 +179,10 @@ def _awaited(folder: RunFolder, run: RunConfig, number: int, stopping: Callable[
         return None
     while not stopping():
         address = folder.address((number - 1) % run.machine.evaluators)
-        if address is not None:
-            return address or None
+        if address == "":
+            return None  # of another machine
+        if address is not None and answers(address):  # else what a killed one left
+            return address
         time.sleep(POLL_SECONDS)
     return None
 
@@ -249,8 +258,5 @@ def main(args: argparse.Namespace) -> int:
         worker = SelfPlayWorker(folder, run, slot.number, say, pulse=pulse, address=address)
         worker.stopping = stopping
         say(f"worker {slot.number} plays {run.game} for {args.run}")
-        try:
-            worker.work()
-        finally:
-            worker.player.close()
+        worker.work()
     return 130 if signals() else 0

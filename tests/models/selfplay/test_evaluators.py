@@ -20,7 +20,7 @@ from az_engine.engine.errors import DataError, NetError, OptionError
 from az_engine.engine.search.selfplay import PlayedGame, SelfPlay, SelfPlayConfig
 from az_engine.models.fields import merged
 from az_engine.models.net.evaluator import TorchEvaluator
-from az_engine.models.selfplay.channel import Block, Link, Shape
+from az_engine.models.selfplay.channel import Block, Link, Shape, answers
 from az_engine.models.selfplay.evaluators import EvaluatorServer, batch_of
 from az_engine.models.selfplay.halves import Halves, play_along
 from az_engine.models.selfplay.presets import preset
@@ -141,9 +141,12 @@ def test_a_server_that_ends_is_said(net: Path) -> None:
     player.step()
     over.set()
     thread.join()
-    with pytest.raises(NetError, match="the process that runs the nets has ended"):
+    with pytest.raises(NetError, match="the process that runs the nets has ended") as caught:
         steps(player, 4)
-    player.close()
+    assert not answers(made.address)
+    player.close()  # while the error's traceback holds what its frames held
+    assert player._link.block._memory.buf is None
+    assert caught.tb is not None
     with pytest.raises(NetError, match="cannot be reached"):
         Halves(GAME, made.address, str(net), CONFIG, 7, range(100), 0)
     assert blocks() <= before
@@ -207,7 +210,7 @@ def test_two_processes_are_measured_and_a_killed_one_is_missed_by_nobody(net: Pa
     ]
     for process in processes:
         process.start()
-    while len(server.heard) < 2:
+    while len(server.playing) < 2:
         time.sleep(0.1)
     pid = processes[0].pid
     assert pid is not None
