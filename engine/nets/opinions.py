@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,13 +51,21 @@ class Opinion:
 class RawNet:
     """A net without search."""
 
-    def __init__(self, weights: str, game: Game, batch_size: int = 1) -> None:
+    def __init__(
+        self,
+        weights: str,
+        game: Game,
+        batch_size: int = 1,
+        *,
+        provider: str = "cpu",
+        load: Callable[..., Evaluator] = load_evaluator,
+    ) -> None:
         """weights: as for ``WeightsFile``, "default" the net inside the package; batch_size: positions in one call.
 
-        Errors: NetError.
+        ``load`` is called as ``weights.load_evaluator`` is. Errors: NetError.
         """
         net = "" if weights == "default" else weights
-        self._evaluator = load_evaluator(net, game, provider="cpu", batch_size=batch_size)
+        self._evaluator = load(net, game, provider=provider, batch_size=batch_size)
         self._batch_size = batch_size
         self._game = game.using(self._evaluator.encoder)
         self.opinion(game.initial())  # a faulty net fails here and not in mid-game

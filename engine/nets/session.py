@@ -44,11 +44,19 @@ def available_providers() -> list[str]:
 
 
 @functools.cache
-def _cuda_starts() -> bool:
-    """Whether NVIDIA's driver is present; if so, also load the CUDA libraries that pip installed."""
+def nvidia_driver() -> bool:
+    """Whether NVIDIA's driver is present."""
     try:
         ctypes.CDLL("libcuda.so.1")
     except OSError:
+        return False
+    return True
+
+
+@functools.cache
+def _cuda_starts() -> bool:
+    """Whether NVIDIA's driver is present; if so, also load the CUDA libraries that pip installed."""
+    if not nvidia_driver():
         return False
     with contextlib.redirect_stdout(sys.stderr):  # it prints the libraries that it does not find
         load_onnxruntime().preload_dlls()

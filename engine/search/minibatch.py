@@ -238,9 +238,16 @@ class Minibatch:
             self.leaves.rows["count"][:count] = -1
             self.leaves.rows["outcome"][:count] = RUNNING
             return error
+        return self.fault
+
+    @property
+    def fault(self) -> NetError | None:
+        """What was wrong with the answers that were taken last."""
         if not self.failed:
             return None
-        return NetError(f"the net gives NaN or infinity in {self.failed} of {count} positions; its weights are damaged")
+        return NetError(
+            f"the net gives NaN or infinity in {self.failed} of {self.count} positions; its weights are damaged"
+        )
 
     def expand(self) -> None:
         """Expand the leaves in their trees and back their values up."""

@@ -17,14 +17,14 @@ from ..errors import OptionError
 from ..games.base import Game, State
 from ..games.outcome import RUNNING
 from ..kernels.splitmix import chance_key, uniform
-from ..nets.evaluator import Evaluator
+from ..nets.evaluator import Evaluator, Output, Planes
 from ..params import SearchParams, paper_params
 from ..settings import check, setting
 from .lockstep import Lockstep
 
 Reason = Literal["rules", "resigned", "max moves"]
 
-_SEARCH, _PLAY_ON, _SALT = 1, 2, 3  # what a random number is for
+_SEARCH, _PLAY_ON, _SALT, _OPENING = 1, 2, 3, 1 << 20  # what a random number is for
 _KEPT_TREE = 4  # a kept tree may have grown to this many times the visits of one search
 
 
@@ -46,8 +46,17 @@ class SelfPlayConfig:
     gumbel: int = setting(
         0, "actions at the root of sequential halving, in place of noise and temperature; 0 = none", low=0
     )
+    fast_gumbel: int = setting(
+        0, "the same of the searches with fast_visits, which then need no noise; 0 = none", low=0
+    )
     gumbel_visit: float = setting(50.0, "c_visit of Gumbel AlphaZero")
     gumbel_scale: float = setting(1.0, "c_scale of Gumbel AlphaZero")
+    opening_moves: float = setting(
+        0.0,
+        "mean number of first moves that are drawn from the net's policy without a search and give no target; the "
+        "number is drawn for each game (KataGo)",
+        low=0,
+    )
     resign: float | None = setting(
         None, "resign when root value and best child's value are below it; none = never", low=-1, below=1
     )
@@ -78,6 +87,7 @@ class PlayedGame:
     target: NDArray[np.float32]  # [n, K], rows add up to 1 and fall; all 0 where the position is no target
     values: NDArray[np.float32]  # [n] of the root after its search
     outlooks: NDArray[np.float32]  # [n] the greater of it and the most visited child's: what resignation looks at
+    surprises: NDArray[np.float32]  # [n] divergence of the policy to learn from the net's, nats
     result: int  # 1 the first player won, 0 drawn, -1
     reason: Reason
     played_on: bool  # whether it could not be resigned
@@ -92,10 +102,11 @@ class _Seat:
     key: int
     played_on: bool
     net: int
+    opening: int = 0  # first moves that are drawn without a search
     full: bool = True  # whether the search under way is a full one
     moves: list[int] = field(default_factory=list)
     targets: list[tuple[NDArray[np.uint16], NDArray[np.float32]]] = field(default_factory=list)
-    said: list[NDArray[np.float32]] = field(default_factory=list)
+    said: list[NDArray[np.float32]] = field(default_factory=list)  # f4[3] of each move, see Conclusions.values
 
 
 class SelfPlay:
@@ -119,7 +130,7 @@ class SelfPlay:
         self._start = game.initial() if start is None else start
         self._net = net
         self._next = 0
-        keeps = config.reuse and not config.gumbel
+        keeps = config.reuse and not (config.gumbel or config.fast_gumbel)
         self._lockstep = Lockstep(
             game,
             evaluator,
@@ -134,7 +145,6 @@ class SelfPlay:
         self._keeps = keeps
         roots = self._lockstep.roots
         roots["noise_alpha"] = config.noise_alpha or game.training.noise_alpha
-        roots["gumbel"] = config.gumbel
         roots["gumbel_visit"], roots["gumbel_scale"] = config.gumbel_visit, config.gumbel_scale
         self._seats: list[_Seat | None] = [self._sit(slot) for slot in range(config.games)]
         self._begin(range(config.games))
@@ -174,6 +184,23 @@ class SelfPlay:
         self._lockstep.step()
         return games
 
+    def choose(self) -> tuple[list[PlayedGame], Planes]:
+        """The first half of a :meth:`step`: the games that ended, and the planes u1[K, F] that the net must judge.
+
+        Whoever has the answers gives them to :meth:`take`; meanwhile the net's time is free for other games.
+        """
+        due = self._lockstep.finished()
+        games = self._move(due) if len(due) else []
+        return games, self._lockstep.choose()
+
+    def actions(self) -> NDArray[np.uint16]:
+        """Policy indices u2[K, M] of the legal moves of what :meth:`choose` gave; any others behind them."""
+        return self._lockstep.actions()
+
+    def take(self, outputs: Output | None) -> None:
+        """The other half of a step: the net's logits f4[K, A] and values; None where K is 0. Errors: NetError."""
+        self._lockstep.take(outputs)
+
     def _sit(self, slot: int) -> _Seat | None:
         """Begin the next game in a slot; None when there is no other."""
         if self._next >= len(self.ids):
@@ -183,8 +210,13 @@ class SelfPlay:
         key = chance_key(self.seed, number)
         self._lockstep.place(slot, self._start)
         self._lockstep.salts[slot] = chance_key(key, _SALT)
+        return self._seat(number, key, self._net)
+
+    def _seat(self, number: int, key: int, net: int) -> _Seat:
+        """A game at its beginning, with all that its key decides."""
         played_on = uniform(chance_key(key, _PLAY_ON)) < self.config.play_on_share
-        return _Seat(number, key, played_on, self._net)
+        opening = int(-self.config.opening_moves * np.log1p(-uniform(chance_key(key, _OPENING))))
+        return _Seat(number, key, played_on, net, min(opening, self.config.max_moves - 1))
 
     def _begin(self, slots: range | list[int]) -> None:
         """Begin the search of the next move in each slot that has a game."""
@@ -195,12 +227,16 @@ class SelfPlay:
             assert seat is not None
             ply = len(seat.moves)
             key = chance_key(seat.key, ply)
-            seat.full = config.full_share >= 1.0 or uniform(chance_key(key, _SEARCH)) < config.full_share
+            drawn = ply < seat.opening
+            seat.full = not drawn and (
+                config.full_share >= 1.0 or uniform(chance_key(key, _SEARCH)) < config.full_share
+            )
             root = roots[slot]
             root["key"] = key
-            root["wanted"] = config.visits if seat.full else config.fast_visits
+            root["gumbel"] = 0 if drawn else config.gumbel if seat.full else config.fast_gumbel
+            root["wanted"] = 1 if drawn else config.visits if seat.full else config.fast_visits
             root["noise_share"] = config.noise_share if seat.full else 0.0
-            root["temperature"] = config.temperature if ply < config.temperature_moves else 0.0
+            root["temperature"] = 1.0 if drawn else config.temperature if ply < config.temperature_moves else 0.0
         self._lockstep.begin(np.array(seated, np.int32))
 
     def _move(self, due: NDArray[np.int32]) -> list[PlayedGame]:
@@ -229,7 +265,8 @@ class SelfPlay:
 
     def _resigned(self, seat: _Seat, outlook: float) -> tuple[int, Reason] | None:
         """(result, reason) when the side to move gives up."""
-        if self.resign is None or seat.played_on or outlook >= self.resign or not seat.moves:
+        ply = len(seat.moves)
+        if self.resign is None or seat.played_on or outlook >= self.resign or not ply or ply < seat.opening:
             return None
         return (-1 if self._first_moves(len(seat.moves)) else 1), "resigned"
 
@@ -256,8 +293,19 @@ class SelfPlay:
         said = np.stack(seat.said)
         moves = np.array(seat.moves, np.uint16)
         nets = (seat.net, self._net)
+        values, outlooks, surprises = said.T
         return PlayedGame(
-            seat.id, moves, target_moves, target, said[:, 0], said[:, 1], result, reason, seat.played_on, nets
+            seat.id,
+            moves,
+            target_moves,
+            target,
+            values,
+            outlooks,
+            surprises,
+            result,
+            reason,
+            seat.played_on,
+            nets,
         )
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -281,7 +329,7 @@ class SelfPlay:
                 "moves": np.array(seat.moves, np.uint16),
                 "target_moves": np.concatenate([np.zeros(0, np.uint16), *(row for row, _ in seat.targets)]),
                 "target": np.concatenate([np.zeros(0, np.float32), *(shares for _, shares in seat.targets)]),
-                "said": np.array(seat.said, np.float32).reshape(-1, 2),
+                "said": np.array(seat.said, np.float32).reshape(-1, 3),
             }
             kept |= {f"{slot}.{name}": part for name, part in parts.items()}
         return kept
@@ -304,10 +352,11 @@ class SelfPlay:
             lockstep.restore_tree(slot, parts)
             number, net, full, *sizes = (int(n) for n in parts["game"])
             key = chance_key(self.seed, number)
-            played_on = uniform(chance_key(key, _PLAY_ON)) < self.config.play_on_share
+            seat = self._seat(number, key, net)
             cuts = np.cumsum(sizes)[:-1]
             rows = zip(np.split(parts["target_moves"], cuts), np.split(parts["target"], cuts), strict=True)
             moves = [int(move) for move in parts["moves"]]
-            self._seats[slot] = _Seat(
-                number, key, played_on, net, bool(full), moves, list(rows) if sizes else [], list(parts["said"])
-            )
+            seat.full, seat.moves, seat.targets = bool(full), moves, list(rows) if sizes else []
+            said = parts["said"]
+            seat.said = list(np.pad(said, ((0, 0), (0, 3 - said.shape[1]))))  # of a version before surprises: 2
+            self._seats[slot] = seat

@@ -30,8 +30,9 @@ class Batch:
     legal: NDArray[np.int32] | None  # [B, M] legal actions, padded with -1; None when unknown
     wdl: NDArray[np.float32]  # [B, 3] chances of win, draw and loss
     z: NDArray[np.float32]  # [B] the game's result, +1 won, 0 drawn, -1 lost
-    ownership: NDArray[np.float32] | None = None  # [B, H, W] whose a point will be, +1 the mover's; None when unknown
-    score: NDArray[np.float32] | None = None  # [B] lead on the board in points, komi left out; None when unknown
+    # where a game does not say it, NaN; where none does, None:
+    ownership: NDArray[np.float32] | None = None  # [B, H, W] whose a point will be, +1 the mover's
+    score: NDArray[np.float32] | None = None  # [B] lead on the board in points, komi left out
     after: NDArray[np.uint8] | None = None  # planes [B, C, H, W] after one of the labelled moves, see Positions.follow
     after_wdl: NDArray[np.float32] | None = None  # [B, 3] its chances of win, draw and loss, its own side's view
 
@@ -66,10 +67,11 @@ class Positions:
     moves: u2 [N, K] with probabilities f4 [N, K]; a row's unused places repeat a valid move with probability 0.
     wdl: f4 [N, 3]. z: f4 [N]. drawn: i8 [len], the rows that may be drawn (None = all).
     lines: f4 [N, K, 3], win, draw and loss after each of the moves, the mover's view; the last may be NaN, unknown.
-    ownership: i1 [N, H * W] in 1/OWNERSHIP_SCALE and score: f4 [N], as in Batch, where the data have them.
+    ownership: i1 [N, H * W] in 1/OWNERSHIP_SCALE, or UNKNOWN, and score: f4 [N], as in Batch, where the data have them.
     """
 
     OWNERSHIP_SCALE: ClassVar[int] = 100
+    UNKNOWN: ClassVar[int] = -128  # ownership of all points of a game without an end on the board
 
     game: Game
     states: NDArray[np.void]
@@ -117,9 +119,10 @@ class Positions:
         actions = np.zeros(moves.shape, np.int32)
         self.game.actions(self.states, rows, moves, actions)
         legal = self._legal(rows, actions) if self.mask else None
-        owner = None
+        owner, unknown = None, np.zeros(0, bool)
         if self.ownership is not None:
             owner = self.ownership[rows].reshape(size, 1, *self.game.planes[1:])
+            unknown = owner[:, 0, 0, 0] == self.UNKNOWN
         turning = self.game.symmetries if self.symmetries else None
         if turning is not None:
             # drawn from the batch's own indices: the same batch is the same again, another epoch's batches are others
@@ -130,7 +133,10 @@ class Positions:
                 legal = np.where(legal < 0, np.int32(-1), turning.actions[which[:, None], legal])
             if owner is not None:
                 owner = turning.turn(owner, which)
-        owners = None if owner is None else owner[:, 0].astype(np.float32) / np.float32(self.OWNERSHIP_SCALE)
+        owners = None
+        if owner is not None:
+            owners = owner[:, 0].astype(np.float32) / np.float32(self.OWNERSHIP_SCALE)
+            owners[unknown] = np.nan
         score = None if self.score is None else self.score[rows]
         after = self._after(rows, indices) if self.follow else (None, None)
         return Batch(planes, actions, probabilities, legal, self.wdl[rows], self.z[rows], owners, score, *after)

@@ -15,7 +15,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from itertools import count, islice, takewhile
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -28,6 +28,7 @@ from ...engine.system import split_command
 from ..data.formats import labels_of
 from ..data.shards import LabelFormat, Records
 from ..fields import Help
+from ..net.providers import PROVIDER_HELP, Provider, load_evaluator
 from ..signals import StopSignals
 from ..storage import Patience, RunLock
 from .lesson import open_teacher, play_game
@@ -129,6 +130,12 @@ examples:
         help="with --records: also search some positions with --student (default: the net inside the package) for "
         "VISITS visits, and label positions of these searches: they expose the net's errors",
     )
+    add(
+        "--provider",
+        default=default.provider,
+        choices=get_args(Provider),
+        help=f"for the nets of --net, --student and --search: {PROVIDER_HELP}",
+    )
     add("--games", type=int, help="number of games (1000, or all those recorded)")
     add("--out", metavar="DIR", type=Path, required=True, help="folder of the shards")
     add("--processes", type=int, help="run so many engines side by side (1; with --ray one for each CPU)")
@@ -210,7 +217,7 @@ def main(args: argparse.Namespace) -> int:
         if not found:
             raise DataError("the records hold no finished game of this kind; give others")
     if args.student is not None:
-        RawNet(args.student, get_game(game))  # faults of the net come before the games
+        _try_net(args.student, game, args.provider)
     recipe = _recipe(args, game, form)
     with RunLock(args.out), StopSignals() as signals:
         patiently = Patience(args.out, console.print, stopping=signals)
@@ -269,6 +276,7 @@ def _recipe(args: argparse.Namespace, game: str, form: LabelFormat) -> Recipe:
         first_game=-(-first // WALKS) * WALKS if around else first,
         records=tuple(args.records),
         around=around,
+        provider=args.provider,
         search=args.search or 0,
     )
 
@@ -329,7 +337,12 @@ def _check_net(args: argparse.Namespace, game: str) -> None:
     """Refuse what a net cannot do. Errors: OptionError, NetError."""
     if args.nodes is not None or args.option:
         raise OptionError("--visits and --option are for an engine; a net without search has neither")
-    RawNet(args.net, get_game(game))
+    _try_net(args.net, game, args.provider)
+
+
+def _try_net(net: str, game: str, provider: str) -> None:
+    """Let faults of a net come before the games. Errors: NetError."""
+    RawNet(net, get_game(game), provider=provider, load=load_evaluator)
 
 
 def _words(command: str) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from ...engine.nets.opinions import RawNet
 from ...protocols.clients.process import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
 from ..data.formats import labels_of
 from ..data.shards import Ended, LabelFormat, Records, Teaching
+from ..net.providers import load_evaluator
 from .reading import RecordedGame, label_played, read_played
 from .recipe import Recipe
 from .teacher import Engine, Teacher, teacher_of
@@ -52,11 +53,11 @@ class Worker:
             self.played = read_played(get_game(recipe.game), labels_of(recipe.game), recipe.records, _ignore)
         if recipe.search and self.explorer is None:
             weights = recipe.student or "default"
-            self.explorer = Explorer(weights, get_game(recipe.game), recipe.search, recipe.seed)
+            self.explorer = Explorer(weights, get_game(recipe.game), recipe.search, recipe.seed, recipe.provider)
         elif recipe.student and self.student is None:
-            self.student = RawNet(recipe.student, get_game(recipe.game))
+            self.student = RawNet(recipe.student, get_game(recipe.game), provider=recipe.provider, load=load_evaluator)
         if self.teacher is None:
-            self.teacher = teacher_of(recipe.teacher, recipe.game, recipe.lines)
+            self.teacher = teacher_of(recipe.teacher, recipe.game, recipe.lines, recipe.provider)
         return self.teacher
 
     def play(self, number: int) -> Records:

@@ -40,6 +40,7 @@ class Recipe:
     first_game: int = 0  # number of the first game
     records: tuple[Path, ...] = ()  # files of games that are labelled instead, see :mod:`reading`
     around: tuple[Source, ...] = ()  # positions around which short walks are labelled instead, see :mod:`walks`
+    provider: str = "cpu"  # what runs the teacher's net and the student's
     search: int = 0  # visits of the student's searches whose lines are labelled with them, see :mod:`variations`
 
     @property

@@ -21,6 +21,7 @@ from ...protocols.clients.base import Answer, PvInfo
 from ...protocols.clients.process import EngineMisbehaved
 from ..data.formats import labels_of
 from ..data.shards import CUT, MATE, LabelFormat, Teaching
+from ..net.providers import load_evaluator
 
 DEFAULTS = {"Threads": "1", "Hash": "16", "USI_Hash": "16"}  # of the engine's options, where it has them
 NODES = 2000  # searched a move by an engine
@@ -113,9 +114,10 @@ class EngineTeacher:
 class NetTeacher:
     """A net without search, corrected where a short mate is seen."""
 
-    def __init__(self, weights: str, game: Game, form: LabelFormat, lines: int) -> None:
+    def __init__(self, weights: str, game: Game, form: LabelFormat, lines: int, provider: str = "cpu") -> None:
         """weights: as for RawNet; lines: moves labelled a position. Errors: NetError."""
-        self._net, self._game, self._form, self._lines = RawNet(weights, game, _BATCH), game, form, lines
+        self._net = RawNet(weights, game, _BATCH, provider=provider, load=load_evaluator)
+        self._game, self._form, self._lines = game, form, lines
 
     def new_game(self, start: str | None) -> None:
         """See :class:`Teacher`."""
@@ -145,12 +147,12 @@ def mate_by(move: int) -> Teaching:
     return Teaching(known, scores, None, 0, np.ones(1), 1.0)
 
 
-def teacher_of(asked: Engine | str, game: str, lines: int) -> Teacher:
+def teacher_of(asked: Engine | str, game: str, lines: int, provider: str = "cpu") -> Teacher:
     """The teacher for an engine or the weights of a net. BLOCKS. Errors: EngineProcessError, NetError."""
     rules, form = get_game(game), labels_of(game)
     if isinstance(asked, Engine):
         return EngineTeacher(asked, rules, form, lines)
-    return NetTeacher(asked, rules, form, lines)
+    return NetTeacher(asked, rules, form, lines, provider)
 
 
 def _without_lines(answer: Answer) -> str:

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
-from ...engine.nets.weights import load_evaluator
 from ...engine.params import SearchParams
 from ...engine.search.search import Search
 from ...engine.search.tree import Tree
+from ..net.providers import load_evaluator
 
 SHARE = 0.3  # of a game's positions that are searched
 LINES = 2  # drawn from each tree
@@ -39,11 +39,11 @@ class Variation:
 class Explorer:
     """Searches positions of recorded games and draws lines from the trees."""
 
-    def __init__(self, weights: str, game: Game, visits: int, seed: int) -> None:
+    def __init__(self, weights: str, game: Game, visits: int, seed: int, provider: str = "cpu") -> None:
         """weights: as for WeightsFile, "default" the net inside the package. Errors: NetError."""
         self._game, self._visits, self._seed = game, visits, seed
         net = "" if weights == "default" else weights
-        self._evaluator = load_evaluator(net, game, provider="cpu", batch_size=_BATCH)
+        self._evaluator = load_evaluator(net, game, provider=provider, batch_size=_BATCH)
         self._tree = Tree(_MEMORY)
 
     def variations(self, line: State, moves: NDArray[np.uint16], number: int) -> Iterator[Variation]:

@@ -22,10 +22,10 @@ from ...engine.games.leaves import Leaves
 from ...engine.games.mates import NO_MOVE
 from ...engine.games.outcome import RUNNING
 from ...engine.nets.opinions import expected_points, softmax
-from ...engine.nets.weights import load_evaluator
 from ..data.dataset import HOLDOUT_EVERY, HOLDOUT_REST
 from ..data.formats import labels_of
 from ..data.shards import Records, ShardFormat, TargetOptions, Teaching
+from ..net.providers import load_evaluator
 from .bulk import BulkTeacher
 from .recipe import Recipe, Source
 from .teacher import MATE_PLIES, Engine, centipawns_of, mate_by
@@ -101,7 +101,7 @@ class Walker:
         teacher, game = recipe.teacher, get_game(recipe.game)
         guide = recipe.student or "default" if isinstance(teacher, Engine) else teacher
         net = "" if guide == "default" else guide
-        self._evaluator = load_evaluator(net, game, provider="cpu", batch_size=WALKS)
+        self._evaluator = load_evaluator(net, game, provider=recipe.provider, batch_size=WALKS)
         self._recipe, self._game = recipe, game.using(self._evaluator.encoder)
         self._form, self._shards = labels_of(recipe.game), shard_format(recipe.game)
         self._leaves: Leaves = self._game.encoder.make_leaves(WALKS)

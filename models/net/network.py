@@ -219,7 +219,8 @@ class Network(nn.Module):
 
     def forward(self, planes: Tensor) -> tuple[Tensor, ...]:
         x = planes[:, self.used] if len(self.used) < planes.shape[1] else planes
-        x = (x.to(torch.float32) * self.scale).contiguous(memory_format=torch.channels_last)
+        x = (x.to(torch.float32) * self.scale).to(next(self.tower.parameters()).dtype)
+        x = x.contiguous(memory_format=torch.channels_last)
         shared: Tensor = self.tower(x)
         own = shared if self.value_tower is None else self.value_tower(x)
         return (self.policy(shared).float(), *(y.float() for y in self.value(own)))

@@ -21,8 +21,8 @@ from ...engine.errors import DataError
 from ...engine.files import write_atomically
 from ...engine.games.base import Game
 from ...engine.nets.evaluator import Evaluator, UniformEvaluator
-from ...engine.nets.onnx import OnnxEvaluator
 from ...engine.search.arena import NetPlayer, play_pairs, random_openings
+from ..net.providers import own_evaluator
 from ..storage import Patience
 from ..train.log import read_log
 from .runconfig import RunConfig
@@ -205,8 +205,14 @@ class Ladder:
         if net == "uniform":
             made = UniformEvaluator(self.game, size)
         else:
-            path = self.folder.net(int(net))
-            made = OnnxEvaluator(path, self.game, provider=self.run.machine.provider, batch_size=size)
+            machine = self.run.machine
+            made = own_evaluator(
+                self.folder.net(int(net)),
+                self.game,
+                provider=machine.provider,
+                batch_size=size,
+                precision=machine.precision,
+            )
         self._evaluators[net] = made
         while len(self._evaluators) > _KEPT_NETS:
             self._evaluators.popitem(last=False)

@@ -33,4 +33,11 @@ def players_of(folder: RunFolder, run: RunConfig, observer: Observer) -> Players
         from .cluster import ClusterPlayers
 
         return ClusterPlayers(folder, run, observer.on_event)
-    return Supervisor(folder, machine.workers, machine.hang_seconds, observer.on_event, observer.worker_command)
+    return Supervisor(
+        folder,
+        machine.workers,
+        machine.hang_seconds,
+        observer.on_event,
+        observer.worker_command,
+        evaluators=machine.evaluators,
+    )

@@ -9,9 +9,9 @@ from typing import Any
 
 from ...engine.errors import DataError, NetError
 from ...engine.games.base import Game
-from ...engine.nets.onnx import OnnxEvaluator
 from ...engine.search.arena import NetPlayer
 from ..data.dataset import Positions
+from ..net.providers import own_evaluator
 from ..storage import Patience
 from ..train.learner import Learner
 from . import gate
@@ -133,11 +133,13 @@ class Promotion:
     ) -> None:
         path, step = self.export(canaries, games), self.learner.step
         self.say("gate")
-        config, search = self.run.gate, self.run.selfplay.search
+        config, search, machine = self.run.gate, self.run.selfplay.search, self.run.machine
         candidate, best = (
             NetPlayer(
                 name,
-                OnnxEvaluator(net, self.game, provider=self.run.machine.provider, batch_size=gate.CHUNK),
+                own_evaluator(
+                    net, self.game, provider=machine.provider, batch_size=gate.CHUNK, precision=machine.precision
+                ),
                 config.visits,
                 search,
             )

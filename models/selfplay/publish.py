@@ -44,7 +44,7 @@ def ignorance(batch: Batch, value_width: int) -> tuple[float, float]:
 def judge(learner: Learner, batch: Batch) -> None:
     """Compare the averaged network with a uniform one. Errors: NetError when it is far worse."""
     tensors = TorchBatch.of(batch, learner.device)
-    logits, output = learner.averaged(tensors.planes)
+    logits, output, *_ = learner.averaged(tensors.planes)
     policy, value = float(policy_loss(logits, tensors)), float(value_loss(output, tensors.wdl))
     policy_bound, value_bound = (x + WORSE for x in ignorance(batch, output.shape[1]))
     if not (policy <= policy_bound and value <= value_bound):

@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="set anything, as in --set selfplay.visits=100; the run's config.json lists all settings; may be repeated",
     )
-    add_flags(group, MachineConfig, "workers", "ray", workers=cores())
+    add_flags(group, MachineConfig, "workers", "ray", "provider", workers=cores())
     add("--tensorboard", action="store_true", help="write TensorBoard event files into RUN/tensorboard, too")
 
 
@@ -114,7 +114,7 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
 
 
 def first_net(path: Path, game: Game) -> Values:
-    """The network of ``path`` without the outputs that self-play cannot train (ownership, score).
+    """The network of ``path`` without ownership and score, which --ownership and --score keep.
 
     Errors: DataError, NetError.
     """

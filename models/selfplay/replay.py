@@ -1,8 +1,8 @@
 """Self-play games on disk: one record a game, written when the game ends, exactly once, by its id.
 
 A worker appends to its own shards, ``games/<worker>-<number>.games`` (see :mod:`frames`); the first record of a shard
-is its title. A position takes 7 bytes and 4 for each move of its policy target. A game's id is the worker's number
-times 2^32 plus the worker's count, so that ids of different workers never collide.
+is its title. A position takes 7 bytes, 9 with its surprise, and 4 for each move of its policy target. A game's id is
+the worker's number times 2^32 plus the worker's count, so that ids of different workers never collide.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _TITLE, _GAME = 0, 1  # first byte of a payload
 _HEADER = struct.Struct(
     "<BBBBQIIIHHb"
 )  # kind, format, reason, flags, id, first and last net, simulations, n, targets, z
-_FORMAT = 1
+_FORMAT = 2  # with surprises; a game without is of format 1
 _PLAYED_ON = 1
-_SHARE, _VALUE = 65535.0, 32767.0  # what a probability of 1 and a value of 1 are stored as
+_SHARE, _VALUE, _NAT = 65535.0, 32767.0, 4096.0  # what a probability, a value and a surprise of 1 are stored as
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ class GameRecord:
     reason: str  # of REASONS
     simulations: int = 0
     played_on: bool = False  # resignation was off: no threshold yet, or a control game
+    surprises: NDArray[np.float32] | None = None  # [n], nats, see PlayedGame; None where the run does not want them
 
     @property
     def targets(self) -> int:
@@ -71,17 +72,20 @@ class GameRecord:
         if self.counts.max(initial=0) > MAX_TARGET:
             raise DataError(f"a policy target of more than {MAX_TARGET} moves cannot be stored")
         header = _HEADER.pack(
-            _GAME, _FORMAT, REASONS.index(self.reason), _PLAYED_ON * self.played_on, self.id, *self.nets,
+            _GAME, 1 if self.surprises is None else _FORMAT, REASONS.index(self.reason),
+            _PLAYED_ON * self.played_on, self.id, *self.nets,
             min(self.simulations, 2**32 - 1), len(self.moves), self.targets, self.result,
         )  # fmt: skip
-        arrays = (
+        arrays: list[NDArray[Any]] = [
             self.moves.astype("<u2"),
             np.rint(np.clip(self.values, -1, 1) * _VALUE).astype("<i2"),
             np.rint(np.clip(self.outlooks, -1, 1) * _VALUE).astype("<i2"),
             self.counts.astype(np.uint8),
             self.target_moves.astype("<u2"),
             np.rint(self.target_shares * _SHARE).astype("<u2"),
-        )
+        ]
+        if self.surprises is not None:
+            arrays.append(np.rint(np.clip(self.surprises * _NAT, 0, 65535)).astype("<u2"))
         return header + b"".join(a.tobytes() for a in arrays)
 
     @classmethod
@@ -90,7 +94,7 @@ class GameRecord:
         try:
             kind, version, reason, flags, number, first, last, simulations, n, _, result = _HEADER.unpack_from(payload)
             check_format(f"game {number}", version, _FORMAT)
-            if (kind, version) != (_GAME, _FORMAT) or reason >= len(REASONS):
+            if kind != _GAME or not 1 <= version <= _FORMAT or reason >= len(REASONS):
                 raise ValueError(f"kind {kind}, format {version}")
             at = _HEADER.size
 
@@ -103,6 +107,7 @@ class GameRecord:
             moves, values, outlooks, counts = take("<u2", n), take("<i2", n), take("<i2", n), take("u1", n)
             total = int(counts.sum())
             target_moves, shares = take("<u2", total), take("<u2", total)
+            surprises = take("<u2", n) if version == _FORMAT else None
             if at != len(payload):
                 raise ValueError(f"{len(payload) - at} bytes too many")
             if abs(result) > 1:
@@ -116,6 +121,7 @@ class GameRecord:
             number, (first, last), moves.astype(np.uint16), (values / _VALUE).astype(np.float32),
             (outlooks / _VALUE).astype(np.float32), counts.astype(np.uint16), target_moves.astype(np.uint16),
             (shares / _SHARE).astype(np.float32), result, REASONS[reason], simulations, bool(flags & _PLAYED_ON),
+            None if surprises is None else (surprises / _NAT).astype(np.float32),
         )  # fmt: skip
 
 

@@ -56,9 +56,17 @@ class SelfPlayRun:
         self.game = run.get_game()
         self.net = run.net_config(self.game)
         self.learner = Learner(self.game, self.net, run.learner_config(), device=run.machine.device)
-        self.window = Window(self.game, 1, run.window.memory_mib)
+        territory = self.net.ownership or self.net.score
+        self.window = Window(
+            self.game,
+            1,
+            run.window.memory_mib,
+            root_value=run.window.root_value,
+            surprise=run.window.surprise,
+            territory=territory,
+        )
         self.window.symmetries, self.window.history = run.loop.symmetries, self.net.history
-        self.held_out = Window(self.game, HELD_OUT_GAMES)
+        self.held_out = Window(self.game, HELD_OUT_GAMES, territory=territory)
         self.held_out.history = self.net.history
         self.replay = ReplayFolder(self.folder.games, self.game, str(run.seed), observer.on_event)
         self.resign = ResignControl(run.resign)

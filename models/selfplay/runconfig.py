@@ -11,7 +11,7 @@ import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ...cluster import RAY_HELP
 from ...engine.errors import DataError, OptionError
@@ -20,6 +20,7 @@ from ...engine.games.base import Game
 from ...engine.search.selfplay import SelfPlayConfig
 from ...engine.settings import setting
 from ..fields import Values, built
+from ..net.providers import PROVIDER_HELP, TORCH, Provider
 from ..train.config import LearnerConfig, Length, NetConfig
 from ..train.log import read_config
 from .window import WindowConfig
@@ -117,9 +118,29 @@ class MachineConfig:
     actor_gpus: float = setting(0.0, "GPUs that Ray reserves for an actor; 0.25 = four share one", low=0)
     threads: int = setting(1, "CPU threads of the training steps", low=1, flag=True)
     device: str = setting("cpu", "cpu, or cuda for a GPU", flag=True)
-    provider: str = setting("auto", "what runs the nets in self-play, as the engine's option Provider")
+    provider: Provider = setting("auto", PROVIDER_HELP, flag=True)
+    precision: Literal["auto", "bf16", "fp32"] = setting(
+        "auto", "arithmetic of torch as provider; auto = bf16 on a GPU, fp32 on a CPU"
+    )
+    evaluators: int = setting(
+        0,
+        "processes that run the nets for all self-play processes of this machine, by torch, one a GPU; 0 = each runs "
+        "its own",
+        low=0,
+    )
+    batch: int = setting(
+        0, "greatest batch of such a process, in positions; 0 = half of the games of its processes", low=0
+    )
     int8: bool = setting(False, "play with nets quantised to int8")
     hang_seconds: float = setting(120.0, "a worker that shows no progress for so long is started again", above=0)
+
+    def __post_init__(self) -> None:
+        if self.int8 and self.provider == TORCH:
+            raise OptionError("torch runs no int8 nets; leave machine.int8 out or choose another machine.provider")
+        if self.evaluators and (self.int8 or self.provider not in ("auto", TORCH)):
+            raise OptionError("machine.evaluators run the nets by torch, in fp32 or bf16; choose --provider torch")
+        if self.evaluators and (self.ray or not self.workers):
+            raise OptionError("machine.evaluators serve self-play processes of this machine; give --workers, no --ray")
 
     @property
     def in_turns(self) -> bool:
@@ -172,8 +193,8 @@ class RunConfig:
     def net_config(self, game: Game) -> NetConfig:
         shape = {"planes": list(game.planes), "actions": game.num_actions}
         net = built(NetConfig, {"history": game.history, **self.net, **shape}, "net.").seeing(game.encoder)
-        if net.ownership or net.score:
-            raise OptionError("games against itself say neither ownership nor score; leave --ownership and --score out")
+        if (net.ownership or net.score) and game.territory is None:
+            raise OptionError(f"{game.name} has no territory to own; leave --ownership and --score out")
         if net.kind == "sparse":
             raise OptionError("a sparse network learns with --supervised alone; choose another kind for self-play")
         return net

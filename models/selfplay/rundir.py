@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,6 +29,11 @@ from ...engine.system import BINARY, lock
 
 COMPILING = "compiling"  # state of a worker: it writes no beat until the kernel is compiled
 PAUSE_SECONDS = 60.0  # a pause ends unless the learner renews it
+
+
+def evaluator_file(number: int) -> str:
+    """The name, without suffix, of the files of an evaluator in the folder of the workers."""
+    return f"evaluator-{number}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,22 @@ class RunFolder:
         except FileNotFoundError:
             return 0, 0
         return status.st_mtime_ns, status.st_ino
+
+    def address(self, evaluator: int) -> Any:
+        """Where an evaluator of this machine listens; None before it does, "" when it is another machine's."""
+        try:
+            said = json.loads((self.workers / f"{evaluator_file(evaluator)}.address").read_text())
+            return said["address"] if said["host"] == socket.gethostname() else ""
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def set_address(self, evaluator: int, address: Any) -> None:
+        """Say where an evaluator listens; None: no more. Errors: OSError."""
+        path = self.workers / f"{evaluator_file(evaluator)}.address"
+        if address is None:
+            path.unlink(missing_ok=True)
+        else:
+            write_atomically(path, json.dumps({"address": address, "host": socket.gethostname()}).encode())
 
     @property
     def paused(self) -> bool:

@@ -14,7 +14,7 @@ from ...engine.errors import DataError
 from ...engine.process import module_command
 from ...engine.system import OWN_GROUP
 from ..storage import RETRY_SECONDS
-from .rundir import COMPILING, Beat, RunFolder
+from .rundir import COMPILING, Beat, RunFolder, evaluator_file
 
 CHECK_SECONDS = 1.0
 COMPILE_SECONDS = 900.0  # for one kernel, which takes seconds on an idle machine; a worker that compiles longer hangs
@@ -26,6 +26,9 @@ MAX_FAILURES = 5  # in a row
 @dataclass(slots=True)
 class _Child:
     number: int
+    name: str = ""  # what it is called
+    file: str = ""  # of its beat and its log, in the run's folder of workers, without suffix
+    command: Sequence[str] = ()
     process: subprocess.Popen[bytes] | None = None
     started: float = 0.0
     beat: tuple[int, int] = (-1, 0)  # count and file time of its newest beat
@@ -40,8 +43,14 @@ def worker_command(folder: Path, number: int) -> list[str]:
     return module_command("az_engine", "selfplay", str(folder), "--number", str(number), "--parent", str(os.getpid()))
 
 
+def evaluator_command(folder: Path, number: int) -> list[str]:
+    return module_command(
+        "az_engine", "selfplay", str(folder), "--evaluator", str(number), "--parent", str(os.getpid())
+    )
+
+
 class Supervisor:
-    """Runs ``count`` workers, numbered from 1, watched by a thread."""
+    """Runs ``count`` workers, numbered from 1, and the evaluators that they share, watched by a thread."""
 
     def __init__(
         self,
@@ -50,11 +59,21 @@ class Supervisor:
         hang_seconds: float,
         say: Callable[[str], None],
         command: Callable[[Path, int], Sequence[str]] = worker_command,
+        *,
+        evaluators: int = 0,
     ) -> None:
-        self.folder, self.hang_seconds, self.say, self.command = folder, hang_seconds, say, command
+        """``command``: that starts the worker of a number; ``evaluators``: see ``machine.evaluators``."""
+        self.folder, self.hang_seconds, self.say = folder, hang_seconds, say
         self.restarts = 0
         self.failed = ""  # why the supervisor gave up
-        self._children = [_Child(number) for number in range(1, count + 1)]
+        self._children = [
+            _Child(number, f"evaluator {number}", evaluator_file(number), evaluator_command(folder.folder, number))
+            for number in range(evaluators)
+        ]
+        self._children += [
+            _Child(number, f"worker {number}", f"{number:04d}", command(folder.folder, number))
+            for number in range(1, count + 1)
+        ]
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
 
@@ -95,12 +114,12 @@ class Supervisor:
                 process.wait()
 
     def _log(self, child: _Child) -> Path:
-        return self.folder.workers / f"{child.number:04d}.log"
+        return self.folder.workers / f"{child.file}.log"
 
     def _start(self, child: _Child) -> None:
         with self._log(child).open("ab") as log:
             child.process = subprocess.Popen(
-                self.command(self.folder.folder, child.number),
+                child.command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -124,20 +143,20 @@ class Supervisor:
                     self._start(child)
                 except OSError as error:
                     child.wait_until = now + RETRY_SECONDS
-                    self.say(f"worker {child.number} cannot be started ({error.strerror})")
+                    self.say(f"{child.name} cannot be started ({error.strerror})")
             return
         status = child.process.poll()
         if status is not None:
             self._ended(child, status, now)
             return
-        path = self.folder.workers / f"{child.number:04d}.json"
+        path = self.folder.workers / f"{child.file}.json"
         beat = Beat.read(path)
         if beat is not None and (seen := (beat.count, path.stat().st_mtime_ns)) != child.beat:
             child.beat = seen
             if beat.pid == child.process.pid:
                 child.seen, child.compiling = now, beat.state == COMPILING
         if now - child.seen > (max(COMPILE_SECONDS, self.hang_seconds) if child.compiling else self.hang_seconds):
-            self.say(f"worker {child.number} has shown no progress for {now - child.seen:.0f} s: killed, started again")
+            self.say(f"{child.name} has shown no progress for {now - child.seen:.0f} s: killed, started again")
             child.process.kill()  # works on a stopped process, too
             child.process.wait()
             child.process, child.wait_until = None, now
@@ -151,9 +170,9 @@ class Supervisor:
         last = self._log(child).read_text(errors="replace").strip().splitlines()[-1:]
         why = f"signal {-status}" if status < 0 else f"status {status}: {last[0] if last else 'it said nothing'}"
         if child.failures >= MAX_FAILURES:
-            self.failed = f"worker {child.number} fails again and again ({why}); see {self._log(child)}"
+            self.failed = f"{child.name} fails again and again ({why}); see {self._log(child)}"
             self._stopping.set()
             return
-        self.say(f"worker {child.number} ended ({why}): started again")
+        self.say(f"{child.name} ended ({why}): started again")
         child.process, child.wait_until = None, now + min(30.0, 2.0**child.failures - 1)
         self.restarts += 1

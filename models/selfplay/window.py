@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,19 @@ class WindowConfig:
     games: int = setting(1_000_000, "games, at most (AlphaZero; AlphaGo Zero: 500,000)", low=1)
     start: int = setting(0, "the window grows from so many games; 0 = it has its full size at once", low=0)
     growth: float = setting(0.75, "exponent of the growth, 1 = linear")
+    root_value: float = setting(
+        0.0,
+        "share of the value's target that is the root's value after the search, and not the game's result",
+        low=0,
+        high=1,
+    )
+    surprise: float = setting(
+        0.0,
+        "share of the training positions that is drawn by how much the search's policy surprised the net, their "
+        "Kullback-Leibler divergence (KataGo: 0.5); the rest uniformly",
+        low=0,
+        high=1,
+    )
     memory_mib: int = setting(4096, "memory in MiB: fewer games when they would take more; the run says so", low=1)
     held_out_every: int = setting(
         0, "every so many-th game is measured on and never trained on; 0 = none, as in the papers", low=0
@@ -53,13 +67,29 @@ def replayed(game: Game, record: GameRecord) -> NDArray[np.void]:
 class Window(Positions):
     """Games in arrival order; a row is a position, drawn uniformly among those with a policy target."""
 
-    def __init__(self, game: Game, games: int, memory_mib: int = 1 << 20) -> None:
+    def __init__(
+        self,
+        game: Game,
+        games: int,
+        memory_mib: int = 1 << 20,
+        *,
+        root_value: float = 0.0,
+        surprise: float = 0.0,
+        territory: bool = False,
+    ) -> None:
+        """``root_value``, ``surprise``: see WindowConfig; ``territory``: keep who owns each point, and the lead."""
         empty = np.zeros(0, np.int64)
         super().__init__(
             game, np.zeros(0, game.state_dtype), empty, np.zeros((0, 1), np.uint16), np.zeros((0, 1), np.float32),
             np.zeros((0, 3), np.float32), np.zeros(0, np.float32), drawn=empty,
         )  # fmt: skip
-        self.limit = games
+        self.limit, self._root_value = games, np.float32(root_value)
+        self._surprise = surprise
+        self._surprises = np.zeros(0, np.float32)  # of the rows, NaN where it is not known
+        self._chances = np.zeros(0)  # of the drawn rows and those before them, where they are not all alike
+        if territory:
+            self.ownership = np.zeros((0, game.planes[1] * game.planes[2]), np.int8)
+            self.score = np.zeros(0, np.float32)
         self._bytes = memory_mib << 20
         self._entry_moves = np.zeros(0, np.uint16)  # the policy targets end to end; row r's begin at _entries[r]
         self._entry_shares = np.zeros(0, np.float32)
@@ -80,11 +110,24 @@ class Window(Positions):
                 self._append(record)
         self.trim()
         self.drawn = self._start + np.flatnonzero(np.diff(self._entries[self._start : self._end + 1]))
+        if self._surprise:
+            self._chances = np.cumsum(self._weights())
         self.description = f"{len(self.drawn):,} positions of {self.games:,} self-play games"
+
+    def _weights(self) -> NDArray[np.float64]:
+        """How likely each of the drawn rows is beside the others, f8[len]; 1 for one of the mean surprise."""
+        found = self._surprises[self.drawn].astype(np.float64)
+        known = np.isfinite(found)
+        mean = float(found[known].mean()) if known.any() else 0.0
+        relative = np.where(known, found / mean, 1.0) if mean > 0 else np.ones(len(found))
+        return 1 - self._surprise + self._surprise * relative
 
     def trim(self) -> None:
         """Drop the oldest games beyond ``limit``."""
         row = self.states.itemsize + self.first.itemsize + self.wdl.itemsize * 3 + self.z.itemsize + 8
+        row += 4 if self._surprise else 0
+        if self.ownership is not None:
+            row += self.ownership.shape[1] + 4
         while self._lengths:
             entries = self._entry_end - int(self._entries[self._start])
             too_big = (self._end - self._start) * row + entries * 6 > self._bytes and len(self._lengths) > 1
@@ -97,16 +140,38 @@ class Window(Positions):
         n, entries = len(record.moves), len(record.target_moves)
         self._make_room(n, entries)
         begin, end = self._end, self._end + n
-        self.states[begin:end] = states = replayed(self.game, record)
+        line = line_of_game(self.game, record)
+        self.states[begin:end] = states = line[:-1]
         self.first[begin:end] = begin
         sides = (self.game.side_to_move(states[0]) + np.arange(n)) % 2
         self.z[begin:end] = np.where(sides == 0, record.result, -record.result)
         self.wdl[begin:end] = one_hot_result(self.z[begin:end])
+        if self._root_value:
+            won = (1 + np.clip(record.values, -1, 1)) / 2
+            searched = np.stack([won, np.zeros_like(won), 1 - won], axis=1)
+            self.wdl[begin:end] += self._root_value * (searched - self.wdl[begin:end])
+        if self._surprise:
+            self._surprises[begin:end] = np.nan if record.surprises is None else record.surprises
+        self._append_territory(line[-1], record.reason, sides, begin, end)
         self._entries[begin + 1 : end + 1] = self._entry_end + np.cumsum(record.counts, dtype=np.int64)
         self._entry_moves[self._entry_end : self._entry_end + entries] = record.target_moves
         self._entry_shares[self._entry_end : self._entry_end + entries] = record.target_shares
         self._end, self._entry_end = end, self._entry_end + entries
         self._lengths.append(n)
+
+    def _append_territory(self, end_state: Any, reason: str, sides: NDArray[np.int64], begin: int, end: int) -> None:
+        """Who owns each point at a game's end, and by how many points, for the mover; unknown in a game given up."""
+        if self.ownership is None or self.score is None:
+            return
+        territory = self.game.territory
+        if territory is None or reason == "resigned":
+            self.ownership[begin:end], self.score[begin:end] = self.UNKNOWN, np.nan
+            return
+        owner = territory.score(end_state)[1].astype(np.int64)
+        black = self.OWNERSHIP_SCALE * ((owner == 0).astype(np.int8) - (owner == 1).astype(np.int8))
+        signs = np.where(sides == 0, 1, -1)
+        self.ownership[begin:end] = (signs[:, None] * black).astype(np.int8)
+        self.score[begin:end] = signs * (int((owner == 0).sum()) - int((owner == 1).sum()))
 
     def _make_room(self, rows: int, entries: int) -> None:
         """Make room for a game: move the rows in use to the front, in arrays of twice the needed size."""
@@ -126,6 +191,11 @@ class Window(Positions):
         self.first = moved(self.first - start, start, end, size)  # type: ignore[assignment]
         self.z = moved(self.z, start, end, size)  # type: ignore[assignment]
         self.wdl = moved(self.wdl, start, end, size)  # type: ignore[assignment]
+        if self._surprise:
+            self._surprises = moved(self._surprises, start, end, size)  # type: ignore[assignment]
+        if self.ownership is not None and self.score is not None:
+            self.ownership = moved(self.ownership, start, end, size)  # type: ignore[assignment]
+            self.score = moved(self.score, start, end, size)  # type: ignore[assignment]
         self._entries = moved(self._entries - first_entry, start, end + 1, size + 1)  # type: ignore[assignment]
         self._entry_moves = moved(self._entry_moves, first_entry, entry_end, entry_size)  # type: ignore[assignment]
         self._entry_shares = moved(self._entry_shares, first_entry, entry_end, entry_size)  # type: ignore[assignment]
@@ -144,5 +214,9 @@ class Window(Positions):
         return self._entry_moves[where], (shares / totals).astype(np.float32)
 
     def draw(self, size: int, seed: int, step: int) -> Batch:
-        """The positions of training step ``step``: each uniformly from the window, as in the papers."""
-        return self.batch(np.random.Generator(np.random.PCG64([seed, step])).integers(len(self), size=size))
+        """The positions of training step ``step``: each uniformly from the window, as in the papers, or by surprise."""
+        random = np.random.Generator(np.random.PCG64([seed, step]))
+        if not self._surprise:
+            return self.batch(random.integers(len(self), size=size))
+        places = np.searchsorted(self._chances, random.random(size) * self._chances[-1], side="right")
+        return self.batch(np.minimum(places, len(self) - 1))

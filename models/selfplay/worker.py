@@ -15,15 +15,19 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 
 from ...engine.errors import DataError
 from ...engine.games.base import Game
 from ...engine.kernels.jit import on_compile
+from ...engine.search.selfplay import SelfPlay
 from ..fields import Help
+from ..net.providers import Provider
 from ..signals import StopSignals
 from ..storage import Patience
+from .channel import answers
 from .player import Player
 from .replay import GameRecord, ShardWriter, title
 from .runconfig import RunConfig, load_run
@@ -37,10 +41,11 @@ POLL_SECONDS = 1.0  # between checks for a newer net
 class Pulse:
     """Shows the supervisor that a worker is alive: writes its Beat to the run's folder."""
 
-    def __init__(self, folder: RunFolder, number: int) -> None:
+    def __init__(self, folder: RunFolder, number: int, file: str = "") -> None:
+        """``file``: the name of the beat's file without suffix, empty = a worker's."""
         folder.workers.mkdir(parents=True, exist_ok=True)
         self.beat = Beat(number, os.getpid(), socket.gethostname())
-        self._path = folder.workers / f"{number:04d}.json"
+        self._path = folder.workers / f"{file or f'{number:04d}'}.json"
         self._written = time.monotonic()
 
     def due(self, state: str) -> bool:
@@ -68,8 +73,9 @@ class SelfPlayWorker:
         *,
         first_id: int | None = None,
         pulse: Pulse | None = None,
+        address: Any = None,
     ) -> None:
-        """Loads the run's current net. ``first_id``: of its games, None = after the stored ones.
+        """Loads the run's current net. ``first_id``: of its games, None = after the stored ones; address: see Player.
 
         Errors: DataError when there is no net yet, NetError.
         """
@@ -90,7 +96,7 @@ class SelfPlayWorker:
             raise DataError(f"{folder.folder} has no net yet; start az-engine train first")
         self._stamp = folder.current_stamp()
         first = self.writer.next_id if first_id is None else first_id
-        self.player = Player(run, self.pulse.beat, first, folder.nets / current.net, current)
+        self.player = Player(run, self.pulse.beat, first, folder.nets / current.net, current, address)
 
     def follow(self) -> None:
         """Load the run's current net if it has changed. Errors: NetError, DataError."""
@@ -105,11 +111,13 @@ class SelfPlayWorker:
     def state(self) -> bytes:
         """The games in progress as bytes; a worker that restores them plays on identically."""
         buffer = io.BytesIO()
+        assert isinstance(self.player.play, SelfPlay)
         np.savez(buffer, allow_pickle=False, **self.player.play.state())
         return buffer.getvalue()
 
     def restore(self, state: bytes) -> None:
         """Restore a :meth:`state`, with the run's current net."""
+        assert isinstance(self.player.play, SelfPlay)
         with np.load(io.BytesIO(state), allow_pickle=False) as kept:
             self.player.play.restore({name: kept[name] for name in kept.files})
         current = self.player.current
@@ -144,6 +152,12 @@ class SelfPlayWorker:
 
     def work(self) -> None:
         """Play until :attr:`stopping` or the run has finished."""
+        try:
+            self._play()
+        finally:
+            self.player.close()
+
+    def _play(self) -> None:
         self.tell("playing", at_once=True)
         while not self.stopping() and not self.folder.finished:
             if self.folder.paused:
@@ -159,6 +173,20 @@ class SelfPlayWorker:
         self.writer.close()
 
 
+def _awaited(folder: RunFolder, run: RunConfig, number: int, stopping: Callable[[], bool]) -> Any:
+    """Where the evaluator of a worker listens; None when the worker is to run its nets itself. BLOCKS."""
+    if not run.machine.evaluators:
+        return None
+    while not stopping():
+        address = folder.address((number - 1) % run.machine.evaluators)
+        if address == "":
+            return None  # of another machine
+        if address is not None and answers(address):  # else what a killed one left
+            return address
+        time.sleep(POLL_SECONDS)
+    return None
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Play games for a run of az-engine train, which starts such processes itself (--workers). Start more by hand "
@@ -171,12 +199,27 @@ example:
   az-engine selfplay runs/first      (beside az-engine train --game go --size 9 --out runs/first)"""
     parser.add_argument("run", metavar="RUN", type=Path, help="folder of the run (--out of az-engine train)")
     parser.add_argument("--number", type=int, default=0, help="this worker's number; 0 = the lowest free one")
-    parser.add_argument("--provider", default="", help="what runs the net (cpu, cuda, ...); empty = as the run says")
+    parser.add_argument(
+        "--provider", default="", choices=get_args(Provider), help="what runs the net; without it as the run says"
+    )
+    parser.add_argument(
+        "--evaluator",
+        type=int,
+        metavar="N",
+        help="run the nets for the run's other processes on this machine, by torch on GPU N, instead of playing",
+    )
+    parser.add_argument(
+        "--measure",
+        type=float,
+        metavar="SECONDS",
+        help="store nothing: print the leaves a second of the run's processes with one evaluator, and its limit",
+    )
     parser.add_argument("--parent", type=int, default=0, help="end when the process of this id is gone; 0 = never")
 
 
 def main(args: argparse.Namespace) -> int:
     signals = StopSignals()
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # torch's, where it runs the net: a process is one core's work
 
     def stopping() -> bool:
         return signals() or (args.parent != 0 and os.getppid() != args.parent)
@@ -188,6 +231,16 @@ def main(args: argparse.Namespace) -> int:
     run = load_run(args.run)
     if args.provider:
         run = replace(run, machine=replace(run.machine, provider=args.provider))
+    if args.measure is not None:
+        from .speed import measure
+
+        return measure(folder, run, args.measure)
+    if args.evaluator is not None:
+        from .evaluators import evaluate_for
+
+        with signals:
+            evaluate_for(folder, run, args.evaluator, stopping, say)
+        return 130 if signals() else 0
     with signals, WorkerSlot(folder, args.number or None) as slot:
         pulse = Pulse(folder, slot.number)
         on_compile(lambda kernel: pulse.write(COMPILING))
@@ -199,7 +252,10 @@ def main(args: argparse.Namespace) -> int:
             time.sleep(POLL_SECONDS)
         if stopping():
             return 130
-        worker = SelfPlayWorker(folder, run, slot.number, say, pulse=pulse)
+        address = _awaited(folder, run, slot.number, stopping)
+        if stopping():
+            return 130
+        worker = SelfPlayWorker(folder, run, slot.number, say, pulse=pulse, address=address)
         worker.stopping = stopping
         say(f"worker {slot.number} plays {run.game} for {args.run}")
         worker.work()

@@ -59,7 +59,9 @@ class NetConfig:
     history: int = setting(
         HISTORY, "positions of the input (the papers: 8); fewer is faster", low=1, high=HISTORY, flag=True
     )
-    ownership: bool = setting(False, "also learn who will own each point, where the data say it", flag=True)
+    ownership: bool = setting(
+        False, "also learn who will own each point, where the data or the games' ends say it", flag=True
+    )
     score: bool = setting(False, "also learn by how many points the side to move leads", flag=True)
 
     def __post_init__(self) -> None:
@@ -149,6 +151,14 @@ class LearnerConfig:
         "cosine", "az, az-go, agz, supervised: the papers' learning rates, stretched over the run", flag=True
     )
     rate: float = setting(2e-3, "greatest learning rate of cosine and constant", flag=True)
+    cooldown: float = setting(
+        0.0,
+        "share of the run, at its end, in which the rate falls to zero along a cosine, whatever the schedule; the "
+        "averaged weights then settle",
+        low=0,
+        high=1,
+        flag=True,
+    )
     warmup: int = setting(200, "steps of linear warm-up", low=0, flag=True)
     weight_decay: float = setting(0.01, "AdamW's decoupled decay of the weights", flag=True)
     value_weight: float = setting(1.0, "weight of the value loss (supervised learning in the paper: 0.01)", flag=True)

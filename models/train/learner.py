@@ -61,6 +61,8 @@ class Measured:
 def learning_rate(config: LearnerConfig, step: int, progress: float) -> float:
     """The rate of a step (from 0) at ``progress`` in [0, 1] of the run."""
     warm = min(1.0, (step + 1) / max(1, config.warmup))
+    if config.cooldown and progress > 1 - config.cooldown:
+        warm *= 0.5 * (1 + math.cos(math.pi * (min(1.0, progress) - 1 + config.cooldown) / config.cooldown))
     if config.schedule == "constant":
         return config.rate * warm
     if config.schedule == "cosine":
@@ -95,13 +97,15 @@ def value_loss(output: Tensor, wdl: Tensor) -> Tensor:
 
 
 def ownership_loss(output: Tensor, target: Tensor) -> Tensor:
-    """Squared difference of owners [B, H, W] in [-1, 1]; mean over points and batch."""
-    return functional.mse_loss(output, target)
+    """Squared difference of owners [B, H, W] in [-1, 1]; mean over points and batch, 0 where the target is NaN."""
+    return functional.mse_loss(output, target.where(target.isfinite(), output.detach()))
 
 
 def score_loss(output: Tensor, target: Tensor) -> Tensor:
-    """Huber loss of leads [B, 1] against [B], in units of ten points; mean over the batch."""
-    return functional.smooth_l1_loss(output[:, 0] / ValueOutput.POINTS, target / ValueOutput.POINTS)
+    """Huber loss of leads [B, 1] against [B], in units of ten points; mean over the batch, 0 for what is NaN."""
+    said = output[:, 0].float()
+    known = target.where(target.isfinite(), said.detach())
+    return functional.smooth_l1_loss(said / ValueOutput.POINTS, known / ValueOutput.POINTS)
 
 
 def expected_outcome(output: Tensor) -> Tensor:
@@ -271,7 +275,7 @@ class Learner:
             if "ownership" in losses:
                 sums["ownership"] += losses["ownership"].item() * len(best) / 4
             if "score" in outputs and batch.score is not None:
-                sums["score"] += (outputs["score"][:, 0] - batch.score).abs().sum().item()
+                sums["score"] += (outputs["score"][:, 0] - batch.score).abs().nan_to_num(0).sum().item()
         return Measured(**{name: total / count for name, total in sums.items()}, positions=count, board=data.board)
 
     # ---- saving and going on

@@ -13,6 +13,7 @@ from az_engine.engine.errors import OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.go.score import GoTerritory
 from az_engine.engine.nets.evaluator import UniformEvaluator
+from az_engine.engine.nets.opinions import opinions_of
 from az_engine.engine.params import SearchParams, paper_params
 from az_engine.engine.search.selfplay import PlayedGame, SelfPlay, SelfPlayConfig
 
@@ -47,6 +48,8 @@ VARIANTS = {
     "agz": replace(SMALL, search=paper_params("agz"), cache_mb=1),
     "gumbel": replace(SMALL, gumbel=6),
     "playout cap": replace(SMALL, full_share=0.4, fast_visits=3),
+    "fast gumbel": replace(SMALL, full_share=0.4, fast_visits=4, fast_gumbel=4),
+    "openings": replace(SMALL, opening_moves=3.0),
     "playing": replace(SMALL, search=SearchParams(mate_plies=0), resign=-0.5),
 }
 
@@ -95,6 +98,53 @@ def test_the_playout_cap_gives_targets_of_full_searches_alone() -> None:
     share = sums.mean()
     assert share == pytest.approx(0.25, abs=0.03)
     assert play.simulations == pytest.approx(len(sums) * (share * 12 + (1 - share) * 3))
+
+
+def test_openings_are_drawn_from_the_net_and_are_no_targets() -> None:
+    config = replace(SMALL, opening_moves=3.0, temperature_moves=0, noise_share=0.0, games=32, max_moves=40, visits=4)
+    games = play_all(SelfPlay(GO, net(), config, 1, range(400)))
+    games = [game for game in games if game.target.any()]  # the others ended in their opening
+    assert len(games) > 380
+    lengths = [int((game.target.sum(axis=1) > 0).argmax()) for game in games]
+    assert np.mean(lengths) == pytest.approx(1 / (np.exp(1 / 3) - 1), abs=0.5)  # of the exponential's whole part
+    assert lengths.count(0) == pytest.approx(400 * (1 - np.exp(-1 / 3)), abs=30)
+    for game, length in zip(games, lengths, strict=True):
+        assert (game.target[:length] == 0).all()
+        assert (game.target[length:].sum(axis=1) > 0.99).all()
+    first = [int(game.moves[0]) for game, length in zip(games, lengths, strict=True) if length]
+    said = opinions_of(GO, net(), [GO.initial()])[0]
+    drawn = np.array([first.count(int(move)) for move in said.moves]) / len(first)
+    assert np.abs(drawn - said.policy).max() < 0.07
+    assert max(drawn) < 0.9  # not always the best
+
+
+def test_small_searches_may_be_gumbel_s() -> None:
+    fast = replace(SMALL, visits=5, full_share=0.0, fast_visits=5, fast_gumbel=4)
+    gumbel = replace(SMALL, visits=5, gumbel=4)
+    small, whole = (play_all(SelfPlay(GO, net(), config, 1, range(8))) for config in (fast, gumbel))
+    assert [game.moves.tolist() for game in small] == [game.moves.tolist() for game in whole]
+    assert not any(game.target.any() for game in small)
+    both = SelfPlay(GO, net(), replace(SMALL, full_share=0.5, fast_visits=4, fast_gumbel=4, games=32), 1)
+    roots = both._lockstep.roots[["gumbel", "wanted", "noise_share"]]
+    assert set(roots.tolist()) == {(0, 12, 0.25), (4, 4, 0.0)}
+
+
+@pytest.mark.parametrize("name", ["az", "gumbel", "playout cap"])
+def test_surprise_is_how_far_the_search_went_from_the_net(name: str) -> None:
+    config = replace(VARIANTS[name], kept_moves=26, cache_mb=0)
+    seen = 0
+    for game in play_all(SelfPlay(GO, net(), config, 7, range(3))):
+        line = GO.initial()
+        for ply, move in enumerate(game.moves.tolist()):
+            said = opinions_of(GO, net(), [line])[0]
+            prior = dict(zip(said.moves.tolist(), said.policy.tolist(), strict=True))
+            learned = zip(game.target_moves[ply].tolist(), game.target[ply].tolist(), strict=True)
+            if game.target[ply].sum() > 0:
+                expected = sum(p * np.log(p / prior[move]) for move, p in learned if p > 0)
+                assert game.surprises[ply] == pytest.approx(expected, abs=0.02)
+                seen += 1
+            line = GO.play(line, move)
+    assert seen > 20
 
 
 def test_temperature_then_the_most_visited_move() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +21,12 @@ from az_engine.models.data.games.shogi import FORMAT
 from az_engine.models.data.shards import Records, TargetOptions
 from az_engine.models.label import command as label
 from az_engine.models.label.teacher import NetTeacher
+from az_engine.models.net import export
 
 from ...engine.games.shogi.test_checks import MATE_IN_THREE
 from ..data.test_shogi import sfen_of
+from ..net.test_network import GO_INFO, lively
+from ..samples import tiny_go
 from .test_go import replayed
 
 GO, SHOGI = get_game("go"), get_game("shogi")
@@ -178,3 +182,21 @@ def test_a_teacher_must_be_named_and_only_one(tmp_path: Path) -> None:
     for words in ([], ["--net", "default", "--engine", "stockfish"]):
         with pytest.raises((SystemExit, argparse.ArgumentError)):
             parser.parse_args(["--out", str(tmp_path), *words])
+
+
+def test_torch_labels_as_onnxruntime_does(tmp_path: Path) -> None:
+    info = replace(GO_INFO, boards=(9, 19), history=2)
+    net = tmp_path / "net.onnx"
+    net.write_bytes(export.to_onnx(lively(tiny_go()), info).SerializeToString())
+    found = {}
+    for provider in ("cpu", "torch"):
+        out = tmp_path / provider
+        assert label.main(arguments(out, "go", "--net", str(net), "--provider", provider, "--openings", "2")) == 0
+        found[provider] = read_shard(next(out.glob("*.npz")), 81)[0]
+    ours, theirs = found["torch"], found["cpu"]
+    assert len(ours) == len(theirs) == 36
+    for name in ("mv", "played", "game"):
+        assert np.array_equal(ours[name], theirs[name])
+    assert np.abs(ours["p"].astype(int) - theirs["p"]).max() <= 7  # of 65535: 1e-4
+    with pytest.raises(NetError, match="quantised to int8, which torch does not run"):
+        label.main(arguments(tmp_path / "x", "chess", "--net", "default", "--provider", "torch"))

@@ -29,6 +29,19 @@ def test_a_game_comes_back_as_it_was() -> None:
         assert same(GameRecord.from_bytes(record.to_bytes()), record)
 
 
+def test_surprises_are_kept_where_the_run_wants_them() -> None:
+    record = random_game(CHESS, 1)
+    nats = np.linspace(0, 20, len(record.moves), dtype=np.float32)
+    kept = replace(record, surprises=nats)
+    again = GameRecord.from_bytes(kept.to_bytes())
+    assert same(again, record)
+    assert again.surprises is not None
+    np.testing.assert_allclose(again.surprises, np.minimum(nats, 16), atol=3e-4)
+    assert GameRecord.from_bytes(record.to_bytes()).surprises is None
+    assert len(kept.to_bytes()) == len(record.to_bytes()) + 2 * len(record.moves)
+    assert (record.to_bytes()[1], kept.to_bytes()[1]) == (1, 2)  # the format: earlier versions read the first
+
+
 def test_a_position_takes_7_bytes_and_4_for_each_move_of_its_target() -> None:
     record = random_game(CHESS, 1)
     assert len(record.to_bytes()) == 29 + 7 * len(record.moves) + 4 * len(record.target_moves)
@@ -167,10 +180,10 @@ def test_a_record_of_impossible_values_is_refused(change: dict[str, object], tex
 
 def test_a_newer_format_is_refused_in_one_sentence(tmp_path: Path) -> None:
     payload = bytearray(random_game(CHESS, 2, plies=6).to_bytes())
-    payload[1] = 2
+    payload[1] = 3
     with FrameWriter(shard_path(tmp_path, 0, 0)) as writer:
         writer.append(bytes(payload))
-    with pytest.raises(NewerFormat, match=r"game 2 has format 2, newer than 1, .* update az-engine"):
+    with pytest.raises(NewerFormat, match=r"game 2 has format 3, newer than 2, .* update az-engine"):
         list(ReplayFolder(tmp_path, CHESS, "1").read())
 
 

@@ -36,6 +36,7 @@ from az_engine.engine.params import paper_params
 from az_engine.engine.search.arena import NetPlayer
 from az_engine.models import storage
 from az_engine.models.fields import Values, merged
+from az_engine.models.net import providers
 from az_engine.models.report import plot
 from az_engine.models.selfplay import gate, reinforce
 from az_engine.models.selfplay.examples import write_examples
@@ -48,8 +49,8 @@ from az_engine.models.selfplay.reinforce import described
 from az_engine.models.selfplay.replay import GameRecord
 from az_engine.models.selfplay.run import SelfPlayRun
 from az_engine.models.selfplay.runconfig import RunConfig
-from az_engine.models.selfplay.rundir import Current, RunFolder
-from az_engine.models.selfplay.status import Observer
+from az_engine.models.selfplay.rundir import Beat, Current, RunFolder
+from az_engine.models.selfplay.status import Observer, Status
 from az_engine.models.storage import RunLock
 from az_engine.models.train import checkpoint, flags
 from az_engine.models.train.log import read_log
@@ -128,6 +129,76 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with folder.with_name("shown.txt").open("w") as file, LiveView(Console(file=file, width=200), "") as view:
         train(folder, config(ladder={"share": 1.0}), Observer(on_status=view.show))
     return folder
+
+
+def test_torch_plays_judges_and_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("onnxruntime was asked to play")
+
+    monkeypatch.setattr(providers, "OnnxEvaluator", refuse)
+    over = {"machine": {"provider": "torch"}, "gate": {"games": 4, "visits": 4, "opening_plies": 1}}
+    trained = train(tmp_path / "run", config(**over, loop={"steps": 20}, ladder={"share": 1.0}))
+    assert trained.ladder.rated == [0, 20]
+    assert any("gate" in row for row in read_log(trained.folder.log))
+    assert len(stored(tmp_path / "run")) > 20
+
+
+def test_the_recipe_s_parts_go_together(tmp_path: Path) -> None:
+    values: Values = {
+        "game": "go5",
+        "net": {"blocks": 1, "filters": 8, "value_hidden": 8, "ownership": True, "score": True},
+        "learner": {"batch": 32, "cooldown": 0.5},
+        "selfplay": {
+            "visits": 6, "games": 8, "full_share": 0.5, "fast_visits": 3, "fast_gumbel": 2, "opening_moves": 1.5,
+        },
+        "window": {"root_value": 0.3, "surprise": 0.5},
+        "loop": {"steps": 20, "checkpoint_steps": 10, "first_positions": 100, "reuse": 8.0},
+    }  # fmt: skip
+    game = get_game("go5")
+    run = RunConfig.from_values(merged(merged(preset("az,small", game), SMALL), values))
+    (tmp_path / "run").mkdir()
+    trained = SelfPlayRun(tmp_path / "run", run, Observer())
+    assert trained.train()
+    rows = [row for row in read_log(trained.folder.log) if "ownership" in row]
+    assert rows
+    assert all(0 < row["ownership"] < 2 and row["score"] > 0 for row in rows)
+    assert OnnxEvaluator(trained.folder.net(20), game, batch_size=1).extra == ("ownership", "score")
+    assert all(record.surprises is not None for record in stored(tmp_path / "run"))
+    with pytest.raises(OptionError, match="tictactoe has no territory to own"):
+        config(net={"ownership": True}).net_config(GAME)
+
+
+@pytest.mark.slow
+def test_processes_share_an_evaluator_and_a_killed_one_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in environment().items():
+        monkeypatch.setenv(name, value)
+    folder, events, killed = RunFolder(tmp_path / "run"), list[str](), list[int]()
+
+    def kill(status: Status) -> None:
+        beat = Beat.read(folder.workers / "evaluator-0.json")
+        if not killed and beat is not None and beat.evaluations and status.games > 20:
+            killed.append(beat.pid)
+            os.kill(beat.pid, signal.SIGKILL)
+
+    machine = {"workers": 2, "evaluators": 1, "provider": "torch"}
+    run = config(machine=machine, loop={"steps": 1_000_000, "minutes": 0.0, "first_positions": 200})
+    over = Observer(on_status=kill, on_event=events.append, stop=lambda: bool(killed) and played_on())
+
+    def played_on() -> bool:
+        """Whether the second evaluator has worked."""
+        beat = Beat.read(folder.workers / "evaluator-0.json")
+        return beat is not None and beat.pid != killed[0] and beat.evaluations > 0
+
+    begin(folder.folder, run)
+    assert not SelfPlayRun(folder.folder, run, over).train()  # stopped, and saved
+    assert "evaluator 0 ended (signal 9): started again" in events
+    assert any("the process that runs the nets has ended" in text for text in events)
+    ids = [record.id for record in stored(folder.folder)]
+    assert len(set(ids)) == len(ids) > 20
+    assert {number >> 32 for number in ids} == {1, 2}
+    assert folder.address(0) is None
 
 
 def test_a_run_leaves_what_it_says(whole: Path) -> None:

@@ -140,7 +140,8 @@ def test_a_worker_says_that_it_compiles(tmp_path: Path, monkeypatch: pytest.Monk
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     RunFolder(tmp_path).current = Current("net_00000000.onnx", 0, 0)
     try:
-        assert worker.main(argparse.Namespace(run=tmp_path, number=3, provider="", parent=0)) == 0
+        words = {"run": tmp_path, "number": 3, "provider": "", "parent": 0, "measure": None, "evaluator": None}
+        assert worker.main(argparse.Namespace(**words)) == 0
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
@@ -54,6 +55,86 @@ def test_every_position_is_what_was_played(game: Game) -> None:
         assert got == pytest.approx(policy, abs=1e-5)
         assert batch.z[row] == z
         assert batch.wdl[row].tolist() == [float(z == 1), float(z == 0), float(z == -1)]
+
+
+def owners_of(game: Game, record: GameRecord) -> NDArray[np.int64]:
+    """Whose each point is at a game's end, 1 black's: stones, and empty regions that touch one colour alone."""
+    line = game.initial()
+    for move in record.moves.tolist():
+        line = game.play(line, move)
+    size = game.planes[1]
+    planes = np.zeros((1, *game.planes), np.uint8)
+    game.encode(line, np.array([len(line) - 1]), np.zeros(1, np.int64), planes)
+    black_moves = bool(planes[0, -1, 0, 0])
+    mine, theirs = planes[0, 0].astype(np.int64), planes[0, 1].astype(np.int64)
+    board: NDArray[np.int64] = mine - theirs if black_moves else theirs - mine
+    owner = board.copy()
+    for start in np.argwhere(board == 0).tolist():
+        region, border, todo = set(), set(), [tuple(start)]
+        while todo:
+            y, x = todo.pop()
+            if not (0 <= y < size and 0 <= x < size) or (y, x) in region:
+                continue
+            if board[y, x]:
+                border.add(int(board[y, x]))
+                continue
+            region.add((y, x))
+            todo += [(y + 1, x), (y - 1, x), (y, x + 1), (y, x - 1)]
+        if len(border) == 1:
+            owner[tuple(start)] = border.pop()
+    return owner
+
+
+def test_territory_is_that_of_the_end_of_the_game() -> None:
+    records = [random_game(GO, n, plies=40) for n in range(6)]
+    records[2] = replace(records[2], reason="resigned")
+    window = Window(GO, 4, territory=True)
+    for record in records:
+        window.add([record])
+    batch = window.batch(np.arange(len(window)))
+    assert batch.ownership is not None
+    assert batch.score is not None
+    row = 0
+    for record in records[-4:]:
+        owner = owners_of(GO, record)
+        for ply in range(len(record.moves)):
+            sign = 1 if ply % 2 == 0 else -1
+            if record.reason == "resigned":
+                assert np.isnan(batch.ownership[row]).all()
+                assert np.isnan(batch.score[row])
+            else:
+                np.testing.assert_array_equal(batch.ownership[row], sign * owner)
+                assert batch.score[row] == sign * owner.sum()
+            row += 1
+    assert row == len(window)
+    assert Window(GO, 4).ownership is None
+
+
+def test_the_value_is_mixed_with_the_search_s_own() -> None:
+    record = random_game(GO, 3, plies=20)
+    window = Window(GO, 1, root_value=0.25)
+    window.add([record])
+    batch = window.batch(np.arange(len(window)))
+    outcome = batch.wdl[:, 0] - batch.wdl[:, 2]
+    np.testing.assert_allclose(outcome, 0.75 * batch.z + 0.25 * record.values, atol=1e-6)
+    np.testing.assert_allclose(batch.wdl.sum(axis=1), 1, atol=1e-6)
+    assert (batch.wdl >= 0).all()
+
+
+def test_surprising_positions_are_drawn_more_often() -> None:
+    record = random_game(CHESS, 1, plies=10)
+    nats = np.array([0, 1, 2, 3, 4, 0, 0, 0, 0, 0], np.float32)
+    window = Window(CHESS, 2, surprise=0.5)
+    window.add([random_game(CHESS, 2, plies=10), replace(record, surprises=nats)])  # the first says nothing
+    window.limit = 1
+    window.add([replace(record, surprises=nats)])
+    drawn = np.concatenate([window.draw(500, 0, step).planes[:, 113, 0, 0] for step in range(20)])
+    counts = np.bincount(drawn, minlength=10) / len(drawn)
+    np.testing.assert_allclose(counts, 0.05 + 0.05 * nats, atol=0.015)
+    np.testing.assert_array_equal(window.draw(64, 3, 5).planes, window.draw(64, 3, 5).planes)
+    unknown = Window(CHESS, 1, surprise=1.0)
+    unknown.add([record])
+    assert len(np.unique(unknown.draw(500, 0, 0).planes[:, 113, 0, 0])) == 10
 
 
 def test_all_at_once_is_one_by_one() -> None:

@@ -27,7 +27,15 @@ from az_engine.models.storage import NewerFormat, RunLock
 from az_engine.models.train import checkpoint, loop
 from az_engine.models.train.checkpoint import Checkpoint
 from az_engine.models.train.config import Intervals, LearnerConfig, Length, NetConfig
-from az_engine.models.train.learner import Learner, TorchBatch, learning_rate, policy_loss, value_loss
+from az_engine.models.train.learner import (
+    Learner,
+    TorchBatch,
+    learning_rate,
+    ownership_loss,
+    policy_loss,
+    score_loss,
+    value_loss,
+)
 from az_engine.models.train.log import Log, read_log
 from az_engine.models.train.loop import Callbacks, run
 from az_engine.models.train.muon import MuonAdamW
@@ -205,6 +213,27 @@ def test_learning_rates() -> None:
     assert learning_rate(cosine, 100, 1.0) == pytest.approx(0.01)
     paper = replace(CONFIG, schedule="az", warmup=0)
     assert [learning_rate(paper, 5, p) for p in (0, 0.2, 0.5, 0.9)] == [0.2, 0.02, 0.002, 0.0002]
+
+
+def test_the_rate_falls_to_zero_at_the_end() -> None:
+    constant = replace(CONFIG, schedule="constant", rate=1.0, cooldown=0.2)
+    rates = [learning_rate(constant, 100, p) for p in (0.5, 0.8, 0.85, 0.9, 1.0)]
+    assert rates == pytest.approx([1, 1, (1 + math.cos(math.pi / 4)) / 2, 0.5, 0])
+    paper = replace(CONFIG, schedule="az", warmup=0, cooldown=0.5)
+    assert learning_rate(paper, 5, 0.75) == pytest.approx(0.5 * 0.0002)
+
+
+def test_an_end_that_is_not_known_teaches_nothing() -> None:
+    for loss, shape, known in ((ownership_loss, (4, 3, 3), 0.5), (score_loss, (4, 1), 7.0)):
+        output = torch.full(shape, 0.25, requires_grad=True)
+        target = torch.full(shape[:1] if loss is score_loss else shape, known)
+        target[2:] = math.nan
+        result = loss(output, target)
+        result.backward()  # type: ignore[no-untyped-call]
+        assert output.grad is not None
+        assert math.isfinite(result.item())
+        assert (output.grad[:2] < 0).all()
+        assert (output.grad[2:] == 0).all()
 
 
 def test_divergence_stops_the_run_and_keeps_the_good_checkpoint(tmp_path: Path) -> None:

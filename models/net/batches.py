@@ -1,0 +1,178 @@
+"""A network run on batches of fixed shapes: on a GPU by CUDA graphs, on a CPU directly.
+
+A batch is padded to the next of a few sizes. On a GPU each size has one recorded graph, so that a batch costs one
+launch; on either, a position's outputs do not depend on the other rows as long as the size is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from .export import folded
+from .network import ConvBlock, Network
+
+STEPS = 8  # sizes that the greatest batch is divided into
+_SLOTS = 2  # batches on their way at a time: one is filled while the other is computed
+_WARM_UP = 3  # runs before a graph is recorded, in which the libraries choose their algorithms
+
+Outputs = list[NDArray[np.float32]]
+
+
+def fold(network: Network, dtype: torch.dtype, device: torch.device) -> Network:
+    """Prepare a network for playing, in place: normalisation folded, channels last, in ``dtype``.
+
+    The last layers and the value's hidden one stay float32: their rounding would be the outputs'.
+    """
+    network.eval()
+    for block in [module for module in network.modules() if isinstance(module, ConvBlock)]:
+        weight, bias = folded(block)
+        old = block.conv
+        padding = old.kernel_size[0] // 2
+        conv = nn.Conv2d(old.in_channels, old.out_channels, old.kernel_size[0], padding=padding)
+        with torch.no_grad():
+            conv.weight.copy_(weight)
+            assert conv.bias is not None
+            conv.bias.copy_(bias)
+        block.add_module("conv", conv)
+        block.add_module("norm", nn.Identity())
+    scale = network.scale.float()
+    network.to(device=device, dtype=dtype)
+    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    network.scale = scale.to(device)
+    if dtype != torch.float32:
+        for layer in (*network.last_layers(), network.value.hidden):
+            layer.float()
+            layer.register_forward_pre_hook(_as_float32)
+    for parameter in network.parameters():
+        parameter.requires_grad_(False)
+    return network
+
+
+def _as_float32(layer: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    return (inputs[0].float(),)
+
+
+def sizes_of(greatest: int, steps: int = STEPS) -> list[int]:
+    """The sizes of batches up to the greatest, rising."""
+    return sorted({-(-greatest * step // steps) for step in range(1, steps + 1)})
+
+
+class Buffers:
+    """Room for one batch on its way, in memory that the CPU sees."""
+
+    def __init__(self, size: int, planes: tuple[int, int, int], width: int, *, pinned: bool) -> None:
+        self._planes = torch.zeros((size, *planes), dtype=torch.uint8, pin_memory=pinned)
+        self._actions = torch.zeros((size, max(width, 1)), dtype=torch.int32, pin_memory=pinned)
+        self.planes: NDArray[np.uint8] = self._planes.numpy()  # u1[size, C, H, W], to be filled in
+        self.actions: NDArray[np.int32] = self._actions.numpy()  # i4[size, M], likewise, where policies are gathered
+        self.outputs: list[Tensor] = []
+
+    def tensors(self, size: int) -> tuple[Tensor, Tensor]:
+        """The first ``size`` planes and actions."""
+        return self._planes[:size], self._actions[:size]
+
+
+class Batches:
+    """Runs a network, at most two batches at a time."""
+
+    def __init__(
+        self,
+        network: Network,
+        planes: tuple[int, int, int],
+        greatest: int,
+        *,
+        width: int = 0,
+        steps: int = STEPS,
+    ) -> None:
+        """``network``: folded; planes C, H, W; ``greatest``: rows of a batch; ``steps``: sizes of batches.
+
+        width M: policies are gathered at M actions of each row, 0 = given whole. On a GPU, blocks while graphs are
+        recorded. Errors: RuntimeError of torch, as for too little memory.
+        """
+        self.greatest, self.sizes = greatest, sizes_of(greatest, steps)
+        self._network, self._width = network, width
+        self._device = network.scale.device
+        self.on_gpu = self._device.type == "cuda"
+        self.slots = [Buffers(greatest, planes, width, pinned=self.on_gpu) for _ in range(_SLOTS)]
+        self._graphs: dict[int, _Graph] = {}
+        if self.on_gpu:
+            self._stream: Any = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+            pool = None
+            for size in reversed(self.sizes):  # the greatest first: the others fit into its memory
+                graph = _Graph(self._compute, size, planes, width, self._device, self._stream, pool)
+                pool = pool or graph.pool
+                self._graphs[size] = graph
+
+    @torch.inference_mode()
+    def _compute(self, planes: Tensor, actions: Tensor) -> tuple[Tensor, ...]:
+        policy, *others = self._network(planes)
+        if self._width:
+            policy = policy.gather(1, actions.long())
+        return (policy, *others)
+
+    def run(self, rows: int, slot: int = 0) -> Callable[[], Outputs]:
+        """Begin a batch whose first ``rows`` rows are filled in in ``slots[slot]``; calling the result waits for it.
+
+        The outputs f4[rows, ...], policy first, are views that hold until the slot's next batch.
+        """
+        size = next(size for size in self.sizes if size >= rows)
+        buffers = self.slots[slot]
+        if not self.on_gpu:
+            outputs = self._compute(*buffers.tensors(size))
+            return lambda: [y[:rows].numpy() for y in outputs]
+        return self._graphs[size].launch(buffers, rows)
+
+
+class _Graph:
+    """One size of batch on a GPU: its tensors there, and the recorded work from planes to outputs."""
+
+    def __init__(
+        self,
+        compute: Callable[[Tensor, Tensor], tuple[Tensor, ...]],
+        size: int,
+        planes: tuple[int, int, int],
+        width: int,
+        device: torch.device,
+        stream: Any,
+        pool: Any,
+    ) -> None:
+        self._size, self._stream = size, stream
+        self._planes = torch.zeros((size, *planes), dtype=torch.uint8, device=device)
+        self._actions = torch.zeros((size, max(width, 1)), dtype=torch.int32, device=device)
+        stream.wait_stream(torch.cuda.current_stream(device))
+        with torch.cuda.stream(stream):
+            for _ in range(_WARM_UP):
+                compute(self._planes, self._actions)
+        stream.synchronize()
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self._graph, pool=pool, stream=stream):
+            self._outputs = compute(self._planes, self._actions)
+        self.pool = self._graph.pool()
+
+    def launch(self, buffers: Buffers, rows: int) -> Callable[[], Outputs]:
+        """See :meth:`Batches.run`. Work of one stream is done in order, so the graphs may share their memory."""
+        planes, actions = buffers.tensors(self._size)
+        if not buffers.outputs:
+            buffers.outputs = [
+                torch.empty((len(buffers.planes), *y.shape[1:]), dtype=y.dtype, pin_memory=True) for y in self._outputs
+            ]
+        done: Any = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        with torch.cuda.stream(self._stream):
+            self._planes.copy_(planes, non_blocking=True)
+            self._actions.copy_(actions, non_blocking=True)
+            self._graph.replay()
+            for host, y in zip(buffers.outputs, self._outputs, strict=True):
+                host[: self._size].copy_(y, non_blocking=True)
+            done.record()
+        return lambda: _waited(done, buffers.outputs, rows)
+
+
+def _waited(done: Any, outputs: Sequence[Tensor], rows: int) -> Outputs:
+    done.synchronize()
+    return [y[:rows].numpy() for y in outputs]
