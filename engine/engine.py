@@ -152,7 +152,8 @@ class Engine:
         note = getattr(evaluator, "note", "")
         if note:
             self.notes.append(note)
-        if self.options.net_search and evaluator.info is not None and evaluator.info.search:
+        chosen = self.options.net_search and self.options.weights_file  # the package's own net needs no comment
+        if chosen and evaluator.info is not None and evaluator.info.search:
             own = ", ".join(f"{name} {value:g}" for name, value in evaluator.info.search)
             self.notes.append(f"the net brings search settings: {own}; NetSearch false leaves them out")
         return evaluator

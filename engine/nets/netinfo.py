@@ -12,7 +12,15 @@ from ..settings import check
 FORMAT = "1"  # of this metadata; readers refuse a greater one
 PREFIX = "az_engine."
 ENCODER = PREFIX + "encoder"  # the key of the family of planes
-_NUMBERS = {"c_puct", "c_base", "c_factor", "fpu_value", "fpu_root_value", "policy_temperature"}  # of ``search``
+_SEARCH = {  # settings that a net may bring, and their kinds
+    "c_puct": float,
+    "c_base": float,
+    "c_factor": float,
+    "fpu_value": float,
+    "fpu_root_value": float,
+    "policy_temperature": float,
+    "mate_plies": int,
+}
 _LEAST_SIZE = 7  # of a board that a net is let play without having learned it
 
 
@@ -89,7 +97,7 @@ class NetInfo:
                     c, h, w = (int(x) for x in text.split("x"))
                     values[f.name] = (c, h, w)
                 elif f.name == "search":
-                    values[f.name] = _read_search(text)
+                    values[f.name] = read_search(text)
                 elif f.type == "tuple[int, ...]":
                     values[f.name] = tuple(int(x) for x in text.split("x") if text)
                 else:
@@ -115,14 +123,14 @@ class NetInfo:
         return ", ".join(dict.fromkeys(p for p in parts if p))
 
 
-def _read_search(text: str) -> tuple[tuple[str, float], ...]:
-    """The settings in "c_puct=1.7 fpu_value=0.3". Errors: ValueError for an unknown or impossible one."""
+def read_search(text: str) -> tuple[tuple[str, float], ...]:
+    """The settings in "c_puct=1.7 mate_plies=3". Errors: ValueError for an unknown or impossible one."""
     pairs = [entry.split("=") for entry in text.split()]
-    found = tuple((name, float(number)) for name, number in pairs)
-    if not {name for name, _ in found} <= _NUMBERS:
-        raise ValueError(text)
+    if not {name for name, _ in pairs} <= set(_SEARCH):
+        raise ValueError(f"a net brings {', '.join(_SEARCH)}")
+    found = tuple((name, _SEARCH[name](number)) for name, number in pairs)
     try:
-        check(SearchParams(**dict(found)))  # type: ignore[arg-type]
+        check(SearchParams(**dict(found)))
     except OptionError as error:
-        raise ValueError(text) from error
+        raise ValueError(str(error)) from error
     return found

@@ -20,6 +20,7 @@ from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.games.encoder import OWN_ENCODER, SPARSE_ENCODER
 from ...engine.games.record import is_record
+from ...engine.nets.netinfo import read_search
 from ..data.dataset import Dataset, Mixture, Positions
 from ..data.formats import shards_of
 from ..data.records import read_files
@@ -56,6 +57,7 @@ def main(args: argparse.Namespace) -> int:
     from .learner import Learner
     from .origin import origin
 
+    brought(args.net_search)  # a fault comes before the training
     torch.set_num_threads(args.threads)
     console = Console(stderr=True)
     game = get_game(args.game)
@@ -318,6 +320,7 @@ class Work:
             "name": self.name(),
             "trained_on": self.train_data.description,
             "boards": self.boards(),
+            "search": brought(self.args.net_search),
         }
         return release(self.learner, self.game, self.train_data, self.heldout, self.args.out / stem, info)
 
@@ -340,6 +343,14 @@ class Work:
         write_atomically(self.args.out / "card.md", text.encode())
         files = "net_int8.onnx, net_fp32.onnx" if released.bytes_fp32 else "net_int8.onnx"
         self.console.print(f"{summary(released)}\nwritten: {self.args.out}/{files}, card.md")
+
+
+def brought(words: list[str]) -> tuple[tuple[str, float], ...]:
+    """The search settings that a net shall bring. Errors: OptionError."""
+    try:
+        return read_search(" ".join(words))
+    except ValueError as error:
+        raise OptionError(f"--net-search {' '.join(words)!r} must be NAME=VALUE: {error}") from error
 
 
 def summary(released: Release) -> str:

@@ -87,6 +87,14 @@ examples:
         "or of a net (an ONNX file of az-engine train; 'default': the package's own); flags may change its network",
     )
     add("--name", default="", help="the net's name in its metadata and card; empty = game and architecture")
+    add(
+        "--net-search",
+        metavar="NAME=VALUE",
+        nargs="+",
+        default=[],
+        help="search settings that the net brings, where it plays best with others than the engine's: "
+        "policy_temperature=1.3 mate_plies=1",
+    )
     add("--about-data", default="", help="origin of DATA and how to reproduce it: a sentence for the card")
     add("--finish", action="store_true", help="stop training: export the newest checkpoint and write its card")
     reinforce.add_arguments(parser)

@@ -311,7 +311,7 @@ def test_metadata_round_trip() -> None:
 
 
 def test_a_net_brings_search_settings_and_the_user_has_the_last_word(tmp_path: Path) -> None:
-    info = replace(INFO, search=(("c_puct", 1.745), ("policy_temperature", 1.359)))
+    info = replace(INFO, search=(("c_puct", 1.745), ("policy_temperature", 1.359), ("mate_plies", 3)))
     assert NetInfo.from_metadata(info.to_metadata()) == info
     path = str(write(tiny_net(info), tmp_path / "net.onnx"))
 
@@ -324,14 +324,27 @@ def test_a_net_brings_search_settings_and_the_user_has_the_last_word(tmp_path: P
         assert any("NetSearch" in note for note in engine.notes) == options.get("net_search", True)
         return engine._search.params
 
-    assert searched_with() == SearchParams(c_puct=1.745, policy_temperature=1.359)
+    assert searched_with() == SearchParams(c_puct=1.745, policy_temperature=1.359, mate_plies=3)
     assert searched_with(search=SearchParams(c_puct=2.0, fpu_value=0.1)) == SearchParams(
-        c_puct=2.0, fpu_value=0.1, policy_temperature=1.359
+        c_puct=2.0, fpu_value=0.1, policy_temperature=1.359, mate_plies=3
     )
     assert searched_with(net_search=False) == SearchParams()
 
 
-@pytest.mark.parametrize("text", ["c_puct", "c_puct=1=2", "c_puct=high", "c_puct=nan", "c_base=0", "seed=1", "hash=4"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "c_puct",
+        "c_puct=1=2",
+        "c_puct=high",
+        "c_puct=nan",
+        "c_base=0",
+        "seed=1",
+        "hash=4",
+        "mate_plies=1.5",
+        "mate_plies=9",
+    ],
+)
 def test_impossible_search_settings_of_a_net(text: str) -> None:
     with pytest.raises(NetError, match="metadata 'search' is broken"):
         NetInfo.from_metadata({**INFO.to_metadata(), "az_engine.search": text})

@@ -45,7 +45,8 @@ def arguments(out: Path, *words: str, data: Path = SAMPLE) -> argparse.Namespace
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished run of 40 steps."""
     out = tmp_path_factory.mktemp("runs") / "run"
-    assert train.main(arguments(out, "--steps", "40", "--name", "a test net", "--about-data", "Made for tests.")) == 0
+    words = ("--name", "a test net", "--about-data", "Made for tests.", "--net-search", "policy_temperature=1.3")
+    assert train.main(arguments(out, "--steps", "40", *words)) == 0
     return out
 
 
@@ -55,6 +56,7 @@ def test_a_run_makes_nets_that_agree_and_a_card(finished: Path) -> None:
         info = NetInfo.from_metadata({p.key: p.value for p in model.metadata_props})
         assert (info.game, info.actions, info.planes, info.value_head) == ("chess", 4672, (119, 8, 8), "wdl")
         assert (info.step, info.history, info.quantisation, info.name) == (40, 1, kind, "a test net")
+        assert info.search == (("policy_temperature", 1.3),)
         assert [i.name for i in model.graph.input] == ["planes"]
         assert model.graph.input[0].type.tensor_type.elem_type == onnx.TensorProto.UINT8
         assert [o.name for o in model.graph.output] == ["policy", "wdl"]
@@ -317,3 +319,10 @@ def test_impossible_mixtures_are_refused(tmp_path: Path, words: list[str], text:
         train.main(
             parser.parse_args(["--game", "go", "--supervised", *data, "--out", str(tmp_path), "--steps", "1", *words])
         )
+
+
+@pytest.mark.parametrize("word", ["policy_temperature", "policy_temperature=warm", "threads=2", "mate_plies=99"])
+def test_search_settings_that_no_net_brings_are_refused(tmp_path: Path, word: str) -> None:
+    with pytest.raises(OptionError, match=r"--net-search '.*' must be NAME=VALUE: "):
+        train.main(arguments(tmp_path / "run", "--steps", "40", "--net-search", word))
+    assert not (tmp_path / "run").exists()
