@@ -159,6 +159,22 @@ def test_the_rooms_are_relative_links() -> None:
         assert (ROOT / f"az-engine-{protocol}").readlink() == Path("az-engine")
 
 
+def test_nothing_is_built_from_a_clone_without_symbolic_links(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "setup.py", tmp_path)
+    package = tmp_path / "src" / "az_engine"
+    package.mkdir(parents=True)
+    for room in ROOMS:
+        (package / room).write_text(f"../../{room}")  # as git writes them there
+    done = subprocess.run(
+        [sys.executable, "setup.py", "--name"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert (
+        "engine is a file instead of a symbolic link: clone again with git clone -c core.symlinks=true" in done.stderr
+    )
+    assert "Traceback" not in done.stderr
+
+
 def test_the_launchers_have_files_for_windows() -> None:
     for protocol in PROTOCOLS:
         assert (ROOT / f"az-engine-{protocol}.cmd").read_text() == f'@"%~dp0az-engine.cmd" {protocol} %*\n'
