@@ -27,8 +27,7 @@ from ..net.batches import STEPS, Outputs
 from ..net.evaluator import Precision, TorchEvaluator, torch_device
 from .channel import DONE, ERROR, HALVES, NET, POST, Block, Half, Shape, post_of
 from .runconfig import RunConfig
-from .rundir import RunFolder, evaluator_file
-from .worker import Pulse
+from .rundir import Pulse, RunFolder, evaluator_file
 
 KEPT_NETS = 2  # loaded: processes change to the newest net one after another
 POLL_SECONDS = 0.5
