@@ -27,11 +27,11 @@ from ..net.batches import STEPS, Outputs
 from ..net.evaluator import Precision, TorchEvaluator, torch_device
 from .channel import DONE, ERROR, HALVES, NET, POST, Block, Half, Shape, post_of
 from .runconfig import RunConfig
-from .rundir import RunFolder, evaluator_file
-from .worker import Pulse
+from .rundir import Pulse, RunFolder, evaluator_file
 
 KEPT_NETS = 2  # loaded: processes change to the newest net one after another
 POLL_SECONDS = 0.5
+GREETING_SECONDS = 5.0  # that a process which has connected may take to say who it is
 STEADY_POSTS = 8  # after which a process has compiled all that a step needs
 
 
@@ -62,6 +62,7 @@ class Player:
 class _Launched(NamedTuple):
     posts: list[Post]
     outputs: Callable[[], Outputs]
+    net: TorchEvaluator  # kept until they are there
 
 
 class EvaluatorServer:
@@ -113,6 +114,8 @@ class EvaluatorServer:
     def _greet(self, connection: Connection[bytes, bytes]) -> None:
         """Open the memory of a process that has connected, or refuse it."""
         try:
+            if not connection.poll(GREETING_SECONDS):
+                raise EOFError
             hello = json.loads(connection.recv_bytes())
             shape = Shape(*(int(hello[name]) for name in Shape._fields))
             if hello["game"] != self.game.name or shape.features != int(np.prod(self.game.planes)):
@@ -272,7 +275,7 @@ class EvaluatorServer:
         self.batches += 1
         self.rows += at
         self.offered += next(size for size in net.batches.sizes if size >= at)
-        return _Launched(posts, net.launch(at, self._slot))
+        return _Launched(posts, net.launch(at, self._slot), net)
 
     def _hand_out(self, launched: _Launched) -> None:
         """Wait for a batch and give each process its answers."""

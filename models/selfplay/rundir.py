@@ -28,6 +28,7 @@ from ...engine.files import write_atomically
 from ...engine.system import BINARY, lock
 
 COMPILING = "compiling"  # state of a worker: it writes no beat until the kernel is compiled
+BEAT_SECONDS = 2.0
 PAUSE_SECONDS = 60.0  # a pause ends unless the learner renews it
 
 
@@ -168,6 +169,29 @@ class Beat:
             return cls(**values)
         except (OSError, ValueError, TypeError):
             return None
+
+
+class Pulse:
+    """Shows the supervisor that a worker is alive: writes its Beat to the run's folder."""
+
+    def __init__(self, folder: RunFolder, number: int, file: str = "") -> None:
+        """``file``: the name of the beat's file without suffix, empty = a worker's."""
+        folder.workers.mkdir(parents=True, exist_ok=True)
+        self.beat = Beat(number, os.getpid(), socket.gethostname())
+        self._path = folder.workers / f"{file or f'{number:04d}'}.json"
+        self._written = time.monotonic()
+
+    def due(self, state: str) -> bool:
+        """Whether the state is another one, or the last beat is BEAT_SECONDS old."""
+        return state != self.beat.state or time.monotonic() - self._written >= BEAT_SECONDS
+
+    def write(self, state: str) -> None:
+        self._written = time.monotonic()
+        self.beat.state, self.beat.count = state, self.beat.count + 1
+        try:
+            self.beat.write(self._path)
+        except OSError:  # a full disk: at least the file's time is new
+            self._path.touch()
 
 
 class WorkerSlot:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import io
 import os
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -31,34 +30,10 @@ from .channel import answers
 from .player import Player
 from .replay import GameRecord, ShardWriter, title
 from .runconfig import RunConfig, load_run
-from .rundir import COMPILING, Beat, RunFolder, WorkerSlot
+from .rundir import COMPILING, Beat, Pulse, RunFolder, WorkerSlot
 
 HELP = "play games for a training run, in addition to the processes that train starts"
-BEAT_SECONDS = 2.0
 POLL_SECONDS = 1.0  # between checks for a newer net
-
-
-class Pulse:
-    """Shows the supervisor that a worker is alive: writes its Beat to the run's folder."""
-
-    def __init__(self, folder: RunFolder, number: int, file: str = "") -> None:
-        """``file``: the name of the beat's file without suffix, empty = a worker's."""
-        folder.workers.mkdir(parents=True, exist_ok=True)
-        self.beat = Beat(number, os.getpid(), socket.gethostname())
-        self._path = folder.workers / f"{file or f'{number:04d}'}.json"
-        self._written = time.monotonic()
-
-    def due(self, state: str) -> bool:
-        """Whether the state is another one, or the last beat is BEAT_SECONDS old."""
-        return state != self.beat.state or time.monotonic() - self._written >= BEAT_SECONDS
-
-    def write(self, state: str) -> None:
-        self._written = time.monotonic()
-        self.beat.state, self.beat.count = state, self.beat.count + 1
-        try:
-            self.beat.write(self._path)
-        except OSError:  # a full disk: at least the file's time is new
-            self._path.touch()
 
 
 class SelfPlayWorker:

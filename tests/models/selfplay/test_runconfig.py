@@ -18,8 +18,10 @@ from az_engine.models.fields import assignment, built, merged, read_toml
 from az_engine.models.selfplay import reinforce
 from az_engine.models.selfplay.presets import preset
 from az_engine.models.selfplay.runconfig import RunConfig, load_run, sections
+from az_engine.models.train import checkpoint
 from az_engine.models.train import command as train
-from az_engine.models.train.learner import learning_rate
+from az_engine.models.train.learner import Learner, learning_rate
+from az_engine.models.train.origin import origin
 
 
 def run_of(names: str, game: str, **over: Any) -> RunConfig:
@@ -246,3 +248,19 @@ def test_the_first_checkpoints_come_early() -> None:
     assert steps() == [25, 50, 100, 200, 400, 600, 800]
     assert steps(gate={"games": 400}) == steps(loop={"checkpoint_steps": 200}) == [200, 400, 600, 800]
     assert steps(loop={"checkpoint_steps": 60, "first_checkpoint": 25})[:4] == [25, 50, 60, 120]
+
+
+def test_a_small_board_s_run_begins_a_larger_one_s(tmp_path: Path) -> None:
+    shape = {"blocks": 1, "filters": 8, "value_hidden": 8, "policy_head": "pooled"}
+    small = run_of("az,small", "go7", net=shape)
+    before = Learner(small.get_game(), small.net_config(small.get_game()), small.learner_config())
+    checkpoint.save(tmp_path / "go7" / "checkpoints", before.to_checkpoint())
+    args = parsed("--game", "go", "--size", "9", "--init", str(tmp_path / "go7"))
+    run, _ = reinforce.settings(args, tmp_path / "go9")
+    game = run.get_game()
+    net = run.net_config(game)
+    assert (net.planes, net.actions, net.policy_head) == ((17, 9, 9), 82, "pooled")
+    after = Learner(game, net, run.learner_config())
+    after.begin_from(origin(Path(run.init), game))
+    for name, tensor in before.averaged.state_dict().items():
+        assert tensor.equal(after.averaged.state_dict()[name]), name
