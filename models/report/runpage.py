@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...engine.errors import AzError, DataError
+from ...engine.errors import AzError
 from ...engine.files import write_atomically
 from ...engine.games import game_names, get_game
 from ...engine.games.record import format_named, is_record, read_games
 from ...protocols.page.paper import write_paper
 from ...protocols.page.scoresheet import Scoresheet
+from ...protocols.serve.runpage import RUN_PAGE
 from ..selfplay.charts import FIXED, learning_curves
 from ..selfplay.ladder import described
+from ..selfplay.live import span
 from ..selfplay.rundir import Beat
 from ..train.log import read_config, read_log
 
@@ -28,17 +31,45 @@ SILENT_S = 300.0  # a log or a worker that has written nothing for so long is si
 WRONG_RESIGNATIONS = 0.05
 _VALUE = re.compile(r"[+-]\d+\.\d+")
 
+EVERY_S, SHARE = 10.0, 0.02  # seconds between two pages of a run that goes on; what they may cost of its time
+
+STOPPED = {"state": "stopped; the same command goes on"}  # what the trainer tells at its end
+
 Rows = list[dict[str, Any]]
+Told = Mapping[str, str]  # facts by name, as the trainer knows them now
 
 
-def write_run_page(folder: Path, out: Path, learner: str = "") -> None:
-    """Write the page of a run to ``out``; ``learner``: what the learner does now, "" where nobody knows.
+def write_run_page(folder: Path, out: Path, told: Told | None = None) -> None:
+    """Write the page of a run to ``out``; ``told``: what the trainer adds to what the folder says, or knows better.
 
-    Errors: DataError when nothing was logged yet, or for a full disk.
+    Errors: DataError when the folder is none of a run; OSError for a full disk.
     """
     heading = run_title(read_config(folder / "config.json"))
-    page = write_paper(heading, "runpage.js", run_data(folder, heading, learner))
+    page = write_paper(heading, "runpage.js", run_data(folder, heading, told or {}))
     write_atomically(out, page.encode())
+
+
+class LivePage:
+    """Keeps the page of a run up while the trainer runs: at once when told to, else as often as its cost allows."""
+
+    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+        """``say`` gets the sentence when the page cannot be written, each once; the run goes on."""
+        self._folder, self._say, self._said = folder, say, ""
+        self._due = 0.0  # by the monotonic clock
+
+    def write(self, tell: Callable[[], Told], *, now: bool = False) -> None:
+        """Write the page when it is due, or ``now``, with what ``tell`` says. Blocks for a fraction of a second."""
+        begun = time.monotonic()
+        if not now and begun < self._due:
+            return
+        try:
+            write_run_page(self._folder, self._folder / RUN_PAGE, tell())
+        except (AzError, OSError) as error:
+            if str(error) != self._said:
+                self._said = str(error)
+                self._say(f"the run's page is not written: {error}")
+        end = time.monotonic()
+        self._due = end + max(EVERY_S, (end - begun) / SHARE)
 
 
 def run_title(config: dict[str, Any]) -> str:
@@ -49,12 +80,11 @@ def run_title(config: dict[str, Any]) -> str:
     return f"{game}, {net.get('kind', '')} {net.get('blocks', '')}x{net.get('filters', '')}{preset}"
 
 
-def run_data(folder: Path, heading: str, learner: str = "") -> dict[str, Any]:
+def run_data(folder: Path, heading: str, told: Told) -> dict[str, Any]:
     """What the page draws; of long runs every so many rows. Errors: DataError."""
-    rows, config = read_log(folder / "log.jsonl"), read_config(folder / "config.json")
+    log, config = folder / "log.jsonl", read_config(folder / "config.json")
+    rows = read_log(log) if log.exists() else []
     steps = [row for row in rows if "loss" in row]
-    if not steps:
-        raise DataError("the run has logged nothing yet; wait for its first training steps")
     ladder = folder / "ladder.jsonl"
     curves = learning_curves(read_log(ladder)) if ladder.exists() else {}
     played = [{**row["selfplay"], "step": row["step"]} for row in rows if "selfplay" in row]
@@ -63,7 +93,7 @@ def run_data(folder: Path, heading: str, learner: str = "") -> dict[str, Any]:
     return {
         "title": heading,
         "game": game,
-        "facts": _facts(folder, steps, played, learner),
+        "facts": _facts(folder, steps, played, told),
         "warnings": _warnings(folder, held, played),
         "rows": _thinned([_kept(row, ("step", "minutes", "games", "policy", "value", "reuse")) for row in steps]),
         "held": _thinned([_kept(row, ("step", "policy", "value", "top1", "result_error")) for row in held]),
@@ -94,25 +124,28 @@ def _thinned(rows: Rows) -> Rows:
     return rows[::every] if not rows or (len(rows) - 1) % every == 0 else [*rows[::every], rows[-1]]
 
 
-def _facts(folder: Path, steps: Rows, played: Rows, learner: str) -> list[list[str]]:
+def _facts(folder: Path, steps: Rows, played: Rows, told: Told) -> list[list[str]]:
     """What the head of the page tells: names and values."""
-    last = steps[-1]
-    facts = [["training steps", f"{last['step']:,}"]]
-    if "minutes" in last:
-        facts.append(["time", f"{last['minutes'] / 60:.1f} hours"])
-    named = {"games": "games", "positions": "positions trained on"}
-    facts += [[name, f"{last[key]:,}"] for key, name in named.items() if key in last]
-    if last.get("minutes") and last.get("games"):
-        facts.append(["games an hour", f"{60 * last['games'] / last['minutes']:,.0f}"])
-    if played and "length" in played[-1]:
-        facts.append(["plies a game", f"{played[-1]['length']:.0f}"])
-    age = time.time() - (folder / "log.jsonl").stat().st_mtime
+    last = steps[-1] if steps else {"step": 0}
+    age = time.time() - max(path.stat().st_mtime for path in (folder / "config.json", *folder.glob("log.jsonl")))
     over = (folder / "finished").exists()
-    facts.append(
-        ["state", "finished" if over else "running" if age < SILENT_S else f"silent for {age / 60:.0f} minutes"]
-    )
-    if learner and not over:
-        facts.append(["learner", learner])
+    running = "running" if told or age < SILENT_S else f"silent for {age / 60:.0f} minutes"
+    facts = {"state": "finished" if over else running, "training steps": f"{last['step']:,}"}
+    if "minutes" in last:
+        facts["time"] = span(60 * last["minutes"])
+    named = {"games": "games", "positions": "positions trained on"}
+    facts |= {name: f"{last[key]:,}" for key, name in named.items() if key in last}
+    if last.get("minutes") and last.get("games"):
+        facts["games an hour"] = f"{60 * last['games'] / last['minutes']:,.0f}"
+    if played and "length" in played[-1]:
+        facts["plies a game"] = f"{played[-1]['length']:.0f}"
+    facts |= {} if over else told
+    return [*map(list, facts.items()), *([] if over else _workers(folder))]
+
+
+def _workers(folder: Path) -> list[list[str]]:
+    """What each worker does."""
+    facts = []
     beats = [beat for path in sorted((folder / "workers").glob("????.json")) if (beat := Beat.read(path)) is not None]
     for beat in beats:
         fill = f", batches {100 * beat.evaluations / beat.rows:.0f} % full" if beat.rows else ""
@@ -146,16 +179,24 @@ def _games(folder: Path, game: str) -> Iterator[dict[str, Any]]:
     files = sorted(folder.glob("step_*"), reverse=True) if folder.is_dir() else []
     for turn in range(8):
         for path in files:
-            sheet = Scoresheet(family)
-            formats = sheet.game.record_formats
-            if not is_record(formats, path):
-                continue
-            records = list(read_games([format_named(formats, path.name)], path))
-            if turn < len(records):
-                step = int(re.sub(r"\D", "", path.stem) or 0)
-                told = _told(sheet, records[-1 - turn], step)
-                if told is not None:
-                    yield {"id": f"{step}-{turn}", **told}
+            told = _game(family, path, path.stat().st_mtime_ns, turn)
+            if told is not None:
+                yield told
+
+
+@lru_cache(maxsize=200)  # a page is written again and again, and old games stay
+def _game(family: str, path: Path, _: int, turn: int) -> dict[str, Any] | None:
+    """The last game but ``turn`` of a file; None when there is none, or it is damaged. ``_``: when it was written."""
+    formats = get_game(family).record_formats
+    if not is_record(formats, path):
+        return None
+    try:
+        records = list(read_games([format_named(formats, path.name)], path))
+    except AzError:
+        return None
+    step = int(re.sub(r"\D", "", path.stem) or 0)
+    told = _told(Scoresheet(family), records[-1 - turn], step) if turn < len(records) else None
+    return None if told is None else {"id": f"{step}-{turn}", **told}
 
 
 def _told(sheet: Scoresheet, record: Record, step: int) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ from ...engine.files import write_atomically
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.kernels.jit import cores
+from ...protocols.serve.runpage import show_run
 from ..fields import Values, add_flags, assignment, differences, flags_of, merged, nested, read_toml
 from ..signals import StopSignals
 from ..storage import RunLock
@@ -34,7 +35,7 @@ FIXED = ("game", "seed", "init", "net", "learner")  # settings that a resumed ru
 FLAGS = {dest: section + f.name for section, part in sections().items() for _, dest, f, _, _ in flags_of(part)} | {
     "seed": "seed"
 }
-OWN = ("game", "size", "out", "preset", "config", "set", "tensorboard", "given")
+OWN = ("game", "size", "out", "preset", "config", "set", "tensorboard", "web", "given")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -144,7 +145,7 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
 
     folder: Path = args.out or default_out(game_name(args))
     console = Console(stderr=True)
-    with RunLock(folder):
+    with RunLock(folder), show_run(folder, args.web, console.print):
         run, changed = settings(args, folder)
         game = run.get_game()
         run.net_config(game), run.learner_config()  # errors come before anything is written

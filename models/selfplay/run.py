@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...engine.errors import AzError, DataError, NetError
+from ...engine.errors import DataError, NetError
 from ...engine.nets.evaluator import UniformEvaluator
 from ...engine.search.selfplay import SelfPlay
 from ..data.dataset import Positions
-from ..report.runpage import write_run_page
+from ..report.runpage import STOPPED, LivePage
 from ..storage import Patience
 from ..train import checkpoint
 from ..train.checkpoint import Checkpoint
@@ -31,6 +31,7 @@ from ..train.loop import Trainer, means
 from ..train.origin import origin
 from .examples import write_examples
 from .ladder import Ladder, anchor, described, raw, searching
+from .live import span
 from .players import Players, players_of
 from .promotion import Promotion
 from .replay import WORKER_SHIFT, GameRecord, ReplayFolder
@@ -79,6 +80,7 @@ class SelfPlayRun:
         )
         self.recent: deque[GameRecord] = deque(maxlen=RECENT)
         self.status = Status()
+        self.page = LivePage(folder, observer.on_event)
         self.games = self.positions = 0  # read, over all starts; positions are those for training
         self.own_games = 0  # games of this process, number 0
         self.worker: SelfPlayWorker | None = None
@@ -98,6 +100,7 @@ class SelfPlayRun:
         if not attempt(self._resume):
             return False
         self._log = self._patiently(lambda: Log(self.folder.log, self.learner.step), "the log")
+        self.page.write(self._told, now=True)
         try:
             if not (attempt(self._compile) and attempt(self._publish_first)):
                 return False
@@ -119,7 +122,7 @@ class SelfPlayRun:
                 return False
             self._patiently(lambda: setattr(self.folder, "finished", True), "that the run is over")
             self._say("over")
-            self._write_page()
+            self.page.write(self._told, now=True)
             return True
         finally:
             if self.players is not None:
@@ -127,6 +130,8 @@ class SelfPlayRun:
             if self.worker is not None:
                 self.worker.writer.close()
             self._log.close()
+            if not self.folder.finished:
+                self.page.write(lambda: STOPPED, now=True)
 
     def _compile(self) -> None:
         """Call the kernels of playing and reading while nothing is lost when a signal ends their compiling."""
@@ -173,6 +178,7 @@ class SelfPlayRun:
             self.players.check()
             self._pace()
         self._show()
+        self.page.write(self._told)
 
     def _stopping(self) -> bool:
         return self.observer.stop()
@@ -253,7 +259,7 @@ class SelfPlayRun:
             self.observer.attempt(self._measure)
             self._save()
             self.observer.attempt(self._consider)
-            self._write_page()
+            self.page.write(self._told, now=True)
         self.observer.attempt(self._rate)
 
     def _log_losses(self) -> None:
@@ -392,7 +398,7 @@ class SelfPlayRun:
             names = [n for n in (searching(step, self.run.ladder.visits), raw(step)) if n in ratings]
             self.status.elo = {n: (ratings[n].elo, ratings[n].low, ratings[n].high) for n in names}
             self._log_row({"ratings": {n: [round(x, 1) for x in v] for n, v in self.status.elo.items()}})
-            self._write_page()
+            self.page.write(self._told, now=True)
 
     def _rate_the_rest(self) -> None:
         """At the run's end: rate the last net, then skipped ones, within the rating's share of the time."""
@@ -403,15 +409,20 @@ class SelfPlayRun:
 
     # ---- telling
 
-    def _write_page(self) -> None:
-        """Write the run's page anew, once there are losses to draw. A fault is told, and the run goes on."""
-        if not self.status.losses:
-            return
-        doing = "learning" if self.learner.step < self._allowed() else self._awaited()
-        try:
-            write_run_page(self.folder.folder, self.folder.page, doing)
-        except (AzError, OSError) as error:
-            self.observer.on_event(f"the run's page is not written: {error}")
+    def _told(self) -> dict[str, str]:
+        """What the run's page tells of now."""
+        learner, seconds, progress = self.learner, self.learner.seconds, self.learner.progress
+        minutes = self.run.loop.length.minutes
+        left = 60 * minutes - seconds if minutes else seconds * (1 - progress) / max(progress, 1e-9)
+        return {
+            "learner": "learning" if learner.step < self._allowed() else self._awaited(),
+            "training steps": f"{learner.step:,}",
+            "time": span(seconds),
+            **({"time left, about": span(max(left, 0.0))} if minutes or progress > 0.002 else {}),
+            "games": f"{self.games:,}",
+            "positions": f"{self.positions:,}",
+            "window": f"{self.window.games:,} games, {len(self.window):,} positions",
+        }
 
     def _beats(self) -> list[Beat]:
         if self.worker is not None:

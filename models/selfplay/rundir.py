@@ -8,7 +8,7 @@ games/0001-00000.games   the games of worker 1 (see replay)
 examples/                some of the newest games at each checkpoint, as PGN, CSA or SGF
 workers/0001.json        the newest beat of worker 1; 0001.lock is its lock, 0001.log its output
 log.jsonl, ladder.jsonl  metrics; games of the rating
-run.html                 the run as a page, written anew after each checkpoint and rating
+run.html                 the run as a page, written anew while the run goes on
 pause                    workers wait for the learner while this file is younger than PAUSE_SECONDS
 finished                 workers end when this file exists
 """
@@ -59,7 +59,6 @@ class RunFolder:
         self.examples = folder / "examples"
         self.log = folder / "log.jsonl"
         self.ladder = folder / "ladder.jsonl"
-        self.page = folder / "run.html"
         self._current = self.nets / "current.json"
         self._pause = folder / "pause"
         self._finished = folder / "finished"

@@ -21,11 +21,13 @@ from ...engine.games.base import Game
 from ...engine.games.encoder import OWN_ENCODER, SPARSE_ENCODER
 from ...engine.games.record import is_record
 from ...engine.nets.netinfo import read_search
+from ...protocols.serve.runpage import show_run
 from ..data.dataset import Dataset, Mixture, Positions
 from ..data.formats import shards_of
 from ..data.records import read_files
 from ..data.shards import TargetOptions
 from ..fields import flags_of, from_flags
+from ..report.runpage import STOPPED, LivePage
 from ..selfplay import reinforce
 from ..signals import StopSignals
 from ..storage import RunLock
@@ -73,7 +75,7 @@ def main(args: argparse.Namespace) -> int:
         raise OptionError(
             f"--device {args.device} needs a GPU and a torch built for it; leave --device out to use the CPU"
         )
-    with RunLock(args.out):
+    with RunLock(args.out), show_run(args.out, args.web, console.print):
         train, heldout = read_sizes(args, games, console)
         for learned, kept in zip(train.parts, heldout.parts, strict=True):
             learned.symmetries = args.symmetries
@@ -211,6 +213,7 @@ class Work:
         )
         self.task = self.progress.add_task("", total=1.0, step="0", loss="-", speed="-", left="-")
         self.average: float | None = None
+        self.page, self.told = LivePage(args.out, console.print), dict[str, str]()
         self.first_command = self.command()
         self.before = commands_before(args.init) if args.init is not None else []
 
@@ -260,7 +263,10 @@ class Work:
         length, intervals = from_flags(Length, self.args), from_flags(Intervals, self.args)
         with self.progress, StopSignals() as signals:
             callbacks = Callbacks(self.stepped, self.measured, self.problem, self.candidate, signals, signals.attempt)
-            return run(self.learner, self.train_data, self.heldout, self.args.out, length, intervals, callbacks)
+            finished = run(self.learner, self.train_data, self.heldout, self.args.out, length, intervals, callbacks)
+        if not finished:
+            self.page.write(lambda: STOPPED, now=True)
+        return finished
 
     def stepped(self, learner: Learner, losses: dict[str, float]) -> None:
         self.average = losses["loss"] if self.average is None else 0.98 * self.average + 0.02 * losses["loss"]
@@ -273,14 +279,11 @@ class Work:
                 left = (self.args.steps - learner.step) * learner.config.batch / speed
             else:
                 left = self.args.minutes * 60 - learner.seconds
-            self.progress.update(
-                self.task,
-                completed=learner.progress,
-                step=f"{learner.step:,}",
-                loss=f"{self.average:.3f}",
-                speed=f"{speed:,.0f}",
-                left=f"{max(0.0, left) / 60:.0f} min",
-            )
+            step, loss, rate = f"{learner.step:,}", f"{self.average:.3f}", f"{speed:,.0f}"
+            rest = f"{max(0.0, left) / 60:.0f} min"
+            self.progress.update(self.task, completed=learner.progress, step=step, loss=loss, speed=rate, left=rest)
+            self.told = {"training steps": step, "loss": loss, "positions a second": rate, "time left, about": rest}
+            self.page.write(lambda: self.told)
 
     def measured(self, learner: Learner, measured: Measured) -> None:
         self.latest[measured.board] = measured
@@ -290,6 +293,7 @@ class Work:
             f"result error {measured.result_error:.4f}, value error {measured.teacher_error:.4f} "
             f"on {measured.positions:,} held-out positions"
         )
+        self.page.write(lambda: self.told, now=True)
 
     def problem(self, text: str) -> None:
         self.console.print(text)
@@ -343,6 +347,7 @@ class Work:
         write_atomically(self.args.out / "card.md", text.encode())
         files = "net_int8.onnx, net_fp32.onnx" if released.bytes_fp32 else "net_int8.onnx"
         self.console.print(f"{summary(released)}\nwritten: {self.args.out}/{files}, card.md")
+        self.page.write(lambda: {**self.told, "state": "finished"}, now=True)
 
 
 def brought(words: list[str]) -> tuple[tuple[str, float], ...]:

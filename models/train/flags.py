@@ -8,6 +8,7 @@ from pathlib import Path
 from ...arguments import Parser
 from ...engine.games import game_names
 from ...engine.games.encoder import OWN_ENCODER
+from ...protocols.serve.runpage import PORT
 from ..data.shards import TargetOptions
 from ..fields import Help, add_flags, remember_given
 from ..selfplay import reinforce
@@ -15,7 +16,7 @@ from ..selfplay.runconfig import LoopConfig, MachineConfig
 from .config import Intervals, LearnerConfig, Length, NetConfig
 
 COMMON = (  # what --help shows
-    *("supervised", "game", "size", "out", "init", "finish", "preset", "set", "workers", "minutes", "steps"),
+    *("supervised", "game", "size", "out", "init", "finish", "web", "preset", "set", "workers", "minutes", "steps"),
     *("blocks", "filters", "batch", "rate", "threads", "device"),
 )
 
@@ -96,6 +97,14 @@ examples:
         "policy_temperature=1.3 mate_plies=1",
     )
     add("--about-data", default="", help="origin of DATA and how to reproduce it: a sentence for the card")
+    add(
+        "--web",
+        type=int,
+        nargs="?",
+        const=PORT,
+        metavar="PORT",
+        help="show the run's page, live, to the browsers of this machine; 0 = a free port (without PORT: 8767)",
+    )
     add("--finish", action="store_true", help="stop training: export the newest checkpoint and write its card")
     reinforce.add_arguments(parser)
 

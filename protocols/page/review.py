@@ -65,7 +65,10 @@ def judge_game(
 ) -> list[Judgement]:
     """Search every position of a game. BLOCKS. ``on_ply`` gets the number of each that is done. Errors: AzError."""
     found = []
+    engine.set_position(sheet.root, ())
     for ply in range(len(sheet.moves) + 1):
+        if ply:
+            engine.play(sheet.moves[ply - 1])
         over = sheet.over(ply)
         if over is not None:
             score = {None: 0.5, 0: 1.0, 1: 0.0}[over["winner"]]
@@ -77,10 +80,10 @@ def judge_game(
 
 
 def _judge(engine: Engine, sheet: Scoresheet, ply: int, visits: int) -> Judgement:
+    """Search the position that the engine holds, which is that of ``ply``."""
     done: queue.SimpleQueue[BestMove] = queue.SimpleQueue()
     last: list[ThinkingInfo] = []
     territory = sheet.size > 0
-    engine.set_position(sheet.root, sheet.moves[:ply])
     engine.go(Limits(nodes=visits, report_ms=1000 if territory else None), last.append, done.put)
     best = done.get()
     if best.error is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -137,7 +138,7 @@ class Scoresheet:
         return game, game.parse_position(root)[0]
 
     def shown(self, known: int, at: int) -> dict[str, Any]:
-        """The plies of the game from ``known`` on, and what may be played at ply ``at``."""
+        """The plies of the game from ``known`` on, what may be played at ply ``at``, and how the game ends."""
         game, words = self.game, ["", *self._words]
         at = min(at, len(self.moves))
         line = self._line[: at + 1]
@@ -145,7 +146,7 @@ class Scoresheet:
             {"text": game.format_position(state), "turn": game.side_to_move(state), "word": words[i]}
             for i, state in enumerate(self._line[known:], known)
         ]
-        over = self._over(line)
+        over, end = self._over(line), self._over(self._line)
         moves = [] if over else game.legal_moves(line).tolist()
         legal = [game.format_move(line[-1], move) for move in moves]
         return {
@@ -157,6 +158,7 @@ class Scoresheet:
             "words": [game.write_move(line, move) for move in moves] if self._has_words else legal,
             "declares": not over and game.declaration is not None and game.declaration.possible(line),
             "over": over,
+            "end": end,
         }
 
     def _over(self, line: State) -> dict[str, Any] | None:
@@ -227,3 +229,14 @@ def read_record(family: str, text: str, name: str) -> Record:
         names = ", ".join(form.name for form in game.record_formats)
         raise DataError(f"this is neither a game ({names}) nor a position: {error}") from None
     return Record(tuple(sheet.moves), sheet.root)
+
+
+def read_any(family: str, others: Iterable[str], text: str, name: str) -> tuple[str, Record]:
+    """The game that a text is a record or a position of, ``family`` if it can be, and its record. Errors: DataError."""
+    try:
+        return family, read_record(family, text, name)
+    except DataError as error:
+        for other in others:
+            with contextlib.suppress(DataError):
+                return other, read_record(other, text, name)
+        raise error from None

@@ -28,7 +28,7 @@ from . import report
 from .paper import write_paper
 from .request import Request
 from .review import KINDS, Judgement, annotated, review_data
-from .scoresheet import Scoresheet, empty_board, read_record
+from .scoresheet import Scoresheet, empty_board, read_any
 
 if TYPE_CHECKING:
     from ...engine.search.states import Snapshot
@@ -171,8 +171,8 @@ class PageSession(Session[PageEngine]):
         return [] if estimate is None or estimate.ownership is None else sheet.dead(before, estimate.ownership)
 
     def _read(self, asked: Request, _: int) -> Event:
-        record = read_record(self.game, asked.text("text") or "", asked.text("name") or "")
-        told = {"moves": record.moves, "root": record.root, "names": record.names, "fault": record.fault}
+        game, record = read_any(self.game, self.games, asked.text("text") or "", asked.text("name") or "")
+        told = {"game": game, "moves": record.moves, "root": record.root, "names": record.names, "fault": record.fault}
         return partial(self._say, "record", asked.id, **told, result=record.result, reason=record.reason)
 
     def _write_record(self, asked: Request, _: int) -> Event:

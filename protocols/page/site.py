@@ -40,11 +40,16 @@ class SiteFile:
         return {"Content-Type": self.kind, "ETag": self.tag, "Cache-Control": "no-cache", **GUARDS}
 
 
-def read_site() -> dict[str, SiteFile]:
-    """Every file of the page by its name. No other name is ever looked up on the disk."""
+def read_site(*, run: bool = False) -> dict[str, SiteFile]:
+    """Every file of the page by its name. No other name is ever looked up on the disk.
+
+    run: the page has a way to a training run's page.
+    """
     found = {}
     for path in sorted(WEB.iterdir()):
         if path.suffix in _TYPES:
             body = path.read_bytes()
+            if run and path.name == FRONT:
+                body = body.replace(b"<html ", b"<html data-run ", 1)
             found[path.name] = SiteFile(body, _TYPES[path.suffix], f'"{hashlib.sha256(body).hexdigest()[:20]}"')
     return found

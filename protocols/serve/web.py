@@ -21,11 +21,12 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ..lines import MAX_LINE
-from ..page.site import FRONT, GUARDS, read_site
+from ..page.site import FRONT, read_site
 from .admission import NotPlayedError, RefusedError
 from .connection import Hello
 from .door import Door, DoorError
 from .metrics import metrics
+from .runpage import run_page
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 PATIENCE_S = 30.0  # for the client to take what is sent, and for the next part of a body
 _GOING_AWAY, _TRY_LATER = 1001, 1013
 _CHUNK = 1 << 16
-RUN_PAGE = "run.html"
-_RELOAD_S = 15  # of a run's page
 
 
 class Unhurried:
@@ -61,7 +60,7 @@ class Web:
     def __init__(self, server: Server, door: Door, batcher: Batcher | None, run: Path | None = None) -> None:
         """``batcher``: whose figures /metrics tells; ``run``: the folder of a training run, whose page /run shows."""
         self._server, self._door, self._batcher, self._run = server, door, batcher, run
-        self._site = read_site()
+        self._site = read_site(run=run is not None)
         conversations = [
             WebSocketRoute(f"/{protocol}{token}", self._converse, name=protocol)
             for protocol in ("uci", "usi", "gtp", "katago", "page")
@@ -122,17 +121,11 @@ class Web:
         return Response(found.body, headers=found.headers)
 
     async def _run_page(self, request: Request) -> Response:
-        """The training run's page as the trainer has last written it; the browser loads it again and again."""
+        """The training run's page as the trainer has last written it."""
         self._enter(request)
         assert self._run is not None
-        headers = {**GUARDS, "Refresh": str(_RELOAD_S), "Cache-Control": "no-store"}
-        try:
-            body = await asyncio.to_thread((self._run / RUN_PAGE).read_bytes)
-        except OSError:
-            text = "The run has written no page yet: it does after its first checkpoint, as az-engine plot RUN does.\n"
-            return PlainTextResponse(text, 404, headers=headers)
-        headers["Content-Security-Policy"] = "frame-ancestors 'none'"  # the page names its own script and style
-        return Response(body, headers=headers, media_type="text/html")
+        status, headers, body = await asyncio.to_thread(run_page, self._run)
+        return Response(body, status, headers)
 
     async def _metrics(self, request: Request) -> Response:
         self._enter(request)

@@ -32,6 +32,7 @@ export class AnalyseView extends View {
     this.dots = new DotPlot();
     this.graph = new Graph((ply) => this.app.go(ply));
     this.figures = el("p", { class: "figures" });
+    this.mover = el("p", { class: "soft" });
     this.switch = button("Pause", () => this.pause(), { class: "main", id: "pause" });
     document.addEventListener("visibilitychange", () => this.app.view === this && (document.hidden ? this.hide() : this.ready()));
   }
@@ -48,9 +49,10 @@ export class AnalyseView extends View {
           button("+10,000", () => this.more(10000), { title: "search 10,000 more visits" }),
           choice("On the board", kinds, this.heat, (kind) => this.setHeat(kind), { id: "heat" }),
           choice("Lines", [1, 2, 3, 5, 8, 12].map((n) => [n, n]), this.lines, (n) => this.setLines(Number(n)))),
-        this.table.element),
-      el("section", { class: "card", "aria-label": "Moves as dots" }, el("h2", {}, "Expected result and visits"), this.dots.element),
-      el("section", { class: "card", "aria-label": "The game" }, el("h2", {}, `Expected result of ${this.app.hello.sides[0]}`), this.graph.element)];
+        this.table.element, this.mover),
+      el("div", { class: "pair" },
+        el("section", { class: "card", "aria-label": "Moves as dots" }, el("h2", {}, "Moves: expected result and visits"), this.dots.element),
+        el("section", { class: "card", "aria-label": "The game" }, el("h2", {}, `The game: expected result of ${this.app.hello.sides[0]}`), this.graph.element))];
   }
 
   buttons() {
@@ -167,6 +169,7 @@ export class AnalyseView extends View {
     clear(this.figures, el("strong", {}, `${this.app.hello.sides[0]} ${score} %`),
       `${lead} · ${thousands(report.visits)} visits · ${thousands(report.nps)}/s · depth ${report.depth}–${report.deepest}`);
     this.table.show(report, word, this.chosen);
+    this.mover.textContent = `Q, chances and dots are those of ${this.app.hello.sides[match.turn]}, to move.`;
     if (rests) return;
     this.dots.show(report, word);
     this.overlay();

@@ -32,9 +32,13 @@ class App {
     this.hello = null;
     this.flips = {};
     this.views = VIEWS.map((View) => new View(this));
+    this.review = this.views.find((view) => view instanceof ReviewView);
     this.view = this.views.find((view) => view.name === words.get("view")) || this.views[0];
     byId("theme").addEventListener("click", () => this.turnTheme());
     document.addEventListener("keydown", (event) => this.key(event));
+    document.addEventListener("dragover", (event) => event.preventDefault());
+    document.addEventListener("drop", (event) => this.drop(event));
+    document.addEventListener("paste", (event) => this.paste(event));
     addEventListener("pagehide", () => this.leave());
     addEventListener("hashchange", () => location.reload());
     this.theme(localStorage.getItem("az-engine theme"));
@@ -43,8 +47,10 @@ class App {
 
   // ---------------------------------------------------------------- game and view
 
-  choose(name) {
+  // Another game, or a record of another game.
+  choose(name, record = null) {
     this.view.hide();
+    this.record = record;
     this.match?.store();
     this.match = new Match(name);
     Object.assign(this.match, Match.kept(name, this.words?.get("game") === name ? this.words : null));
@@ -79,6 +85,11 @@ class App {
       button(GAMES[name].title, () => this.choose(name), { "aria-current": name === this.match.name })));
     this.showView(this.view);
     this.match.plies = [];
+    if (this.record) {
+      this.review.take(this.record);
+      this.record = null;
+      return;
+    }
     const fresh = !this.match.root && !this.match.moves.length;
     if (fresh && hello.sizes.length) this.match.start = { size: hello.sizes.includes(9) ? 9 : hello.sizes[0] };
     this.match.load(this.link, (fault) => {
@@ -96,9 +107,15 @@ class App {
     this.view = view;
     this.match.view = view === this.views[0] ? "" : view.name;
     clear(byId("views"), ...this.views.map((each) =>
-      button(each.title, () => this.turnTo(each), { "aria-current": each === view })));
-    clear(byId("panel"), ...view.show(), el("section", { class: "card", "aria-label": "Moves played" }, el("h2", {}, "Moves"), el("ol", { class: "moves", id: "moves" }), moveField(this)));
+      button(each.title, () => this.turnTo(each), { "aria-current": each === view })), this.trainingLink());
+    clear(byId("panel"), ...view.show(), el("section", { class: "card", "aria-label": "Moves played" }, el("h2", {}, "Moves"), el("p", { class: "soft", id: "terms" }), el("ol", { class: "moves", id: "moves" }), moveField(this)));
     clear(byId("steps"), ...stepButtons(this));
+  }
+
+  // To the page of the training run that the server shows, if it does.
+  trainingLink() {
+    const token = localStorage.getItem(TOKEN);
+    return "run" in document.documentElement.dataset && el("a", { href: token ? `run?token=${encodeURIComponent(token)}` : "run", id: "run" }, "Training");
   }
 
   turnTo(view) {
@@ -106,6 +123,18 @@ class App {
     this.match.keep();
     this.draw();
     view.ready();
+  }
+
+  // A file or a text that is dropped anywhere, or a text that is pasted, is a game to review.
+  drop(event) {
+    event.preventDefault();
+    const [file] = event.dataTransfer.files;
+    if (file) this.review.readFile(file);
+    else this.review.read(event.dataTransfer.getData("text"), "");
+  }
+
+  paste(event) {
+    if (!event.target.closest("input, textarea")) this.review.read(event.clipboardData.getData("text"), "");
   }
 
   // ---------------------------------------------------------------- moves
@@ -155,6 +184,7 @@ class App {
     this.input.set(this.canPlay() ? match.legal : []);
     byId("status").textContent = this.status();
     clear(byId("moves"), ...moveList(this));
+    byId("terms").textContent = this.board.game.terms?.(this.board.board) || "";
     clear(byId("steps"), ...stepButtons(this));
     this.view.draw();
     drawClocks(this);

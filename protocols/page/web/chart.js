@@ -16,8 +16,7 @@ const short = (n) => (Math.abs(n) >= 1e6 ? `${n / 1e6}M` : Math.abs(n) >= 1e4 ? 
 
 // series: [{name, points: [[x, y, low, high]]}]; fixed: [[name, y]]; ticksAt: [[x, up]]; low, high: of y, else as needed.
 export function drawChart(element, { series, fixed = [], marks = [], percent = false, low, high, label }) {
-  const shown = series.filter(({ points }) => points.length);
-  const all = shown.flatMap(({ points }) => points);
+  const all = series.flatMap(({ points }) => points);
   if (!all.length) {
     clear(element, svg("text", { x: WIDE / 2, y: HIGH / 2, class: "tick" }, "nothing yet"));
     return;
@@ -32,16 +31,15 @@ export function drawChart(element, { series, fixed = [], marks = [], percent = f
   for (const at of ticks(bottom, top, 5)) {
     found.push(svg("path", { d: `M0 ${y(at)}H${WIDE}`, class: "axis" }), svg("text", { x: -5, y: y(at) + 4, class: "tick right" }, percent ? `${Math.round(100 * at)} %` : short(at)));
   }
-  for (const at of ticks(0, last, 6)) found.push(svg("text", { x: x(at), y: HIGH + 18, class: "tick" }, short(at)));
-  for (const [name, at] of fixed) found.push(svg("path", { d: `M0 ${y(at)}H${WIDE}`, class: "fixed" }), svg("text", { x: WIDE, y: y(at) - 4, class: "tick right" }, percent ? name : `${name}: ${Math.round(at)}`));
+  for (const at of ticks(0, last, 6)) found.push(svg("text", { x: x(at), y: HIGH + 24, class: "tick" }, short(at)));
+  for (const [name, at] of fixed) found.push(svg("path", { d: `M0 ${y(at)}H${WIDE}`, class: "fixed" }), svg("text", { x: WIDE, y: y(at) < 20 ? y(at) + 20 : y(at) - 4, class: "tick right" }, percent ? name : `${name}: ${Math.round(at)}`));
   for (const [at, up] of marks) found.push(svg("path", { d: `M${x(at)} ${HIGH}v-10`, class: up ? "gate up" : "gate" }, svg("title", {}, up ? "promoted" : "not promoted")));
-  shown.forEach(({ name, points }, i) => {
+  series.forEach(({ points }, i) => {
     for (const [at, , from, to] of points) if (from !== undefined) found.push(svg("path", { d: `M${x(at)} ${y(from)}V${y(to)}`, class: `line line-${i}` }));
     found.push(svg("path", { d: points.map((p, k) => `${k ? "L" : "M"}${x(p[0]).toFixed(1)} ${y(p[1]).toFixed(1)}`).join(""), class: `line line-${i}` }));
     if (points.length < 40) for (const p of points) found.push(svg("circle", { cx: x(p[0]), cy: y(p[1]), r: 3, class: `line-dot line-${i}` }));
-    found.push(svg("text", { x: 8, y: 14 + 15 * i, class: `legend line-${i}` }, name));
   });
-  element.setAttribute("viewBox", `-52 -10 ${WIDE + 70} ${HIGH + 36}`);
+  element.setAttribute("viewBox", `-68 -12 ${WIDE + 92} ${HIGH + 46}`);
   element.setAttribute("aria-label", label);
   clear(element, svg("title", {}, label), ...found);
 }

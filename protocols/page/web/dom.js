@@ -30,9 +30,12 @@ export function button(text, onclick, more = {}) {
   return el("button", { type: "button", onclick, ...more }, text);
 }
 
-// A labelled choice; options are [value, text].
+// A labelled choice; options are [value, text], or [label, options] for a group.
 export function choice(label, options, value, onchange, more = {}) {
-  const select = el("select", more, ...options.map(([v, text]) => el("option", { value: v, selected: String(v) === String(value) }, text)));
+  const make = ([v, text]) => (Array.isArray(text)
+    ? el("optgroup", { label: v }, ...text.map(make))
+    : el("option", { value: v, selected: String(v) === String(value) }, text));
+  const select = el("select", more, ...options.map(make));
   select.addEventListener("change", () => onchange(select.value));
   return el("label", { class: "field" }, el("span", {}, label), select);
 }

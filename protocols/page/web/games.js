@@ -83,6 +83,7 @@ const go = {
     return { from: null, to: this.square(board, text), promotion: "" };
   },
   promotions: {},
+  terms: ({ fields }) => `komi ${fields[3]}, ${fields[4]} rules`,
 };
 
 export const GAMES = { chess, shogi, go };

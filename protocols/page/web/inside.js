@@ -42,8 +42,8 @@ export class InsideView extends View {
         choice("Up to", [1_000, 10_000, 100_000, 1_000_000].map((n) => [n, thousands(n)]), this.most, (n) => this.setMost(Number(n))),
         el("label", { class: "field grow" }, el("span", {}, "Growth"), this.slider)),
       this.figures, this.tree.element,
-      el("p", { class: "soft" }, `In each state: the value for ${this.app.hello.sides[0]}, 0 to 100, and the share of the visits, which is also the thickness of the frame. A click plays the moves to it.`)),
-    el("section", { class: "card", "aria-label": "After 100, 1,000, ... simulations" }, el("h2", {}, "After …"), this.rows)];
+      el("p", { class: "soft" }, `In each state: the value for ${this.app.hello.sides[0]}, 0 to 100, and the share of the visits, which is also the thickness of the frame: blue after a move of ${this.app.hello.sides[0]}, red after one of ${this.app.hello.sides[1]}. A click plays the moves to it.`)),
+    el("section", { class: "card", "aria-label": "After 100, 1,000, ... simulations" }, el("h2", {}, "After 100, 1,000, 10,000 … simulations"), this.rows)];
   }
 
   setMost(most) {

@@ -5,6 +5,8 @@ import { Clock } from "./clock.js";
 import { firstWdl } from "./values.js";
 
 const KEPT = "az-engine game ";
+const MOST_KEPT = 12; // moves of a line
+const SURE = 1e9; // visits of a result by the rules
 let address = location.hash; // as we know it
 
 export class Match {
@@ -25,7 +27,8 @@ export class Match {
     this.legal = [];
     this.words = []; // the same moves as people write them
     this.values = []; // {score, lead, visits, best, words} by ply: the first player's, as far as searched
-    this.over = null; // {winner, why, lead}
+    this.over = null; // {winner, why, lead}, in the position shown
+    this.end = null; // the same after the last move
     this.declares = false;
     this.ended = null; // {winner, why}: resigned, or out of time
     this.dead = null; // stones of a game of Go that is over
@@ -33,6 +36,7 @@ export class Match {
     this.names = ["", ""];
     this.result = null; // of a loaded game: 1 the first player won, 0 drawn, -1
     this.main = null; // moves of a loaded game, from which we may have left
+    this.mainValues = []; // their values, when we have
     this.you = 0; // the side that the user plays, 2: both
     this.waiting = false; // for the server's word on the present position
   }
@@ -47,6 +51,11 @@ export class Match {
 
   get atEnd() {
     return this.ply === this.moves.length;
+  }
+
+  // Whether the moves are others than those of the loaded game.
+  get left() {
+    return Boolean(this.main) && this.main.join(" ") !== this.moves.join(" ");
   }
 
   // The moves that led to what is shown.
@@ -81,6 +90,7 @@ export class Match {
       this.legal = said.legal;
       this.words = said.words;
       this.over = said.over;
+      this.end = said.end;
       this.declares = said.declares;
       this.changed();
       done("");
@@ -88,11 +98,15 @@ export class Match {
     this.asked = asked;
   }
 
-  // Play a move in the position shown; what came after it is gone.
+  // Play a move in the position shown; what came after it is gone, unless it is the next one of a loaded game.
   play(link, move, done) {
+    if (this.main && this.moves[this.ply] === move) {
+      this.go(link, this.ply + 1, done);
+      return;
+    }
     if (this.ply > 1) this.clock?.moved(this.turn);
-    this.moves = [...this.played, move];
     this.forget(this.ply);
+    this.moves = [...this.played, move];
     this.ply += 1;
     this.load(link, done);
   }
@@ -106,15 +120,26 @@ export class Match {
   // Take moves back.
   cut(link, ply, done) {
     this.ply = Math.max(0, ply);
-    this.moves.length = this.ply;
     this.forget(this.ply);
+    this.moves = this.played;
     this.load(link, done);
+  }
+
+  // Return to the loaded game where we left it.
+  back(link, done) {
+    const other = this.main.findIndex((move, i) => move !== this.moves[i]);
+    const same = other < 0 ? this.main.length : other;
+    this.forget(same);
+    this.moves = [...this.main];
+    this.values = [...this.mainValues];
+    this.go(link, same, done);
   }
 
   // What comes after a ply is gone.
   forget(ply) {
+    if (this.main && !this.left) this.mainValues = [...this.values];
     for (const known of [this.plies, this.values]) known.length = Math.min(known.length, ply + 1);
-    this.over = this.ended = this.dead = null;
+    this.over = this.end = this.ended = this.dead = null;
   }
 
   // Keep what a search says of a position.
@@ -122,7 +147,13 @@ export class Match {
     const { turn } = this.plies[ply];
     const wdl = firstWdl(report, turn);
     const lead = report.lead === null ? null : turn ? -report.lead : report.lead;
-    this.values[ply] = { score: wdl[0] + wdl[1] / 2, lead, visits: report.visits, best: report.lines[0].pv, words: report.lines[0].words };
+    this.values[ply] = { score: wdl[0] + wdl[1] / 2, lead, visits: report.visits, best: report.lines[0].pv.slice(0, MOST_KEPT), words: report.lines[0].words };
+  }
+
+  // The value of the last position, where the rules have ended the game.
+  learnEnd() {
+    const { winner, lead = null } = this.end;
+    this.values[this.moves.length] = { score: winner === null ? 0.5 : 1 - winner, lead, visits: SURE, best: [], words: [] };
   }
 
   // Begin a game, at its first or its last position.
@@ -135,8 +166,8 @@ export class Match {
   // ---------------------------------------------------------------- what outlives the page
 
   store() {
-    const { root, moves, ply, names, result, main, you, ended, dead, net } = this;
-    const kept = { root, moves, ply, names, result, main, you, ended, dead, net, clock: this.clock?.kept };
+    const { root, moves, ply, names, result, main, mainValues, values, you, ended, dead, net } = this;
+    const kept = { root, moves, ply, names, result, main, mainValues, values, you, ended, dead, net, clock: this.clock?.kept };
     try {
       localStorage.setItem(KEPT + this.name, JSON.stringify(kept));
     } catch {

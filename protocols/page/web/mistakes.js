@@ -28,9 +28,9 @@ export function moveNumber(game, ply, first) {
 }
 
 // Counts by side, then the mistakes, worst first. onGo gets a mistake: its position, and its better line.
-export function mistakeList(element, { mistakes, sides, game, first, onGo }) {
+export function mistakeList(element, { mistakes, sides, game, first, done = true, onGo }) {
   if (!mistakes.length) {
-    clear(element, el("p", { class: "soft" }, "No mistake found so far."));
+    clear(element, el("p", { class: "soft" }, done ? "No mistake found." : "No mistake found so far."));
     return;
   }
   const counts = sides.map((side, turn) => {

@@ -11,7 +11,7 @@ export class MoveTable {
   // hover: gets the moves of a line, or null; play: a move; only: a move to search alone, or not.
   constructor({ hover, play, only }) {
     Object.assign(this, { hover, play, only });
-    const heads = [["", "Search only the ticked moves"], ["Move", ""], ["P %", "prior: what the net alone thinks"], ["Visits", ""], ["Share", "of the visits"],
+    const heads = [["Only", "Search nothing but the ticked moves"], ["Move", ""], ["P %", "prior: what the net alone thinks"], ["Visits", ""], ["Share", "of the visits"],
       ["Q", "expected result for the side to move, -1 to 1"], ["U", "exploration"], ["W D L", "chances of the side to move, %"], ["Line", "the best answers"]];
     this.body = el("tbody");
     this.rows = Array.from({ length: ROWS }, () => this.makeRow());
@@ -69,7 +69,8 @@ export class MoveTable {
         if (value !== null && row.cells[k].textContent !== value) row.cells[k].textContent = value;
       });
       row.bar.style.width = `${(100 * n) / all}%`;
-      row.share.textContent = percent(n / all);
+      row.bar.parentElement.style.visibility = n ? "" : "hidden";
+      row.share.textContent = n ? percent(n / all) : "";
     });
   }
 

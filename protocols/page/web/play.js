@@ -5,13 +5,14 @@ import { button, choice, el } from "./dom.js";
 import { View } from "./view.js";
 import { result, sideName } from "./words.js";
 
-const STRENGTHS = [
-  ["elo 800", "Beginner"], ["elo 1100", "Casual"], ["elo 1400", "Club"], ["elo 1700", "Strong club"], ["elo 2000", "Expert"],
-  ["visits 1", "The net alone, 1 visit"], ["visits 100", "100 visits"], ["visits 400", "400 visits"], ["visits 1600", "1,600 visits"],
-  ["seconds 1", "1 second"], ["seconds 5", "5 seconds"], ["seconds 20", "20 seconds"],
-];
-const KEPT = "az-engine strength";
 const CLOCK = "clock";
+const STRENGTHS = [
+  ["Level", [["elo 800", "Beginner"], ["elo 1100", "Casual"], ["elo 1400", "Club"], ["elo 1700", "Strong club"], ["elo 2000", "Expert"]]],
+  ["Visits a move", [["visits 1", "1: the net alone"], ["visits 100", "100"], ["visits 400", "400"], ["visits 1600", "1,600"]]],
+  ["Time a move", [["seconds 1", "1 second"], ["seconds 5", "5 seconds"], ["seconds 20", "20 seconds"]]],
+];
+const TIMED = ["Clock", [[CLOCK, "all that the clock allows"]]];
+const KEPT = "az-engine strength";
 
 export class PlayView extends View {
   name = "play";
@@ -29,10 +30,10 @@ export class PlayView extends View {
     const sides = app.hello.sides;
     const go = app.hello.sizes.length > 0;
     if (go && !app.hello.sizes.includes(Number(this.setup.size))) this.setup.size = app.hello.sizes[0];
-    const komi = el("input", { type: "number", step: "0.5", min: "-100", max: "100", placeholder: "fair", value: this.setup.komi });
+    const komi = el("input", { type: "number", step: "0.5", min: "-100", max: "100", placeholder: "usual", value: this.setup.komi });
     komi.addEventListener("change", () => (this.setup.komi = komi.value));
     const { match } = app;
-    const strengths = match.clock ? [...STRENGTHS, [CLOCK, "All that the clock allows"]] : STRENGTHS;
+    const strengths = match.clock ? [...STRENGTHS, TIMED] : STRENGTHS;
     if (!match.clock && this.strength === CLOCK) this.setStrength("elo 1400");
     const card = el("section", { class: "card", "aria-label": "New game" },
       el("h2", {}, "Play the net"),

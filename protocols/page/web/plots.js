@@ -14,7 +14,8 @@ export class WdlBar {
     this.element.classList.toggle("black-first", sides[0] === "Black");
     this.parts.forEach((part, i) => {
       part.style.width = `${100 * wdl[i]}%`;
-      part.textContent = wdl[i] > 0.12 ? `${Math.round(100 * wdl[i])}` : "";
+      const side = wdl[i] > 0.25 && [sides[0], "", sides[1]][i];
+      part.textContent = wdl[i] > 0.08 ? [side, Math.round(100 * wdl[i])].filter(Boolean).join(" ") : "";
     });
     const [win, draw, loss] = wdl.map((x) => `${Math.round(100 * x)} %`);
     this.element.setAttribute("aria-label", `${sides[0]} wins ${win}, draw ${draw}, ${sides[1]} wins ${loss}`);
@@ -29,10 +30,10 @@ const HIGH = 150;
 export class DotPlot {
   constructor() {
     this.dots = svg("g");
-    this.element = svg("svg", { class: "plot", viewBox: `-34 -8 ${WIDE + 56} ${HIGH + 34}`, role: "img", "aria-label": "A dot for each move: its expected result across, its visits up, its prior as size" },
+    this.element = svg("svg", { class: "plot", viewBox: `-58 -16 ${WIDE + 90} ${HIGH + 46}`, role: "img", "aria-label": "A dot for each move: its expected result across, its visits up, its prior as size" },
       ...[0, 25, 50, 75, 100].flatMap((x) => [
         svg("path", { d: `M${(x / 100) * WIDE} 0V${HIGH}`, class: x === 50 ? "axis middle" : "axis" }),
-        svg("text", { x: (x / 100) * WIDE, y: HIGH + 18, class: "tick" }, `${x} %`)]),
+        svg("text", { x: (x / 100) * WIDE, y: HIGH + 22, class: "tick" }, `${x} %`)]),
       this.dots);
   }
 
@@ -48,8 +49,9 @@ export class DotPlot {
     report.moves.filter((row) => row[2]).slice(0, 60).reverse().forEach(([move, prior, n, q]) => {
       const x = (WIDE * (1 + q)) / 2;
       const y = HIGH * (1 - Math.log10(n) / top);
-      found.push(svg("circle", { cx: x, cy: y, r: 3 + 14 * Math.sqrt(prior), class: `dot ${lossClass(best ? (best[3] - q) / 2 : 0)}` }, svg("title", {}, `${words(move)}: ${n} visits`)));
-      if (n > most / 20) found.push(svg("text", { x, y: y + 4, class: "dot-text" }, words(move)));
+      const r = 3 + 14 * Math.sqrt(prior);
+      found.push(svg("circle", { cx: x, cy: y, r, class: `dot ${lossClass(best ? (best[3] - q) / 2 : 0)}` }, svg("title", {}, `${words(move)}: ${n} visits`)));
+      if (n > most / 20) found.push(svg("text", { x: x < WIDE / 2 ? x + r + 4 : x - r - 4, y: y + 4, class: x < WIDE / 2 ? "dot-text" : "dot-text right" }, words(move)));
     });
     clear(this.dots, ...found);
   }
@@ -59,7 +61,7 @@ export class DotPlot {
 export class Graph {
   constructor(onPly) {
     this.onPly = onPly;
-    this.element = svg("svg", { class: "plot graph", viewBox: `-34 -8 ${WIDE + 44} ${HIGH + 34}`, role: "img" });
+    this.element = svg("svg", { class: "plot graph", viewBox: `-58 -16 ${WIDE + 74} ${HIGH + 46}`, role: "img" });
     this.element.addEventListener("click", (event) => {
       const { x } = new DOMPoint(event.clientX, event.clientY).matrixTransform(this.element.getScreenCTM().inverse());
       this.onPly(Math.round((x / WIDE) * this.plies));
@@ -88,7 +90,7 @@ export class Graph {
     }
     found.push(svg("path", { d: `M${x(ply)} -4V${HIGH + 4}`, class: "here" }));
     const step = Math.max(10, Math.ceil(this.plies / 60) * 10);
-    for (let at = 0; at <= this.plies; at += step) found.push(svg("text", { x: x(at), y: HIGH + 18, class: "tick" }, String(at)));
+    for (let at = 0; at <= this.plies; at += step) found.push(svg("text", { x: x(at), y: HIGH + 22, class: "tick" }, String(at)));
     this.element.setAttribute("aria-label", title);
     clear(this.element, svg("title", {}, title), ...found);
   }

@@ -1,8 +1,8 @@
 // Review of a whole game: load it, have every position searched, see the mistakes.
 
-import { button, choice, el } from "./dom.js";
+import { button, byId, choice, el } from "./dom.js";
 import { findMistakes, marksOf, mistakeList } from "./mistakes.js";
-import { drawLine, drawMarks } from "./overlay.js";
+import { drawMarks } from "./overlay.js";
 import { Graph } from "./plots.js";
 import { points, thousands } from "./values.js";
 import { View } from "./view.js";
@@ -15,27 +15,21 @@ export class ReviewView extends View {
     super(app);
     this.visits = 200;
     this.at = -1; // the position that is searched, -1: none
+    this.runs = false; // it rests while the position changes, or another view is shown
     this.kind = "score";
     this.graph = new Graph((ply) => this.app.go(ply));
     this.list = el("div", { id: "mistakes" });
     this.progress = el("progress", { max: 1, value: 0, "aria-label": "Positions searched" });
     this.switch = button("Review the game", () => this.start(), { class: "main", id: "review" });
-    this.text = el("textarea", { rows: 3, id: "text", "aria-label": "A game or a position as text", placeholder: "Paste a game (PGN, KIF, CSA, KI2, SGF) or a position (FEN, SFEN), or drop a file here" });
+    this.text = el("textarea", { rows: 3, id: "text", "aria-label": "A game or a position as text", placeholder: "Paste a game (PGN, KIF, CSA, KI2, SGF) or a position (FEN, SFEN), or drop a file anywhere on the page" });
     this.file = el("input", { type: "file", id: "file", accept: ".pgn,.kif,.kifu,.csa,.ki2,.sgf,.usi,.txt,.fen,.sfen", "aria-label": "A game's file" });
     this.file.addEventListener("change", () => this.file.files[0] && this.readFile(this.file.files[0]));
   }
 
   show() {
     const go = this.app.hello.sizes.length > 0;
-    const load = el("section", { class: "card drop", "aria-label": "Load a game" }, el("h2", {}, "A game"),
+    const load = el("section", { class: "card", "aria-label": "Load a game" }, el("h2", {}, "Load a game"),
       this.text, el("div", { class: "row" }, button("Load the text", () => this.read(this.text.value, ""), { id: "load" }), this.file));
-    load.addEventListener("dragover", (event) => event.preventDefault());
-    load.addEventListener("drop", (event) => {
-      event.preventDefault();
-      const [file] = event.dataTransfer.files;
-      if (file) this.readFile(file);
-      else this.read(event.dataTransfer.getData("text"), "");
-    });
     const formats = this.app.hello.formats.map((name) => button(name, () => this.save(name), { title: `save as ${name}, with comments` }));
     return [load,
       el("section", { class: "card", "aria-label": "Review" },
@@ -53,19 +47,8 @@ export class ReviewView extends View {
   }
 
   buttons() {
-    const { match } = this.app;
-    if (!match.main) return [];
-    const left = match.main.some((move, i) => match.moves[i] !== move) || match.moves.length !== match.main.length;
-    return left ? [button("Back to the game", () => this.back())] : [];
-  }
-
-  back() {
     const { match, link } = this.app;
-    let same = 0;
-    while (same < match.moves.length && match.moves[same] === match.main[same]) same++;
-    match.forget(same);
-    match.moves = [...match.main];
-    match.go(link, same, () => this.ready());
+    return match.left ? [button("Back to the game", () => match.back(link, () => this.ready()), { id: "back" })] : [];
   }
 
   // ---------------------------------------------------------------- loading and saving
@@ -78,17 +61,23 @@ export class ReviewView extends View {
     file.arrayBuffer().then((bytes) => this.read(decode(bytes), file.name));
   }
 
+  // Load a game of any kind; name: of its file, "" for a text.
   read(text, name) {
-    this.hide();
+    this.app.turnTo(this);
     this.app.link.ask("read", { text, name }, (said) => {
-      if (said.is === "error") {
-        this.app.note(said.text);
-        return;
-      }
-      if (said.fault) this.app.note(said.fault);
-      const { root, moves, names, result } = said;
-      this.app.match.begin(this.app.link, { root, moves, names, result, main: moves, ply: moves.length ? 0 : undefined, you: 2 }, (fault) => (fault ? this.app.note(fault) : this.start()));
+      if (said.is === "error") this.app.note(said.text);
+      else if (said.game === this.app.match.name) this.take(said);
+      else this.app.choose(said.game, said);
     });
+  }
+
+  // Begin the review of a record that the server has read.
+  take({ root, moves, names, result, fault }) {
+    const { match, link } = this.app;
+    if (fault) this.app.note(fault);
+    this.hide();
+    this.runs = true;
+    match.begin(link, { root, moves, names, result, main: moves, ply: moves.length ? 0 : undefined, you: 2 }, (wrong) => (wrong ? this.app.note(wrong) : this.ready()));
   }
 
   save(format) {
@@ -108,21 +97,29 @@ export class ReviewView extends View {
   // ---------------------------------------------------------------- searching
 
   start() {
-    if (this.at >= 0) {
-      this.hide();
-      this.draw();
-      return;
+    this.hide();
+    this.runs = !this.runs;
+    this.ready();
+  }
+
+  // The position is known: go on with the review, unless a variation of the game is on the board.
+  ready() {
+    if (this.runs && this.at < 0 && !this.app.match.left) {
+      this.at = 0;
+      this.next();
     }
-    this.at = 0;
-    this.next();
+    this.draw();
   }
 
   // Search the next position that is not known well enough.
   next() {
     const { match } = this.app;
+    if (match.end) match.learnEnd();
     while (this.at <= match.moves.length && (match.values[this.at]?.visits || 0) >= this.visits) this.at++;
     if (this.at > match.moves.length || !match.plies.length) {
       this.at = -1;
+      this.runs = false;
+      match.store();
       this.draw();
       return;
     }
@@ -130,10 +127,9 @@ export class ReviewView extends View {
     let last = null;
     this.ask({ root: match.root, moves, visits: this.visits, lines: 1, every: 1000 }, (said) => {
       if (said.is === "report") last = said;
-      if (said.is === "error") this.hide();
+      if (said.is === "error") this.start(); // which stops it
       if (said.is !== "answer") return;
       if (last) match.learn(last, this.at);
-      else match.values[this.at] = ended(match.over && this.at === match.ply ? match.over : said, match, this.at);
       this.at++;
       this.next();
       this.draw();
@@ -149,36 +145,28 @@ export class ReviewView extends View {
   draw() {
     const { match, board, hello } = this.app;
     if (this.app.view !== this) return;
-    this.switch.textContent = this.at >= 0 ? "Stop" : "Review the game";
+    this.switch.textContent = this.runs ? "Stop" : "Review the game";
     const known = match.moves.concat("").filter((_, ply) => match.values[ply]).length;
     this.progress.max = match.moves.length + 1;
     this.progress.value = known;
     const mistakes = findMistakes(match.values, match.plies, match.moves, hello.kinds);
     this.graph.show({ plies: match.moves.length, points: points(match), ply: match.ply, kind: this.kind, marks: marksOf(mistakes),
       title: this.kind === "lead" ? `Lead of ${hello.sides[0]} in points` : `Expected result of ${hello.sides[0]} over the game, in per cent` });
-    mistakeList(this.list, { mistakes, sides: hello.sides, game: match.name, first: match.plies[0]?.turn || 0, onGo: (m) => this.app.go(m.ply) });
+    mistakeList(this.list, { mistakes, sides: hello.sides, game: match.name, first: match.plies[0]?.turn || 0, done: known > match.moves.length, onGo: (m) => this.app.go(m.ply) });
+    byId("moves").querySelectorAll("button").forEach((move, ply) => {
+      const found = mistakes.find((m) => m.ply === ply);
+      move.className = found ? `mistake ${found.colour}` : "";
+    });
     const value = match.values[match.ply];
     if (!board.board || !value?.best?.length) return;
-    const next = match.moves[match.ply];
-    if (next && next !== value.best[0] && mistakes.some((m) => m.ply === match.ply)) {
-      drawMarks(board, [{ move: value.best[0], share: 0.6, loss: 0 }, { move: next, share: 0.6, loss: 1 }]);
-    } else {
-      drawLine(board, value.best.slice(0, 1), match.turn);
-    }
+    const wrong = mistakes.find((m) => m.ply === match.ply);
+    drawMarks(board, [{ move: value.best[0], share: 0.6, loss: 0 }, wrong && { move: match.moves[match.ply], share: 0.6, loss: wrong.loss }].filter(Boolean));
   }
 
   rest() {
     super.rest();
     this.at = -1;
   }
-}
-
-// The value of a position where the game is over.
-function ended(over, match, ply) {
-  const lines = over.lines?.[0];
-  const score = lines ? lines.wdl[0] + lines.wdl[1] / 2 : 0.5;
-  const turn = match.plies[ply].turn;
-  return { score: turn ? 1 - score : score, lead: null, visits: Infinity, best: [], words: [] };
 }
 
 // Records of shogi come in Shift-JIS, too.

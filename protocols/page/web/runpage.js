@@ -19,7 +19,7 @@ class RunPage {
     const facts = el("dl", { class: "facts" }, ...data.facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
     const axes = Object.entries(AXES).filter(([name]) => data.rows.some((row) => name in row));
     byId("main").classList.add("run");
-    clear(byId("main"), el("section", { class: "card wide" }, ...warnings, facts, choice("Over", axes, this.axis, (axis) => this.turn(axis))),
+    clear(byId("main"), el("section", { class: "card wide" }, ...warnings, facts, axes.length > 1 && choice("Over", axes, this.axis, (axis) => this.turn(axis))),
       ...[
         ["Elo, with 95 % intervals", () => ({ series: Object.entries(data.elo).map(([name, points]) => ({ name, points: this.moved(points) })), fixed: data.fixed, marks: this.moved(data.gate) }), "wide"],
         ["Policy: cross-entropy", () => ({ series: [this.series("rows", "policy", "trained on"), this.series("held", "policy", "held out")] })],
@@ -35,10 +35,12 @@ class RunPage {
 
   chart(title, what, kind) {
     const picture = svg("svg", { class: "plot", role: "img" });
-    const card = el("section", { class: `card ${kind}` }, el("h2", {}, title), picture);
+    const legends = el("p", { class: "legends" });
+    const card = el("section", { class: `card ${kind}` }, el("h2", {}, title), legends, picture);
     this.charts.push(() => {
       const told = what();
       card.hidden = !told.series.some(({ points }) => points.length);
+      clear(legends, ...told.series.map(({ name, points }, i) => points.length > 0 && el("span", { class: `line-${i}` }, name)));
       drawChart(picture, { ...told, label: `${title}, over ${AXES[this.axis]}` });
     });
     return card;

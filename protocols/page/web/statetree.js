@@ -5,6 +5,8 @@ import { clear, el, svg } from "./dom.js";
 import { thousands } from "./values.js";
 
 const [WIDTH, HEIGHT, GAP] = [104, 150, 14];
+const LEVEL = 134; // from a state to those below it, where the tree grows to the right
+const LAZY = 1.3; // how much smaller the tree must become before it turns
 
 // The moves from the root to a state, or, as "word", what people call them.
 export function pathOf(states, place, name = "move") {
@@ -78,6 +80,7 @@ function placesOf(states) {
 // The tree of one snapshot.
 export class StateTree {
   constructor() {
+    this.sideways = false; // the root is on the left, not on top
     this.lines = svg("svg", { class: "tree-lines", "aria-hidden": "true" });
     this.states = el("div");
     this.inner = el("div", { class: "tree" }, this.lines, this.states);
@@ -86,23 +89,30 @@ export class StateTree {
 
   show({ game, states, root, flipped, onGo }) {
     const spots = placesOf(states);
-    const across = Math.max(...spots.map(([x]) => x)) + 1;
-    const down = Math.max(...spots.map(([, y]) => y)) + 1;
-    const scale = Math.min(1, Math.max(0.5, this.element.clientWidth / (across * (WIDTH + GAP)) || 1));
-    this.inner.style.width = `${across * (WIDTH + GAP)}px`;
-    this.inner.style.height = `${down * HEIGHT}px`;
+    const leaves = Math.max(...spots.map(([x]) => x)) + 1;
+    const levels = Math.max(...spots.map(([, y]) => y)) + 1;
+    const upright = { wide: leaves * (WIDTH + GAP), high: levels * HEIGHT };
+    const lying = { wide: levels * LEVEL, high: leaves * HEIGHT };
+    for (const shape of [upright, lying]) {
+      shape.scale = Math.min(1, Math.max(0.5, this.element.clientWidth / shape.wide || 1));
+      shape.cost = shape.high * shape.scale + (shape.wide * shape.scale > this.element.clientWidth + 1 ? 1e4 : 0);
+    }
+    if (this.sideways ? upright.cost * LAZY < lying.cost : lying.cost * LAZY < upright.cost) this.sideways = !this.sideways;
+    const { wide, high, scale } = this.sideways ? lying : upright;
+    this.inner.style.width = `${wide}px`;
+    this.inner.style.height = `${high}px`;
     this.inner.style.zoom = scale;
-    const middle = ([x, y]) => [x * (WIDTH + GAP) + WIDTH / 2, y * HEIGHT];
-    this.lines.setAttribute("viewBox", `0 0 ${across * (WIDTH + GAP)} ${down * HEIGHT}`);
+    const corner = ([x, y]) => (this.sideways ? [y * LEVEL, x * HEIGHT] : [x * (WIDTH + GAP), y * HEIGHT]);
+    this.lines.setAttribute("viewBox", `0 0 ${wide} ${high}`);
     clear(this.lines, ...spots.slice(1).map((spot, i) => {
-      const [x, y] = middle(spot);
-      const [u, v] = middle(spots[states[i + 1].parent]);
-      return svg("path", { d: `M${u} ${v + 60}L${x} ${y + 10}`, "stroke-width": 1 + 5 * states[i + 1].share });
+      const [[x, y], [u, v]] = [corner(spot), corner(spots[states[i + 1].parent])];
+      const ends = this.sideways ? `M${u + WIDTH / 2} ${v + 50}L${x + 10} ${y + 50}` : `M${u + WIDTH / 2} ${v + 60}L${x + WIDTH / 2} ${y + 10}`;
+      return svg("path", { d: ends, "stroke-width": 1 + 5 * states[i + 1].share });
     }));
     clear(this.states, ...states.map((_, place) => {
       const made = stateButton({ game, states, place, root, flipped, onGo, caption: place ? `${states[place].word} · ${percent(states[place].share)}` : "100 %" });
-      const [x, y] = middle(spots[place]);
-      made.style.left = `${x - WIDTH / 2}px`;
+      const [x, y] = corner(spots[place]);
+      made.style.left = `${x}px`;
       made.style.top = `${y}px`;
       return made;
     }));

@@ -13,7 +13,7 @@ import pytest
 
 from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
-from az_engine.models.report.runpage import run_data, write_run_page
+from az_engine.models.report.runpage import LivePage, run_data, write_run_page
 
 CONFIG = {"run": {"game": "go", "preset": "small"}, "net": {"kind": "dual-res", "blocks": 1, "filters": 16}}
 
@@ -41,7 +41,7 @@ def make_run(folder: Path, checkpoints: int, game: str) -> Path:
 
 def test_what_it_tells(tmp_path: Path) -> None:
     game = "(;GM[1]SZ[5]KM[7.5]RE[B+2.5];B[cc]C[+0.12];W[dd]C[-0.20];B[cd];W[bb]C[+1.00])"
-    data = run_data(make_run(tmp_path / "run", 4, game), "heading")
+    data = run_data(make_run(tmp_path / "run", 4, game), "heading", {})
     assert dict(data["facts"])["training steps"] == "400"
     assert dict(data["facts"])["state"] == "running"
     assert len(data["warnings"]) == 2, "held-out value loss rises; 8 % of the resignations are wrong"
@@ -63,7 +63,7 @@ def test_a_long_run_is_a_small_page(tmp_path: Path) -> None:
     points = [(x, y) for y in range(19) for x in range(19)][::2]
     words = "".join(f";{'BW'[i % 2]}[{chr(97 + x)}{chr(97 + y)}]C[+0.10]" for i, (x, y) in enumerate(points))
     folder = make_run(tmp_path / "run", 100, f"(;GM[1]SZ[19]{words})")
-    write_run_page(folder, folder / "run.html", "waiting for new games")
+    write_run_page(folder, folder / "run.html", {"learner": "waiting for new games"})
     page = (folder / "run.html").read_text()
     assert "waiting for new games" in page
     assert len(page.encode()) <= 2_000_000
@@ -76,10 +76,60 @@ def test_runs_without_games_or_steps(tmp_path: Path) -> None:
     (folder / "examples" / "step_00000100.sgf").unlink()
     (folder / "config.json").write_text(json.dumps({"run": {"game": "of_another_place"}}))
     old = time.time() - 3600
-    os.utime(folder / "log.jsonl", (old, old))
-    data = run_data(folder, "")
+    for name in ("log.jsonl", "config.json"):
+        os.utime(folder / name, (old, old))
+    data = run_data(folder, "", {})
     assert data["games"] == []
     assert dict(data["facts"])["state"] == "silent for 60 minutes"
-    (folder / "log.jsonl").write_text("")
-    with pytest.raises(DataError, match="logged nothing"):
-        run_data(folder, "")
+
+
+def test_a_run_that_has_just_begun(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", 0, "")
+    (folder / "log.jsonl").unlink()
+    data = run_data(folder, "", {"learner": "waiting for the first games", "training steps": "7"})
+    facts = dict(data["facts"])
+    assert (facts["state"], facts["learner"], facts["training steps"]) == (
+        "running",
+        "waiting for the first games",
+        "7",
+    )
+    assert data["rows"] == data["games"] == data["warnings"] == []
+    with pytest.raises(DataError, match=r"config\.json cannot be read"):
+        run_data(tmp_path, "", {})
+
+
+def test_a_finished_run_tells_nothing_of_now(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", 1, "nonsense")
+    (folder / "finished").touch()
+    facts = dict(run_data(folder, "", {"learner": "learning"})["facts"])
+    assert facts["state"] == "finished"
+    assert "learner" not in facts
+
+
+def test_a_live_page_is_written_when_it_is_due_or_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [100.0]
+    monkeypatch.setattr("az_engine.models.report.runpage.time.monotonic", lambda: clock[0])
+    folder, said, asked = make_run(tmp_path / "run", 1, "nonsense"), list[str](), list[float]()
+    page = LivePage(folder, said.append)
+
+    def tell(cost: float = 0.0) -> dict[str, str]:
+        asked.append(clock[0])
+        clock[0] += cost
+        return {}
+
+    page.write(tell)
+    assert (folder / "run.html").exists()
+    for second in (101.0, 109.9, 110.0):
+        clock[0] = second
+        page.write(tell)
+    assert asked == [100.0, 110.0]
+    page.write(lambda: tell(1.0), now=True)
+    for second in (150.0, 160.9, 161.0):  # it took a second: the next one comes after fifty
+        clock[0] = second
+        page.write(tell)
+    assert asked == [100.0, 110.0, 110.0, 161.0]
+    (folder / "config.json").write_text("torn")
+    for _ in range(3):
+        page.write(tell, now=True)
+    assert len(said) == 1
+    assert said[0].startswith("the run's page is not written: ")

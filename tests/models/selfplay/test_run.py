@@ -583,11 +583,20 @@ def test_a_run_begins_with_the_weights_of_another(whole: Path, tmp_path: Path) -
 def test_a_stopped_run_is_saved_and_goes_on(tmp_path: Path) -> None:
     begin(tmp_path, config())
     first = SelfPlayRun(tmp_path, config(), Observer())
-    first.observer.stop = lambda: first.learner.step >= 27
+    page, told = tmp_path / "run.html", list[str]()
+
+    def stop() -> bool:
+        told.append(page.read_text())  # it is there from the beginning
+        return first.learner.step >= 27
+
+    first.observer.stop = stop
     assert not first.train()
     assert first.learner.step == 27
+    assert '["learner","waiting for the first games"]' in told[0]
+    assert '["state","stopped; the same command goes on"]' in page.read_text()
     second = SelfPlayRun(tmp_path, config(), Observer())
     assert second.train()
+    assert '["state","finished"]' in page.read_text()
     ids = [r.id for r in stored(tmp_path)]
     assert len(set(ids)) == len(ids)
 

@@ -185,8 +185,13 @@ def test_a_card_numbers_the_runs_that_led_to_a_net() -> None:
 
 
 def test_progress_tells_where_a_run_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert train.main(arguments(tmp_path / "run", "--steps", "8")) == 0
-    assert "100.0 %" in capsys.readouterr().err  # of the progress bar
+    assert train.main(arguments(tmp_path / "run", "--steps", "8", "--web", "0")) == 0
+    said = capsys.readouterr().err
+    assert "100.0 %" in said  # of the progress bar
+    assert "the run's page is http://localhost:" in said
+    page = (tmp_path / "run" / "run.html").read_text()
+    assert '["state","finished"]' in page
+    assert '["training steps","8"]' in page
 
 
 def test_a_run_cannot_begin_with_what_does_not_fit(finished: Path, tmp_path: Path) -> None:

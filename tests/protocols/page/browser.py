@@ -16,8 +16,12 @@ from typing import Any, Self
 
 from websockets.sync.client import connect
 
+from ..serve.lines import RunningServer
+from ..serve.test_web import port_of
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 PATIENCE_S = 60.0
+READY = "window.az && az.match.here && !az.match.waiting"
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync --remote-debugging-port=0 about:blank"
@@ -125,21 +129,30 @@ class Browser:
             if not url.startswith((self.origin, "blob:", "data:")):
                 self.faults.append(f"request to {url}")
 
+    def save_files(self, folder: Path) -> None:
+        """Save what the page offers as a file in a folder."""
+        self.call(
+            "Browser.setDownloadBehavior",
+            behavior="allow",
+            browserContextId=self._context,
+            downloadPath=str(folder),
+        )
+
     def open(self, url: str) -> None:
         self.origin = "/".join(url.split("/")[:3])
         self.call("Page.navigate", url="about:blank")  # another fragment alone would not load it again
         self.call("Page.navigate", url=url)
 
     def do(self, script: str) -> Any:
-        """The value of an expression."""
-        said = self.call("Runtime.evaluate", expression=script, returnByValue=True)
+        """The value of an expression, or of what it promises."""
+        said = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in said, said
         return said["result"].get("value")
 
     def wait(self, script: str) -> None:
         """Until an expression is true."""
         deadline = time.monotonic() + PATIENCE_S
-        while not self.do(script):
+        while not self.do(f"Boolean({script})"):
             assert time.monotonic() < deadline, (script, self.do("document.body.innerText"), self.faults)
             time.sleep(0.02)
 
@@ -191,3 +204,9 @@ class Browser:
             return
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+
+def show(browser: Browser, server: RunningServer, words: str) -> None:
+    """Open the page with the words of its address, and wait for the position."""
+    browser.open(f"http://localhost:{port_of(server)}/#{words}")
+    browser.wait(READY)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,32 +17,14 @@ from az_engine.protocols.serve.preparation import GameLoad, Preparation, Tell
 
 from ..serve.lines import RunningServer
 from ..serve.test_web import port_of
-from .browser import CHROMIUM, Browser, Chromium
+from .browser import CHROMIUM, READY, Browser, Chromium, show
 from .test_review import FOOLS_MATE, sheet_of
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium")
 NOTE = "document.getElementById('note').textContent"
-READY = "window.az && az.match.here && !az.match.waiting"
 STATUS = "document.getElementById('status').textContent"
 SAYS = "document.getElementById('says').textContent"
 DROP_MATES = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    with RunningServer(tmp_path_factory.mktemp("page") / "log", http=True) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    with Chromium(tmp_path_factory.mktemp("chromium")) as process:
-        yield process
-
-
-def show(browser: Browser, server: RunningServer, words: str) -> None:
-    browser.open(f"http://localhost:{port_of(server)}/#{words}")
-    browser.wait(READY)
 
 
 GAMES = {

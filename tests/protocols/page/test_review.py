@@ -81,7 +81,11 @@ def test_the_bundle_has_no_module_left_and_each_once() -> None:
         assert script.count(f"const in_{name} = ") == 1
 
 
-@pytest.mark.parametrize(("name", "text"), [("a.pgn", "1. e4 e5 *\n"), ("a.sgf", "(;GM[1]SZ[5]KM[7];B[cc];W[bb])")])
+@pytest.mark.parametrize(("name", "text"), [
+    ("a.pgn", "1. e4 e5 *\n"),
+    ("a.kifu", "手数----指手---------消費時間--\n   1 ７六歩(77)\n   2 ３四歩(33)\n"),
+    ("a.sgf", "(;GM[1]SZ[5]KM[7];B[cc];W[bb])"),
+])  # fmt: skip
 def test_the_command(tmp_path: Path, name: str, text: str, capsys: pytest.CaptureFixture[str]) -> None:
     game = tmp_path / name
     game.write_text(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,6 @@ from ..serve.test_web import ask, raw, web
 TOKEN = "0123456789abcdef-a"
 VALUES = [{"score": 0.55, "words": ["d4", "d5"]}, {"score": 0.5}, None]
 KIF = "手数----指手---------消費時間--\n   1 ７六歩(77)\n   2 ３四歩(33)\n"
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    with RunningServer(tmp_path_factory.mktemp("page") / "log", http=True) as running:
-        yield running
 
 
 class Page:
@@ -318,6 +311,6 @@ def test_the_page_of_a_training_run_is_loaded_again_and_again(tmp_path: Path) ->
             (tmp_path / "run.html").write_bytes(text)
             assert ask(server, f"/run?token={TOKEN}") == (200, text)
         request = f"GET /run?token={TOKEN} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
-        assert b"\r\nrefresh: 15\r\n" in raw(server, request).lower()
+        assert b"\r\nrefresh: 10\r\n" in raw(server, request).lower()
     with RunningServer(tmp_path / "log2", http=True) as server:
         assert ask(server, "/run")[0] == 404

@@ -1,0 +1,245 @@
+"""The views beside the board in a real Chromium: analysis, review of a game, inside the search."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from ..serve.lines import RunningServer
+from .browser import CHROMIUM, PATIENCE_S, READY, Browser, Chromium, show
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium")
+EMPTY = "game=go&from=5/5/5/5/5 b - 0.5&moves=&you=2"
+FOOLS_MATE = "1. f3 e5 2. g4 Qh4# 0-1"
+REVIEWED = "!az.review.runs && az.match.values.filter(Boolean).length === az.match.moves.length + 1"
+KIF = "手数----指手---------消費時間--\n   1 ７六歩(77)\n   2 ３四歩(33)\n"
+FILES = {
+    "a.pgn": (b"1. e4 e5 *\n", "chess", ["e2e4", "e7e5"]),
+    "a.kif": (KIF.encode("cp932"), "shogi", ["7g7f", "3c3d"]),
+    "a.csa": (b"V2.2\nPI\n+\n+7776FU\n-3334FU\n", "shogi", ["7g7f", "3c3d"]),
+    "a.ki2": ("▲７六歩 △３四歩\n".encode(), "shogi", ["7g7f", "3c3d"]),
+    "a.sgf": (b"(;GM[1]SZ[5]KM[7];B[cc];W[dd])", "go", ["C3", "D2"]),
+}
+
+
+def turn_to(browser: Browser, view: str) -> None:
+    browser.do(f"az.turnTo(az.views.find((view) => view.name === {view!r})), 0")
+
+
+def load(browser: Browser, text: str) -> None:
+    """Type a game into the field of the review, and load it."""
+    browser.do(f"document.getElementById('text').value = {json.dumps(text)}")
+    browser.tap("#load")
+
+
+# ---------------------------------------------------------------- analysis
+
+
+def test_the_search_is_paused_goes_on_and_is_restricted_to_ticked_moves(
+    server: RunningServer, chromium: Chromium
+) -> None:
+    with Browser(chromium) as browser:
+        show(browser, server, EMPTY + "&view=analyse")
+        browser.wait("az.view.report && az.view.report.visits > 20")
+        browser.tap("#pause")
+        browser.wait("!az.view.asked")
+        browser.do("window.before = az.view.report.visits")
+        browser.tap("button[title='search 1,000 more visits']")
+        browser.wait("!az.view.asked && az.view.report.visits >= before + 1000")
+        assert browser.do("document.getElementById('pause').textContent") == "Go on"
+        browser.wait("!az.view.frame")
+        name = browser.do("document.querySelector('.table tbody tr:nth-child(2) button').textContent")
+        browser.do("az.view.paused = false")
+        browser.tap(".table tbody tr:nth-child(2) input")
+        browser.wait(f"az.view.report.moves.length === 1 && az.view.report.moves[0][0] === {name!r}")
+        browser.tap("#pause")
+        browser.wait("!az.view.frame && !az.view.asked")
+        assert browser.do("document.querySelectorAll('.table tbody tr:not([hidden])').length") == 1
+        assert browser.faults == []
+
+
+def test_heat_lines_and_a_click_in_the_table(server: RunningServer, chromium: Chromium) -> None:
+    with Browser(chromium) as browser:
+        show(browser, server, EMPTY + "&view=analyse")
+        browser.do("az.view.more(300), 0")
+        browser.wait("az.view.report && az.view.report.visits >= 300 && !az.view.asked && !az.view.frame")
+        assert browser.do("document.querySelectorAll('.arrows .mark').length") > 0
+        for kind in ("policy", "visits", "value"):
+            browser.do(f"az.view.setHeat({kind!r})")
+            heat = "document.querySelectorAll('.board .heat .warm').length"
+            assert browser.do(heat) > 5, kind
+        report = json.loads(browser.do("JSON.stringify(az.view.report)"))
+        best = report["lines"][0]
+        row = ".table tbody tr:first-child"
+        browser.do(f"document.querySelector('{row}').dispatchEvent(new PointerEvent('pointerenter'))")
+        stones = min(len([move for move in best["pv"] if move != "pass"]), 12)
+        assert browser.do("document.querySelectorAll('.arrows .stone').length") == stones
+        browser.tap(f"{row} button")
+        browser.wait(f"{READY} && az.match.ply === 1")
+        assert browser.do("az.match.moves") == [best["pv"][0]]
+        assert browser.faults == []
+
+
+@pytest.mark.parametrize(
+    "words", ["game=chess&moves=e2e4&you=2", "game=shogi&moves=7g7f&you=2", EMPTY.replace("moves=", "moves=C3")]
+)
+def test_values_of_the_second_player_are_shown_as_the_engine_says(
+    server: RunningServer, chromium: Chromium, words: str
+) -> None:
+    """The table has the mover's values, the head the first player's."""
+    with Browser(chromium) as browser:
+        show(browser, server, words + "&view=analyse")
+        browser.do("az.view.more(200), 0")
+        browser.wait("az.view.report && !az.view.asked && !az.view.frame")
+        report = json.loads(browser.do("JSON.stringify(az.view.report)"))
+        win, draw, loss = report["lines"][0]["wdl"]
+        shown = browser.do("document.querySelector('.figures strong').textContent")
+        assert shown.split()[1] == f"{100 * (loss + draw / 2):.1f}"
+        cells = "[...document.querySelector('.table tbody tr').cells].map((cell) => cell.textContent)"
+        row = browser.do(cells)
+        assert [int(chance) for chance in row[7].split()] == [int(100 * x + 0.5) for x in (win, draw, loss)]
+        told = next(each for each in report["moves"] if each[0] == report["lines"][0]["pv"][0])
+        assert (int(row[3].replace(",", "")), row[5], row[6]) == (told[2], f"{told[3]:.3f}", f"{told[5]:.3f}")
+        assert browser.faults == []
+
+
+# ---------------------------------------------------------------- review
+
+
+def test_a_game_is_reviewed_while_one_steps_through_it(server: RunningServer, chromium: Chromium) -> None:
+    with Browser(chromium) as browser:
+        show(browser, server, "game=chess&moves=&you=2&view=review")
+        browser.do("az.view.visits = 800")
+        load(browser, FOOLS_MATE)
+        browser.wait("az.match.moves.length === 4 && az.review.at > 0")
+        browser.press("ArrowRight", "ArrowRight")
+        browser.wait("az.match.ply === 2 && az.review.runs")
+        turn_to(browser, "play")
+        browser.wait("az.view.name === 'play' && az.review.at < 0")
+        turn_to(browser, "review")
+        browser.wait(REVIEWED)
+        assert browser.do("az.match.values.at(-1).score") == 0, "Black has mated"
+        values = browser.do("JSON.stringify(az.match.values)")
+        # a variation, and back
+        browser.do("az.play('b1c3'), 0")
+        browser.wait(f"{READY} && az.match.left && az.match.moves.length === 3")
+        browser.tap("#back")
+        browser.wait(f"{READY} && !az.match.left")
+        assert browser.do("JSON.stringify(az.match.values)") == values
+        assert browser.do("az.review.runs") is False
+        browser.do("az.play('g2g4'), 0")  # the game's own move leaves nothing
+        browser.wait(f"{READY} && az.match.ply === 3 && az.match.moves.length === 4")
+        browser.call("Page.reload")
+        browser.wait(READY)
+        assert browser.do("JSON.stringify(az.match.values)") == values, "the browser keeps the review"
+        assert browser.faults == []
+
+
+def test_mistakes_are_listed_worst_first_and_shown_on_the_board(server: RunningServer, chromium: Chromium) -> None:
+    with Browser(chromium) as browser:
+        show(browser, server, "game=chess&moves=&you=2&view=review")
+        load(browser, FOOLS_MATE)
+        browser.wait(f"az.match.moves.length === 4 && {REVIEWED}")
+        scores = [0.5, 0.42, 0.4, 0.05, 0.0]
+        browser.do(
+            f"az.match.values = {scores}.map((score, i) => ({{score, lead: null, visits: 9999, "
+            "best: ['a2a3'], words: ['a3', 'd4']})), az.match.values[3].best = ['d8h4'], az.view.draw()"
+        )
+        found = browser.do("[...document.querySelectorAll('.mistakes button')].map((each) => each.textContent)")
+        assert found == ["2. g4 blunder, 35 % better a3 d4", "1. f3 inaccuracy, 8 % better a3 d4"]
+        assert browser.do("document.querySelectorAll('#moves .mistake').length") == 2
+        browser.tap(".mistakes button")
+        browser.wait(f"{READY} && az.match.ply === 2")
+        assert browser.do("document.querySelectorAll('.arrows .arrow').length") == 2, "the better one, too"
+        assert browser.do("document.querySelectorAll('.arrows .arrow.blunder').length") == 1
+        assert browser.faults == []
+
+
+@pytest.mark.parametrize(("text", "kind", "suffix", "words"), [
+    (FOOLS_MATE, "PGN", ".pgn", "{ White "),
+    (KIF, "KIF", ".kifu", "*Black "),
+    ("(;GM[1]SZ[5]KM[7];B[cc];W[dd])", "SGF", ".sgf", "C[Black "),
+    ("(;GM[1]SZ[5]KM[7];B[cc];W[dd])", "Page", ".html", '"values":[{'),
+])  # fmt: skip
+def test_the_commented_record_is_saved(
+    server: RunningServer, chromium: Chromium, tmp_path: Path, text: str, kind: str, suffix: str, words: str
+) -> None:
+    with Browser(chromium) as browser:
+        browser.save_files(tmp_path)
+        show(browser, server, "game=chess&moves=&you=2&view=review")
+        load(browser, text)
+        browser.wait(f"az.match.moves.length >= 2 && {REVIEWED}")
+        button = f"[...document.querySelectorAll('#panel button')].find((each) => each.textContent === {kind!r})"
+        browser.do(f"{button}.click()")
+        deadline = time.monotonic() + PATIENCE_S
+        while not (found := [path for path in tmp_path.iterdir() if path.suffix == suffix]):
+            assert time.monotonic() < deadline, [*tmp_path.iterdir()]
+            time.sleep(0.05)
+        assert words in found[0].read_text()
+        assert browser.faults == []
+
+
+@pytest.mark.parametrize("name", list(FILES))
+def test_a_file_is_dropped_anywhere(server: RunningServer, chromium: Chromium, name: str) -> None:
+    """Also of another game than the one on the board."""
+    data, game, moves = FILES[name]
+    with Browser(chromium) as browser:
+        show(browser, server, "game=chess&moves=d2d4&you=2" if game != "chess" else "game=shogi&moves=2g2f&you=2")
+        browser.do(
+            f"(() => {{ const dropped = new DataTransfer(); "
+            f"dropped.items.add(new File([new Uint8Array({[*data]})], {name!r}));"
+            "document.querySelector('header').dispatchEvent("
+            "new DragEvent('drop', {dataTransfer: dropped, bubbles: true, cancelable: true})); })()"
+        )
+        browser.wait(f"{READY} && az.match.name === {game!r} && az.match.moves.length === 2")
+        assert browser.do("az.match.moves") == moves
+        assert browser.do("az.view.name") == "review"
+        browser.wait(REVIEWED)
+        assert browser.faults == []
+
+
+def test_a_position_is_pasted(server: RunningServer, chromium: Chromium) -> None:
+    with Browser(chromium) as browser:
+        show(browser, server, "game=go&moves=&you=2")
+        for text, game in (("8/8/8/8/8/4k3/4p3/4K3 w - - 0 1", "chess"), ("4k4/9/9/9/9/9/9/9/4K4 b G 1", "shogi")):
+            browser.do(
+                f"(() => {{ const pasted = new DataTransfer(); pasted.setData('text', {text!r});"
+                "document.body.dispatchEvent(new ClipboardEvent('paste', {clipboardData: pasted, bubbles: true})); })()"
+            )
+            browser.wait(f"{READY} && az.match.name === {game!r} && az.match.here.text === {text!r}")
+        load(browser, "this is nothing")
+        browser.wait("document.getElementById('note').textContent.startsWith('this is neither a game')")
+        assert browser.do("az.match.name") == "shogi", "the game stays"
+        assert browser.faults == []
+
+
+# ---------------------------------------------------------------- inside the search
+
+
+def test_the_states_are_drawn_as_the_engine_tells_them_and_replayed(server: RunningServer, chromium: Chromium) -> None:
+    with Browser(chromium) as browser:
+        show(browser, server, EMPTY)
+        browser.do("az.views.find((view) => view.name === 'inside').most = 1000, 0")
+        turn_to(browser, "inside")
+        browser.wait("az.view.milestones.length === 2 && !az.view.asked && !az.view.frame")
+        assert browser.do("az.view.milestones.map((each) => each.visits)") == [100, 1000]
+        for at in ("az.view.history.length - 1", "0"):
+            browser.do(f"az.view.slider.value = {at}, az.view.slider.dispatchEvent(new Event('input'))")
+            told = json.loads(browser.do(f"JSON.stringify(az.view.history[{at}].states)"))
+            shown = browser.do(
+                "[...document.querySelectorAll('.tree .state')].map((each) =>"
+                "[each.querySelector('b').textContent, each.style.getPropertyValue('--ring')])"
+            )
+            assert shown == [[str(int(s["value"] + 0.5)), f"{1 + 7 * s['share']:.1f}px"] for s in told]
+        row = browser.do(
+            "[...document.querySelectorAll('.milestone')].map((each) => each.querySelectorAll('.state').length)"
+        )
+        assert row == [10, 10]
+        path = browser.do("az.view.milestones[1].states[1].move")
+        browser.tap(".milestone:last-child .state")
+        browser.wait(f"{READY} && az.match.ply === 1")
+        assert browser.do("az.match.moves") == [path]
+        assert browser.faults == []
