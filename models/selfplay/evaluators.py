@@ -92,7 +92,7 @@ class EvaluatorServer:
         self._nets: dict[str, TorchEvaluator] = {}
         self._players: dict[Connection[bytes, bytes], Player] = {}
         self._posts: deque[Post] = deque()
-        self._arrived: queue.SimpleQueue[Connection[bytes, bytes]] = queue.SimpleQueue()
+        self._arrived: queue.SimpleQueue[Any] = queue.SimpleQueue()  # connections
         self._slot = self._came = 0
         try:
             self._listener = Listener(backlog=64)

@@ -148,16 +148,18 @@ class SelfPlayWorker:
         self.writer.close()
 
 
-def _awaited(folder: RunFolder, run: RunConfig, number: int, stopping: Callable[[], bool]) -> Any:
+def _awaited(folder: RunFolder, run: RunConfig, pulse: Pulse, stopping: Callable[[], bool]) -> Any:
     """Where the evaluator of a worker listens; None when the worker is to run its nets itself. BLOCKS."""
     if not run.machine.evaluators:
         return None
     while not stopping():
-        address = folder.address((number - 1) % run.machine.evaluators)
+        address = folder.address((pulse.beat.worker - 1) % run.machine.evaluators)
         if address == "":
             return None  # of another machine
         if address is not None and answers(address):  # else what a killed one left
             return address
+        if pulse.due("waiting"):
+            pulse.write("waiting")
         time.sleep(POLL_SECONDS)
     return None
 
@@ -227,7 +229,7 @@ def main(args: argparse.Namespace) -> int:
             time.sleep(POLL_SECONDS)
         if stopping():
             return 130
-        address = _awaited(folder, run, slot.number, stopping)
+        address = _awaited(folder, run, pulse, stopping)
         if stopping():
             return 130
         worker = SelfPlayWorker(folder, run, slot.number, say, pulse=pulse, address=address)
