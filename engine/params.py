@@ -73,6 +73,9 @@ class EngineOptions:
     provider: str = setting(
         "auto", "What runs the net.", choices=("auto", "cpu", "cuda", "tensorrt", "openvino", "dml")
     )
+    int8: bool = setting(
+        True, "Quantise another program's net for a CPU, where the onnx package is there and it judges nearly the same."
+    )
     multipv: int = setting(1, "Principal variations reported.", 1, 500)
     move_overhead_ms: int = setting(30, "Time kept back of every move for the GUI and the wire, in ms.", 0, 10000)
     last_overhead_ms: int | None = setting(  # None: as the average
