@@ -461,7 +461,8 @@ class SharedNets:
         with self._lock:
             net = self._nets.get(key)
             if net is None:
-                settings = {"provider": provider, "batch_size": batch_size, "int8": int8}
-                evaluator = load_evaluator(weights, game, tell=tell, **settings)
+                evaluator = load_evaluator(
+                    weights, game, provider=provider, batch_size=batch_size, tell=tell, int8=int8
+                )
                 net = self._nets[key] = _Net(evaluator)
         return self.batcher.seat(net, client)
