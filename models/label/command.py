@@ -33,6 +33,7 @@ from ..storage import Patience, RunLock
 from .lesson import open_teacher, play_game
 from .reading import read_played
 from .recipe import BLUNDERS, ENGINE_TEMPERATURES, NET_TEMPERATURES, WALK_BLUNDERS, WALK_TEMPERATURES, Recipe
+from .starts import read_starts
 from .store import Store
 from .teacher import NODES, Engine
 from .walks import WALKS, shard_format, sources_of
@@ -55,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 examples:
   az-engine label --engine stockfish --nodes 2000 --games 2000 --out runs/data
   az-engine label --game go --size 9 --engine "katago gtp -model NET -config FILE" --out runs/go
+  az-engine label --game shogi --engine fairy-stockfish --starts handicap --first-game 100000 --out runs/handicap
   az-engine label --net chess-conv --around runs/data --positions 10000000 --processes 2 --out runs/walks"""
     add = parser.add_argument
     add("--game", default=default.game, choices=game_names(), help="the game")
@@ -107,6 +109,12 @@ examples:
         metavar="VISITS",
         help="with --records: also search some positions with --student (default: the net inside the package) for "
         "VISITS visits, and label positions of these searches: they expose the net's errors",
+    )
+    add(
+        "--starts",
+        metavar="FILE",
+        help="begin each game at one of these positions, one a line in the game's notation, or at one of its handicaps "
+        "(handicap, in shogi) instead of the start position; not in Go",
     )
     add("--games", type=int, help="games in all (1000, or all those recorded)")
     add("--out", metavar="DIR", type=Path, required=True, help="folder of the shards")
@@ -245,6 +253,7 @@ def _recipe(args: argparse.Namespace, game: str, form: LabelFormat) -> Recipe:
         first_game=-(-first // WALKS) * WALKS if around else first,
         records=tuple(args.records),
         around=around,
+        starts=() if args.starts is None else read_starts(get_game(game), form, args.starts),
         search=args.search or 0,
     )
 
@@ -272,6 +281,8 @@ def _check_words(args: argparse.Namespace, form: LabelFormat) -> None:
         raise OptionError("--student is for games that the teacher plays, or for --search; leave it or --records out")
     if args.positions is not None and not args.around:
         raise OptionError("--positions is for walks; give the data that they begin in with --around, or --games")
+    if args.starts is not None and args.records:
+        raise OptionError("--starts is for games that the teacher plays; leave it or --records out")
     if args.around:
         _check_walks(args)
     numbers = (args.nodes, args.positions, args.games, args.search, args.processes, args.shard_positions)
@@ -291,6 +302,7 @@ def _check_walks(args: argparse.Namespace) -> None:
         "--games": args.games,
         "--search": args.search,
         "--student": args.student,
+        "--starts": args.starts,
         "--decided": args.decided,
         "--max-plies": args.max_plies,
     }
