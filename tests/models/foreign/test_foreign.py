@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import os
 import re
 import subprocess
@@ -33,6 +34,7 @@ from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.session import raw_session
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import EngineOptions
+from az_engine.engine.process import run_module
 from az_engine.models.foreign.families import convert_file
 from az_engine.models.foreign.importer import Compared, objection_to
 from az_engine.models.net.probes import Probes
@@ -260,7 +262,6 @@ def test_a_foreign_net_is_quantised_unasked(tmp_path: Path, monkeypatch: pytest.
 
 def test_a_net_that_cannot_be_quantised_is_kept_in_fp32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "private_directory", lambda: tmp_path / "cache")
-    run_module = foreign.run_module
 
     def run(name: str, *words: str, timeout: float) -> subprocess.CompletedProcess[bytes]:
         if "--fast" in words:
@@ -277,7 +278,7 @@ def test_a_net_that_cannot_be_quantised_is_kept_in_fp32(tmp_path: Path, monkeypa
 
 def test_without_the_onnx_package_a_net_stays_fp32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "private_directory", lambda: tmp_path / "cache")
-    monkeypatch.setattr(foreign.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     told: list[str] = []
     assert quantisation(foreign.native_net(lc0_file(tmp_path), told.append, int8=True)) == "fp32"
     assert "with the onnx package (pip install onnx) it is int8" in told[-1]
@@ -293,7 +294,7 @@ def test_int8_is_an_option_and_for_cpus(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(weights, "native_net", native)
     path = str(lc0_file(tmp_path))
     for int8, provider in ((True, "cpu"), (False, "cpu"), (True, "cuda")):
-        engine = Engine("chess", EngineOptions(weights_file=path, int8=int8, provider=provider))  # type: ignore[arg-type]
+        engine = Engine("chess", EngineOptions(weights_file=path, int8=int8, provider=provider))
         with pytest.raises(NetError):  # the file as it is
             engine.ready()
     assert asked == [True, False, False]
