@@ -63,7 +63,7 @@ class Engine:
         self.options = options or EngineOptions()
         self.net: NetInfo | None = None
         self.notes: list[str] = []  # for the user, of the last ready(): provider, kernel cache
-        self._loaded: tuple[str, str, int, tuple[int, int, int]] | None = None
+        self._loaded: tuple[object, ...] | None = None
         self._evaluator: Evaluator | None = None
         self._tree: Tree | None = None
         self._cache: PositionCache | None = None
@@ -143,10 +143,11 @@ class Engine:
 
     def _load_net(self, tell: Callable[[str], None] | None) -> Evaluator:
         game = self._game
-        wanted = (self.options.weights_file, self.options.provider, self.options.batch_size, game.planes)
+        options, wanted = self.options, self._wanted
         if self._loaded == wanted and self._evaluator is not None:
             return self._evaluator
-        evaluator = self._load(wanted[0], game, provider=wanted[1], batch_size=wanted[2], tell=tell)
+        settings = {"provider": options.provider, "batch_size": options.batch_size, "int8": options.int8}
+        evaluator = self._load(options.weights_file, game, tell=tell, **settings)
         self._use_net(evaluator)
         self._loaded = wanted
         note = getattr(evaluator, "note", "")
@@ -157,6 +158,12 @@ class Engine:
             own = ", ".join(f"{name} {value:g}" for name, value in evaluator.info.search)
             self.notes.append(f"the net brings search settings: {own}; NetSearch false leaves them out")
         return evaluator
+
+    @property
+    def _wanted(self) -> tuple[object, ...]:
+        """What decides which evaluator is loaded."""
+        options = self.options
+        return options.weights_file, options.provider, options.batch_size, options.int8, self._game.planes
 
     def _use_net(self, evaluator: Evaluator) -> None:
         if self._seat is not None:
@@ -172,8 +179,7 @@ class Engine:
             evaluator = load_stand_in(self._evaluator, game) if seat is None else seat.stand_in(game)
             self._load_kernels(evaluator)
             self._use_net(evaluator)
-            options = self.options
-            self._loaded = (options.weights_file, options.provider, options.batch_size, game.planes)
+            self._loaded = self._wanted
         return f"{failed}; going on with {evaluator.description}"
 
     def _make_tree(self) -> None:
@@ -227,7 +233,8 @@ class Engine:
         Errors: NetError.
         """
         game = self._game
-        path = net_path(self.options.weights_file, game)
+        options = self.options
+        path = net_path(options.weights_file, game, provider=options.provider, int8=options.int8)
         return () if path is None else read_info(read_outline(path)[0], game).playable
 
     def resize(self, size: int) -> None:

@@ -73,6 +73,9 @@ class EngineOptions:
     provider: str = setting(
         "auto", "What runs the net.", choices=("auto", "cpu", "cuda", "tensorrt", "openvino", "dml")
     )
+    int8: bool = setting(
+        True, "Quantise another program's net for a CPU, where the onnx package is there and it judges nearly the same."
+    )
     multipv: int = setting(1, "Principal variations reported.", 1, 500)
     move_overhead_ms: int = setting(
         30, "Keep back so much of the time of every move for the GUI and the network, in ms.", 0, 10000

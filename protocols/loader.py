@@ -16,7 +16,11 @@ if TYPE_CHECKING:
     from ..engine.nets.opinions import Opinion
 
 NO_NET = "uniform"  # a WeightsFile that needs no file
-_NET_KEYS = ("weights_file", "provider")
+_NET_KEYS = ("weights_file", "provider", "int8")
+
+
+def _net_of(options: EngineOptions) -> tuple[object, ...]:
+    return options.weights_file, options.provider, options.int8
 
 
 class EngineSeam(Protocol):
@@ -114,7 +118,7 @@ class Loader(Generic[AnyEngine]):
         self._good = now = self._applied
         for note in engine.notes:
             self._tell_once(note)
-        if words or before is None or (before.weights_file, before.provider) != (now.weights_file, now.provider):
+        if words or before is None or _net_of(before) != _net_of(now):
             self._tell(f"{words or 'playing with'} {engine.description}")
 
     def _fall_back(self, wanted: EngineOptions, error: Exception) -> str | None:

@@ -239,6 +239,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("threads", "Threads", "Threads", gtp=True),
     Option("batch_size", "BatchSize", "DNN_Batch_Size", gtp=True, aliases=("MinibatchSize", "DNN_Batch_Size1")),
     Option("provider", "Provider", "Provider", gtp=True),
+    Option("int8", "Int8", "Int8", gtp=True),
     Option("multipv", "MultiPV", "MultiPV"),
     Option("ponder", "Ponder", "USI_Ponder"),
     Option("stochastic_ponder", usi="Stochastic_Ponder"),
@@ -299,7 +300,7 @@ OPTIONS: tuple[Option, ...] = (
 )
 
 _FILES = ("weights_file", "book_file", "log_file")  # USI has a type for them, which a program's dialog chooses
-LOCAL = ("weights_file", "provider", "log_file", "book_file", "syzygy_path")  # they name files and devices
+LOCAL = ("weights_file", "provider", "int8", "log_file", "book_file", "syzygy_path")  # they name files and devices
 BY_KEY: Mapping[str, Option] = {option.key: option for option in OPTIONS}
 
 

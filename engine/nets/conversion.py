@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.util
 import os
 import re
 import shutil
@@ -34,10 +35,11 @@ _KEPT_BYTES = 2 << 30  # of converted nets
 _FRESH = 3600  # s after its last use before a net may be removed: an engine may be about to read it
 
 
-def native_net(path: Path, tell: Callable[[str], None] | None = None) -> Path:
+def native_net(path: Path, tell: Callable[[str], None] | None = None, *, int8: bool = False) -> Path:
     """``path``, or the converted net when the file is another program's. Blocks while it converts.
 
-    tell: gets a sentence every _TELL_S while it does; None: stderr does. Errors: NetError, one sentence.
+    tell: gets a sentence every _TELL_S while it does; None: stderr does. int8: quantise it, where the onnx package is
+    there and the int8 net judges nearly as the file does; see ``models.foreign.fast``. Errors: NetError, one sentence.
     """
     from ..kernels.jit import private_directory  # here: a net's trial needs no numba
 
@@ -51,28 +53,53 @@ def native_net(path: Path, tell: Callable[[str], None] | None = None) -> Path:
         raise NetError(f"{str(path)!r} is another program's net; convert it with az-engine import: there is no cache")
     digest = hashlib.sha256(content).hexdigest()
     nets = cache / "nets"
-    converted = nets / f"{digest[:32]}-{_VERSION}" / f"{path.stem[:100]}.onnx"
+    possible = importlib.util.find_spec("onnx") is not None  # only the child imports it
+    kind = "-int8" if int8 and possible else ""
+    converted = nets / f"{digest[:32]}-{_VERSION}{kind}" / f"{path.stem[:100]}.onnx"
     with _alone(nets):
         known = sorted(converted.parent.glob("*.onnx"))
         if known:
             os.utime(converted.parent)
             return known[0]
-    try:
-        with _told(path.name, tell or _write_stderr):
-            child = run_module(
-                "az_engine", "import", "-o", str(converted), "--quiet", "--bounded", "--", str(path), timeout=_SECONDS
-            )
-    except subprocess.TimeoutExpired:
-        raise NetError(f"{str(path)!r} could not be converted within {_SECONDS} s") from None
-    if child.returncode != 0:
-        said = child.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason given"]
-        raise NetError(said[0].removeprefix("az-engine: ")[:400])
-    (tell or _write_stderr)(
-        f"{path.name} is converted, in fp32; the file of az-engine import --int8 is two to three times as fast on a CPU"
-    )
+    tell = tell or _write_stderr
+    said = _quantise(path, converted, tell) if kind else ""
+    if not said:
+        _convert(path, converted, tell)
+        said = "in fp32"
+        if int8 and not possible:
+            said += "; with the onnx package (pip install onnx) it is int8, two to three times as fast on a CPU"
+        elif int8:
+            said += ": it could not be quantised"
+    tell(f"{path.name} is converted, {said}")
     with _alone(nets):
         _prune(nets)
     return converted
+
+
+def _convert(path: Path, converted: Path, tell: Callable[[str], None], *more: str) -> str:
+    """Have a child write the converted net; the last line that it says. Blocks. Errors: NetError."""
+    try:
+        with _told(path.name, tell):
+            words = "import", "-o", str(converted), "--quiet", "--bounded", *more, "--", str(path)
+            child = run_module("az_engine", *words, timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise NetError(f"{str(path)!r} could not be converted within {_SECONDS} s") from None
+    if child.returncode != 0:
+        raise NetError(_last_line(child.stderr) or "no reason given")
+    return _last_line(child.stdout)
+
+
+def _quantise(path: Path, converted: Path, tell: Callable[[str], None]) -> str:
+    """The same in int8, or in fp32 where int8 does not suit; what it is, or "" where this child failed."""
+    try:
+        return _convert(path, converted, tell, "--fast")
+    except NetError:
+        return ""  # the plain conversion tells what is wrong with the file
+
+
+def _last_line(output: bytes) -> str:
+    lines = output.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1].removeprefix("az-engine: ")[:400] if lines else ""
 
 
 @contextlib.contextmanager

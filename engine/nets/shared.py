@@ -451,15 +451,18 @@ class SharedNets:
         provider: str = "auto",
         batch_size: int = 0,
         tell: Callable[[str], None] | None = None,
+        int8: bool = False,
     ) -> Seat:
         """A client's seat at the net that a ``WeightsFile`` setting names; see :func:`weights.load_evaluator`.
 
         ``batch_size`` counts for the first that loads the net. Blocks while it is loaded. Errors: NetError.
         """
-        key = weights, provider, game.name, game.planes
+        key = weights, provider, int8, game.name, game.planes
         with self._lock:
             net = self._nets.get(key)
             if net is None:
-                evaluator = load_evaluator(weights, game, provider=provider, batch_size=batch_size, tell=tell)
+                evaluator = load_evaluator(
+                    weights, game, provider=provider, batch_size=batch_size, tell=tell, int8=int8
+                )
                 net = self._nets[key] = _Net(evaluator)
         return self.batcher.seat(net, client)

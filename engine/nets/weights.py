@@ -39,11 +39,18 @@ def other_nets(game: str) -> dict[str, Path]:
     return {path.stem: path for path in sorted(EMBEDDED.glob(f"{game}-*.onnx"))}
 
 
-def net_path(weights: str, game: Game, tell: Callable[[str], None] | None = None, provider: str = "cpu") -> Path | None:
+def net_path(
+    weights: str,
+    game: Game,
+    tell: Callable[[str], None] | None = None,
+    provider: str = "cpu",
+    *,
+    int8: bool = False,
+) -> Path | None:
     """The file that a ``WeightsFile`` setting names: "" the embedded net, "uniform" none, a name, a path.
 
     The folder of a self-play run stands for the net that plays there. Another program's net is converted first, which
-    blocks; ``tell`` gets the progress: see :func:`conversion.native_net`.
+    blocks; ``tell`` gets the progress, ``int8`` (not on a GPU): see :func:`conversion.native_net`.
 
     Errors: NetError, also when there is no embedded net.
     """
@@ -57,7 +64,9 @@ def net_path(weights: str, game: Game, tell: Callable[[str], None] | None = None
         with contextlib.suppress(RuntimeError):  # "~" of an unknown user
             path = path.expanduser()
         try:
-            return net_of_run(path) if path.is_dir() else native_net(path, tell)
+            if path.is_dir():
+                return net_of_run(path)
+            return native_net(path, tell, int8=int8 and not uses_gpu(provider))
         except OSError as error:  # such as a name too long for a file
             raise NetError(f"cannot read the net {weights!r}: {error.strerror or error}") from error
     embedded = embedded_net(game.name, provider)
@@ -88,12 +97,13 @@ def load_evaluator(
     provider: str = "auto",
     batch_size: int = 0,
     tell: Callable[[str], None] | None = None,
+    int8: bool = False,
 ) -> Evaluator:
     """The evaluator that a ``WeightsFile`` setting names, see :func:`net_path`; ``tell`` gets what takes long. Blocks.
 
     Errors: NetError.
     """
-    path = net_path(weights, game, tell, provider)
+    path = net_path(weights, game, tell, provider, int8=int8)
     if path is None:
         return UniformEvaluator(game, batch_size or 64)
     return net_evaluator(path, game, provider=provider, batch_size=batch_size, tell=tell)

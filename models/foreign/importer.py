@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +17,14 @@ from ...engine.games.base import Game
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.session import raw_session
 from ...engine.system import limit_process
-from ..net.probes import own_games
+from ..net.probes import Probes, own_games
 from .families import convert_file
 from .source import Converted
+
+if TYPE_CHECKING:
+    import onnx
+
+    from ..net.quantise import Agreement
 
 HELP = """\
 Convert a net of another program: Lc0 (.pb, .pb.gz), dlshogi, FukauraOu and miniosl (.onnx), KataGo (.bin.gz, .txt.gz).
@@ -27,8 +34,12 @@ or to the foreign file itself: then it is converted once and kept in the user's 
 too, for speed on a CPU: calibrated on games that it plays with itself, and compared with the original over others."""
 
 _CALIBRATED = 1 << 15  # points of boards: what a layer says of all of them is held in memory at once
-_CHECKED, _COMPARED = 128, 512  # positions ...
+_CHECKED, _COMPARED, _COMPARED_FAST = 128, 512, 256  # positions of a board ...
 _EVERY = 17  # ... of those to check, the slow way, this many apart
+# Up to which differences an int8 net takes its original's place unasked, on the average of positions: nats of the
+# policy, what the original's best move is more probable than the int8 net's, and expected outcome in [-1, 1].
+_MOST_KL, _MOST_REGRET, _MOST_VALUE = 0.02, 0.01, 0.03
+_LEAST_GAIN, _SPEED_S = 1.2, 0.5  # times as fast; s of each measurement
 _BYTES, _BYTES_FOR_EACH = 4 << 30, 16  # of address space with --bounded, the second for each byte of the file
 _SIZES = (19, 13, 9)  # boards to calibrate on, for nets that play on many
 # What stays fp32 in every family, as in our own nets: the planes, which are counts, and the heads beside the policy.
@@ -46,6 +57,7 @@ examples:
     parser.add_argument("--quiet", action="store_true", help="convert only: check and print nothing more")
     # for the engine, which is given files that nobody has looked at
     parser.add_argument("--bounded", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--fast", action="store_true", help=argparse.SUPPRESS)  # see fast()
 
 
 def main(args: argparse.Namespace) -> int:
@@ -62,8 +74,12 @@ def main(args: argparse.Namespace) -> int:
         print("\n".join((f"{converted.info.name}: {converted.info.summary()}", *converted.facts)))
         print(parity(converted))
     if args.int8:
-        model, judged = quantised(converted)
-        print(judged)
+        int8, agreements = quantised(converted, _COMPARED)
+        model = int8.SerializeToString()
+        print("\n".join(each.sentence(speeds(converted, int8, each)) for each in agreements))
+    elif args.fast:
+        model, said = fast(converted)
+        print(said)
     write_atomically(out, model)
     if not args.quiet:
         print(f"written: {out} ({len(model) / 1e6:.1f} MB)")
@@ -107,8 +123,35 @@ def _whole_batches(game: Game) -> int:
     return max(1, _CALIBRATED // (game.planes[1] * game.planes[2]) // BATCH) * BATCH
 
 
-def quantised(converted: Converted) -> tuple[bytes, str]:
-    """The int8 net, and in one line how far it judges as the original does. Errors: NetError when that fails."""
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """How an int8 net judges beside its original on one board."""
+
+    positions: Probes
+    agreement: Agreement
+
+    @property
+    def size(self) -> str:
+        return "x".join(map(str, self.positions.planes.shape[2:]))
+
+    @property
+    def alike(self) -> bool:
+        """Whether the difference is too small to matter in a search."""
+        agreement = self.agreement
+        return agreement.kl <= _MOST_KL and agreement.regret <= _MOST_REGRET and agreement.value <= _MOST_VALUE
+
+    def sentence(self, speeds: tuple[float, float]) -> str:
+        """What ``import --int8`` prints; speeds: positions a second, int8 and fp32."""
+        agreement = self.agreement
+        return (
+            f"int8 on {len(self.positions.planes)} positions ({self.size}): the same best move in "
+            f"{agreement.top1:.1%}, KL of the policy {agreement.kl:.4f}, value differs by {agreement.value:.4f}; "
+            f"{speeds[0]:,.0f} positions/s, fp32 {speeds[1]:,.0f} (one thread, batch 8)"
+        )
+
+
+def quantised(converted: Converted, count: int) -> tuple[onnx.ModelProto, list[Compared]]:
+    """The int8 net, and how it judges on ``count`` positions of each board. Errors: NetError when that fails."""
     import onnx
 
     from ..net import quantise
@@ -124,15 +167,52 @@ def quantised(converted: Converted) -> tuple[bytes, str]:
         keep = tuple({node.name for node in fp32.graph.node}.difference(converted.int8))
         operators = tuple({node.op_type for node in suited})
     int8 = quantise.quantise(fp32, sets, keep=keep, operators=operators)
-    agreements = []
+    compared = []
     for game in boards(info):
-        positions = own_games(game, running, info, _COMPARED, 2)
-        agreement = quantise.agreement(fp32, int8, positions.planes, positions.legal)
-        speeds = [quantise.speed(model, positions.planes) for model in (fp32, int8)]
-        size = "x".join(map(str, game.planes[1:]))
-        agreements.append(
-            f"int8 on {_COMPARED} positions ({size}): the same best move in {agreement.top1:.1%}, KL of the policy "
-            f"{agreement.kl:.4f}, value differs by {agreement.value:.4f}; {speeds[1]:,.0f} positions/s, "
-            f"fp32 {speeds[0]:,.0f} (one thread, batch 8)"
-        )
-    return int8.SerializeToString(), "\n".join(agreements)
+        positions = own_games(game, running, info, count, 2)
+        compared.append(Compared(positions, quantise.agreement(fp32, int8, positions.planes, positions.legal)))
+    return int8, compared
+
+
+def speeds(
+    converted: Converted, int8: onnx.ModelProto, compared: Compared, seconds: float = 1.0
+) -> tuple[float, float]:
+    """Positions a second of the int8 net and of its original, measured for so long each."""
+    import onnx
+
+    from ..net import quantise
+
+    fp32, planes = onnx.load_model_from_string(converted.model), compared.positions.planes
+    one, other = (quantise.speed(model, planes, seconds=seconds) for model in (int8, fp32))
+    return one, other
+
+
+def fast(converted: Converted) -> tuple[bytes, str]:
+    """The int8 net where it is faster on this machine and judges nearly as its original does, else the original.
+
+    With the end of the sentence "the net is converted, ...".
+    """
+    try:
+        int8, compared = quantised(converted, _COMPARED_FAST)
+    except NetError as error:
+        return converted.model, f"in fp32: {error}"
+    one, other = speeds(converted, int8, compared[0], _SPEED_S)
+    if objection := objection_to(compared, one / other):
+        return converted.model, f"in fp32: {objection}"
+    least = min(each.agreement.top1 for each in compared)
+    return int8.SerializeToString(), (
+        f"in int8, {one / other:.1f} times as fast: the same best move in {least:.0%} of positions, a probable one in "
+        "the others; Int8 false keeps the original"
+    )
+
+
+def objection_to(compared: list[Compared], ratio: float) -> str:
+    """Why an int8 net, so many times as fast, shall not take its original's place unasked; "" if it shall."""
+    for each in compared:
+        agreement = each.agreement
+        if not each.alike:
+            return (
+                f"int8 would judge otherwise (on {each.size}: {agreement.top1:.0%} the same best move, KL of the "
+                f"policy {agreement.kl:.3f}, value differs by {agreement.value:.3f})"
+            )
+    return f"int8 would be {ratio:.1f} times as fast on this machine" if ratio < _LEAST_GAIN else ""

@@ -34,6 +34,7 @@ from ..storage import Patience, RunLock
 from .lesson import open_teacher, play_game
 from .reading import read_played
 from .recipe import BLUNDERS, ENGINE_TEMPERATURES, NET_TEMPERATURES, WALK_BLUNDERS, WALK_TEMPERATURES, Recipe
+from .starts import read_starts
 from .store import Store
 from .teacher import NODES, Engine
 from .walks import WALKS, shard_format, sources_of
@@ -57,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 examples:
   az-engine label --engine stockfish --visits 2000 --games 2000 --out runs/data
   az-engine label --game go --size 9 --engine "katago gtp -model NET -config FILE" --out runs/go
+  az-engine label --game shogi --engine fairy-stockfish --starts handicap --first-game 100000 --out runs/handicap
   az-engine label --net chess-conv --around runs/data --positions 10000000 --processes 2 --out runs/walks
   az-engine label --engine stockfish --visits 150 --ahead 32 --around runs/data --positions 10000000 --out runs/bulk"""
     add = parser.add_argument
@@ -135,6 +137,12 @@ examples:
         default=default.provider,
         choices=get_args(Provider),
         help=f"for the nets of --net, --student and --search: {PROVIDER_HELP}",
+    )
+    add(
+        "--starts",
+        metavar="FILE",
+        help="begin each game at one of these positions, one a line in the game's notation, or at one of its handicaps "
+        "(handicap, in shogi) instead of the start position; not in Go",
     )
     add("--games", type=int, help="number of games (1000, or all those recorded)")
     add("--out", metavar="DIR", type=Path, required=True, help="folder of the shards")
@@ -277,6 +285,7 @@ def _recipe(args: argparse.Namespace, game: str, form: LabelFormat) -> Recipe:
         records=tuple(args.records),
         around=around,
         provider=args.provider,
+        starts=() if args.starts is None else read_starts(get_game(game), form, args.starts),
         search=args.search or 0,
     )
 
@@ -304,6 +313,8 @@ def _check_words(args: argparse.Namespace, form: LabelFormat) -> None:
         raise OptionError("--student is for games that the teacher plays, or for --search; leave it or --records out")
     if args.positions is not None and not args.around:
         raise OptionError("--positions is for walks; give the data that they begin in with --around, or --games")
+    if args.starts is not None and args.records:
+        raise OptionError("--starts is for games that the teacher plays; leave it or --records out")
     if args.around:
         _check_walks(args)
     if args.ahead is not None and not (args.around and args.engine):
@@ -325,6 +336,7 @@ def _check_walks(args: argparse.Namespace) -> None:
         "--games": args.games,
         "--search": args.search,
         "--student": args.net is not None and args.student,
+        "--starts": args.starts,
         "--decided": args.decided,
         "--max-plies": args.max_plies,
     }

@@ -140,6 +140,7 @@ class Lesson:
         self.temperature = float(self.random.choice(recipe.temperatures))
         self.blunder = float(self.random.choice(recipe.blunders))
         self.adjudicated = bool(self.random.random() < recipe.adjudicated)
+        self.start = str(self.random.choice(recipe.starts)) if recipe.starts else self.form.start
         self.moves: list[str] = []  # from the start position, as the engine reads them
         self.codes: list[int] = []  # the same, as records write them
         self.line: State = self._opening(int(self.random.choice(recipe.openings)))
@@ -148,8 +149,7 @@ class Lesson:
 
     def _opening(self, plies: int) -> State:
         while True:
-            start = self.form.start
-            line = self.game.initial() if start is None else self.game.parse_position(start)[0]
+            line = self.game.initial() if self.start is None else self.game.parse_position(self.start)[0]
             self.moves, self.codes = [], []
             for _ in range(plies):
                 if self.game.outcome(line) != RUNNING:
@@ -175,7 +175,7 @@ class Lesson:
         return moves[names[int(self.random.choice(len(names), p=chances / chances.sum()))]]
 
     def play(self) -> Records:
-        self.teacher.new_game(self.form.start)
+        self.teacher.new_game(self.start)
         rows: list[Records] = []
         movers: list[int] = []
         ended: Ended = "rules"

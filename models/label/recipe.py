@@ -41,6 +41,7 @@ class Recipe:
     records: tuple[Path, ...] = ()  # files of games that are labelled instead, see :mod:`reading`
     around: tuple[Source, ...] = ()  # positions around which short walks are labelled instead, see :mod:`walks`
     provider: str = "cpu"  # what runs the teacher's net and the student's
+    starts: tuple[str, ...] = ()  # positions that games begin at, one drawn per game, see :mod:`starts`
     search: int = 0  # visits of the student's searches whose lines are labelled with them, see :mod:`variations`
 
     @property

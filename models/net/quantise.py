@@ -150,6 +150,7 @@ class Agreement:
     top1: float  # fraction of positions with the same best legal move
     kl: float  # mean KL(fp32 || int8) of the policies over the legal moves, nats
     value: float  # mean absolute difference of the expected outcome in [-1, 1]
+    regret: float  # mean of what the original's best move is more probable than the int8 net's, by the original
     cross_entropy: tuple[float, float]  # of the targets under fp32 and int8, nats; NaN without targets
 
 
@@ -190,8 +191,10 @@ def agreement_of(
     log_p, log_q = legal_log_policy(p, legal), legal_log_policy(q, legal)
     used = legal >= 0
     kl = np.where(used, np.exp(log_p) * (np.where(used, log_p, 0) - np.where(used, log_q, 0)), 0).sum(axis=1)
+    chosen = np.take_along_axis(log_p, log_q.argmax(axis=1)[:, None], axis=1)[:, 0]
     return Agreement(
         top1=float((log_p.argmax(axis=1) == log_q.argmax(axis=1)).mean()),
+        regret=float((np.exp(log_p.max(axis=1)) - np.exp(chosen)).mean()),
         kl=float(kl.mean()),
         value=float(2 * np.abs(expected_points(v) - expected_points(w)).mean()),
         cross_entropy=(math.nan, math.nan)

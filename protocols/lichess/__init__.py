@@ -106,7 +106,7 @@ def _check_net(weights: str) -> None:
     from ...engine.games import get_game
     from ...engine.nets.weights import net_path
 
-    path = net_path(weights, get_game("chess"))
+    path = net_path(weights, get_game("chess"), provider="auto", int8=True)
     if path is not None and not path.is_file():
         raise NetError(f"there is no net {str(path)!r}")
 

@@ -35,7 +35,7 @@ NAMES = (*MEN[:9], "成香", "成桂", "成銀", "馬", "龍")  # man - 1, as in
 _MAN_OF = {name: man for man, name in [*enumerate(MEN, 1), *enumerate(NAMES, 1), (8, "王"), (14, "竜")]}
 _FILES, _RANKS = "１２３４５６７８９", "一二三四五六七八九"
 _NUMBER_OF = {c: i for text in ("123456789", _FILES, _RANKS) for i, c in enumerate(text)}
-_HANDICAPS = {
+HANDICAPS = {
     "平手": notation.START,
     "香落ち": "lnsgkgsn1/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL w - 1",
     "右香落ち": "1nsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL w - 1",
@@ -182,7 +182,7 @@ class _KifReader(GameReader):
         elif key.removesuffix("の持駒") in _PLAYERS:
             self.hands[_PLAYERS[key.removesuffix("の持駒")]] = _hand(value)
         elif key == "手合割":
-            self.handicap, self.sfen = value, _HANDICAPS.get(value, "")
+            self.handicap, self.sfen = value, HANDICAPS.get(value, "")
         elif key == "手番":
             self.turn = _PLAYERS.get(value[:2], self.turn)
         else:
@@ -412,7 +412,7 @@ def _clock(seconds: float, fields: int) -> str:
 
 def _handicap(root: str | None) -> str:
     """The name of a usual start, else ""."""
-    names = {sfen: name for name, sfen in _HANDICAPS.items()}
+    names = {sfen: name for name, sfen in HANDICAPS.items()}
     return names.get(notation.START if root is None else root, "")
 
 

@@ -67,7 +67,7 @@ def main(args: argparse.Namespace) -> int:
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no kanji
-    with Engine(name, args.net) as engine:
+    with Engine(name, args.net, int8=args.visits != 1) as engine:  # one visit: its moves count, not its speed
         threading.Thread(target=load, args=(engine,), name="loading", daemon=True).start()
         return TerminalGame(game, engine, root, yours, limits, words=args.words).run(sys.stdin, sys.stdout)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import os
 import re
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -25,11 +27,18 @@ from az_engine.engine.info import BestMove
 from az_engine.engine.kernels import jit
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets import conversion as foreign
+from az_engine.engine.nets import weights
+from az_engine.engine.nets.fit import read_info
+from az_engine.engine.nets.netfile import read_outline
 from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.session import raw_session
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import EngineOptions
+from az_engine.engine.process import run_module
 from az_engine.models.foreign.families import convert_file
+from az_engine.models.foreign.importer import Compared, objection_to
+from az_engine.models.net.probes import Probes
+from az_engine.models.net.quantise import Agreement
 
 from .lc0_files import net_file
 from .test_lc0 import convolution_net
@@ -176,7 +185,7 @@ def test_a_foreign_file_as_weights_file(tmp_path: Path, monkeypatch: pytest.Monk
     (kept,) = (tmp_path / "cache" / "nets").glob("*/*.onnx")
     written = kept.stat().st_mtime_ns
     os.utime(kept.parent, (0, 0))
-    assert isinstance(load_evaluator(str(path), CHESS), OnnxEvaluator)
+    assert isinstance(load_evaluator(str(path), CHESS, int8=True), OnnxEvaluator)
     assert kept.stat().st_mtime_ns == written
     assert kept.parent.stat().st_mtime > time.time() - 60, "its use is remembered"
     with pytest.raises(NetError, match="plays chess, not shogi"):
@@ -209,9 +218,7 @@ def test_nets_are_not_removed_while_one_is_looked_for(tmp_path: Path, monkeypatc
     known = foreign.native_net(path, told.append)
     assert told[0] == "converting model.onnx, another program's net, once, for 300 s at most"
     assert re.fullmatch("converting model.onnx: [0-9.]+ s so far", told[1])
-    assert told[-1] == (
-        "model.onnx is converted, in fp32; the file of az-engine import --int8 is two to three times as fast on a CPU"
-    )
+    assert told[-1] == "model.onnx is converted, in fp32"
     assert foreign.native_net(path, pytest.fail) == known
     found: list[Path] = []
     other = threading.Thread(target=lambda: found.append(foreign.native_net(path)))
@@ -221,6 +228,76 @@ def test_nets_are_not_removed_while_one_is_looked_for(tmp_path: Path, monkeypatc
         assert not found
     other.join(60)
     assert found == [known]
+
+
+def compared(**changes: float) -> Compared:
+    """An int8 net that judges as its original does but for ``changes``."""
+    numbers = {"top1": 0.93, "kl": 0.011, "value": 0.013, "regret": 0.004} | changes
+    planes, legal = np.zeros((256, 2, 8, 8), np.uint8), np.zeros((256, 1), np.int32)
+    return Compared(Probes(planes, legal), Agreement(cross_entropy=(np.nan, np.nan), **numbers))
+
+
+def test_int8_takes_a_nets_place_only_where_it_is_faster_and_judges_alike() -> None:
+    assert objection_to([compared(), compared(top1=0.86)], 2.5) == ""
+    assert objection_to([compared()], 1.1) == "int8 would be 1.1 times as fast on this machine"
+    for worse in ({"kl": 0.03}, {"value": 0.05}, {"regret": 0.02}):
+        objection = objection_to([compared(), compared(**worse)], 2.5)
+        assert objection.startswith("int8 would judge otherwise (on 8x8: 93% the same best move, KL of the policy 0.0")
+
+
+def quantisation(path: Path) -> str:
+    return read_info(read_outline(path)[0], CHESS).quantisation
+
+
+def test_a_foreign_net_is_quantised_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a child, once, beside the fp32 one; the sentence says which of the two it became."""
+    monkeypatch.setattr(jit, "private_directory", lambda: tmp_path / "cache")
+    path, told = lc0_file(tmp_path), list[str]()
+    assert quantisation(foreign.native_net(path, told.append)) == "fp32"
+    kept = foreign.native_net(path, told.append, int8=True)
+    assert kept.parent.name.endswith("-int8")
+    assert re.match(rf"tiny.pb.gz is converted, in {quantisation(kept)}[,:] .*int8", told[-1]) or "in int8" in told[-1]
+    assert foreign.native_net(path, pytest.fail, int8=True) == kept
+
+
+def test_a_net_that_cannot_be_quantised_is_kept_in_fp32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "private_directory", lambda: tmp_path / "cache")
+
+    def run(name: str, *words: str, timeout: float) -> subprocess.CompletedProcess[bytes]:
+        if "--fast" in words:
+            raise subprocess.TimeoutExpired(name, timeout)
+        return run_module(name, *words, timeout=timeout)
+
+    monkeypatch.setattr(foreign, "run_module", run)
+    path, told = lc0_file(tmp_path), list[str]()
+    kept = foreign.native_net(path, told.append, int8=True)
+    assert quantisation(kept) == "fp32"
+    assert told[-1] == f"{path.name} is converted, in fp32: it could not be quantised"
+    assert foreign.native_net(path, pytest.fail, int8=True) == kept, "it is tried once"
+
+
+def test_without_the_onnx_package_a_net_stays_fp32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jit, "private_directory", lambda: tmp_path / "cache")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    told: list[str] = []
+    assert quantisation(foreign.native_net(lc0_file(tmp_path), told.append, int8=True)) == "fp32"
+    assert "with the onnx package (pip install onnx) it is int8" in told[-1]
+
+
+def test_int8_is_an_option_and_for_cpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+
+    def native(path: Path, tell: object, *, int8: bool) -> Path:
+        asked.append(int8)
+        return path
+
+    monkeypatch.setattr(weights, "native_net", native)
+    path = str(lc0_file(tmp_path))
+    for int8, provider in ((True, "cpu"), (False, "cpu"), (True, "cuda")):
+        engine = Engine("chess", EngineOptions(weights_file=path, int8=int8, provider=provider))
+        with pytest.raises(NetError):  # the file as it is
+            engine.ready()
+    assert asked == [True, False, False]
 
 
 def test_a_dlshogi_file_as_weights_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
