@@ -39,6 +39,11 @@ class Game(Rules):
     open_tables: Callable[..., Tablebase] | None = None  # of (folders, most_men=, rule50=)
     _plain: Game | None = None  # in a view through another encoder: the game with its own
 
+    @property
+    def handicaps(self) -> tuple[str, ...]:
+        """The positions that games with a handicap begin from, in the game's notation; none in most games."""
+        return ()
+
     def men(self, state: State) -> int:
         """Men of one State[], as tables of endings count them."""
         raise NotImplementedError

@@ -248,7 +248,6 @@ class LabelFormat:
     record: Callable[[Game, State, Teaching], Records]  # Record[1] of a line's last position; played, z, game unset
     code: Callable[[State, int], int]  # a move in State[] as records write it
     start: str | None = None  # the position that games begin from; None: the game's own
-    handicaps: tuple[str, ...] = ()  # those that games with a handicap begin from
     root: Callable[[str], str] = str  # a recorded game's first position, under the rules that labels are kept by
     longest_opening: int = 1000  # moves that a record can hold before the first one
     never_blind: tuple[str, ...] = ()  # moves that are not drawn blindly

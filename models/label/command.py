@@ -285,7 +285,7 @@ def _recipe(args: argparse.Namespace, game: str, form: LabelFormat) -> Recipe:
         records=tuple(args.records),
         around=around,
         provider=args.provider,
-        starts=() if args.starts is None else read_starts(get_game(game), form, args.starts),
+        starts=() if args.starts is None else read_starts(get_game(game), args.starts),
         search=args.search or 0,
     )
 

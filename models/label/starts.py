@@ -7,13 +7,12 @@ from pathlib import Path
 from ...engine.errors import DataError, OptionError, PositionError
 from ...engine.games.base import Game
 from ...engine.games.outcome import RUNNING
-from ..data.shards import LabelFormat
 
 HANDICAP = "handicap"  # in place of a file's name
 _MOST_BYTES = 16 << 20
 
 
-def read_starts(game: Game, form: LabelFormat, name: str) -> tuple[str, ...]:
+def read_starts(game: Game, name: str) -> tuple[str, ...]:
     """The positions that ``--starts`` names: the game's handicaps, or those of a file, one a line, # before comments.
 
     Errors: OptionError in a game without handicaps, DataError naming the line that is no position of a running game.
@@ -21,9 +20,9 @@ def read_starts(game: Game, form: LabelFormat, name: str) -> tuple[str, ...]:
     if game.territory is not None:
         raise OptionError(f"--starts means nothing in {game.name}; leave it out")
     if name == HANDICAP:
-        if not form.handicaps:
+        if not game.handicaps:
             raise OptionError(f"{game.name} has no handicaps; give --starts a file of positions, one a line")
-        return form.handicaps
+        return game.handicaps
     path, starts = Path(name), list[str]()
     for number, line in enumerate(_read(path).splitlines(), 1):
         text = line.partition("#")[0].strip().removeprefix("sfen ").removeprefix("fen ")

@@ -72,6 +72,12 @@ class Shogi(Game):
     def encoders(self) -> Mapping[str, Encoder]:
         return {**dlshogi.ENCODERS, **miniosl.ENCODERS}
 
+    @property
+    def handicaps(self) -> tuple[str, ...]:
+        from .kif import HANDICAPS  # which few callers need
+
+        return tuple(sfen for sfen in HANDICAPS.values() if sfen != notation.START)
+
     def initial(self) -> State:
         return notation.parse_sfen(notation.START)[0]
 

@@ -33,7 +33,6 @@ from numpy.typing import NDArray
 
 from ....engine.games.base import Game, State
 from ....engine.games.outcome import LOSS
-from ....engine.games.shogi import kif
 from ..any_game import WITHOUT_SCORES, kept_policy, same_move, same_moves, taught
 from ..shards import LabelFormat, Records, ShardFormat, TargetOptions, Teaching, first_wrong
 
@@ -139,5 +138,4 @@ FORMAT = ShardFormat(
 
 
 def labels(game: Game) -> LabelFormat:
-    handicaps = tuple(sfen for sfen in kif.HANDICAPS.values() if sfen != game.format_position(game.initial()[0]))
-    return LabelFormat(FORMAT, LINES, SCALE, 3000, 320, record_of, same_move, handicaps=handicaps)
+    return LabelFormat(FORMAT, LINES, SCALE, 3000, 320, record_of, same_move)

@@ -9,7 +9,6 @@ import pytest
 
 from az_engine.engine.errors import DataError, OptionError
 from az_engine.engine.games import get_game
-from az_engine.models.data.formats import labels_of
 from az_engine.models.data.games.shogi import FORMAT
 from az_engine.models.data.shards import TargetOptions
 from az_engine.models.label.starts import read_starts
@@ -22,7 +21,7 @@ FOUR_PIECES = "1nsgkgsn1/9/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL w - 1"
 
 
 def test_the_handicaps_of_shogi_are_positions_where_the_giver_moves() -> None:
-    starts = read_starts(SHOGI, labels_of("shogi"), "handicap")
+    starts = read_starts(SHOGI, "handicap")
     assert len(starts) == len(set(starts)) == 13
     assert FOUR_PIECES in starts
     for start in starts:
@@ -40,7 +39,7 @@ def test_games_of_handicaps_are_labelled(tmp_path: Path) -> None:
     assert len(first) == 30
     assert (first["turn"] == 1).all()
     met = {sfen_of(record) for record in first}
-    assert met <= set(read_starts(SHOGI, labels_of("shogi"), "handicap"))
+    assert met <= set(read_starts(SHOGI, "handicap"))
     assert len(met) > 6
     assert make(tmp_path, *words, games=30).tobytes() == records.tobytes(), "the same command goes on"
     states = FORMAT.to_states(SHOGI, records, np.arange(len(records)))
@@ -51,7 +50,7 @@ def test_games_of_handicaps_are_labelled(tmp_path: Path) -> None:
 def test_positions_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "starts.txt"
     path.write_text(f"# starts\n\nsfen {FOUR_PIECES}  # four pieces\n")
-    assert read_starts(SHOGI, labels_of("shogi"), str(path)) == (FOUR_PIECES,)
+    assert read_starts(SHOGI, str(path)) == (FOUR_PIECES,)
     records = make(tmp_path / "out", "--starts", str(path), "--openings", "0", "--max-plies", "4", games=2)
     assert {sfen_of(record) for record in records[records["ply"] == 0]} == {FOUR_PIECES}
 
@@ -65,12 +64,12 @@ def test_faults_of_starts(tmp_path: Path) -> None:
     ):
         path.write_text(text)
         with pytest.raises(DataError, match=said):
-            read_starts(CHESS, labels_of("chess"), str(path))
+            read_starts(CHESS, str(path))
     with pytest.raises(DataError, match="cannot be read"):
-        read_starts(CHESS, labels_of("chess"), str(tmp_path / "none"))
+        read_starts(CHESS, str(tmp_path / "none"))
     with pytest.raises(OptionError, match="chess has no handicaps"):
-        read_starts(CHESS, labels_of("chess"), "handicap")
+        read_starts(CHESS, "handicap")
     with pytest.raises(OptionError, match="--starts means nothing in go"):
-        read_starts(get_game("go9"), labels_of("go9"), "handicap")
+        read_starts(get_game("go9"), "handicap")
     with pytest.raises(OptionError, match="leave it or --records out"):
         make(tmp_path / "out", "--starts", "handicap", "--records", "games.kif")
