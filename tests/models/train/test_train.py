@@ -33,6 +33,7 @@ from ..samples import CHESS, GO, GO9_SAMPLE, GO19, GO19_SAMPLE, SAMPLE, go_posit
 
 NET = ["--blocks", "1", "--filters", "8", "--squeeze", "4", "--history", "1", "--value-hidden", "16"]
 LEARN = ["--batch", "32", "--warmup", "5", "--rate", "0.01", "--precision", "fp32"]
+NAMED = ("--name", "a test net", "--net-search", "policy_temperature=1.3")
 
 
 def arguments(out: Path, *words: str, data: Path = SAMPLE) -> argparse.Namespace:
@@ -45,8 +46,7 @@ def arguments(out: Path, *words: str, data: Path = SAMPLE) -> argparse.Namespace
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished run of 40 steps."""
     out = tmp_path_factory.mktemp("runs") / "run"
-    words = ("--name", "a test net", "--about-data", "Made for tests.", "--net-search", "policy_temperature=1.3")
-    assert train.main(arguments(out, "--steps", "40", *words)) == 0
+    assert train.main(arguments(out, "--steps", "40", *NAMED, "--about-data", "Made for tests.")) == 0
     return out
 
 
@@ -144,7 +144,7 @@ def test_a_finished_run_can_be_exported_again(finished: Path, tmp_path: Path) ->
     shutil.copytree(finished, copy)
     for path in copy.glob("net_*"):
         path.unlink()
-    assert train.main(arguments(copy, "--steps", "40", "--finish", "--name", "a test net")) == 0
+    assert train.main(arguments(copy, "--steps", "40", "--finish", *NAMED)) == 0
     for kind in ("fp32", "int8"):
         assert (copy / f"net_{kind}.onnx").read_bytes() == (finished / f"net_{kind}.onnx").read_bytes()
 
