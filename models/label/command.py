@@ -60,7 +60,7 @@ examples:
   az-engine label --game go --size 9 --engine "katago gtp -model NET -config FILE" --out runs/go
   az-engine label --game shogi --engine fairy-stockfish --starts handicap --first-game 100000 --out runs/handicap
   az-engine label --net chess-conv --around runs/data --positions 10000000 --processes 2 --out runs/walks
-  az-engine label --engine stockfish --visits 150 --ahead 32 --around runs/data --positions 10000000 --out runs/bulk"""
+  az-engine label --engine stockfish --visits 150 --ahead 256 --around runs/data --positions 10000000 --out runs/bulk"""
     add = parser.add_argument
     add("--game", default=default.game, choices=game_names(), help="the game")
     teacher = parser.add_mutually_exclusive_group(required=True).add_argument

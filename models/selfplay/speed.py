@@ -42,7 +42,7 @@ def measure(folder: RunFolder, run: RunConfig, seconds: float) -> int:
 
 
 class Played:
-    """What was measured."""
+    """Self-play beside the net alone, in positions a second."""
 
     def __init__(self, leaves: float, limit: float, rows: float, fill: float, description: str) -> None:
         self.leaves = leaves  # judged for trees, a second
