@@ -25,7 +25,8 @@ class Limits:
     movestogo: int | None = None  # moves to the next time control; None or 0 = sudden death
     infinite: bool = False  # no answer before stop()
     ponder: bool = False  # no answer before stop() or ponderhit(); the clocks count from the hit
-    report_ms: int | None = None  # between reports, with estimates; None = ten a second, slowing to one, without them
+    report_ms: int | None = None  # between reports; None = ten a second, slowing to one, without estimates
+    estimates: bool = True  # these reports say how the game ends, and bound the values: a pass over the tree for each
     visited_only: bool = False  # reports leave out moves without a visit, but for a first one
     moves_ownership: bool = False  # estimates of moves have an ownership, too
     searchmoves: tuple[str, ...] = ()  # search only these root moves (illegal ones are left out); empty = all
@@ -39,6 +40,11 @@ class Limits:
     def fixed(self) -> bool:
         """Whether the move has a time of its own."""
         return self.movetime is not None or self.rtime is not None
+
+    @property
+    def told_ends(self) -> bool:
+        """Whether reports carry estimates."""
+        return self.report_ms is not None and self.estimates
 
     @property
     def bounded(self) -> bool:

@@ -208,9 +208,15 @@ class Thinking:
     def _oversee(self, search: Search) -> None:
         """Run a search in a thread of its own. Interrupt its net when it is long overdue, then leave the thread behind.
 
-        Patience is counted in ticks that this thread has seen: a process that was suspended is no fault of the net.
+        Patience is counted in ticks that this thread has seen: a process that was suspended is no fault of the net. A
+        net that our kernels judge cannot hang, and a thread costs as much as some hundred of its simulations: its
+        search runs in this one.
         """
-        running = threading.Thread(target=search.run, args=(partial(self._should_stop, search),), name="worker 0")
+        watch = partial(self._should_stop, search)
+        if search.evaluator.sparse is not None:
+            search.run(watch)
+            return
+        running = threading.Thread(target=search.run, args=(watch,), name="worker 0")
         running.daemon = True
         start_thread(running)
         overdue = 0
@@ -339,7 +345,7 @@ class Thinking:
 
     def _averages(self, search: Search) -> Averages | None:
         """Of the tree, when reports carry estimates. Call it under the search's lock."""
-        if self._limits.report_ms is None:
+        if not self._limits.told_ends:
             return None
         return Averages(search.tree, moves_ownership=self._limits.moves_ownership)
 

@@ -115,7 +115,8 @@ def main(args: argparse.Namespace) -> int:
 
 def _measure(args: argparse.Namespace) -> Iterator[Measurement]:
     nets, count = SharedNets(args.lanes), args.clients
-    first = nets.load("", args.net, get_game(args.game), provider=args.provider)
+    int8 = _options(args, 0, 1).int8  # as the engines load it: this is their net, and its batches are theirs
+    first = nets.load("", args.net, get_game(args.game), provider=args.provider, int8=int8)
     batch = first.batch_size
     first.close()
 

@@ -246,7 +246,7 @@ class _Mover(_Talker):
             time.sleep(self.chance.uniform(0.0, 0.3))
             link.send("stop")
         said = link.until("bestmove")
-        self._expect(said, ("readyok", "info", "bestmove"))
+        self._expect(said, ("readyok", "info", "bestmove", ""))  # a blank line keeps a GUI waiting while it loads
         if sum(text == "readyok" for text in said) != 1 + before.count("isready"):
             raise _Fault("protocol", f"isready got another number of answers: {said}")
         for text in said:

@@ -83,9 +83,10 @@ class Rules(ABC):
     def format_moves(self, state: State, moves: Sequence[int]) -> tuple[str, ...]:
         """Moves that follow one another from one State[] on, as the protocol writes them."""
         words, line = [], state.reshape(1)
-        for move in moves:
+        for i, move in enumerate(moves):
+            if i:
+                line = self.play(line[-1:], moves[i - 1])
             words.append(self.format_move(line[-1], move))
-            line = self.play(line[-1:], move)
         return tuple(words)
 
     # ------------------------------------------------------------------ playing

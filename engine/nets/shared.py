@@ -30,8 +30,8 @@ from .weights import load_evaluator, load_stand_in
 
 _IN_PIPE = 3.0  # leaves in flight, as a multiple of what the lanes evaluate at once
 _CREDIT = 2.0  # batches by which a client that was busy with its tree may be behind the others
-_SHORT = 0.25  # of a batch, that is filled when it brings the leaves of an urgent search
-_MEDIUM = 0.5  # of a batch without them, while such a search is active
+_SHORT = 0.125  # of a batch, that is filled when it brings the leaves of an urgent search
+_MEDIUM = 0.25  # of a batch without them, while such a search is active
 _ACTIVE_S = 0.25  # a search that has asked within this time counts
 _COUNT_S = 0.05  # between counts of those
 

@@ -19,6 +19,7 @@ from .puct import exploration
 from .tree import Tree, tree_of, unpack_priors
 
 _MAX_PV = 64
+_MOST_TEXTS = 10_000  # lines of moves whose texts are kept
 
 
 @device
@@ -120,10 +121,16 @@ class RootView:
 
     def __init__(self, game: Game, tree: Tree, line: State) -> None:
         self._game, self._tree, self._line = game, tree, line
+        self._texts: dict[tuple[int, ...], tuple[str, ...]] = {}  # reports repeat most of their lines
 
     def text(self, moves: list[int]) -> tuple[str, ...]:
         """Moves from the root on as text."""
-        return self._game.format_moves(self._line[-1], moves)
+        key = tuple(moves)
+        if key not in self._texts:
+            if len(self._texts) > _MOST_TEXTS:
+                self._texts.clear()
+            self._texts[key] = self._game.format_moves(self._line[-1], moves)
+        return self._texts[key]
 
     def lines(self, multipv: int, averages: Averages | None = None, *, visited_only: bool = False) -> tuple[Line, ...]:
         """The best ``multipv`` root moves, best first; empty while the root is not expanded.

@@ -249,6 +249,7 @@ class PageSession(Session[PageEngine]):
             byoyomi=byoyomi,
             infinite=visits is None and seconds is None and clock is None and not limited,
             report_ms=asked.whole("every", _LEAST_MS, 10_000, 200),
+            estimates=self._sheet is not None and self._sheet.size > 0,
             searchmoves=tuple(asked.words("only")),
         )
 

@@ -555,3 +555,21 @@ def test_a_closed_engine_frees_its_memory_without_the_collector() -> None:
         assert tree() is None
     finally:
         gc.enable()
+
+
+def test_a_net_that_kernels_judge_needs_no_thread_to_watch_it() -> None:
+    engine = Engine("chess", EngineOptions(hash_mb=16, threads=1))
+    try:
+        engine.set_position(None, [])
+        for net in ("", "chess-conv"):
+            names: set[str] = set()
+            engine.configure(weights_file=net)
+            engine.go(
+                Limits(nodes=30),
+                lambda _, names=names: names.update(each.name for each in threading.enumerate()),  # type: ignore[misc]
+                lambda _: None,
+            )
+            assert engine.wait(240)
+            assert ("worker 0" in names) == bool(net)
+    finally:
+        engine.close()

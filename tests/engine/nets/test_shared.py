@@ -199,8 +199,8 @@ def test_batches_are_short_while_a_minority_is_in_a_hurry() -> None:
     for each in (first, *asking):
         each.join()
     batches = gate.batches[1:]
-    assert [len(batch) for batch in batches if 0 in batch] == [4]
-    assert {len(batch) for batch in batches[:-1] if 0 not in batch} == {8}
+    assert [len(batch) for batch in batches if 0 in batch] == [2]
+    assert {len(batch) for batch in batches[:-1] if 0 not in batch} == {4}
 
 
 def test_batches_are_full_where_everybody_is_in_a_hurry() -> None:

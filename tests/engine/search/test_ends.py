@@ -248,17 +248,18 @@ def test_reports_carry_the_estimate_and_each_lines_lead(net: Path) -> None:
     assert answers[0].lines == (best,)
 
 
-def test_nobody_asks_unless_reports_come_at_an_interval(net: Path) -> None:
+@pytest.mark.parametrize("limits", [Limits(nodes=30), Limits(nodes=30, report_ms=1, estimates=False)], ids=str)
+def test_nobody_asks_unless_reports_carry_estimates(net: Path, limits: Limits) -> None:
     engine = engine_with(net, 5)
     engine.set_position(None, [])
     reports: list[ThinkingInfo] = []
-    engine.go(Limits(nodes=30), reports.append, lambda _: None)
+    engine.go(limits, reports.append, lambda _: None)
     assert engine.wait(60)
     assert reports
     assert engine._tree is not None
     assert engine._tree.ends is None, "it costs nothing when nobody asks"
     assert all(report.estimate is None for report in reports)
-    assert all(line.estimate is None for report in reports for line in report.lines)
+    assert all(line.estimate is None and line.bound is None for report in reports for line in report.lines)
 
 
 def test_estimates_cost_no_evaluation_beside_the_search_s(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:

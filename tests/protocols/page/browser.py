@@ -55,6 +55,7 @@ class Chromium:
         self._process = subprocess.Popen(
             [CHROMIUM, f"--user-data-dir={folder}", *FLAGS.split()], stderr=nowhere, stdout=nowhere
         )
+        self.pid = self._process.pid
         file, deadline = folder / "DevToolsActivePort", time.monotonic() + PATIENCE_S
         while not file.exists() or len(words := file.read_text().split()) < 2:
             assert time.monotonic() < deadline, "chromium did not start"
