@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,32 +47,38 @@ class Rating:
     games: int
 
 
-def rate(scores: Iterable[PairScore], anchor: str) -> dict[str, Rating]:
+def rate(scores: Iterable[PairScore], anchor: str, known: Mapping[str, float] | None = None) -> dict[str, Rating]:
     """The ratings of all players that are connected with the anchor by games; the anchor's is 0.
 
-    Errors: DataError when the anchor has no games.
+    known: of other players, whose ratings are known: above the anchor's. They connect as the anchor does.
+    Errors: DataError when one of these has no games.
     """
     tables = [s for s in scores if s.games and s.a != s.b]
-    known = _connected(tables, anchor)
-    if len(known) < 2:
-        raise DataError(f"{anchor} has played no games: no ratings can be computed")
-    tables = [s for s in tables if s.a in known]
-    others = sorted(known - {anchor})
+    fixed = {**(known or {}), anchor: 0.0}
+    met = _connected(tables, fixed)
+    for name in fixed:
+        if not any(name in (s.a, s.b) for s in tables):
+            raise DataError(f"{name} has played no games: no ratings can be computed")
+    tables = [s for s in tables if s.a in met]
+    others = sorted(met - set(fixed))
     place = {name: i for i, name in enumerate(others)}
     design = np.zeros((len(tables), len(others)))
+    ahead = np.zeros(len(tables))  # of the known players' ratings
     points, games = np.zeros(len(tables)), np.zeros(len(tables))
     for row, score in enumerate(tables):
         for name, sign in ((score.a, 1.0), (score.b, -1.0)):
             if name in place:
                 design[row, place[name]] += sign
+            else:
+                ahead[row] += sign * fixed[name]
         points[row], games[row] = score.wins + 0.5 * score.draws, score.games
-    mode, covariance = _posterior(design, points, games)
+    mode, covariance = _posterior(design, ahead, points, games)
     spread = Z95 * np.sqrt(np.diag(covariance))
     played: dict[str, int] = defaultdict(int)
     for score in tables:
         played[score.a] += score.games
         played[score.b] += score.games
-    ratings = {anchor: Rating(0.0, 0.0, 0.0, played[anchor])}
+    ratings = {name: Rating(elo, elo, elo, played[name]) for name, elo in fixed.items()}
     for name, i in place.items():
         elo, half = float(mode[i]), float(spread[i])
         ratings[name] = Rating(elo, elo - half, elo + half, played[name])
@@ -81,20 +87,24 @@ def rate(scores: Iterable[PairScore], anchor: str) -> dict[str, Rating]:
 
 def _posterior(
     design: NDArray[np.float64],
+    ahead: NDArray[np.float64],
     points: NDArray[np.float64],
     games: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mode f8[P] and covariance f8[P, P] of the ratings in Elo, by Newton's method with step halving."""
-    x = design * _SCALE
+    """Mode f8[P] and covariance f8[P, P] of the ratings in Elo, by Newton's method with step halving.
+
+    The first player of pairing t is design f8[T, P] @ ratings + ahead f8[T] Elo better than the second.
+    """
+    x, offset = design * _SCALE, ahead * _SCALE
     precision = np.eye(x.shape[1]) / PRIOR_ELO**2
     elo = np.zeros(x.shape[1])
 
     def loss(e: NDArray[np.float64]) -> float:
-        logit = x @ e
+        logit = x @ e + offset
         return float((games * np.logaddexp(0, logit) - points * logit).sum() + 0.5 * e @ precision @ e)
 
     for _ in range(200):
-        chance = 1 / (1 + np.exp(-(x @ elo)))
+        chance = 1 / (1 + np.exp(-(x @ elo + offset)))
         gradient = x.T @ (games * chance - points) + precision @ elo
         hessian = x.T @ (x * (games * chance * (1 - chance))[:, None]) + precision
         step = np.linalg.solve(hessian, gradient)
@@ -104,18 +114,18 @@ def _posterior(
         elo = elo - size * step
         if np.abs(step).max() < 1e-6:
             break
-    chance = 1 / (1 + np.exp(-(x @ elo)))
+    chance = 1 / (1 + np.exp(-(x @ elo + offset)))
     hessian = x.T @ (x * (games * chance * (1 - chance))[:, None]) + precision
     return elo, np.linalg.inv(hessian).astype(np.float64)
 
 
-def _connected(scores: list[PairScore], anchor: str) -> set[str]:
-    """The players that games connect with the anchor, itself among them."""
+def _connected(scores: list[PairScore], anchors: Iterable[str]) -> set[str]:
+    """The players that games connect with the anchors, these among them."""
     neighbours: dict[str, set[str]] = defaultdict(set)
     for score in scores:
         neighbours[score.a].add(score.b)
         neighbours[score.b].add(score.a)
-    reached, waiting = {anchor}, [anchor]
+    reached, waiting = set(anchors), list(anchors)
     while waiting:
         for name in neighbours[waiting.pop()] - reached:
             reached.add(name)

@@ -23,13 +23,14 @@ HELP = """\
 Ratings of all players of any number of games, by Bayesian logistic regression as BayesElo does it (AlphaGo Zero,
 Methods, 'Evaluation'): p(a beats b) = 1 / (1 + 10^((e_b - e_a) / 400)), a draw is half a win, with 95 % intervals.
 A file is the games.jsonl of a match, or records with the players' names in them (PGN, CSA, KIF, SGF); a folder means
-the games.jsonl in it. Ratings are relative to one player, the anchor; players without games that connect them with it
-are left out.
+the games.jsonl in it. Ratings are relative to one player, the anchor, or to several whose ratings are known; players
+without games that connect them with it are left out.
 
 examples:
   az-engine rate runs/three
   az-engine rate runs/*/games.jsonl --anchor "stockfish 1350=1350"
   az-engine rate games.pgn more.pgn --anchor Maia=1900 --json
+  az-engine rate runs/gauntlet --anchor "Glaurung 2.2=2793" --anchor level-8=2596
   az-engine rate runs/three --markdown                          # for a page about the nets"""
 
 _POINTS = {1: 0, 0: 1, -1: 2}  # result for the first player -> place among wins, draws, losses
@@ -38,7 +39,12 @@ _POINTS = {1: 0, 0: 1, -1: 2}  # result for the first player -> place among wins
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("files", metavar="FILE", type=Path, nargs="+", help="results: games.jsonl, a match's folder, or game records")
-    add("--anchor", metavar="NAME[=ELO]", help="whose rating is known (default: the first player met, at 0)")
+    add(
+        "--anchor",
+        action="append",
+        metavar="NAME[=ELO]",
+        help="whose rating is known; can be repeated with ratings (default: the first player met, at 0)",
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print one JSON object a player")
     form.add_argument("--markdown", action="store_true", help="print Markdown: what each pair played, then the ratings")
@@ -48,8 +54,10 @@ def main(args: argparse.Namespace) -> int:
     scores = collect(results_of(path) for path in args.files)
     if not scores:
         raise DataError("there are no finished games between two named players in these files")
-    name, elo = _anchor(args.anchor, scores)
-    ratings = sorted(rate(scores, name).items(), key=lambda item: -item[1].elo)
+    anchors = dict(_anchor(text, scores) for text in args.anchor or [None])
+    name, elo = next(iter(anchors.items()))
+    known = {player: rating - elo for player, rating in anchors.items()}
+    ratings = sorted(rate(scores, name, known).items(), key=lambda item: -item[1].elo)
     left_out = {player for score in scores for player in (score.a, score.b)} - {player for player, _ in ratings}
     if args.json:
         for player, rating in ratings:
@@ -60,7 +68,8 @@ def main(args: argparse.Namespace) -> int:
     else:
         _show(ratings, scores, elo)
     for player in sorted(left_out):
-        Console(stderr=True, markup=False).print(f"{player} is left out: no games connect it with {name}")
+        others = " or ".join(anchors)
+        Console(stderr=True, markup=False).print(f"{player} is left out: no games connect it with {others}")
     return 0
 
 

@@ -4,6 +4,7 @@
 #   chess shogi       a ladder of weakened opponents at fixed visits, the raw net, and a clock
 #   go9               GNU Go at level 10, at fixed visits
 #   papers            the papers' human openings
+#   gauntlet          chess, MOVE s a move, against engines of Debian that CCRL rates
 #   second            MOVE, 1 s, a move: chess and shogi against a ladder, 9x9 Go against GNU Go
 #   time              Elo against time a move for each game, and its picture, docs/figures/time.svg
 #   tables            write the tables of docs/results/strength.md from the result files
@@ -95,6 +96,22 @@ rung_second() { # GAME ENGINE-NAME COMMAND ELO DEPTH
         -B "cmd='$3' name=$2-$4 option.UCI_LimitStrength=true option.UCI_Elo=$4 option.Threads=1 $limit"
 }
 
+# Ratings as CCRL counts, roughly. Glaurung's is that of CCRL 40/15, one thread; those of Stockfish's levels are Stockfish's
+# own fit against engines that CCRL Blitz rates (its pull request 4341). A level searches as deep as it chooses its move.
+gauntlet() {
+    ours="default name=az-engine-${MOVE}s seconds=$MOVE $OURS"
+    match gauntlet-glaurung --concurrency "$CONCURRENCY" -A "$ours" -B "cmd=glaurung name=glaurung-2.2 option.Threads=1 \
+        option.Ponder=false option.OwnBook=false seconds=$MOVE"
+    match gauntlet-toga --concurrency "$CONCURRENCY" -A "$ours" \
+        -B "cmd=toga2 name=toga-3.0 option.OwnBook=false seconds=$MOVE"
+    for level in 8 10; do
+        match "gauntlet-stockfish-$level" --concurrency "$CONCURRENCY" -A "$ours" -B "cmd='$STOCKFISH' \
+            name=stockfish-level-$level 'option.Skill Level=$level' option.Threads=1 depth=$((level + 1))"
+    done
+    "$AZ_ENGINE" rate "$OUT"/gauntlet-* --anchor glaurung-2.2=2793 --anchor stockfish-level-8=2596 \
+        --anchor stockfish-level-10=2788
+}
+
 # Without anything kept back for a GUI and the wire: a few milliseconds are all thought.
 over_time() {
     for game in chess shogi go; do
@@ -136,7 +153,7 @@ tables() {
 [ $# -gt 0 ] || set -- chess shogi go9 papers second
 for part in "$@"; do
     case $part in
-    chess | shogi | go9 | papers | second | tables) "$part" ;;
+    chess | shogi | go9 | papers | gauntlet | second | tables) "$part" ;;
     time) over_time ;;
     *) echo "strength.sh: there is no part '$part'; its first lines tell which there are" >&2 && exit 2 ;;
     esac

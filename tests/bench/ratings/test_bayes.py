@@ -67,3 +67,23 @@ def test_players_that_no_game_connects_are_left_out() -> None:
     assert set(ratings) == {"random", "x"}
     with pytest.raises(DataError, match="random has played no games"):
         rate([PairScore("p", "q", 5, 0, 0)], "random")
+
+
+def test_several_known_ratings() -> None:
+    """One unknown player between two known ones: the mode of one curve, by brute force."""
+    scores = [PairScore("net", "low", 13, 4, 3), PairScore("high", "net", 9, 6, 5), PairScore("low", "high", 0, 0, 9)]
+    ratings = rate(scores, "low", {"high": 250.0})
+    assert (ratings["high"].elo, ratings["high"].low, ratings["high"].high) == (250.0, 250.0, 250.0)
+    assert ratings["high"].games == 29
+    grid = np.linspace(-1000, 1500, 250_001)
+    low, high = 1 / (1 + 10 ** (-grid / 400)), 1 / (1 + 10 ** ((250 - grid) / 400))
+    log = 15 * np.log(low) + 5 * np.log(1 - low) + 8 * np.log(high) + 12 * np.log(1 - high)
+    assert ratings["net"].elo == pytest.approx(
+        float(grid[(log - grid**2 / (2 * PRIOR_ELO**2)).argmax()]), abs=0.02
+    )
+    alone = rate(scores, "low")["net"]
+    assert ratings["net"].high - ratings["net"].low < alone.high - alone.low, "two anchors say more than one"
+    apart = [PairScore("x", "low", 3, 0, 1), PairScore("y", "high", 3, 0, 1)]
+    assert set(rate(apart, "low", {"high": 250.0})) == {"x", "y", "low", "high"}
+    with pytest.raises(DataError, match="other has played no games"):
+        rate(scores, "low", {"other": 100.0})

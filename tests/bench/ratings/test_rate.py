@@ -68,6 +68,11 @@ def test_ratings_are_those_of_an_independent_computation(tmp_path: Path, capsys:
         assert found[name]["low"] < found[name]["elo"] < found[name]["high"]
     assert (found["A"]["elo"], found["A"]["low"], found["A"]["games"]) == (1500, 1500, 28)
     assert "P is left out" in said.err
+    assert main(["rate", *map(str, files), "--json", "--anchor", "A=1500", "--anchor", "C=1400"]) == 0
+    found = {line["player"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert (found["A"]["elo"], found["C"]["elo"], found["C"]["low"]) == (1500, 1400, 1400)
+    (middle,) = climbed(lambda elos: posterior([*elos, -100.0]), 1)
+    assert found["B"]["elo"] == pytest.approx(1500 + middle, abs=0.1)
     assert main(["rate", *map(str, files), "--anchor", "B"]) == 0
     assert "anchor" in capsys.readouterr().out
 
