@@ -3,7 +3,8 @@
 Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks` and :mod:`endings`), :mod:`planes` and :mod:`moves` (a
 net's inputs and actions), and :mod:`notation` (SFEN and USI moves); the short mates at the leaves of a search need
 :mod:`checks`; :mod:`mate` looks for forced mates alone; :mod:`book` reads opening books; :mod:`dlshogi` and
-:mod:`miniosl` (with :mod:`onemove`) are how those families of nets see the game.
+:mod:`miniosl` (with :mod:`onemove`) are how those families of nets see the game, :mod:`sparse` (with
+:mod:`exchanges`) how sparse nets do.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ..encoder import Encoder
 from ..position_lines import position_lines
 from ..record import RecordFormat
 from ..rules import line_of
-from . import book, dlshogi, endings, miniosl, notation, rules
+from . import book, dlshogi, endings, miniosl, notation, rules, sparse
 from .mate import ShogiMate
 from .planes import ENCODER
 from .state import NO_RULE, POINTS_24, POINTS_24_HANDICAP, POINTS_27, POINTS_27_HANDICAP, STATE, TRY, State
@@ -70,7 +71,7 @@ class Shogi(Game):
 
     @property
     def encoders(self) -> Mapping[str, Encoder]:
-        return {**dlshogi.ENCODERS, **miniosl.ENCODERS}
+        return {**dlshogi.ENCODERS, **miniosl.ENCODERS, sparse.ENCODER.name: sparse.ENCODER}
 
     @property
     def handicaps(self) -> tuple[str, ...]:

@@ -1,0 +1,124 @@
+"""Shogi as sparse nets see it: 9,376 features and 11,547 rows of moves, from the mover's side of the board.
+
+For white the board is turned round, and where the mover's king then stands on the files 6 to 9 it is mirrored, so that
+this king is always on 1 to 5. A piece is one feature. On the board it is
+(defended * 2 + attacked) * 2,344 + (enemy's * 14 + kind) * 81 + square, kinds as of men in :mod:`state`, "attacked" by
+the other side; the n-th of a kind in a hand has one of the 76 numbers behind these 2 * 14 * 81.
+A move's row is its number (pairs of squares that a move joins, the same with promotion, then drops) times three, plus
+what it loses or wins in the exchange that follows, see :mod:`exchanges`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...kernels.jit import device
+from ..sparse import make_sparse_encoder, put
+from .attacks import DIRECTIONS, bit, first, nothing, reach, set_of
+from .checks import MATES
+from .exchanges import exchange
+from .rules import DROPS, MAX_MOVES, PLAY, PROMOTES
+from .state import BLACK_MEN, HELD, KINDS, NOWHERE, SQUARES
+
+_MOST_HELD = np.array([18, 4, 4, 4, 2, 2, 4], np.int64)  # by kind
+_HELD_AT = np.concatenate([[0], np.cumsum(_MOST_HELD)])[:-1] + 2 * KINDS * SQUARES
+_HELD = int(_MOST_HELD.sum())
+_ALIKE = 2 * KINDS * SQUARES + 2 * _HELD  # features that differ in their safety only lie so far apart
+FEATURES = 4 * _ALIKE
+
+
+def _numbers():
+    """(number of [promotes, from * 81 + to], of a drop [0], their count)."""
+    pairs, number = np.full((2, SQUARES * SQUARES), -1, np.int16), 0
+    for promotes in range(2):
+        for source in range(SQUARES):
+            for target in range(SQUARES):
+                jump = abs(source // 9 - target // 9) == 1 and source % 9 - target % 9 == 2
+                zone = min(source % 9, target % 9) < 3
+                if (jump or DIRECTIONS[SQUARES * source + target] >= 0) and (zone or not promotes):
+                    pairs[promotes, SQUARES * source + target] = number
+                    number += 1
+    return pairs, number, number + HELD * SQUARES
+
+
+_PAIRS, _FIRST_DROP, _NUMBER = _numbers()
+ROWS = 3 * _NUMBER
+
+
+@device
+def _seen(square, us, mirrored):
+    """A square from the mover's side of the board."""
+    seen = SQUARES - 1 - square if us else square
+    return 9 * (8 - seen // 9) + seen % 9 if mirrored else seen
+
+
+@device
+def _mirrored(s):
+    """Whether the board, turned, is mirrored."""
+    us = np.int64(s.turn)
+    king = np.int64(s.kings[us])
+    return king != NOWHERE and _seen(king, us, False) // 9 > 4
+
+
+@device
+def _attacked(s, side, occupied):
+    """All squares that a side attacks."""
+    found, men = nothing(), set_of(s, BLACK_MEN + side)
+    while men:
+        square, men = first(men)
+        found |= reach(np.int64(s.board[square] & 15), side, square, occupied)
+    return found
+
+
+@device
+def list_features(s, out, row):
+    us, mirrored, n = np.int64(s.turn), _mirrored(s), np.int64(0)
+    occupied = set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1)
+    by_own, by_enemy = _attacked(s, us, occupied), _attacked(s, 1 - us, occupied)
+    for side in range(2):
+        enemys = np.int64(side != us)
+        men = set_of(s, BLACK_MEN + side)
+        while men:
+            square, men = first(men)
+            here = bit(square)
+            attacked, defended = (by_own, by_enemy) if enemys else (by_enemy, by_own)
+            safety = (2 if defended & here else 0) + (1 if attacked & here else 0)
+            kind = np.int64(s.board[square] & 15) - 1
+            put(out, row, n, safety * _ALIKE + (enemys * KINDS + kind) * SQUARES + _seen(square, us, mirrored))
+            n += 1
+        for held in range(HELD):
+            for number in range(s.hands[side, held]):
+                put(out, row, n, _HELD_AT[held] + enemys * _HELD + number)
+                n += 1
+    return n
+
+
+@device
+def action_of(s, move):
+    """The policy row (i64) of a legal move in a position."""
+    us, mirrored = np.int64(s.turn), _mirrored(s)
+    target, source = _seen(np.int64(move & 127), us, mirrored), np.int64((move >> 7) & 127)
+    if source >= DROPS:
+        number = _FIRST_DROP + (source - DROPS) * SQUARES + target
+    else:
+        number = np.int64(_PAIRS[1 if move & PROMOTES else 0, SQUARES * _seen(source, us, mirrored) + target])
+    return 3 * number + exchange(s, move)
+
+
+@device
+def _key(s):
+    return s.key
+
+
+ENCODER = make_sparse_encoder(
+    PLAY,
+    list_features,
+    action_of,
+    _key,
+    mates=MATES,
+    features=FEATURES,
+    alike=(4, 3),
+    board=(9, 9),
+    num_actions=ROWS,
+    max_moves=MAX_MOVES,
+)
