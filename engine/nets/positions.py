@@ -25,6 +25,11 @@ def encode(game: Game, lines: Sequence[State], history: int) -> NDArray[np.uint8
 
 def random_planes(game: Game, count: int, seed: int, history: int = 0) -> NDArray[np.uint8]:
     """Planes u1[count, C, H, W] of positions of random games, with ``history`` positions each (0: all there are)."""
+    return encode(game, random_lines(game, count, seed), history)
+
+
+def random_lines(game: Game, count: int, seed: int) -> list[State]:
+    """Lines State[n] that end in ``count`` successive positions of random games, none of which is over there."""
     rng = np.random.default_rng(seed)
     line, lines = game.initial(), []
     for _ in range(count):
@@ -34,4 +39,4 @@ def random_planes(game: Game, count: int, seed: int, history: int = 0) -> NDArra
             moves = game.legal_moves(line)
         lines.append(line)
         line = game.play(line, int(rng.choice(moves)))
-    return encode(game, lines, history)
+    return lines

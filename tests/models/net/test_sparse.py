@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -18,18 +19,22 @@ from az_engine.commands.nets import embedded_nets, find_net
 from az_engine.engine.engine import Engine
 from az_engine.engine.errors import NetError, OptionError
 from az_engine.engine.games import get_game
+from az_engine.engine.games.base import State
+from az_engine.engine.games.leaves import Leaves
 from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets import weights
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.nets.onnx import OnnxEvaluator
-from az_engine.engine.nets.positions import random_planes
+from az_engine.engine.nets.positions import random_lines, random_planes
 from az_engine.engine.nets.sparse import read_sparse_net
 from az_engine.engine.nets.sparse_evaluator import SparseEvaluator
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import EngineOptions, SearchParams
 from az_engine.engine.search.cache import PositionCache
+from az_engine.engine.search.growth import judge_leaves
 from az_engine.engine.search.minibatch import Minibatch
+from az_engine.engine.search.policy import digest
 from az_engine.engine.search.search import Search
 from az_engine.engine.search.tree import NODE, Tree
 from az_engine.models.net import features as feature_kernels
@@ -43,6 +48,10 @@ from ..samples import CHESS, SAMPLE
 
 SPARSE = CHESS.using("sparse")
 KERNELS: Any = feature_kernels
+JUDGE: Any = judge_leaves
+DIGEST: Any = digest
+POSITIONS = int(os.environ.get("AZ_ENGINE_SPARSE_POSITIONS", "1000"))  # for the net inside the package
+CHUNK = 500  # of them
 SHARP = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 
 
@@ -85,6 +94,42 @@ def test_kernel_and_file_agree_bit_for_bit(file: Path) -> None:
         ):
             assert np.array_equal(file_says, kernel_says)
             assert kernel_says.std() > 0
+
+
+def leaves_of(lines: list[State]) -> Leaves:
+    """The last positions of lines, as the search describes them."""
+    leaves, states = SPARSE.encoder.make_leaves(len(lines)), np.array([line[-1:] for line in lines])
+    leaves.rows["slot"] = leaves.rows["row"] = np.arange(len(lines))
+    SPARSE.encoder.describe(states, leaves, len(lines), 1, 0)
+    return leaves
+
+
+def test_the_net_inside_and_its_file_agree_bit_for_bit() -> None:
+    """All logits, and what the search makes of them: value, draw, the legal moves and their priors."""
+    evaluator = load_evaluator("", CHESS)
+    assert isinstance(evaluator, SparseEvaluator)
+    keys: set[int] = set()
+    moves, temperature = 0, np.float32(1.35)
+    for first in range(0, POSITIONS, CHUNK):
+        count = min(CHUNK, POSITIONS - first)
+        lines = random_lines(CHESS, count, first)
+        leaves, same = leaves_of(lines), leaves_of(lines)
+        logits, wdl = OnnxEvaluator.evaluate(evaluator, leaves.planes)
+        judged, values = evaluator.evaluate(leaves.planes)
+        assert np.array_equal(judged.view(np.uint32), logits.view(np.uint32))
+        assert np.array_equal(values.view(np.uint32), wdl.view(np.uint32))
+        JUDGE(evaluator.sparse, leaves, count, temperature)
+        assert DIGEST(same, count, logits, wdl, temperature) == 0
+        for name in ("count", "value", "draw"):
+            assert leaves.rows[name].tobytes() == same.rows[name].tobytes()
+        for b, legal in enumerate(leaves.rows["count"].tolist()):
+            assert leaves.moves[b, :legal].tobytes() == same.moves[b, :legal].tobytes()
+            assert leaves.priors[b, :legal].tobytes() == same.priors[b, :legal].tobytes()
+            moves += legal
+        assert leaves.rows["value"].std() > 0.05
+        keys |= set(leaves.rows["key"].tolist())
+    print(f"{POSITIONS} positions, {len(keys)} of them different, {moves} legal moves: kernel and onnxruntime agree")
+    assert len(keys) > 0.9 * POSITIONS
 
 
 def test_the_file_says_nearly_what_torch_says(model: onnx.ModelProto) -> None:
