@@ -19,7 +19,8 @@ from .regret import limits_of, progress
 
 HELP = """\
 Let players solve the positions of a test suite in EPD, such as Win at Chess: they solve one when they play a best move
-(bm) and none to avoid (am). Every position is a new game.
+(bm) and none to avoid (am). Every position is a new game. A second table has the positions that a player fails: what to
+play, or not, and what it played.
 
 examples:
   az-engine suite wac.epd -P default -P chess-conv --seconds 1
@@ -45,7 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--seconds", metavar="S", help="seconds a position, of players without a limit of their own")
     add("--visits", type=int, metavar="N", help="visits a position, likewise")
-    add("--json", action="store_true", help="print one JSON object a player, with the positions that it fails")
+    add(
+        "--json",
+        action="store_true",
+        help="print one JSON object a player, with the positions that it fails and its moves there",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +62,21 @@ class Task:
     best: frozenset[str]  # in UCI's notation; empty: all but those to avoid
     avoided: frozenset[str]
 
-    def solved_by(self, move: str) -> bool:
-        return move not in self.avoided and (not self.best or move in self.best)
+    def solved_by(self, move: str | None) -> bool:
+        return move is not None and move not in self.avoided and (not self.best or move in self.best)
+
+    @property
+    def wanted(self) -> str:
+        """What to play, and what not, as people write moves."""
+        best, avoided = (", ".join(sorted(map(self.san, moves))) for moves in (self.best, self.avoided))
+        return "; ".join(text for text in (best, avoided and f"not {avoided}") if text)
+
+    def san(self, move: str | None) -> str:
+        """A move as people write it; what is none, as it came."""
+        try:
+            return "no move" if move is None else chess.Board(self.fen).san(chess.Move.from_uci(move))
+        except (ValueError, AssertionError):
+            return move or ""
 
 
 def read_suite(path: Path) -> list[Task]:
@@ -101,41 +119,59 @@ def main(args: argparse.Namespace) -> int:
     for spec in specs:
         limits_of(spec)
     tasks = read_suite(args.suite)
-    show([spec.name for spec in specs], tasks, [solved(spec, tasks) for spec in specs], as_json=args.json)
+    chosen = [moves_of(spec, tasks) for spec in specs]
+    show([spec.name for spec in specs], tasks, chosen, as_json=args.json)
     return 0
 
 
-def solved(spec: PlayerSpec, tasks: Sequence[Task]) -> list[bool]:
-    """Which of the tasks a player solves. BLOCKS. Errors: EngineProcessError, NetError."""
-    limits, results = limits_of(spec), []
+def moves_of(spec: PlayerSpec, tasks: Sequence[Task]) -> list[str | None]:
+    """The move that a player chooses in each task; None: it resigns. BLOCKS. Errors: EngineProcessError, NetError."""
+    limits, moves = limits_of(spec), []
     try:
         player = launch(spec, "chess", ready_s=_READY_S, endless_s=_ENDLESS_S)
         try:
             with progress() as bar:
                 for task in bar.track(tasks, description=spec.name):
                     player.new_game()
-                    answer = player.play(task.fen, (), limits)
-                    results.append(answer.move is not None and task.solved_by(answer.move))
+                    moves.append(player.play(task.fen, (), limits).move)
         finally:
             player.close()
     except EngineProcessError as error:
         raise EngineProcessError(f"player {spec.name}: {error}") from error
-    return results
+    return moves
 
 
-def show(names: Sequence[str], tasks: Sequence[Task], results: Sequence[Sequence[bool]], *, as_json: bool) -> None:
-    """Print what each player solves, and what the first alone or not it solves."""
+def show(names: Sequence[str], tasks: Sequence[Task], chosen: Sequence[Sequence[str | None]], *, as_json: bool) -> None:
+    """Print what the players solve with the moves they have chosen, and where they fail."""
+    solved = [[task.solved_by(move) for task, move in zip(tasks, moves, strict=True)] for moves in chosen]
     table = Table("player", "solved", "of", "", "not by the first", "by the first alone")
     for column in table.columns[1:]:
         column.justify = "right"
-    for name, own in zip(names, results, strict=True):
-        failed = [task.name for task, done in zip(tasks, own, strict=True) if not done]
+    for name, own, moves in zip(names, solved, chosen, strict=True):
         if as_json:
-            print(json.dumps({"player": name, "positions": len(tasks), "solved": sum(own), "failed": failed}))
+            failed = [(task, move) for task, done, move in zip(tasks, own, moves, strict=True) if not done]
+            row = {"player": name, "positions": len(tasks), "solved": sum(own)}
+            row |= {"failed": [task.name for task, _ in failed], "played": [task.san(move) for task, move in failed]}
+            print(json.dumps(row))
             continue
-        more = sum(mine and not first for mine, first in zip(own, results[0], strict=True))
-        less = sum(first and not mine for mine, first in zip(own, results[0], strict=True))
+        more = sum(mine and not first for mine, first in zip(own, solved[0], strict=True))
+        less = sum(first and not mine for mine, first in zip(own, solved[0], strict=True))
         share = f"{sum(own) / len(own):.1%}"
         table.add_row(Text(name), str(sum(own)), str(len(own)), share, str(more), str(less))
     if not as_json:
+        Console().print(table)
+        show_failures(names, tasks, chosen)
+
+
+def show_failures(names: Sequence[str], tasks: Sequence[Task], chosen: Sequence[Sequence[str | None]]) -> None:
+    """Print the tasks that a player fails, each with the moves of those that do; nothing where all are solved."""
+    table = Table("position", "to play")
+    for name in names:
+        table.add_column(Text(name))
+    for number, task in enumerate(tasks):
+        moves = [own[number] for own in chosen]
+        if not all(map(task.solved_by, moves)):
+            played = ("" if task.solved_by(move) else task.san(move) for move in moves)
+            table.add_row(Text(task.name), task.wanted, *played)
+    if table.row_count:
         Console().print(table)

@@ -32,6 +32,9 @@ def test_operations_become_moves(tmp_path: Path) -> None:
     assert (castles.name, castles.avoided) == ("5", frozenset({"e1g1", "e1d1"}))
     assert castles.solved_by("e1c1")
     assert not castles.solved_by("e1g1")
+    assert not castles.solved_by(None)
+    assert (mate.wanted, castles.wanted) == ("Qxf7#", "not Kd1, O-O")
+    assert [castles.san(move) for move in ("e1c1", None, "soon")] == ["O-O-O", "no move", "soon"]
 
 
 @pytest.mark.parametrize(
@@ -53,11 +56,16 @@ def test_players_solve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     words = ["-P", "default visits=200 option.Threads=1", "-P", "default name=fast visits=1 option.MatePlies=0"]
     assert main(["suite", str(path), *words, "--json"]) == 0
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
-    assert first == {"player": "az-engine default", "positions": 3, "solved": 2, "failed": ["keep"]}
+    assert first == {"player": "az-engine default", "positions": 3, "solved": 2} | {
+        "failed": ["keep"],
+        "played": ["Rxd5"],
+    }
     assert (second["player"], second["positions"]) == ("fast", 3)
     assert main(["suite", str(path), *words]) == 0
     shown = capsys.readouterr().out
     assert "66.7%" in shown
+    [row] = [[cell.strip() for cell in line.split("│")[1:4]] for line in shown.splitlines() if "keep" in line]
+    assert row == ["keep", "not Rxd5", "Rxd5"]
     assert main(["suite", str(path), "-P", "default"]) == 2
     assert "has no limit" in capsys.readouterr().err
     assert main(["suite", str(path), "-P", "default", "-P", "default", "--seconds", "0.1"]) == 2
