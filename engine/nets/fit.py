@@ -32,7 +32,8 @@ def check_net(outline: Outline, game: Game) -> NetInfo:
     except OptionError as error:
         raise NetError(f"{error}; update az-engine to use this net") from error
     _, rows, columns = game.planes
-    if info.planes[0] == game.planes[0] and not {rows, columns} <= {*info.playable}:
+    lines = {rows, columns} if info.boards else {rows}  # of a game with one size of board the rest is compared below
+    if info.planes[0] == game.planes[0] and not lines <= {*info.playable}:
         boards = ", ".join(f"{n}x{n}" for n in info.sizes[:20])
         raise NetError(f"this net plays on {boards}, not on {columns}x{rows}; choose another board or another net")
     if info.planes[0] != game.planes[0] or (
