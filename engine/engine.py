@@ -237,12 +237,12 @@ class Engine:
         path = net_path(options.weights_file, game, provider=options.provider, int8=options.int8)
         return () if path is None else read_info(read_outline(path)[0], game).playable
 
-    def resize(self, size: int) -> None:
-        """Change the board size; forgets position, tree and cache.
+    def resize(self, columns: int, rows: int | None = None) -> None:
+        """Change the board size, square without ``rows``; forgets position, tree and cache.
 
         Not during a search. Errors: OptionError for a size that the game does not have; then nothing changes.
         """
-        name = f"{self._game.name}{size}"
+        name = f"{self._game.name}{columns}" + (f"x{rows}" if rows not in (None, columns) else "")
         if get_game(name) is not get_game(self.game_name):
             self.game_name, self._line = name, None
             if self._seat is not None:

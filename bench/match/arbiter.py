@@ -46,7 +46,8 @@ class Arbiter:
     def __init__(self, game: Game, root: str | None = None) -> None:
         """Errors: PositionError for a root that is not a legal position."""
         if root is None and game.territory is not None:
-            root = game.territory.start(game.planes[-1], None, TERRITORY_RULES)
+            _, rows, columns = game.planes
+            root = game.territory.start(columns, rows, None, TERRITORY_RULES)
         self._game = game
         self._line = game.initial() if root is None else game.parse_position(root)[0]
 

@@ -179,7 +179,7 @@ def variant(args: argparse.Namespace) -> tuple[str, str | None]:
     game = get_game(args.game)
     if game.territory is not None:
         size = game.planes[-1] if args.size is None else args.size
-        return f"{args.game}{size}", game.territory.start(size, args.komi, args.rules or TERRITORY_RULES)
+        return f"{args.game}{size}", game.territory.start(size, size, args.komi, args.rules or TERRITORY_RULES)
     for name in ("size", "komi", "rules"):
         if getattr(args, name) is not None:
             raise OptionError(f"--{name} is for Go; leave it out")

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ...engine.errors import NetError, OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game, State
+from ...engine.games.mates import LONGEST
 from ...engine.games.outcome import RUNNING
 from ...engine.nets.evaluator import Evaluator, Extra, Output, Planes, UniformEvaluator
 from ...engine.nets.onnx import OnnxEvaluator
@@ -38,6 +39,10 @@ _PLIES = 12  # of the random games that positions are taken from
 def add_tree_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--simulations", type=int, default=100_000, metavar="N", help="default: %(default)s")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="median of N (default: %(default)s)")
+    usual = SearchParams().mate_plies
+    parser.add_argument(
+        "--mate-plies", type=int, default=usual, metavar="N", help="mates at the leaves (default: %(default)s)"
+    )
 
 
 def add_eval_arguments(parser: argparse.ArgumentParser) -> None:
@@ -81,28 +86,41 @@ def _sizes(text: str) -> list[int]:
 
 def tree(args: argparse.Namespace) -> int:
     _check_positive(args, "simulations", "rounds")
-    show(_tree(get_game(args.game), args.simulations, args.rounds), as_json=args.json)
+    if not 0 <= args.mate_plies <= LONGEST:
+        raise OptionError(f"--mate-plies must be 0 to {LONGEST}")
+    show(_tree(get_game(args.game), args.simulations, args.rounds, args.mate_plies), as_json=args.json)
     return 0
 
 
-def _tree(game: Game, simulations: int, rounds: int) -> Iterator[Measurement]:
-    line = game.initial()
-    _grow(game, line, 100, Tree(1 << 20))  # loads the kernels
-    speeds = []
+def _tree(game: Game, simulations: int, rounds: int, mate_plies: int) -> Iterator[Measurement]:
+    line, kinds = game.initial(), [0]
+    if game.encoder.finds_mates and mate_plies:
+        kinds.append(mate_plies)  # in turns with a search that looks for no mates
+    _grow(game, line, 100, Tree(1 << 20), kinds[-1])  # loads the kernels
+    speeds: list[list[float]] = []
     for _ in range(rounds):
-        grown = Tree(_MEMORY, game.branching)
-        start = time.perf_counter()
-        _grow(game, line, simulations, grown)
-        speeds.append(simulations / (time.perf_counter() - start))
+        speeds.append([])
+        for plies in kinds:
+            grown = Tree(_MEMORY, game.branching)
+            start = time.perf_counter()
+            _grow(game, line, simulations, grown, plies)
+            speeds[-1].append(simulations / (time.perf_counter() - start))
     nodes, edges = int(grown.counters[NODES]), int(grown.counters[EDGES])
     how = f"uniform evaluator, one worker, fresh tree, median of {rounds}"
-    yield Measurement(f"tree, {simulations:,} simulations", statistics.median(speeds), "simulations/s", note=how)
+    bare, *with_mates = (statistics.median(column) for column in zip(*speeds, strict=True))
+    name = f"tree, {simulations:,} simulations"
+    if not with_mates:
+        yield Measurement(name, bare, "simulations/s", note=how)
+    for speed in with_mates:
+        how += f"; mates of up to {mate_plies} plies at the leaves"
+        share = statistics.median(own / other for other, own in speeds)
+        yield Measurement(name, speed, "simulations/s", "the same without mates", bare, how, share)
     size = (nodes * NODE.itemsize + edges * EDGE.itemsize) / nodes
     yield Measurement("tree, memory", size, "bytes/node", note=f"{nodes:,} nodes, {edges:,} edges")
 
 
-def _grow(game: Game, line: State, simulations: int, grown: Tree) -> None:
-    params = SearchParams(solver=True, smart_pruning=False)
+def _grow(game: Game, line: State, simulations: int, grown: Tree, mate_plies: int) -> None:
+    params = SearchParams(solver=True, smart_pruning=False, mate_plies=mate_plies)
     search = Search(game, grown, UniformEvaluator(game), params, game.window(line), visits=simulations)
     search.run(lambda: False)
     if search.error is not None:

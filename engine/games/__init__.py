@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,13 +44,16 @@ def game_names() -> tuple[str, ...]:
 
 @cache
 def get_game(name: str) -> Game:
-    """The game of that name; imports its kernels. A number after the name is the board's size: "go19".
+    """The game of that name; imports its kernels. Numbers after the name are the board's size: "go19", "go13x9".
 
     Errors: OptionError for an unknown name or size.
     """
-    folder = name.rstrip("0123456789")
+    found = re.fullmatch(r"(.*?)(?:([0-9]+)(?:x([0-9]+))?)?", name, re.DOTALL)
+    assert found is not None
+    folder, columns, rows = found.groups()
     if folder not in game_names():
         raise OptionError(f"no game is called {name!r}; there are {', '.join(game_names())}")
     game: Game = importlib.import_module(f"{__name__}.{folder}").GAME
-    size = name[len(folder) :]
-    return game.sized(int(size[:4])) if size else game
+    if columns is None:
+        return game
+    return game.sized(int(columns[:4]), None if rows is None else int(rows[:4]))

@@ -131,8 +131,11 @@ class Game(Rules):
         """A position in the game's notation from a line of a list of positions, where chess has EPD, too."""
         return text
 
-    def sized(self, size: int) -> Game:
-        """The same game on a board of another size. Errors: OptionError for a game with one size."""
+    def sized(self, columns: int, rows: int | None = None) -> Game:
+        """The same game on a board of another size, square without ``rows``.
+
+        Errors: OptionError for a game with one size.
+        """
         raise OptionError(f"{self.name} has one size of board; leave the size out")
 
     def variant(self, name: str) -> Game:

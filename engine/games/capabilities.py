@@ -51,12 +51,16 @@ class Symmetries:
         return cast(Planes, turned.reshape(planes.shape))
 
 
-def square_symmetries(size: int) -> NDArray[np.int32]:
-    """i4[8, N * N]: the image of each point of a square board; symmetry k = 4 * mirrored + quarter turns."""
-    points = np.arange(size * size, dtype=np.int32).reshape(size, size)
-    images = np.empty((8, size * size), np.int32)
-    for k in range(8):
-        turned = np.rot90(points[:, ::-1] if k >= 4 else points, k % 4)  # turned[image] = point
+def board_symmetries(columns: int, rows: int) -> NDArray[np.int32]:
+    """i4[S, H * W]: the image of each point of a board.
+
+    A square has S = 8, symmetry k = 4 * mirrored + quarter turns; another rectangle S = 4, 2 * mirrored + half turns.
+    """
+    points = np.arange(columns * rows, dtype=np.int32).reshape(rows, columns)
+    turns = [(mirrored, quarter) for mirrored in (False, True) for quarter in range(0, 4, 1 if columns == rows else 2)]
+    images = np.empty((len(turns), columns * rows), np.int32)
+    for k, (mirrored, quarter) in enumerate(turns):
+        turned = np.rot90(points[:, ::-1] if mirrored else points, quarter)  # turned[image] = point
         images[k, turned.ravel()] = points.ravel()
     return images
 
@@ -161,16 +165,16 @@ class Territory(ABC):
 
     @abstractmethod
     def stones(self, state: State) -> NDArray[np.uint8]:
-        """u1[N * N] of one State[]: 0 black, 1 white, 2 empty at each point."""
+        """u1[H * W] of one State[]: 0 black, 1 white, 2 empty at each point."""
 
     @abstractmethod
     def most_handicap(self, size: int) -> int:
-        """The greatest number of fixed handicap stones on a board of that size; 0 on boards that have none."""
+        """The greatest number of fixed handicap stones on a square board; 0 on boards that have none."""
 
     @abstractmethod
     def handicap(self, size: int, stones: int) -> list[int]:
         """The points of that many fixed handicap stones, at most :meth:`most_handicap`."""
 
     @abstractmethod
-    def start(self, size: int, komi: float | None, rules: str) -> str:
+    def start(self, columns: int, rows: int, komi: float | None, rules: str) -> str:
         """An empty board as text; komi None: the fair one, 7 on 9x9 and 7.5 on others. Errors: PositionError."""

@@ -31,10 +31,11 @@ def check_net(outline: Outline, game: Game) -> NetInfo:
         game = game.using(info.encoder)
     except OptionError as error:
         raise NetError(f"{error}; update az-engine to use this net") from error
-    size = game.planes[1]
-    if size not in info.playable and info.planes[0] == game.planes[0]:
+    _, rows, columns = game.planes
+    lines = {rows, columns} if info.boards else {rows}  # of a game with one size of board the rest is compared below
+    if info.planes[0] == game.planes[0] and not lines <= {*info.playable}:
         boards = ", ".join(f"{n}x{n}" for n in info.sizes[:20])
-        raise NetError(f"this net plays on {boards}, not on {size}x{size}; choose another board or another net")
+        raise NetError(f"this net plays on {boards}, not on {columns}x{rows}; choose another board or another net")
     if info.planes[0] != game.planes[0] or (
         not info.boards and (info.planes, info.actions) != (game.planes, game.num_actions)
     ):

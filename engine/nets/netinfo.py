@@ -57,6 +57,10 @@ class NetInfo:
             return self.sizes
         return tuple(range(min(_LEAST_SIZE, *self.boards), max(self.boards) + 1))
 
+    def has_learned(self, columns: int, rows: int) -> bool:
+        """Whether it was trained on such boards. KataGo's nets were on boards that are not square, too."""
+        return {columns, rows} <= {*self.sizes} and (columns == rows or self.encoder.startswith("katago"))
+
     def settings(self, chosen: SearchParams) -> SearchParams:
         """``chosen`` with the net's own settings where it has the defaults."""
         default = SearchParams()

@@ -85,9 +85,9 @@ class OnnxEvaluator(Evaluator):
         self.note = ""
         if provider not in ("auto", "cpu") and running[0] not in PROVIDERS[provider]:
             self.note = f"provider {provider} did not start (its libraries are missing?); the net runs on {running[0]}"
-        elif self.info.boards and game.planes[1] not in self.info.boards:
-            learned, size = ", ".join(f"{n}x{n}" for n in self.info.boards), game.planes[1]
-            self.note = f"this net has learned {learned} and plays {size}x{size} by analogy"
+        elif self.info.boards and not self.info.has_learned(game.planes[2], game.planes[1]):
+            learned, (rows, columns) = ", ".join(f"{n}x{n}" for n in self.info.boards), game.planes[1:]
+            self.note = f"this net has learned {learned} and plays {columns}x{rows} by analogy"
         self.fault: NetError | None = None
         self._deadline, self._row_deadline = _GPU_DEADLINE if self.on_gpu else _DEADLINE, 0.0  # s: at least, a position
         self._new_options = load_onnxruntime().RunOptions

@@ -6,7 +6,7 @@ import numpy as np
 
 from az_engine.engine.errors import PositionError
 from az_engine.engine.games.base import Game, State
-from az_engine.engine.games.capabilities import Symmetries, TrainingDefaults, square_symmetries
+from az_engine.engine.games.capabilities import Symmetries, TrainingDefaults, board_symmetries
 
 from . import rules
 from .rules import STATE
@@ -22,7 +22,7 @@ class TicTacToe(Game):
     state_dtype = STATE
     play_functions = rules.PLAY
     encoder = rules.ENCODER
-    symmetries = Symmetries(square_symmetries(3), square_symmetries(3))
+    symmetries = Symmetries(board_symmetries(3, 3), board_symmetries(3, 3))
     branching = 4.0
     typical_moves = 4.0
     training = TrainingDefaults(noise_alpha=0.9, longest_game=9)

@@ -352,8 +352,10 @@ class _Writer:
         """What the board's size means to pools and rotations."""
         shape = self.node("Shape", ["planes"], "board.shape")
         lines = self.node("Gather", [shape, self.graph.shape(2, 3)], "board.lines")
-        size = self.node("Gather", [lines, self.graph.shape(0)], "board.size")
-        size = self.node("Cast", [size], "board.n", to=FLOAT)
+        rows, columns = (self.node("Gather", [lines, self.graph.shape(i)], f"board.side{i}") for i in range(2))
+        points = self.node("Mul", [rows, columns], "board.points")
+        points = self.node("Cast", [points], "board.area", to=FLOAT)
+        size = self.node("Sqrt", [points], "board.size")  # as KataGo counts it: that of a square with as many points
         size = self.node("Sub", [size, self.graph.number(_CENTRE)], "board.less")
         size = self.node("Mul", [size, self.graph.number(1 / _SPREAD)], "board.width")
         square = self.node("Mul", [size, size], "board.square")

@@ -15,6 +15,7 @@ from ...engine.errors import AzError
 from ...engine.info import BestMove, Estimate, ThinkingInfo
 from ...engine.nets.evaluator import Interrupted
 from ...engine.params import EngineOptions
+from ..gtp.board import Size
 from ..gtp.game import GoEngine
 from .answer import Seen, no_results, warning
 from .query import Query
@@ -123,7 +124,7 @@ class Analyst:
         self._make_engine, self._turns = make_engine, turns
         self._write, self._over, self._tell = write, over, tell
         self._engine: AnalysisEngine | None = None
-        self._size = 0
+        self._size: Size | None = None
         self._forget = False
         self._thread = threading.Thread(target=self._run, name="analyst", daemon=True)
         self._thread.start()
@@ -154,11 +155,12 @@ class Analyst:
     def _prepared(self, query: Query) -> AnalysisEngine:
         """The engine with the query's options, its net loaded. Blocks. Errors: AzError."""
         if self._engine is None:
-            self._engine, self._size = self._make_engine(), 0
+            self._engine, self._size = self._make_engine(), None
         engine = self._engine
-        if query.played.size != self._size:
-            engine.resize(query.played.size)
-            self._size = query.played.size
+        size = query.played.size
+        if size is not None and size != self._size:
+            engine.resize(*size)
+            self._size = size
         engine.configure(**{f.name: getattr(query.options, f.name) for f in fields(EngineOptions)})
         engine.ready(self._tell)
         if self._forget:
@@ -219,4 +221,4 @@ class Analyst:
 
     def _estimate(self, engine: AnalysisEngine, query: Query) -> Estimate | None:
         """How a finished game of territory counts, as the net sees it."""
-        return engine.estimate() if query.played.size else None
+        return engine.estimate() if query.played.size is not None else None

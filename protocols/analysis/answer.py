@@ -66,9 +66,9 @@ class Seen:
         from ..gtp.board import PASS, vertex
 
         size, policy = self._query.played.size, self._policy
-        if not size:
+        if size is None:
             return {move: _short(chance) for move, chance in policy.items()}
-        places = [*(vertex(point, size) for point in range(size * size)), PASS]
+        places = [*(vertex(point, size) for point in range(size.points)), PASS]
         return [_short(policy[place]) if place in policy else -1.0 for place in places]
 
     def _chance(self, value: float) -> float:
@@ -109,7 +109,7 @@ class Seen:
             said |= self._points("ownership", line.estimate)
         if query.moves_ownership_stdev:
             said |= self._points("ownershipStdev", line.estimate, spread=True)
-        if not query.played.size:
+        if query.played.size is None:
             said |= self._outcomes(line)
         return said
 

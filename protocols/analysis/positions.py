@@ -12,7 +12,7 @@ import numpy as np
 
 from ...engine.errors import AzError, IllegalMoveError, PositionError
 from ...engine.games import get_game
-from ..gtp.board import PASS, STONES, Board, GtpError, other, point, read_vertex, vertex
+from ..gtp.board import PASS, STONES, GtpError, Size, other, point, read_vertex, vertex
 from ..gtp.game import SIZES, SKIP, Start, empty
 from ..gtp.rules import Rules, read_rules
 from .fields import COLOURS, Fields, QueryError
@@ -35,7 +35,7 @@ class Played:
     words: tuple[str, ...]  # the moves; between two of one colour a word that changes the side to move
     ends: tuple[int, ...]  # words before turn 0, 1, ... to the last
     turns: str  # who is to move at turn 0, 1, ...: "b" or "w"
-    size: int = 0  # lines of a Go board, N; 0: another game
+    size: Size | None = None  # of a Go board; None: another game
 
     @property
     def moves(self) -> int:
@@ -82,7 +82,7 @@ class GoNotation:
             komi = fields.number("komi", -400.0, 400.0, _KOMI) + 0.0
             if not (2 * komi).is_integer():
                 raise QueryError(_KOMI, "komi")
-        start = Start(Board(size, empty(size).board.with_stones(placed).stones), turn, handicap)
+        start = Start(empty(size).board.with_stones(placed), turn, handicap)
         words, ends, turns = list[str](), [0], turn
         for colour, place in moves:
             words += [SKIP, place] if colour != turns[-1] else [place]
@@ -92,18 +92,17 @@ class GoNotation:
         _check(played, "initialStones", [f"{colour.upper()} {place}" for colour, place in moves])
         return played
 
-    def _size(self, fields: Fields) -> int:
+    def _size(self, fields: Fields) -> Size:
         words = f"Must provide an integer from {SIZES.start} to {SIZES.stop - 1}"
-        width, height = (fields.integer(f"board{axis}Size", SIZES.start, SIZES.stop - 1, words) for axis in "XY")
-        if width != height:
-            raise QueryError("Must be equal to boardXSize: only square boards are played here", "boardYSize")
+        size = Size(*(fields.integer(f"board{axis}Size", SIZES.start, SIZES.stop - 1, words) for axis in "XY"))
         sizes = self._sizes()
-        if sizes and width not in sizes:
-            boards = ", ".join(f"{n}x{n}" for n in sizes)
-            raise QueryError(f"This net plays on {boards}, not on {width}x{width}", "boardXSize")
-        return width
+        for axis, lines in zip("XY", size, strict=True):
+            if sizes and lines not in sizes:
+                boards = ", ".join(f"{n}x{n}" for n in sizes)
+                raise QueryError(f"This net plays on {boards}, not on {size}", f"board{axis}Size")
+        return size
 
-    def _pairs(self, fields: Fields, name: str, size: int) -> list[tuple[str, str]]:
+    def _pairs(self, fields: Fields, name: str, size: Size) -> list[tuple[str, str]]:
         given = fields.get(name)
         if not isinstance(given, list) or not all(
             isinstance(pair, list) and len(pair) == 2 and all(isinstance(word, str) for word in pair) for pair in given
@@ -121,6 +120,7 @@ class GoNotation:
     def move(self, word: Any, played: Played) -> str:
         if not isinstance(word, str):
             raise QueryError("Must be an array of GTP board vertices")
+        assert played.size is not None
         return _vertex(word, played.size, "")
 
 
@@ -165,10 +165,10 @@ def _not_too_many(moves: list[Any], field: str) -> None:
         raise QueryError(f"Must be at most {MOST_MOVES} moves", field)
 
 
-def _vertex(word: str, size: int, field: str) -> str:
+def _vertex(word: str, size: Size, field: str) -> str:
     found = _XY.fullmatch(word)
-    if found is not None and all(int(number) < size for number in found.groups()):
-        return vertex(int(found[2]) * size + int(found[1]), size)
+    if found is not None and int(found[1]) < size.columns and int(found[2]) < size.rows:
+        return vertex(int(found[2]) * size.columns + int(found[1]), size)
     try:
         return read_vertex(word, size)
     except GtpError:

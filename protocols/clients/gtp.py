@@ -181,7 +181,9 @@ class GtpClient(EngineClient):
         ko, komi, rules, handicap = (*fields[2:6], *("-", "7.5", "tromp-taylor", "0")[len(fields) - 2 :])[:4]
         if ko != "-":
             raise EngineProcessError("GTP cannot set up a position in which a ko may not be retaken")
-        for line in (f"boardsize {board.size}", "clear_board", f"komi {komi}"):
+        size = board.size
+        begin = f"boardsize {size.rows}" if size.square else f"rectangular_boardsize {size.columns} {size.rows}"
+        for line in (begin, "clear_board", f"komi {komi}"):
             self._command(line, self._ready_s)
         if "kata-set-rules" in self.offered:
             self._command(f"kata-set-rules {rules}", self._ready_s)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...engine.info import Estimate, Line, ThinkingInfo
-from .board import COLOURS, GtpError, read_colour, read_vertex
+from .board import COLOURS, GtpError, Size, read_colour, read_vertex
 from .clock import whole
 
 _LEAST_CS = 5  # least centiseconds between lines
@@ -49,7 +49,7 @@ class Analysis:
     kata: bool = False  # KataGo's form of numbers
 
 
-def read_analysis(words: Sequence[str], size: int, *, kata: bool) -> Analysis:
+def read_analysis(words: Sequence[str], size: Size, *, kata: bool) -> Analysis:
     """The arguments ``[colour] [interval] [key value]...``. Errors: GtpError."""
     request, rest = Analysis(kata=kata), [*words]
     if rest and rest[0].lower() in COLOURS:
@@ -82,7 +82,7 @@ def _interval(word: str) -> int:
     return 10 * min(max(whole(word), _LEAST_CS), _MOST_CS)
 
 
-def _restrict(request: Analysis, key: str, values: Sequence[str], size: int) -> Analysis:
+def _restrict(request: Analysis, key: str, values: Sequence[str], size: Size) -> Analysis:
     """``avoid|allow COLOUR VERTEX,VERTEX,... UNTILDEPTH``; applied to the first move, whatever the depth."""
     if len(values) < 3:
         raise GtpError("syntax error")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...engine.errors import AzError
 from ...engine.games import get_game
@@ -21,6 +21,24 @@ COLOURS = {"b": "b", "black": "b", "w": "w", "white": "w"}
 STONES = {"b": "X", "w": "O"}
 PASS = "pass"
 _VERTEX = re.compile(r"([A-HJ-Z])([1-9][0-9]?)")
+
+
+class Size(NamedTuple):
+    """Columns and rows of a board."""
+
+    columns: int
+    rows: int
+
+    @property
+    def points(self) -> int:
+        return self.columns * self.rows
+
+    @property
+    def square(self) -> bool:
+        return self.columns == self.rows
+
+    def __str__(self) -> str:
+        return f"{self.columns}x{self.rows}"
 
 
 def result(margin: float) -> str:
@@ -51,49 +69,72 @@ def read_colour(word: str) -> str:
     return colour
 
 
-def read_vertex(word: str, size: int) -> str:
+def read_size(words: Sequence[str]) -> Size:
+    """A board's lines, or its columns and rows. Errors: GtpError."""
+    if len(words) not in (1, 2):
+        raise GtpError("syntax error")
+    if not all(word.isascii() and word.removeprefix("-").isdigit() for word in words):
+        raise GtpError("boardsize not an integer")
+    return Size(int(words[0][:6]), int(words[-1][:6]))
+
+
+def read_vertex(word: str, size: Size) -> str:
     """A vertex of the board, or pass, as we write it. Errors: GtpError."""
     text = word.upper()
     if text == "PASS":
         return PASS
     found = _VERTEX.fullmatch(text)
-    if found is None or COLUMNS.index(found[1]) >= size or int(found[2]) > size:
+    if found is None or COLUMNS.index(found[1]) >= size.columns or int(found[2]) > size.rows:
         raise GtpError("invalid color or coordinate")
     return text
 
 
-def read_pairs(words: Sequence[str], size: int) -> list[tuple[str, str]]:
+def read_pairs(words: Sequence[str], size: Size) -> list[tuple[str, str]]:
     """Colours and vertices, in turn. Errors: GtpError."""
     if len(words) % 2:
         raise GtpError("syntax error")
     return [(read_colour(a), read_vertex(b, size)) for a, b in zip(words[::2], words[1::2], strict=True)]
 
 
-def vertex(point: int, size: int) -> str:
-    return f"{COLUMNS[point % size]}{size - point // size}"
+def vertex(point: int, size: Size) -> str:
+    return f"{COLUMNS[point % size.columns]}{size.rows - point // size.columns}"
 
 
-def point(text: str, size: int) -> int:
-    return (size - int(text[1:])) * size + COLUMNS.index(text[0])
+def point(text: str, size: Size) -> int:
+    return (size.rows - int(text[1:])) * size.columns + COLUMNS.index(text[0])
+
+
+def most_handicap(size: Size) -> int:
+    """The greatest number of fixed handicap stones; 0 on a board that is not square."""
+    return territory().most_handicap(size.rows) if size.square else 0
+
+
+def fixed_handicap(size: Size, stones: int) -> list[str]:
+    """Where fixed handicap stones go. Errors: GtpError."""
+    if not 2 <= stones <= most_handicap(size):
+        raise GtpError("invalid number of stones")
+    return [vertex(p, size) for p in territory().handicap(size.rows, stones)]
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Stones on a board: N * N characters X (black), O (white) and . from the top left."""
+    """Stones on a board: H * W characters X (black), O (white) and . from the top left."""
 
-    size: int
+    size: Size
     stones: str
 
     @classmethod
     def read(cls, position: str) -> Board:
         """From the engine's line of text, whose first field is the board."""
         rows = position.split(maxsplit=1)[0].split("/")
-        return cls(len(rows), "".join(re.sub(r"\d+", lambda n: "." * int(n[0]), row) for row in rows))
+        stones = "".join(re.sub(r"\d+", lambda n: "." * int(n[0]), row) for row in rows)
+        return cls(Size(len(stones) // len(rows), len(rows)), stones)
 
     @property
     def text(self) -> str:
         """The board as the first field of the engine's line of text."""
-        rows = (self.stones[start : start + self.size] for start in range(0, len(self.stones), self.size))
+        columns = self.size.columns
+        rows = (self.stones[start : start + columns] for start in range(0, len(self.stones), columns))
         return "/".join(re.sub(r"\.+", lambda empty: str(len(empty[0])), row) for row in rows)
 
     @property
@@ -107,9 +148,10 @@ class Board:
         return Board(self.size, "".join(changed))
 
     def drawing(self) -> list[str]:
-        n = self.size
-        stars = territory().handicap(n, territory().most_handicap(n))
-        columns = "   " + " ".join(COLUMNS[:n])
+        w, h = self.size
+        most = most_handicap(self.size)
+        stars = {point(star, self.size) for star in fixed_handicap(self.size, most)} if most else set[int]()
+        columns = "   " + " ".join(COLUMNS[:w])
         shown = ["+" if p in stars and stone == "." else stone for p, stone in enumerate(self.stones)]
-        rows = [f"{n - r:2} {' '.join(shown[r * n : r * n + n])} {n - r}" for r in range(n)]
+        rows = [f"{h - r:2} {' '.join(shown[r * w : r * w + w])} {h - r}" for r in range(h)]
         return [columns, *rows, columns]

@@ -14,7 +14,7 @@ from ...engine.errors import NetError, PositionError
 from ...engine.games import get_game
 from ...engine.info import Estimate
 from ..loader import EngineSeam
-from .board import PASS, STONES, Board, GtpError, other, point, territory, vertex
+from .board import PASS, STONES, Board, GtpError, Size, other, point, territory, vertex
 from .rules import DEFAULT, Rules
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class GoEngine(EngineSeam, Protocol):
     @property
     def knows_rules(self) -> bool: ...
     def sizes(self) -> tuple[int, ...]: ...
-    def resize(self, size: int) -> None: ...
+    def resize(self, columns: int, rows: int | None = None) -> None: ...
     def play(self, move: str) -> None: ...
     def undo(self) -> None: ...
     def estimate(self) -> Estimate | None: ...
@@ -63,8 +63,8 @@ class Start:
         return f"{self.board.text} {self.turn} - {komi:g} {rules.name} {self.handicap} 0 0"
 
 
-def empty(size: int) -> Start:
-    return Start(Board(size, "." * size * size))
+def empty(size: Size) -> Start:
+    return Start(Board(size, "." * size.points))
 
 
 class GtpGame:
@@ -84,18 +84,19 @@ class GtpGame:
     def start(self) -> Start:
         if self._start is None:
             sizes = [n for n in self._sizes() if n <= DEFAULT_SIZE]
-            self._start = empty(DEFAULT_SIZE if not self._sizes() else max(sizes or self._sizes()))
+            lines = DEFAULT_SIZE if not self._sizes() else max(sizes or self._sizes())
+            self._start = empty(Size(lines, lines))
         return self._start
 
     @property
-    def size(self) -> int:
-        """Lines of the board, N."""
+    def size(self) -> Size:
+        """Columns and rows of the board."""
         return self.start.board.size
 
     @property
     def vertices(self) -> list[str]:
         """All points, as they are numbered."""
-        return [vertex(p, self.size) for p in range(self.size**2)]
+        return [vertex(p, self.size) for p in range(self.size.points)]
 
     @property
     def turn(self) -> str:
@@ -116,7 +117,7 @@ class GtpGame:
     def engine(self) -> GoEngine:
         engine = self._engine()
         if not self._held:
-            engine.resize(self.size)
+            engine.resize(*self.size)
             engine.set_position(self.text, self.words)
             self._held = True
         return engine
@@ -129,18 +130,18 @@ class GtpGame:
 
     # ------------------------------------------------------------------ setting it up
 
-    def resize(self, size: int) -> None:
+    def resize(self, size: Size) -> None:
         """A new game on an empty board of that size."""
         self.admit(size)
         self._begin(empty(size))
 
-    def admit(self, size: int) -> None:
+    def admit(self, size: Size) -> None:
         """Errors: GtpError for a size that the net does not play."""
-        played = self._sizes()
-        if size not in SIZES or (played and size not in played):
-            if played and size in SIZES:
+        played, possible = self._sizes(), all(lines in SIZES for lines in size)
+        if not possible or (played and not all(lines in played for lines in size)):
+            if possible:
                 boards = ", ".join(f"{n}x{n}" for n in played)
-                self._tell(f"this net plays on {boards}, not on {size}x{size}; choose another with --weights-file")
+                self._tell(f"this net plays on {boards}, not on {size}; choose another with --weights-file")
             raise GtpError("unacceptable size")
 
     def clear(self) -> None:

@@ -12,7 +12,7 @@ from .board import PASS
 from .command import GtpCommand
 
 RESIGN = "resign"
-_EARLY = 4  # no resignation before size * size / _EARLY moves
+_EARLY = 4  # no resignation before points / _EARLY moves
 
 
 def search(
@@ -73,9 +73,9 @@ class MoveChooser:
             return PASS
         return next((line.pv[0] for line in lines if line.pv[0] != PASS), PASS)
 
-    def resigns(self, colour: str, best: BestMove, moves: int, size: int) -> bool:
-        """Whether a colour should give up now, after ``moves`` moves of the game. Call once a move."""
+    def resigns(self, colour: str, best: BestMove, moves: int, points: int) -> bool:
+        """Whether a colour should give up now, after ``moves`` moves on a board of so many points. Call once a move."""
         value = best.lines[0].wdl.value if best.lines else 0.0
         lost = (1.0 + value) / 2.0 < self._threshold
         self._hopeless[colour] = self._hopeless.get(colour, 0) + 1 if lost else 0
-        return self._hopeless[colour] >= self._patience and _EARLY * moves >= size * size
+        return self._hopeless[colour] >= self._patience and _EARLY * moves >= points

@@ -16,7 +16,22 @@ from ..lines import LineWriter
 from ..loader import Loader
 from ..options import OptionValues
 from .analysis import Analysis, analysis_line, read_analysis, searched
-from .board import PASS, STONES, GtpError, other, point, read_colour, read_pairs, read_vertex, result, territory, vertex
+from .board import (
+    PASS,
+    STONES,
+    GtpError,
+    Size,
+    fixed_handicap,
+    most_handicap,
+    other,
+    point,
+    read_colour,
+    read_pairs,
+    read_size,
+    read_vertex,
+    result,
+    vertex,
+)
 from .clock import KINDS, PlayerClock, TimeSystem, read_kind, read_time_settings, seconds, whole
 from .command import GtpCommand
 from .game import GoEngine, GtpGame, Start, empty
@@ -49,7 +64,7 @@ class GtpPlayer:
         """Load nothing. ``writer``: for responses that come line by line; ``tell``: sentences for the user."""
         self._loader, self._values, self._writer, self._tell = loader, values, writer, tell
         self._game = GtpGame(loader.configured, tell)
-        self._ready_size = 0  # the board that the net was loaded for
+        self._ready_size: Size | None = None  # the board that the net was loaded for
         self._chooser = MoveChooser(float(values["resign"]), int(values["resign_moves"]))
         self._set_time(TimeSystem())
         self.commands: dict[str, Handler] = {
@@ -119,18 +134,14 @@ class GtpPlayer:
     # ------------------------------------------------------------------ the game
 
     def _boardsize(self, command: GtpCommand) -> str:
-        (word,) = command.arguments(1)
-        if not (word.isascii() and word.removeprefix("-").isdigit()):
-            raise GtpError("boardsize not an integer")
-        self._game.resize(int(word[:6]))
+        """``N``, or KataGo's ``COLUMNS ROWS``."""
+        self._game.resize(read_size(command.words))
         self._new_game()
         return ""
 
     def _rectangular_boardsize(self, command: GtpCommand) -> str:
-        width, height = command.arguments(2)
-        if width != height:
-            raise GtpError("unacceptable size")
-        return self._boardsize(GtpCommand("", command.name, width))
+        command.arguments(2)
+        return self._boardsize(command)
 
     def _clear_board(self, _: GtpCommand) -> str:
         self._game.clear()
@@ -224,24 +235,14 @@ class GtpPlayer:
     # ------------------------------------------------------------------ handicap
 
     def _fixed_handicap(self, command: GtpCommand) -> str:
-        stones = self._stones(command)
-        if stones > territory().most_handicap(self._game.size):
-            raise GtpError("invalid number of stones")
-        return self._place_fixed(stones)
+        return self._handicap(fixed_handicap(self._game.size, self._stones(command)))
 
     def _place_free_handicap(self, command: GtpCommand) -> str:
         """As many of the stones as have a fixed place, which the specification allows."""
         size, stones = self._game.size, self._stones(command)
-        if stones >= size * size:
+        if stones >= size.points:
             raise GtpError("invalid number of stones")
-        stones = min(stones, territory().most_handicap(size))
-        if stones < 2:
-            raise GtpError("invalid number of stones")
-        return self._place_fixed(stones)
-
-    def _place_fixed(self, stones: int) -> str:
-        size = self._game.size
-        return self._handicap([vertex(p, size) for p in territory().handicap(size, stones)])
+        return self._handicap(fixed_handicap(size, min(stones, most_handicap(size))))
 
     def _set_free_handicap(self, command: GtpCommand) -> str:
         size = self._game.size
@@ -340,7 +341,7 @@ class GtpPlayer:
         move = game.without_suicide(colour, (move, *(line.pv[0] for line in lines)))
         if cleanup or move == PASS or command.name == "reg_genmove":
             return move
-        return RESIGN if self._chooser.resigns(colour, best, len(game.moves), game.size) else move
+        return RESIGN if self._chooser.resigns(colour, best, len(game.moves), game.size.points) else move
 
     def _over(self, colour: str, last: ThinkingInfo | None) -> bool:
         """Whether a colour should pass, by rules that count territory: every further move would cost it a point.

@@ -22,7 +22,7 @@ hstring/Raw Net/kata-raw-nn 0
 hstring/Rules/kata-get-rules
 hstring/Parameters/kata-get-params
 none/Clear Cache/clear_cache"""
-_SYMMETRIES = 8
+_SYMMETRIES = 8  # of a square board; another has half of them
 _NAMES = {"b": "black", "w": "white"}
 
 
@@ -71,9 +71,10 @@ def raw_net(game: GtpGame, words: Sequence[str]) -> str:
     """``[COLOUR] SYMMETRY [OPTIMISM]``: what the net says, in KataGo's form; ours has no optimism. Errors: GtpError."""
     rest = [*words]
     colour = read_colour(rest.pop(0)) if rest and rest[0].lower() in COLOURS else game.turn
-    if not 1 <= len(rest) <= 2 or not (rest[0] == "all" or (rest[0].isdigit() and int(rest[0][:9]) < _SYMMETRIES)):
+    known = _SYMMETRIES if game.size.square else _SYMMETRIES // 2
+    if not 1 <= len(rest) <= 2 or not (rest[0] == "all" or (rest[0].isdigit() and int(rest[0][:9]) < known)):
         raise GtpError("syntax error")
-    symmetries = range(_SYMMETRIES) if rest[0] == "all" else [int(rest[0])]
+    symmetries = range(known) if rest[0] == "all" else [int(rest[0])]
     with game.to_move(colour):
         return "\n".join(_raw_net(game, colour, symmetry) for symmetry in symmetries)
 
@@ -88,14 +89,14 @@ def _raw_net(game: GtpGame, colour: str, symmetry: int) -> str:
     if opinion.lead is not None:
         lines.append(f"whiteLead {sign * opinion.lead:.3f}")
     shown = [f"{policy[v]:8.6f}" if v in policy else "    NAN" for v in game.vertices]
-    lines += ["policy", *_rows(shown, size), f"policyPass {policy[PASS]:8.6f}"]
+    lines += ["policy", *_rows(shown, size.columns), f"policyPass {policy[PASS]:8.6f}"]
     if opinion.ownership:
-        lines += ["whiteOwnership", *_rows([f"{sign * x:9.7f}" for x in opinion.ownership], size)]
+        lines += ["whiteOwnership", *_rows([f"{sign * x:9.7f}" for x in opinion.ownership], size.columns)]
     return "\n".join(lines)
 
 
-def _rows(words: Sequence[str], size: int) -> list[str]:
-    return [" ".join(words[start : start + size]) for start in range(0, len(words), size)]
+def _rows(words: Sequence[str], columns: int) -> list[str]:
+    return [" ".join(words[start : start + columns]) for start in range(0, len(words), columns)]
 
 
 def _of(move: Move) -> str:

@@ -182,13 +182,13 @@ def empty_board(family: str, size: int, komi: float | None, rules: str, handicap
     if territory is None:
         raise OptionError(f"{family} has no komi and no handicap")
     if not handicap:
-        return territory.start(size, komi, rules)
+        return territory.start(size, size, komi, rules)
     if not 2 <= handicap <= min(territory.most_handicap(size), MOST_HANDICAP):
         raise OptionError(f"a board of {size}x{size} takes no handicap of {handicap} stones")
     points = set(territory.handicap(size, handicap))
     cells = ["X" if point in points else "1" for point in range(size * size)]
     rows = ["".join(cells[i : i + size]) for i in range(0, size * size, size)]
-    fields = territory.start(size, 0.5 if komi is None else komi, rules).split()
+    fields = territory.start(size, size, 0.5 if komi is None else komi, rules).split()
     text = " ".join(["/".join(map(_joined, rows)), "w", *fields[2:5], str(handicap), *fields[6:]])
     return game.format_position(game.parse_position(text)[0][-1])
 

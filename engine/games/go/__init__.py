@@ -1,4 +1,4 @@
-"""Go over GTP, on any board from 2x2 to 25x25.
+"""Go over GTP, on any board from 2x2 to 25x25, square or not.
 
 Read :mod:`state` and :mod:`board` first, then :mod:`rules` with :mod:`rulesets`, :mod:`planes` (a net's inputs and
 actions), :mod:`notation`, :mod:`score` and :mod:`handicap`; :mod:`katago`, with :mod:`ladders` and :mod:`passalive`, is
@@ -16,7 +16,7 @@ import numpy as np
 
 from ...errors import OptionError
 from ..base import Game
-from ..capabilities import Symmetries, TrainingDefaults, square_symmetries
+from ..capabilities import Symmetries, TrainingDefaults, board_symmetries
 from ..encoder import Encoder
 from ..outcome import RUNNING
 from ..record import RecordFormat
@@ -31,7 +31,7 @@ DEFAULT_SIZE, DEFAULT_KOMI, DEFAULT_RULES = 9, 7.5, "tromp-taylor"
 
 
 class Go(Game):
-    """Go on one size of board."""
+    """Go on one size of board: ``columns`` x ``rows`` points."""
 
     name = "go"
     protocol = "gtp"
@@ -42,32 +42,34 @@ class Go(Game):
     training = TrainingDefaults(noise_alpha=0.03, schedule="az-go")
     territory = GoTerritory()
 
-    def __init__(self, size: int = DEFAULT_SIZE) -> None:
+    def __init__(self, columns: int, rows: int) -> None:
         """Errors: OptionError for a size there is no board of."""
-        if not MIN_SIZE <= size <= MAX_SIZE:
-            raise OptionError(f"Go is played on boards of {MIN_SIZE} to {MAX_SIZE} lines, not {size}")
-        self.size = size
-        self.encoder = encoder(size)
-        points = square_symmetries(size)
-        self.symmetries = Symmetries(points, np.insert(points, size * size, size * size, axis=1))  # the pass stays
-        self.training = replace(self.training, longest_game=2 * size * size)
-        self.typical_moves = max(0.3 * size * size, 1.0)  # 9x9: 24, 19x19: 108
-        self.branching = max(4.0, 0.6 * size * size)
+        for lines in (columns, rows):
+            if not MIN_SIZE <= lines <= MAX_SIZE:
+                raise OptionError(f"Go is played on boards of {MIN_SIZE} to {MAX_SIZE} lines, not {lines}")
+        self.columns, self.rows, points = columns, rows, columns * rows
+        self.encoder = encoder(columns, rows)
+        images = board_symmetries(columns, rows)
+        self.symmetries = Symmetries(images, np.insert(images, points, points, axis=1))  # the pass stays
+        self.training = replace(self.training, longest_game=2 * points)
+        self.typical_moves = max(0.3 * points, 1.0)  # 9x9: 24, 19x19: 108
+        self.branching = max(4.0, 0.6 * points)
 
     @property
     def encoders(self) -> Mapping[str, Encoder]:
-        return katago.encoders(self.size)
+        return katago.encoders(self.columns, self.rows)
 
-    def sized(self, size: int) -> Game:
-        return _game(size)
+    def sized(self, columns: int, rows: int | None = None) -> Game:
+        return _game(columns, columns if rows is None else rows)
 
     def initial(self, komi: float = DEFAULT_KOMI, rules: str = DEFAULT_RULES) -> State:
-        return notation.empty_board(self.size, komi, rules)
+        return notation.empty_board(self.columns, self.rows, komi, rules)
 
     def parse_position(self, text: str) -> tuple[State, list[str]]:
         line, notes = notation.parse_position(text)
-        if line[0]["size"] != self.size:
-            raise OptionError(f"this is a {line[0]['size']}x{line[0]['size']} board, not {self.size}x{self.size}")
+        columns, rows = notation.size_of(line[0])
+        if (columns, rows) != (self.columns, self.rows):
+            raise OptionError(f"this is a {columns}x{rows} board, not {self.columns}x{self.rows}")
         return line, notes
 
     def format_position(self, state: State) -> str:
@@ -97,12 +99,13 @@ class Go(Game):
 
     def random_games(self, count: int, seed: int) -> int:
         """Play ``count`` games of random legal moves inside one kernel; returns the moves played. For benches."""
-        return int(rules.random_games(self.size, rule_set(DEFAULT_RULES).flags, 2 * self.size**2, count, seed)[0])
+        most = 2 * self.columns * self.rows
+        return int(rules.random_games(self.initial(), rule_set(DEFAULT_RULES).flags, most, count, seed)[0])
 
 
 @cache
-def _game(size: int) -> Go:
-    return Go(size)
+def _game(columns: int, rows: int) -> Go:
+    return Go(columns, rows)
 
 
-GAME = _game(DEFAULT_SIZE)
+GAME = _game(DEFAULT_SIZE, DEFAULT_SIZE)

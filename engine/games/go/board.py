@@ -19,7 +19,7 @@ BOARD = np.dtype(
         ("stones", "u8", (2, WORDS)),  # as in STATE
         ("chain_key", "u8", (MAX_POINTS,)),  # by head: xor of its stones' keys
         ("key", "u8"),
-        ("points", "i8"),  # N * N
+        ("points", "i8"),  # H * W
         ("near", "i2", (4 * MAX_POINTS,)),  # the four neighbours of each point; ``points`` stands for off the board
         ("head", "i2", (MAX_POINTS,)),  # of the chain that a stone belongs to
         ("next", "i2", (MAX_POINTS,)),  # the chain's next stone, round in a circle
@@ -34,17 +34,18 @@ BOARD = np.dtype(
 
 
 @device
-def clear(b, size):
-    """Make ``b`` an empty board of size x size points."""
-    points = np.int64(size) * np.int64(size)
+def clear(b, s):
+    """Make ``b`` an empty board as wide and as high as that of a state."""
+    columns, rows = np.int64(s.columns), np.int64(s.rows)
+    points = columns * rows
     b.points = points
     p = 0
-    for row in range(size):
-        for column in range(size):
+    for row in range(rows):
+        for column in range(columns):
             b.colour[p] = EMPTY
-            b.near[4 * p] = p - size if row > 0 else points
-            b.near[4 * p + 1] = p + 1 if column < size - 1 else points
-            b.near[4 * p + 2] = p + size if row < size - 1 else points
+            b.near[4 * p] = p - columns if row > 0 else points
+            b.near[4 * p + 1] = p + 1 if column < columns - 1 else points
+            b.near[4 * p + 2] = p + columns if row < rows - 1 else points
             b.near[4 * p + 3] = p - 1 if column > 0 else points
             p += 1
     b.colour[points] = EDGE

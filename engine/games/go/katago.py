@@ -1,4 +1,4 @@
-"""KataGo's input planes, its "inputs V7": 22 planes and 19 numbers, as bytes u1[42, N, N].
+"""KataGo's input planes, its "inputs V7": 22 planes and 19 numbers, as bytes u1[42, H, W].
 
 Points and actions are numbered as in :mod:`planes`. Planes 0 to 21, each 0 or 1, "own" being the side to move:
 
@@ -231,7 +231,7 @@ def _workspace(states):
 @device
 def _begin(work, states, root):
     _begin_go(work, states, root)
-    ladders.prepare(work[2][0], np.int64(states[root].size))
+    ladders.prepare(work[2][0], states[root])
 
 
 @device
@@ -275,9 +275,9 @@ _ENCODERS = (_make_encoder(ENCODER, False), _make_encoder(ENCODER_SUICIDE, True)
 
 
 @cache
-def encoders(size: int) -> Mapping[str, Encoder]:
-    """KataGo's views of a board of N x N points, by name."""
-    if size > MAX_LINES:
+def encoders(columns: int, rows: int) -> Mapping[str, Encoder]:
+    """KataGo's views of a board of that size, by name."""
+    if max(columns, rows) > MAX_LINES:
         return {}
-    planes, moves = (NUM_PLANES, size, size), size * size + 1
+    planes, moves = (NUM_PLANES, rows, columns), columns * rows + 1
     return {each.name: replace(each, planes=planes, num_actions=moves, max_moves=moves) for each in _ENCODERS}

@@ -20,7 +20,8 @@ _1 = np.uint64(1)
 
 LADDER = np.dtype(
     [
-        ("stride", "i8"),  # from a cell to the one below it: board size + 1
+        ("stride", "i8"),  # from a cell to the one below it: the board's columns + 1
+        ("rows", "i8"),  # of the board
         ("ko", "i8"),  # cell that may not be played now, -1 = none
         ("epoch", "i8"),
         ("taken_count", "i8"),
@@ -43,9 +44,9 @@ LADDER = np.dtype(
 
 
 @device
-def prepare(t, size):
-    """Make ``t`` ready for boards of that size: its edge, and no marks."""
-    t.stride, t.epoch = size + 1, 0
+def prepare(t, s):
+    """Make ``t`` ready for boards as wide and as high as that of a state: its edge, and no marks."""
+    t.stride, t.rows, t.epoch = np.int64(s.columns) + 1, s.rows, 0
     for i in range(_CELLS):
         t.colour[i] = EDGE
         t.mark[i] = 0
@@ -54,11 +55,11 @@ def prepare(t, size):
 @device
 def set_up(t, s):
     """Put the stones and the ko of a state on the board."""
-    size = t.stride - 1
+    columns = t.stride - 1
     p = 0
-    for row in range(size):
+    for row in range(t.rows):
         cell = t.stride * (row + 1)
-        for _ in range(size):
+        for _ in range(columns):
             bit = np.uint64(p & 63)
             black = (s.stones[0, p >> 6] >> bit) & _1
             white = (s.stones[1, p >> 6] >> bit) & _1
@@ -67,7 +68,7 @@ def set_up(t, s):
             cell += 1
     t.ko = np.int64(-1)
     if s.ko >= 0:
-        t.ko = (s.ko // size + 1) * t.stride + s.ko % size
+        t.ko = (s.ko // columns + 1) * t.stride + s.ko % columns
     t.taken_count = 0
 
 
@@ -331,12 +332,13 @@ def survey(t, out, row, caught, liberties, openings, victim):
     and 3 liberties; openings: of the plane of points where a ladder against a chain of colour ``victim`` with two
     liberties begins. Negative: not wanted, which is quicker.
     """
-    size = t.stride - 1
+    columns = t.stride - 1
+    points = columns * t.rows
     most = 4 if liberties >= 0 else 3
     for i in range(_CELLS):
         t.done[i] = 0
-    for r in range(1, size + 1):
-        for cell in range(r * t.stride, r * t.stride + size):
+    for r in range(1, t.rows + 1):
+        for cell in range(r * t.stride, r * t.stride + columns):
             if t.colour[cell] >= EMPTY or t.done[cell]:
                 continue
             n, _ = count(t, cell, most)
@@ -358,4 +360,4 @@ def survey(t, out, row, caught, liberties, openings, victim):
                 if lost:
                     out[row, caught + p] = 1
                 if liberties >= 0:
-                    out[row, liberties + (n - 1) * size * size + p] = 1
+                    out[row, liberties + (n - 1) * points + p] = 1

@@ -4,7 +4,7 @@ A position is ``BOARD SIDE KO KOMI RULES HANDICAP PASSES PLY PRISONERS``, of whi
 from the top, separated by "/", with X (black), O (white) and numbers of empty points; b or w; the point that may not be
 retaken or -; komi; the rule set; black's handicap stones; passes just made; moves so far; by rules that count
 territory, black's prisoners less white's. The 3x3 board with a black stone in its middle is
-``3/1X1/3 w - 7.5 tromp-taylor 0 0 1``.
+``3/1X1/3 w - 7.5 tromp-taylor 0 0 1``. A board may have more rows than columns, or fewer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...errors import IllegalMoveError, PositionError, quoted
 from .rules import settle_all
 from .rulesets import TERRITORY, rule_set, rules_of
-from .state import BLACK, EMPTY, MAX_SIZE, MIN_SIZE, STATE, WHITE, State, stones_from_array, stones_to_array
+from .state import BLACK, EMPTY, MAX_SIZE, MIN_SIZE, STATE, WHITE, State, points_of, stones_from_array, stones_to_array
 
 COLUMNS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
 SKIP = "skip"  # the side to move changes without a pass
@@ -25,24 +25,24 @@ _LONGEST = 1200
 _MOST_KOMI = 16000  # half points
 
 
-def vertex(point: int, size: int) -> str:
+def vertex(point: int, columns: int, rows: int) -> str:
     """GTP's name of a point, such as C3, or pass."""
-    if point == size * size:
+    if point == columns * rows:
         return "pass"
-    return f"{COLUMNS[point % size]}{size - point // size}"
+    return f"{COLUMNS[point % columns]}{rows - point // columns}"
 
 
-def point_of(text: str, size: int) -> int:
-    """The point of a GTP vertex, N * N for pass, in any case. Errors: ValueError."""
+def point_of(text: str, columns: int, rows: int) -> int:
+    """The point of a GTP vertex, H * W for pass, in any case. Errors: ValueError."""
     if text.lower() == "pass":
-        return size * size
+        return columns * rows
     match = re.fullmatch(r"([A-HJ-Za-hj-z])([1-9][0-9]?)", text, re.ASCII)
     if match is None:
         raise ValueError(text)
     column, row = COLUMNS.index(match[1].upper()), int(match[2])
-    if column >= size or row > size:
+    if column >= columns or row > rows:
         raise ValueError(text)
-    return (size - row) * size + column
+    return (rows - row) * columns + column
 
 
 def half_points(komi: float) -> int:
@@ -53,22 +53,29 @@ def half_points(komi: float) -> int:
     return int(halves)
 
 
-def empty_board(size: int, komi: float, rules: str) -> State:
+def empty_board(columns: int, rows: int, komi: float, rules: str) -> State:
     """State[1], an empty board with black to move. Errors: PositionError."""
-    if not MIN_SIZE <= size <= MAX_SIZE:
-        raise PositionError(f"a board has {MIN_SIZE} to {MAX_SIZE} lines, not {size}")
+    for lines in (columns, rows):
+        if not MIN_SIZE <= lines <= MAX_SIZE:
+            raise PositionError(f"a board has {MIN_SIZE} to {MAX_SIZE} lines, not {lines}")
     line = np.zeros(1, STATE)
-    line["size"], line["komi"], line["ko"], line["rules"] = size, half_points(komi), -1, rule_set(rules).flags
+    line["columns"], line["rows"] = columns, rows
+    line["komi"], line["ko"], line["rules"] = half_points(komi), -1, rule_set(rules).flags
     return line
 
 
+def size_of(state: State) -> tuple[int, int]:
+    """Columns and rows of one State[]."""
+    return int(state["columns"]), int(state["rows"])
+
+
 def format_position(state: State) -> str:
-    size = int(state["size"])
+    columns, height = size_of(state)
     rows = []
-    for row in stones_to_array(state).reshape(size, size):
+    for row in stones_to_array(state).reshape(height, columns):
         text = "".join("XO."[stone] for stone in row)
         rows.append(re.sub(r"\.+", lambda empty: str(len(empty[0])), text))
-    ko = "-" if state["ko"] < 0 else vertex(int(state["ko"]), size)
+    ko = "-" if state["ko"] < 0 else vertex(int(state["ko"]), columns, height)
     komi = f"{int(state['komi']) / 2:g}"
     rest = f"{rules_of(int(state['rules'])).name} {state['handicap']} {state['passes']} {state['ply']}"
     if state["rules"] & TERRITORY:
@@ -89,17 +96,18 @@ def parse_position(text: str) -> tuple[State, list[str]]:
         raise PositionError(f"a Go position has two to nine fields, such as '9/9/9/9/9/9/9/9/9 b', not {quoted(text)}")
     fields += ["-", "7.5", "tromp-taylor", "0", "0", "0", "0"][len(fields) - 2 :]
     board = _parse_board(fields[0])
-    size = round(len(board) ** 0.5)
+    rows, columns = board.shape
+    board = board.ravel()
     try:
         komi = float(fields[3])
     except ValueError:
         raise PositionError(f"komi must be a number, not {quoted(fields[3])}") from None
-    line = empty_board(size, komi, fields[4])
+    line = empty_board(columns, rows, komi, fields[4])
     if fields[1] not in ("b", "w"):
         raise PositionError(f"the side to move must be b or w, not {quoted(fields[1])}")
     line["stones"] = stones_from_array(board[None])
     line["turn"] = BLACK if fields[1] == "b" else WHITE
-    for name, word, most in zip(("handicap", "passes", "ply"), fields[5:8], (size * size, 255, 65535), strict=True):
+    for name, word, most in zip(("handicap", "passes", "ply"), fields[5:8], (len(board), 255, 65535), strict=True):
         if not re.fullmatch(r"[0-9]{1,5}", word, re.ASCII) or int(word) > most:
             raise PositionError(f"{name} must be a number up to {most}, not {quoted(word)}")
         line[name] = int(word)
@@ -109,7 +117,7 @@ def parse_position(text: str) -> tuple[State, list[str]]:
         line["played"] = stones_ahead(line[0]) - int(fields[8])
     if fields[2] != "-":
         try:
-            ko = point_of(fields[2], size)
+            ko = point_of(fields[2], columns, rows)
         except ValueError:
             raise PositionError(f"the ko point must be a point of the board or -, not {quoted(fields[2])}") from None
         if ko == len(board) or board[ko] != EMPTY:
@@ -117,42 +125,51 @@ def parse_position(text: str) -> tuple[State, list[str]]:
         line["ko"] = ko
     point = settle_all(line)[1]
     if point >= 0:
-        raise PositionError(f"the stone on {vertex(point, size)} has no liberty; take captured stones off the board")
+        place = vertex(point, columns, rows)
+        raise PositionError(f"the stone on {place} has no liberty; take captured stones off the board")
     return line, []
 
 
-def _parse_board(text: str) -> np.ndarray:
+def _parse_board(text: str) -> NDArray[np.uint8]:
+    """u1[H, W]. Errors: PositionError."""
     rows = text.split("/")
-    size = len(rows)
-    if not MIN_SIZE <= size <= MAX_SIZE:
-        raise PositionError(f"a board has {MIN_SIZE} to {MAX_SIZE} rows, not {size}")
-    board = np.full((size, size), EMPTY, np.uint8)
+    if not MIN_SIZE <= len(rows) <= MAX_SIZE:
+        raise PositionError(f"a board has {MIN_SIZE} to {MAX_SIZE} rows, not {len(rows)}")
+    columns = len(_cells(rows[0]))
+    if not MIN_SIZE <= columns <= MAX_SIZE:
+        raise PositionError(f"a row has {MIN_SIZE} to {MAX_SIZE} points of X, O and numbers, not {quoted(rows[0])}")
+    board = np.full((len(rows), columns), EMPTY, np.uint8)
     for number, row in enumerate(rows):
-        cells = re.sub("[1-9][0-9]?", lambda empty: "." * int(empty[0]), row)
-        if len(cells) != size or set(row) - set("XO0123456789") or "0" in cells:
+        cells = _cells(row)
+        if len(cells) != columns or set(row) - set("XO0123456789") or "0" in cells:
             raise PositionError(
-                f"row {number + 1} from the top, {quoted(row)}, is not {size} points of X, O and numbers"
+                f"row {number + 1} from the top, {quoted(row)}, is not {columns} points of X, O and numbers"
             )
         board[number] = ["XO.".index(cell) for cell in cells]  # the numbers of BLACK, WHITE and EMPTY
-    return board.ravel()
+    return board
+
+
+def _cells(row: str) -> str:
+    """A row with a dot for each empty point."""
+    return re.sub("[1-9][0-9]?", lambda empty: "." * int(empty[0]), row)
 
 
 def parse_move(state: State, text: str, legal: NDArray[np.uint16]) -> int:
     """The one of the legal moves of one State[] that a vertex names. Errors: IllegalMoveError, one sentence."""
-    size = int(state["size"])
+    columns, rows = size_of(state)
     if text == SKIP:
-        return size * size + 1
+        return columns * rows + 1
     try:
-        move = point_of(text, size)
+        move = point_of(text, columns, rows)
     except ValueError:
-        raise IllegalMoveError(f"{quoted(text)} is neither a point of the {size}x{size} board nor pass") from None
+        raise IllegalMoveError(f"{quoted(text)} is neither a point of the {columns}x{rows} board nor pass") from None
     if move not in legal:
-        occupied = move < size * size and stones_to_array(state)[move] != EMPTY
+        occupied = move < points_of(state) and stones_to_array(state)[move] != EMPTY
         reason = "there is a stone" if occupied else "ko, superko or suicide"
-        raise IllegalMoveError(f"{vertex(move, size)} is not legal: {reason}")
+        raise IllegalMoveError(f"{vertex(move, columns, rows)} is not legal: {reason}")
     return move
 
 
 def format_move(state: State, move: int) -> str:
-    size = int(state["size"])
-    return SKIP if move == size * size + 1 else vertex(move, size)
+    columns, rows = size_of(state)
+    return SKIP if move == columns * rows + 1 else vertex(move, columns, rows)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...kernels.jit import device, kernel
 from .board import BOARD, clear, set_up
 from .rulesets import SUICIDE
-from .state import EMPTY, MAX_POINTS, State
+from .state import EMPTY, MAX_POINTS, State, points_of
 
 _TAKEN = 2  # mark of a point that loses its owner
 
@@ -165,9 +165,9 @@ def mark_area(b, w, suicide):
 
 @kernel
 def area_kernel(states, i, owner):
-    """``mark_area`` of states[i], as its rules have it; owner u1[N * N] out: BLACK, WHITE or EMPTY."""
+    """``mark_area`` of states[i], as its rules have it; owner u1[H * W] out: BLACK, WHITE or EMPTY."""
     boards, space = np.empty(1, BOARD), np.empty(1, AREA)
-    clear(boards[0], np.int64(states[i].size))
+    clear(boards[0], states[i])
     set_up(boards[0], states[i])
     mark_area(boards[0], space[0], states[i].rules & SUICIDE != 0)
     for p in range(boards[0].points):
@@ -175,11 +175,11 @@ def area_kernel(states, i, owner):
 
 
 def area_of(state: State) -> NDArray[np.uint8]:
-    """Owners u1[N * N] of the points of one State[], 0 black, 1 white, 2 nobody: see ``mark_area``.
+    """Owners u1[H * W] of the points of one State[], 0 black, 1 white, 2 nobody: see ``mark_area``.
 
     They differ from a count by Tromp-Taylor where stones stand in an opponent's pass-alive territory.
     """
-    owner = np.empty(int(state["size"]) ** 2, np.uint8)
+    owner = np.empty(points_of(state), np.uint8)
     area_kernel(state.reshape(1), 0, owner)
     return owner
 

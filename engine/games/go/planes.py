@@ -1,7 +1,7 @@
-"""The 17 input planes of Go (Table S1), u1[17, N, N]: X_t, Y_t, X_t-1, Y_t-1, ..., X_t-7, Y_t-7, C.
+"""The 17 input planes of Go (Table S1), u1[17, H, W]: X_t, Y_t, X_t-1, Y_t-1, ..., X_t-7, Y_t-7, C.
 
 X are the stones of the side to move, Y its opponent's, newest position first, zero before the game's start; C is 1
-when black is to move. Row 0 is the top edge. A move's action is the move itself: the point, or N * N for a pass.
+when black is to move. Row 0 is the top edge. A move's action is the move itself: the point, or H * W for a pass.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _1 = np.uint64(1)
 @device
 def encode_row(work, states, newest, oldest, history, out, row):
     """Write the planes of states[newest], whose game begins at states[oldest], to out[row] (u1[C * H * W])."""
-    points = np.int64(states[newest].size) * np.int64(states[newest].size)
+    points = np.int64(states[newest].columns) * np.int64(states[newest].rows)
     for i in range(NUM_PLANES * points):
         out[row, i] = 0
     turn = np.int64(states[newest].turn)
@@ -77,7 +77,7 @@ _ENCODER = make_encoder(
 
 
 @cache
-def encoder(size: int) -> Encoder:
-    """The planes of a board of N x N points; one compilation of the kernels serves every size."""
-    moves = size * size + 1
-    return replace(_ENCODER, planes=(NUM_PLANES, size, size), num_actions=moves, max_moves=moves)
+def encoder(columns: int, rows: int) -> Encoder:
+    """The planes of a board of that size; one compilation of the kernels serves every size."""
+    moves = columns * rows + 1
+    return replace(_ENCODER, planes=(NUM_PLANES, rows, columns), num_actions=moves, max_moves=moves)

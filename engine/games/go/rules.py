@@ -1,6 +1,6 @@
 """The rules of Go as kernels: moves, ko and superko, the score.
 
-A move u2 is a point, or N * N for a pass. N * N + 1 is no move of the rules: it only changes the side to
+A move u2 is a point, or H * W for a pass. H * W + 1 is no move of the rules: it only changes the side to
 move, for protocols that let a colour play twice in a row. Two passes in a row end the game.
 
 Superko forbids a board that occurred anywhere in the line. Keys of boards are compared; a filter of bits makes that
@@ -103,7 +103,8 @@ def generate(b, s, moves, row, past, seen, count):
 def make(b, s, d, move):
     """Play a legal move on ``b``, where ``s`` is set up; ``d`` becomes the position after it."""
     turn = np.int64(s.turn)
-    d.komi, d.handicap, d.size, d.rules = s.komi, s.handicap, s.size, s.rules
+    d.komi, d.handicap, d.rules = s.komi, s.handicap, s.rules
+    d.columns, d.rows = s.columns, s.rows
     d.turn = 1 - turn
     d.ply = s.ply + 1 if s.ply < 65535 else 65535
     d.ko, d.passes, d.last = -1, 0, move + 1
@@ -168,9 +169,9 @@ def _workspace(states):
 
 @device
 def _begin(work, states, root):
-    w, size = work[0][0], np.int64(states[root].size)
-    clear(w.base, size)
-    clear(w.board, size)
+    w = work[0][0]
+    clear(w.base, states[root])
+    clear(w.board, states[root])
     set_up(w.base, states[root])
     w.root, w.forbidden = root, _UNKNOWN
     for i in range(FILTER_WORDS):
@@ -187,7 +188,7 @@ def _rewind(work, states, at):
         for i in range(FILTER_WORDS):
             w.seen[i] = w.seen_before[i]
     else:  # entries of the filter since the root only cost comparisons
-        clear(w.board, np.int64(states[at].size))
+        clear(w.board, states[at])
         set_up(w.board, states[at])
 
 
@@ -220,13 +221,13 @@ PLAY = Play(_workspace, _begin, _rewind, _follow, _follow, _look, _count)
 @device
 def _board_of(boards, s):
     """boards BOARD[1], set up as a state has it. The array is passed on: a record alone does not keep it in memory."""
-    clear(boards[0], np.int64(s.size))
+    clear(boards[0], s)
     set_up(boards[0], s)
 
 
 @kernel
 def count_score(states, i, owner):
-    """Score of states[i], black's minus white's in half points; owner u1[N * N] out: BLACK, WHITE or EMPTY."""
+    """Score of states[i], black's minus white's in half points; owner u1[H * W] out: BLACK, WHITE or EMPTY."""
     boards = np.empty(1, BOARD)
     _board_of(boards, states[i])
     points = score(boards[0], states[i])
@@ -253,21 +254,23 @@ def settle_all(states):
 
 
 @kernel
-def random_games(size, rules, limit, count, seed):
-    """Play ``count`` games of random legal moves; returns (moves played, black's wins at komi 0).
+def random_games(start, rules, limit, count, seed):
+    """Play ``count`` games of random legal moves from start State[1], an empty board.
+
+    Returns (moves played, black's wins at komi 0).
 
     Each move is drawn evenly from the legal points, superko included; a pass only where there is none. A game ends
     after two passes or ``limit`` moves, and is scored. For benches: nothing is allocated but at the start.
     """
     boards = np.empty(1, BOARD)
     past, seen = np.empty(limit + 1, np.uint64), np.empty(FILTER_WORDS, np.uint64)
-    candidates = np.empty(size * size, np.int64)
+    candidates = np.empty(MAX_POINTS, np.int64)
     suicide, ko = rules & SUICIDE != 0, rules & KO_MASK
     rng = np.uint64(seed) * np.uint64(2) + _1
     played, wins = np.int64(0), np.int64(0)
     for _ in range(count):
         b = boards[0]
-        clear(b, size)
+        clear(b, start[0])
         for i in range(FILTER_WORDS):
             seen[i] = 0
         remember(past, seen, 0, situation(b.key, BLACK, ko))

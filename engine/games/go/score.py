@@ -15,7 +15,7 @@ from ..capabilities import Territory
 from . import handicap, notation, passalive
 from .rules import compensation, count_score
 from .rulesets import FRIENDLY, SEKI_TAX, TERRITORY, UNENDED
-from .state import BLACK, EMPTY, WHITE, State, stones_from_array, stones_to_array
+from .state import BLACK, EMPTY, WHITE, State, points_of, stones_from_array, stones_to_array
 
 _SURE = 0.5  # mean ownership of a settled chain or region, its owner's view, at least
 _SHARED = 4  # liberties that two groups in seki share at most
@@ -34,7 +34,7 @@ class GoTerritory(Territory):
         owner = np.empty(len(board), np.uint8)
         points = count_score(counted, 0, owner) / 2
         if state["rules"] & SEKI_TAX:
-            for group in _seki(board, owner, int(state["size"])):
+            for group in _seki(board, owner, int(state["columns"])):
                 for p in group:
                     if board[p] == EMPTY:
                         points -= 1 if owner[p] == BLACK else -1
@@ -46,16 +46,16 @@ class GoTerritory(Territory):
         for chain in dead:
             board[list(chain)] = EMPTY
         owner = self.score(state, dead)[1]
-        points = frozenset(p for group in _seki(board, owner, int(state["size"])) for p in group)
+        points = frozenset(p for group in _seki(board, owner, int(state["columns"])) for p in group)
         return [chain for chain in self.chains(state) if chain <= points]
 
     def settled(self, state: State, ownership: Sequence[float]) -> bool:
-        board, size = stones_to_array(state), int(state["size"])
+        board, columns = stones_to_array(state), int(state["columns"])
         black = np.asarray(ownership) * (1 if state["turn"] == BLACK else -1)
         for chain in self.dead_chains(state, ownership):
             board[list(chain)] = EMPTY
-        for region in _regions(board, size):
-            colours = {int(board[q]) for p in region for q in _near(p, size)} - {
+        for region in _regions(board, columns):
+            colours = {int(board[q]) for p in region for q in _near(p, columns, len(board))} - {
                 EMPTY,
                 *{int(board[p]) for p in region},
             }
@@ -66,13 +66,13 @@ class GoTerritory(Territory):
             elif len(colours) == 1:
                 if (mean if colours == {BLACK} else -mean) < _SURE:
                     return False
-            elif any(len({int(board[q]) for q in _near(p, size)} - {EMPTY}) < 2 for p in region):
+            elif any(len({int(board[q]) for q in _near(p, columns, len(board))} - {EMPTY}) < 2 for p in region):
                 return False  # not even closed
         return True
 
     def chains(self, state: State) -> list[frozenset[int]]:
         board = stones_to_array(state)
-        return [region for region in _regions(board, int(state["size"])) if board[min(region)] != EMPTY]
+        return [region for region in _regions(board, int(state["columns"])) if board[min(region)] != EMPTY]
 
     def dead_chains(self, state: State, ownership: Sequence[float]) -> list[frozenset[int]]:
         board, expected = stones_to_array(state), np.asarray(ownership)
@@ -106,7 +106,7 @@ class GoTerritory(Territory):
         sign = 1.0 if root["turn"] == BLACK else -1.0
         white = np.full(len(paths), self.lead(root, 0.0) * -sign)
         if root["rules"] & TERRITORY:
-            stones = (depth < lengths[:, None]) & (paths < int(root["size"]) ** 2)
+            stones = (depth < lengths[:, None]) & (paths < points_of(root))
             white += sign * np.where(stones, 1 - 2 * (depth % 2), 0).sum(axis=1)
         black_to_move = (lengths % 2 == 0) == (root["turn"] == BLACK)
         return np.asarray(points + np.where(black_to_move, -white, white))
@@ -120,19 +120,19 @@ class GoTerritory(Territory):
     def handicap(self, size: int, stones: int) -> list[int]:
         return handicap.handicap_points(size, stones)
 
-    def start(self, size: int, komi: float | None, rules: str) -> str:
-        fair = 7.0 if size == 9 else 7.5
-        return notation.format_position(notation.empty_board(size, fair if komi is None else komi, rules)[0])
+    def start(self, columns: int, rows: int, komi: float | None, rules: str) -> str:
+        fair = 7.0 if columns == rows == 9 else 7.5
+        return notation.format_position(notation.empty_board(columns, rows, fair if komi is None else komi, rules)[0])
 
 
-def _near(p: int, size: int) -> tuple[int, ...]:
+def _near(p: int, columns: int, points: int) -> tuple[int, ...]:
     """The neighbours of a point."""
-    sides = (p - 1,) * (p % size > 0) + (p + 1,) * (p % size < size - 1)
-    return tuple(q for q in (p - size, p + size, *sides) if 0 <= q < size * size)
+    sides = (p - 1,) * (p % columns > 0) + (p + 1,) * (p % columns < columns - 1)
+    return tuple(q for q in (p - columns, p + columns, *sides) if 0 <= q < points)
 
 
-def _regions(values: NDArray[np.uint8], size: int) -> list[frozenset[int]]:
-    """The connected regions of equal values on a board u1[N * N]."""
+def _regions(values: NDArray[np.uint8], columns: int) -> list[frozenset[int]]:
+    """The connected regions of equal values on a board u1[H * W]."""
     found: list[frozenset[int]] = []
     seen = set[int]()
     for start in range(len(values)):
@@ -140,7 +140,7 @@ def _regions(values: NDArray[np.uint8], size: int) -> list[frozenset[int]]:
             continue
         region, waiting = {start}, [start]
         while waiting:
-            for q in _near(waiting.pop(), size):
+            for q in _near(waiting.pop(), columns, len(values)):
                 if values[q] == values[start] and q not in region:
                     region.add(q)
                     waiting.append(q)
@@ -149,23 +149,23 @@ def _regions(values: NDArray[np.uint8], size: int) -> list[frozenset[int]]:
     return found
 
 
-def _seki(board: NDArray[np.uint8], owner: NDArray[np.uint8], size: int) -> list[frozenset[int]]:
+def _seki(board: NDArray[np.uint8], owner: NDArray[np.uint8], columns: int) -> list[frozenset[int]]:
     """The groups in seki, each with its territory; ``owner`` of each point of a board without dead stones.
 
     Such a group has fewer than two eyes and few liberties beside its eye, all of which it shares with a group of the
     other colour of which the same is true.
     """
-    empty = [region for region in _regions(board, size) if board[min(region)] == EMPTY]
+    empty = [region for region in _regions(board, columns) if board[min(region)] == EMPTY]
     shared = [region for region in empty if owner[min(region)] == EMPTY and len(region) <= _SHARED]
     weak = list[frozenset[int]]()
-    for group in _regions(owner, size):
+    for group in _regions(owner, columns):
         eyes = [region for region in empty if region <= group]
-        liberties = {q for p in group for q in _near(p, size)} - group
+        liberties = {q for p in group for q in _near(p, columns, len(board))} - group
         free = {q for q in liberties if board[q] == EMPTY}
         blind = owner[min(group)] != EMPTY and len(eyes) < 2 and sum(map(len, eyes)) <= 2
         if blind and free and free <= frozenset().union(*shared):
             weak.append(group)
-    around = {id(region): {q for p in region for q in _near(p, size)} for region in shared}
+    around = {id(region): {q for p in region for q in _near(p, columns, len(board))} for region in shared}
 
     def faces(group: frozenset[int]) -> bool:
         return any(

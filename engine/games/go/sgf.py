@@ -112,7 +112,7 @@ class _SgfReader:
     def record(self) -> Record:
         fault = ""
         try:
-            self._line[0] = notation.empty_board(self._size, *self._komi_and_rules())[0]
+            self._line[0] = notation.empty_board(self._size, self._size, *self._komi_and_rules())[0]
             for number, node in enumerate(self._game.main_sequence_iter()):
                 if number > MAX_PLIES:
                     raise PositionError(f"the game is longer than {MAX_PLIES} moves and is read no further")
@@ -186,10 +186,10 @@ class _SgfReader:
         if words and not self._moves and self._count == 1:  # the file's first move says who begins
             self._line["turn"] = colour
             words = []
-        for word in (*words, notation.vertex(point, self._size)):
+        for word in (*words, notation.vertex(point, self._size, self._size)):
             line = self._line[: self._count]
             try:
-                move = notation.parse_move(line[-1], word, encoder(self._size).look(line)[0])
+                move = notation.parse_move(line[-1], word, encoder(self._size, self._size).look(line)[0])
             except IllegalMoveError as error:
                 del self._moves[len(self._moves) - len(words) :]
                 raise IllegalMoveError(f"move {len(self._moves) + 1 - self._moves.count(SKIP)} is illegal") from error
@@ -249,7 +249,9 @@ def write(record: Record) -> str:
     if record.root is None:
         raise PositionError("a game of Go is written with the position it begins from: its size is not known otherwise")
     start = notation.parse_position(record.root)[0][0]
-    size = int(start["size"])
+    size, rows = notation.size_of(start)
+    if size != rows:
+        raise PositionError(f"games on a {size}x{rows} board are not written as SGF here: only square boards are")
     game = sgf.Sgf_game(size=size)
     root = game.get_root()
     rule_set = rules_of(int(start["rules"])).name
@@ -271,7 +273,7 @@ def write(record: Record) -> str:
 
 
 def _write_start(root: Any, start: State) -> None:
-    size = int(start["size"])
+    size = int(start["columns"])
     board = stones_to_array(start)
     places = [{_place(int(p), size) for p in np.flatnonzero(board == colour)} for colour in (BLACK, WHITE)]
     if int(start["handicap"]) > 1:
@@ -292,7 +294,7 @@ def _write_moves(game: Any, root: Any, record: Record, turn: int) -> None:
         if word != SKIP:
             node = game.extend_main_sequence()
             try:
-                point = notation.point_of(word, size)
+                point = notation.point_of(word, size, size)
             except ValueError:
                 raise PositionError("a move that is no point of the board") from None
             node.set_move(_LETTERS[turn], None if point == size * size else _place(point, size))

@@ -1,7 +1,7 @@
 """The Go position: one record of bitboards, the same for every board size.
 
-Point p = size * row + column; row 0 is the top edge, column 0 the A line: on 9x9 point 0 is A9, 80 is J1. Bit p & 63 of
-word p >> 6 of ``stones[colour]`` says that a stone stands there.
+Point p = columns * row + column; row 0 is the top edge, column 0 the A line: on 9x9 point 0 is A9, 80 is J1. Bit
+p & 63 of word p >> 6 of ``stones[colour]`` says that a stone stands there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ STATE = np.dtype(
         ("last", "u2"),  # 1 + the move that led here; 0 where none is known or the side to move just changed
         ("rules", "u2"),  # RuleSet.flags
         ("played", "i2"),  # by rules that count territory: black's stones less white's, those captured, too; else 0
-        ("size", "u1"),  # N, of an N x N board
+        ("columns", "u1"),  # of the board, W
+        ("rows", "u1"),  # of the board, H; most boards are square
         ("turn", "u1"),  # BLACK or WHITE to move
         ("passes", "u1"),  # passes in a row that led here, saturating
     ],
@@ -42,15 +43,20 @@ STONE_KEYS = _KEYS[:-1]  # [colour * MAX_POINTS + point]
 TURN_KEY = _KEYS[-1]
 
 
+def points_of(state: State) -> int:
+    """H * W of one State[]: its points, and the number of a pass."""
+    return int(state["columns"]) * int(state["rows"])
+
+
 def stones_to_array(state: State) -> NDArray[np.uint8]:
-    """u1[N * N] of one State[]: BLACK, WHITE or EMPTY at each point."""
-    points = int(state["size"]) ** 2
+    """u1[H * W] of one State[]: BLACK, WHITE or EMPTY at each point."""
+    points = points_of(state)
     bits = np.unpackbits(np.ascontiguousarray(state["stones"]).view(np.uint8), axis=1, bitorder="little")
     return np.where(bits[0, :points], BLACK, np.where(bits[1, :points], WHITE, EMPTY)).astype(np.uint8)
 
 
 def stones_from_array(board: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """``stones`` u8[B, 2, WORDS] of boards u1[B, N * N] of BLACK, WHITE and EMPTY."""
+    """``stones`` u8[B, 2, WORDS] of boards u1[B, H * W] of BLACK, WHITE and EMPTY."""
     bits = np.zeros((len(board), 2, 64 * WORDS), np.uint8)
     for colour in (BLACK, WHITE):
         bits[:, colour, : board.shape[1]] = board == colour

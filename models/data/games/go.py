@@ -276,7 +276,7 @@ class GoShards:
 
 def record_of(game: Game, line: State, teaching: Teaching) -> Records:
     assert game.territory is not None
-    state, size = line[-1], int(line[-1]["size"])
+    state, size = line[-1], int(line[-1]["columns"])
     row = np.zeros(1, _dtype(size * size, owners=bool(teaching.ownership)))
     row["stones"][0] = (game.territory.stones(state) + 1) % 3  # 0 empty, 1 black, 2 white
     row["turn"] = 1 + state["turn"]
@@ -319,7 +319,7 @@ def labels(game: Game) -> LabelFormat:
     assert territory is not None
     if size > 19:
         raise OptionError(f"Go is labelled on boards of 2 to 19 lines, not {size}")
-    start = territory.start(size, None, RULES)
+    start = territory.start(size, size, None, RULES)
     return LabelFormat(
         GoShards(size * size),
         LINES,

@@ -54,8 +54,10 @@ def match(
         raise OptionError("games and concurrency must be 1 or more")
     rules = get_game(game)
     territory = rules.territory
-    start = None if territory is None else territory.start(rules.planes[-1], None, "tromp-taylor")
-    name = game if territory is None else f"{rules.name}{rules.planes[-1]}"
+    rows, columns = rules.planes[1:]
+    board = columns if rows == columns else f"{columns}x{rows}"
+    start = None if territory is None else territory.start(columns, rows, None, "tromp-taylor")
+    name = game if territory is None else f"{rules.name}{board}"
     common = MoveLimit(nodes=visits, movetime_ms=None if seconds is None else round(1000 * seconds))
     players = [parse_spec(text, rules.protocol).with_limit(common, rules.protocol) for text in (a, b)]
     settings = MatchSettings(name, named_apart(players))

@@ -68,7 +68,8 @@ class Position:
             if self._game.territory is None or text is not None:
                 raise OptionError("komi, rules and handicap belong to an empty board of Go; leave them out")
             komi = 0.5 if handicap and komi is None else komi
-            text = self._game.territory.start(self._game.planes[-1], komi, rules or "tromp-taylor")
+            _, rows, columns = self._game.planes
+            text = self._game.territory.start(columns, rows, komi, rules or "tromp-taylor")
             text = _with_handicap(self._game, text, handicap) if handicap else text
         self.root = text
         #: State[n]: the game from its first known position to this one
@@ -185,10 +186,11 @@ class Position:
 def _with_handicap(game: Game, empty: str, stones: int) -> str:
     """The empty board with Black's handicap stones. Errors: OptionError for too many."""
     assert game.territory is not None
-    size = game.planes[-1]
-    most = game.territory.most_handicap(size)
+    _, height, size = game.planes
+    most = game.territory.most_handicap(size) if height == size else 0
     if not 2 <= stones <= most:
-        raise OptionError(f"a board of {size}x{size} takes a handicap of 2 to {most} stones, not {stones}")
+        takes = f"a handicap of 2 to {most} stones" if most else "no handicap"
+        raise OptionError(f"a board of {size}x{height} takes {takes}, not {stones}")
     points = set(game.territory.handicap(size, stones))
     cells = ["X" if point in points else "." for point in range(size * size)]
     rows = ["".join(cells[i : i + size]) for i in range(0, size * size, size)]

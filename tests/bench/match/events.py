@@ -22,7 +22,7 @@ def go_start(size: int, komi: float | None = None) -> str:
     """An empty board of Go by the rules of matches."""
     territory = get_game("go").territory
     assert territory is not None
-    return territory.start(size, komi, TERRITORY_RULES)
+    return territory.start(size, size, komi, TERRITORY_RULES)
 
 
 class Match:

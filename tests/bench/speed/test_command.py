@@ -115,6 +115,12 @@ def test_tree(capsys: pytest.CaptureFixture[str]) -> None:
     speed, size = run_json(capsys, "tree", "--simulations", "2000", "--rounds", "1")
     assert speed["unit"] == "simulations/s"
     assert 50 < size["value"] < 2000
+    assert speed["peer"] == "the same without mates"
+    assert "mates of up to 5 plies" in speed["note"]
+    one, _ = run_json(capsys, "tree", "--simulations", "2000", "--rounds", "1", "--mate-plies", "1")
+    assert "mates of up to 1 plies" in one["note"]
+    none, _ = run_json(capsys, "tree", "--simulations", "2000", "--rounds", "1", "--mate-plies", "0")
+    assert "peer" not in none
 
 
 def test_eval(capsys: pytest.CaptureFixture[str]) -> None:
@@ -180,6 +186,7 @@ def test_memory(capsys: pytest.CaptureFixture[str]) -> None:
         ["perft", "--depth", "0"],
         ["perft", "--fen", "x"],
         ["tree", "--rounds", "0"],
+        ["tree", "--mate-plies", "8"],
         ["search", "--net", "uniform"],
         ["search", "--size", "9"],
         ["eval", "--net", "/no/such.onnx"],

@@ -80,7 +80,7 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return counting_net(tmp_path_factory.mktemp("net") / "counting.onnx")
 
 
-def engine_with(net: Path, size: int = 9) -> Engine:
+def engine_with(net: Path, size: int | str = 9) -> Engine:
     return Engine(f"go{size}", EngineOptions(weights_file=str(net), threads=1, multipv=3, hash_mb=16))
 
 
@@ -88,7 +88,7 @@ def naive_end(game: Game, line: State) -> tuple[np.ndarray, float]:
     """What the counting net says of a position, or the count of a finished one; black's view, komi counted."""
     stones = stones_to_array(line[-1])
     if game.outcome(line) != RUNNING:
-        size = int(line[-1]["size"])
+        size = int(line[-1]["columns"])
         lead = area(size, tuple(stones.tolist()))
         owner = []
         for p in range(size * size):
@@ -298,11 +298,12 @@ def test_boards_that_the_net_does_not_play(net: Path) -> None:
     for size in (4, 15):
         with pytest.raises(NetError, match=f"this net plays on 5x5, 9x9, 13x13, not on {size}x{size}"):
             engine_with(net, size).ready()
-    for size, note in (
-        (13, []),
-        (7, ["this net has learned 5x5, 9x9, 13x13 and plays 7x7 by analogy"]),
+    for lines, note in (
+        ("13", []),
+        ("7", ["this net has learned 5x5, 9x9, 13x13 and plays 7x7 by analogy"]),
+        ("13x9", ["this net has learned 5x5, 9x9, 13x13 and plays 13x9 by analogy"]),
     ):
-        engine = engine_with(net, size)
+        engine = engine_with(net, lines)
         engine.ready()
         assert engine.notes == note
 

@@ -34,7 +34,7 @@ class SlowNet:
         return functional.conv2d(x, t(weights).permute(3, 2, 0, 1), padding=weights.shape[0] // 2)
 
     def pool(self, x: Tensor, *, value: bool = False) -> Tensor:
-        mean, size = x.mean(dim=(2, 3)), x.shape[-1]
+        mean, size = x.mean(dim=(2, 3)), math.sqrt(x.shape[2] * x.shape[3])  # as KataGo counts it
         third = mean * ((size - 14) ** 2 * 0.01 - 0.1) if value else x.amax(dim=(2, 3))
         return torch.cat([mean, mean * (size - 14) * 0.1, third], dim=1)
 
@@ -123,7 +123,7 @@ def rotate(x: Tensor, rope: Any, key: int, size: int) -> Tensor:
             f0, f1 = (0.0, f) if low else (f, 0.0)
         else:
             f0, f1 = map(float, rope[key, p])
-        for i in range(size * size):
+        for i in range(x.shape[1]):
             angle = (i % size) * f0 + (i // size) * f1
             a, b = x[:, i, 2 * p], x[:, i, 2 * p + 1]
             y[:, i, 2 * p] = a * math.cos(angle) - b * math.sin(angle)

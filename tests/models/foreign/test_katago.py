@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.go import katago
+from az_engine.engine.nets.netfile import read_outline
 from az_engine.models.foreign.families import convert_file
 from az_engine.models.foreign.katago import BOARDS, ENCODER, ENCODER_SUICIDE, number_scale
 from az_engine.models.foreign.katago_file import SPATIAL, read_katago
-from tests.engine.games.go.katago_rows import foreign, line_of, read_rows, start
+from tests.engine.games.go.katago_rows import foreign, line_of, read_rows
 
 from .katago_files import Layers, Writer, random_net, to_bytes
 from .slow_katago import SlowNet
@@ -34,10 +35,11 @@ NETS = (
 )
 
 
-def random_planes(size: int, rules: str, seed: int) -> NDArray[np.uint8]:
-    """Planes u1[8, 42, N, N] of a random game."""
-    game = get_game(f"go{size}").using(ENCODER)
-    rng, line = np.random.default_rng(seed), start(size, 6.5, rules)
+def random_planes(columns: int, rows: int, rules: str, seed: int) -> NDArray[np.uint8]:
+    """Planes u1[8, 42, H, W] of a random game."""
+    game = get_game(f"go{columns}x{rows}").using(ENCODER)
+    board = "/".join([str(columns)] * rows)
+    rng, line = np.random.default_rng(seed), game.parse_position(f"{board} b - 6.5 {rules}")[0]
     planes = np.empty((8, *game.planes), np.uint8)
     for row in range(len(planes)):
         for _ in range(4):
@@ -66,14 +68,18 @@ def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize(("seed", "version", "kinds", "tip"), NETS)
-@pytest.mark.parametrize("size", [5, 9])
-def test_random_nets(seed: int, version: int, kinds: tuple[str, ...], tip: str, size: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("columns", "rows"), [(5, 5), (9, 9), (7, 4)])
+def test_random_nets(
+    seed: int, version: int, kinds: tuple[str, ...], tip: str, columns: int, rows: int, tmp_path: Path
+) -> None:
     net = random_net(seed, version, kinds, tip)
     path = tmp_path / "random.bin.gz"
     path.write_bytes(to_bytes(net))
     converted = convert_file(path)
+    (tmp_path / "random.onnx").write_bytes(converted.model)
+    read_outline(tmp_path / "random.onnx")  # refuses operators that no net needs
     for rules in ("chinese", "aga"):  # with simple ko a game may have no result
-        planes = random_planes(size, rules, seed)
+        planes = random_planes(columns, rows, rules, seed)
         numbers = numbers_of(planes)
         got = run(converted.model, planes)
         with torch.no_grad():
@@ -96,15 +102,16 @@ def test_text_says_the_same_as_binary(tmp_path: Path) -> None:
     for name, text, packed in (("a.bin.gz", False, True), ("a.txt.gz", True, True), ("a.txt", True, False)):
         path = tmp_path / name
         path.write_bytes(to_bytes(net, text=text, packed=packed))
-        models.append(run(convert_file(path).model, random_planes(5, "aga", 1)))
+        models.append(run(convert_file(path).model, random_planes(5, 5, "aga", 1)))
     for model in models[1:]:
         assert all((model[name] == models[0][name]).all() for name in model)
 
 
 def test_the_encoders_are_the_games() -> None:
     for size in BOARDS:
-        assert set(katago.encoders(size)) == {ENCODER, ENCODER_SUICIDE}
-    assert not katago.encoders(BOARDS[-1] + 1)
+        assert set(katago.encoders(size, BOARDS[-1])) == {ENCODER, ENCODER_SUICIDE}
+    assert not katago.encoders(BOARDS[-1] + 1, 9)
+    assert not katago.encoders(9, BOARDS[-1] + 1)
 
 
 def test_what_is_said_of_a_net(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def talk() -> Iterator[AnalysisTalk]:
         ({"boardXSize": 5.0}, "boardXSize", SIZE),
         ({"boardXSize": True}, "boardXSize", SIZE),
         ({"boardYSize": HUGE}, "boardYSize", SIZE),
-        ({"boardYSize": 9}, "boardYSize", "Must be equal to boardXSize: only square boards are played here"),
+        ({"boardYSize": 1}, "boardYSize", SIZE),
         ({"analyzeTurns": 0}, "analyzeTurns", TURNS),
         ({"analyzeTurns": [0.5]}, "analyzeTurns", TURNS),
         ({"analyzeTurns": [True]}, "analyzeTurns", TURNS),
@@ -179,6 +179,16 @@ def test_the_start_of_a_game(talk: AnalysisTalk) -> None:
     assert talk.one(moves=[["W", "C3"], ["W", "B2"]])["rootInfo"]["currentPlayer"] == "B"
     same = talk.one(moves=[["B", "(0,4)"]], rules={"ko": "POSITIONAL", "scoring": "AREA"}, komi=7.5)
     assert same["rootInfo"]["thisHash"] == talk.one(moves=[["B", "A1"]])["rootInfo"]["thisHash"]
+
+
+def test_a_board_that_is_not_square(talk: AnalysisTalk) -> None:
+    """Seven columns, four rows: columns go up to G, rows to 4, and the policy is told row by row from the top."""
+    size = {"boardXSize": 7, "boardYSize": 4}
+    answer = talk.one(**size, moves=[["B", "(6,0)"], ["W", "A1"]], includePolicy=True)
+    assert [i for i, p in enumerate(answer["policy"]) if p == -1] == [6, 21]
+    assert len(answer["policy"]) == 29
+    for place in ("A5", "H1", "(0,4)", "(7,0)"):
+        assert talk.one(**size, moves=[["B", place]])["error"].startswith("Could not parse board location")
 
 
 def test_what_an_answer_holds(talk: AnalysisTalk) -> None:

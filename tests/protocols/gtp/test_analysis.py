@@ -10,11 +10,12 @@ import pytest
 from az_engine.engine.engine import Engine
 from az_engine.engine.info import Estimate, Line, ThinkingInfo, Wdl
 from az_engine.protocols.gtp.analysis import Analysis, analysis_line, read_analysis, searched
-from az_engine.protocols.gtp.board import GtpError
+from az_engine.protocols.gtp.board import GtpError, Size
 
 from ...fakes.clock import FakeClock
 from .talk import GtpTalk, engine_that_says
 
+SIZE = Size(9, 9)
 VERTEX = r"(?:[A-HJ-Z]\d+|pass)"
 LINE = rf"info move {VERTEX} visits \d+ winrate NUMBER prior NUMBER( lcb -?NUMBER)? order \d+ pv {VERTEX}(?: {VERTEX})*"
 MOVE = re.compile(LINE.replace("NUMBER", r"\d+"))
@@ -61,7 +62,7 @@ def test_bounds_visits_and_spreads_of_katago() -> None:
     line = Line(50, None, Wdl(0.6, 0.1, 0.3), 60, 0.5, ("D4", "pass", "C3"), spread, (60, 20), 0.1)
     seen = ThinkingInfo(2, 3, 90, 91, 900, 0, (line, replace(line, visits=0)), estimate=spread)
     flags = "ownership ownershipStdev movesOwnership movesOwnershipStdev pvVisits pvEdgeVisits".replace(" ", " true ")
-    assert analysis_line(seen, read_analysis(f"{flags} true".split(), 9, kata=True)) == (
+    assert analysis_line(seen, read_analysis(f"{flags} true".split(), SIZE, kata=True)) == (
         "info move D4 visits 60 winrate 0.650000 scoreMean 1.00 scoreStdev 1.22 scoreLead 1.00 prior 0.500000 "
         "lcb 0.550000 order 0 pv D4 pass C3 pvVisits 60 20 0 pvEdgeVisits 60 20 0 "
         "movesOwnership 0.500 -0.500 movesOwnershipStdev 0.250 0.125 "
@@ -120,7 +121,7 @@ def test_q5go_finds_its_fields() -> None:
     ],
 )
 def test_argument_forms(words: str, expected: Analysis) -> None:
-    assert read_analysis(words.split(), 9, kata=False) == expected
+    assert read_analysis(words.split(), SIZE, kata=False) == expected
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ def test_argument_forms(words: str, expected: Analysis) -> None:
 )
 def test_bad_arguments(words: str) -> None:
     with pytest.raises(GtpError):
-        read_analysis(words.split(), 9, kata=False)
+        read_analysis(words.split(), SIZE, kata=False)
 
 
 def test_moves_to_search() -> None:

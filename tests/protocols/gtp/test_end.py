@@ -13,7 +13,7 @@ from az_engine.engine.info import BestMove, Estimate, Wdl
 from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
 from az_engine.engine.thinking import OnDone, OnInfo
-from az_engine.protocols.gtp.board import vertex
+from az_engine.protocols.gtp.board import Size, vertex
 from az_engine.protocols.gtp.game import GoEngine
 
 from .talk import SUICIDE, GtpTalk, engine_that_says
@@ -64,9 +64,9 @@ SEKI = (".OO.XXXX.", "OOOOXXXXX", "XXXXOOOOO", *["...XO...."] * 6)  # two groups
 
 def place(rows: Sequence[str]) -> str:
     """The command that sets up a drawing."""
-    size = len(rows)
+    size = Size(len(rows[0]), len(rows))
     stones = [
-        f"{'b' if stone == 'X' else 'w'} {vertex(row * size + column, size)}"
+        f"{'b' if stone == 'X' else 'w'} {vertex(row * size.columns + column, size)}"
         for row, line in enumerate(rows)
         for column, stone in enumerate(line)
         if stone != "."

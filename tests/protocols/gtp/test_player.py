@@ -65,7 +65,6 @@ def test_g4_every_command_is_listed_and_known() -> None:
 
 ERRORS = {
     "boardsize": "syntax error",
-    "boardsize 9 9": "syntax error",
     "boardsize nine": "boardsize not an integer",
     "boardsize 9.0": "boardsize not an integer",
     "boardsize 26": "unacceptable size",
@@ -73,7 +72,8 @@ ERRORS = {
     "boardsize 0": "unacceptable size",
     "boardsize -9": "unacceptable size",
     "boardsize 99999999999999999999": "unacceptable size",
-    "rectangular_boardsize 9 13": "unacceptable size",
+    "rectangular_boardsize 9 26": "unacceptable size",
+    "boardsize 9 9 9": "syntax error",
     "rectangular_boardsize 9": "syntax error",
     "komi": "syntax error",
     "komi x": "komi not a float",
@@ -170,6 +170,27 @@ def test_g7_boardsize_begins_anew_and_komi_stays() -> None:
         assert talk.ask("komi 0", "get_komi", "komi -0", "get_komi", "komi 1e1", "get_komi") == [
             *("=", "= 0", "=", "= 0", "=", "= 10"),
         ]
+
+
+@pytest.mark.parametrize("command", ["rectangular_boardsize 4 3", "boardsize 4 3"])
+def test_boards_that_are_not_square(command: str) -> None:
+    """Four columns and three rows. Black owns all but A1, where white has a stone."""
+    with GtpTalk(nodes_limit=20) as talk:
+        assert talk.ask("komi 0", command, "play b D3", "play w A1", "play b C2") == ["="] * 5
+        assert talk.one("showboard").split("\n")[1:] == [
+            "   A B C D",
+            " 3 . . . X 3",
+            " 2 . . X . 2",
+            " 1 O . . . 1",
+            "   A B C D",
+        ]
+        assert talk.ask("play b A4", "play b E1", "is_legal w D1") == ["? invalid color or coordinate"] * 2 + ["= 1"]
+        assert talk.one("all_legal w")[2:].split() == "A3 B3 C3 A2 B2 D2 B1 C1 D1".split()
+        assert re.fullmatch(r"= ([A-D][1-3]|pass)", talk.one("genmove w"))
+        assert talk.ask("clear_board", "fixed_handicap 2") == ["=", "? invalid number of stones"]
+        assert talk.ask("set_free_handicap A1 D3", "final_score") == ["=", "= B+12"]
+        assert talk.one("printsgf") == "? games on a 4x3 board are not written as SGF here: only square boards are"
+        assert talk.ask("boardsize 5", "play b E5") == ["=", "="]
 
 
 def test_g8_colours_may_play_in_any_order_but_only_legally() -> None:

@@ -113,7 +113,7 @@ def compare(gnugo: GnuGo, size: int, ko: int, suicide: bool, rng: random.Random,
         board = stones_to_array(line[ply])
         legal = game.legal_moves(line[: ply + 1]).tolist()[:-1]
         theirs = set(gnugo.ask(f"all_legal {COLOURS[colour]}").split())
-        mine = {vertex(p, size).upper() for p in legal}
+        mine = {vertex(p, size, size).upper() for p in legal}
         if mine != theirs and ko != SIMPLE and suicide:
             suicides = {v for v in theirs - mine if is_suicide(game, line[ply], v)}
             theirs -= suicides
@@ -122,16 +122,16 @@ def compare(gnugo: GnuGo, size: int, ko: int, suicide: bool, rng: random.Random,
             return f"{what}: ours alone {sorted(mine - theirs)}, theirs alone {sorted(theirs - mine)}"
         for side in (BLACK, WHITE):
             stones = set(gnugo.ask(f"list_stones {COLOURS[side]}").split())
-            if stones != {vertex(int(p), size).upper() for p in np.flatnonzero(board == side)}:
+            if stones != {vertex(int(p), size, size).upper() for p in np.flatnonzero(board == side)}:
                 return f"{what}: other stones"
             if int(gnugo.ask(f"captures {COLOURS[side]}")) != taken[1 - side]:
                 return f"{what}: other captures"
         seen["positions"] += 1
         choices = [p for p in legal if not (clean and own_eye(board, size, p, colour))]
         move = rng.choice(choices) if choices and (clean or rng.random() < 0.99) else size * size
-        gnugo.ask(f"play {COLOURS[colour]} {vertex(move, size)}")
+        gnugo.ask(f"play {COLOURS[colour]} {vertex(move, size, size)}")
         game.play_at(line, ply, move)
-        moves.append(vertex(move, size))
+        moves.append(vertex(move, size, size))
         after = stones_to_array(line[ply + 1])
         for side in (BLACK, WHITE):
             placed = move < size * size and side == colour

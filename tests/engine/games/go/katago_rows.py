@@ -26,9 +26,8 @@ FOREIGN = "AZ_ENGINE_FOREIGN"
 
 
 def read_rows(path: Path) -> list[Row]:
-    """The rows of a .jsonl.gz file whose board is square."""
-    rows = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
-    return [row for row in rows if row["x"] == row.get("y", row["x"])]
+    """The rows of a .jsonl.gz file."""
+    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
 
 
 def foreign(name: str) -> Path:
@@ -58,8 +57,10 @@ def start(size: int, komi: float, rules: str) -> State:
 
 def line_of(row: Row) -> tuple[Game, State]:
     """The game of a row's size and its line. KataGo takes black's stones before white's first for a handicap."""
-    size, moves = row["x"], row["moves"]
-    game = get_game(f"go{size}")
+    columns: int = row["x"]
+    moves = row["moves"]
+    rows: int = row.get("y", columns)
+    game = get_game(f"go{columns}x{rows}")
     line = np.zeros(2 * len(moves) + 2, game.state_dtype)
     line[:1] = game.initial()
     line[0]["komi"], line[0]["rules"] = round(2 * row["komi"]), flags(row["rules"])
@@ -69,9 +70,9 @@ def line_of(row: Row) -> tuple[Game, State]:
     at = 0
     for colour, vertex in [*moves, (row["to_play"], None)]:
         if (colour == "B") != (line[at]["turn"] == BLACK):
-            game.play_at(line, at, size * size + 1)  # the side to move changes
+            game.play_at(line, at, columns * rows + 1)  # the side to move changes
             at += 1
         if vertex is not None:
-            game.play_at(line, at, point_of(vertex, size))
+            game.play_at(line, at, point_of(vertex, columns, rows))
             at += 1
     return game, line[: at + 1]

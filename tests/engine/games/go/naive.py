@@ -6,17 +6,17 @@ BLACK, WHITE, EMPTY = 0, 1, 2
 Board = tuple[int, ...]
 
 
-def neighbours(size: int, point: int) -> list[int]:
-    row, column = divmod(point, size)
+def neighbours(columns: int, rows: int, point: int) -> list[int]:
+    row, column = divmod(point, columns)
     near = [(row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)]
-    return [r * size + c for r, c in near if 0 <= r < size and 0 <= c < size]
+    return [r * columns + c for r, c in near if 0 <= r < rows and 0 <= c < columns]
 
 
-def region(size: int, board: Board, start: int) -> tuple[set[int], set[int]]:
+def region(columns: int, board: Board, start: int) -> tuple[set[int], set[int]]:
     """(points of one colour connected with ``start``, the points beside them)."""
     inside, border, waiting = {start}, set(), [start]
     while waiting:
-        for near in neighbours(size, waiting.pop()):
+        for near in neighbours(columns, len(board) // columns, waiting.pop()):
             if board[near] != board[start]:
                 border.add(near)
             elif near not in inside:
@@ -25,15 +25,15 @@ def region(size: int, board: Board, start: int) -> tuple[set[int], set[int]]:
     return inside, border
 
 
-def put(size: int, board: Board, point: int, colour: int) -> Board:
+def put(columns: int, board: Board, point: int, colour: int) -> Board:
     """The board after a stone: enemy chains without liberty go, then one's own."""
     after = list(board)
     after[point] = colour
     for side in (1 - colour, colour):
         dead: set[int] = set()
-        for p in range(size * size):
+        for p in range(len(board)):
             if after[p] == side:
-                chain, border = region(size, tuple(after), p)
+                chain, border = region(columns, tuple(after), p)
                 if not any(after[q] == EMPTY for q in border):
                     dead |= chain
         for p in dead:
@@ -41,13 +41,13 @@ def put(size: int, board: Board, point: int, colour: int) -> Board:
     return tuple(after)
 
 
-def area(size: int, board: Board) -> int:
+def area(columns: int, board: Board) -> int:
     """Black's points minus white's by Tromp-Taylor."""
     total = 0
-    for point in range(size * size):
+    for point in range(len(board)):
         colours = {board[point]}
         if board[point] == EMPTY:
-            colours = {board[q] for q in region(size, board, point)[1]}
+            colours = {board[q] for q in region(columns, board, point)[1]}
         total += (colours == {BLACK}) - (colours == {WHITE})
     return total
 
@@ -55,11 +55,13 @@ def area(size: int, board: Board) -> int:
 class NaiveGame:
     """A game with its whole past."""
 
-    def __init__(self, size: int, ko: str, suicide: bool) -> None:
-        self.size, self.ko, self.suicide = size, ko, suicide
+    def __init__(self, columns: int, ko: str, suicide: bool, rows: int = 0) -> None:
+        """rows: 0 for a square board."""
+        self.points = columns * (rows or columns)
+        self.columns, self.ko, self.suicide = columns, ko, suicide
         self.turn = BLACK
         self.passes = 0
-        self.past: list[tuple[Board, int]] = [((EMPTY,) * size**2, BLACK)]
+        self.past: list[tuple[Board, int]] = [((EMPTY,) * self.points, BLACK)]
 
     @property
     def board(self) -> Board:
@@ -68,7 +70,7 @@ class NaiveGame:
     def legal(self, point: int) -> bool:
         if self.board[point] != EMPTY:
             return False
-        after = put(self.size, self.board, point, self.turn)
+        after = put(self.columns, self.board, point, self.turn)
         if not self.suicide and after[point] == EMPTY:
             return False
         if self.ko == "positional":
@@ -81,17 +83,17 @@ class NaiveGame:
             self.past[-2][0],
             self.board,
         )  # simple ko: one stone was taken by a stone that stands alone in atari
-        taken = [p for p in range(self.size**2) if before[p] == self.turn and now[p] == EMPTY]
-        lost = [p for p in range(self.size**2) if now[p] == 1 - self.turn and after[p] == EMPTY]
+        taken = [p for p in range(self.points) if before[p] == self.turn and now[p] == EMPTY]
+        lost = [p for p in range(self.points) if now[p] == 1 - self.turn and after[p] == EMPTY]
         return not (len(taken) == 1 and taken[0] == point and len(lost) == 1)
 
     def legal_moves(self) -> list[int]:
-        return [p for p in range(self.size**2) if self.legal(p)] + [self.size**2]
+        return [p for p in range(self.points) if self.legal(p)] + [self.points]
 
     def play(self, move: int) -> None:
         board = self.board
-        if move < self.size**2:
-            board = put(self.size, board, move, self.turn)
+        if move < self.points:
+            board = put(self.columns, board, move, self.turn)
             self.passes = 0
         else:
             self.passes += 1

@@ -21,7 +21,7 @@ def random_line(size: int, seed: int, plies: int) -> State:
 
 def slow_planes(line: State, history: int) -> np.ndarray:
     """Table S1: X_t, Y_t, ..., X_t-7, Y_t-7, C."""
-    size, turn = int(line[-1]["size"]), int(line[-1]["turn"])
+    size, turn = int(line[-1]["columns"]), int(line[-1]["turn"])
     planes = np.zeros((17, size, size), np.uint8)
     for t in range(min(history, len(line))):
         board = stones_to_array(line[-1 - t]).reshape(size, size)
@@ -57,6 +57,19 @@ def test_boards_as_arrays() -> None:
     states = random_line(9, 1, 50)
     boards = np.stack([stones_to_array(state) for state in states])
     assert (stones_from_array(boards) == states["stones"]).all()
+
+
+def test_a_board_that_is_not_square_has_four_symmetries() -> None:
+    game = get_game("go3x2")
+    assert game.symmetries is not None
+    assert game.symmetries.actions.tolist() == [
+        [0, 1, 2, 3, 4, 5, 6],
+        [5, 4, 3, 2, 1, 0, 6],
+        [2, 1, 0, 5, 4, 3, 6],
+        [3, 4, 5, 0, 1, 2, 6],
+    ]
+    planes = np.arange(6, dtype=np.uint8).reshape(1, 1, 2, 3)
+    assert game.symmetries.turn(planes, np.array([1])).ravel().tolist() == [5, 4, 3, 2, 1, 0]
 
 
 @pytest.mark.parametrize("size", [2, 3, 9])

@@ -24,8 +24,8 @@ KO, CAUGHT, OPENINGS, OWN_AREA, THEIR_AREA = 6, 14, 17, 18, 19
 
 
 def planes_of(line: State, encoder: str = ENCODER) -> NDArray[np.uint8]:
-    """u1[42, N, N] of a line's last position."""
-    game = get_game(f"go{line[-1]['size']}").using(encoder)
+    """u1[42, H, W] of a line's last position."""
+    game = get_game(f"go{line[-1]['columns']}x{line[-1]['rows']}").using(encoder)
     out = np.full((1, *game.planes), 7, np.uint8)
     game.encode(line, np.array([len(line) - 1]), np.zeros(1, np.int64), out)
     return np.asarray(out[0])
@@ -42,7 +42,7 @@ def numbers_of(planes: NDArray[np.uint8]) -> NDArray[np.float64]:
 def check(row: Row) -> None:
     _, line = line_of(row)
     planes = planes_of(line)
-    points = row["x"] ** 2
+    points = row["x"] * row.get("y", row["x"])
     bits = np.unpackbits(np.frombuffer(bytes.fromhex(row["planes_hex"]), np.uint8))[: SPATIAL * points]
     wrong = planes[:SPATIAL].reshape(SPATIAL, points) != bits.reshape(SPATIAL, points)
     assert not wrong.any(), f"row {row['id']}: planes {np.flatnonzero(wrong.any(axis=1))}"

@@ -35,8 +35,9 @@ KO = {"positional": POSITIONAL, "situational": SITUATIONAL, "simple": SIMPLE}
 CASES = [json.loads(line) for line in (Path(__file__).parents[3] / "data" / "go_cases.jsonl").read_text().splitlines()]
 
 
-def go(size: int) -> Go:
-    game = get_game(f"go{size}")
+def go(columns: int, rows: int = 0) -> Go:
+    """rows: 0 for a square board."""
+    game = get_game(f"go{columns}x{rows or columns}")
     assert isinstance(game, Go)
     return game
 
@@ -56,7 +57,8 @@ def to_move(game: Go, line: State, colour: str) -> State:
 def test_known_cases(case: dict[str, Any]) -> None:
     game, expect = go(case["size"]), case["expect"]
     rows = [
-        re.sub(r"\.+", lambda empty: str(len(empty[0])), row) for row in case["setup"] or ["." * game.size] * game.size
+        re.sub(r"\.+", lambda empty: str(len(empty[0])), row)
+        for row in case["setup"] or ["." * case["size"]] * case["size"]
     ]
     line = game.parse_position(f"{'/'.join(rows)} b - {case['komi']}")[0]
     queries = expect.get("queries", [])
@@ -71,13 +73,14 @@ def test_known_cases(case: dict[str, Any]) -> None:
         line = game.play(line, move)
         after = stones_to_array(line[-1])
         for side in (BLACK, WHITE):
-            placed = move < game.size**2 and "bw".index(colour) == side
+            placed = move < case["size"] ** 2 and "bw".index(colour) == side
             taken[side] += int((before == side).sum() + placed - (after == side).sum())
     for query in queries:
         asked = to_move(game, line, query["color"])
-        assert (point_of(query["vertex"], game.size) in game.legal_moves(asked)) == query["legal"], query
+        place = point_of(query["vertex"], case["size"], case["size"])
+        assert (place in game.legal_moves(asked)) == query["legal"], query
     if "board" in expect:
-        board = stones_to_array(line[-1]).reshape(game.size, game.size)
+        board = stones_to_array(line[-1]).reshape(case["size"], case["size"])
         assert ["".join("XO."[c] for c in row) for row in board] == expect["board"]
     if "captures" in expect:
         assert taken == [expect["captures"]["black_captured_by_white"], expect["captures"]["white_captured_by_black"]]
@@ -91,9 +94,9 @@ def test_known_cases(case: dict[str, Any]) -> None:
         assert result == expect["result"]
 
 
-def compare_game(size: int, ko: str, suicide: bool, rng: random.Random, plies: int) -> int:
-    """Play one random game in both implementations; the moves played."""
-    game, naive = go(size), NaiveGame(size, ko, suicide)
+def compare_game(size: int, ko: str, suicide: bool, rng: random.Random, plies: int, rows: int = 0) -> int:
+    """Play one random game in both implementations; the moves played. rows: 0 for a square board."""
+    game, naive = go(size, rows), NaiveGame(size, ko, suicide, rows)
     line = with_rules(game.initial(), ko, suicide)
     for ply in range(plies):
         legal = game.legal_moves(line)
@@ -118,6 +121,9 @@ def test_random_games_agree_with_the_naive_rules(ko: str, suicide: bool) -> None
         for _ in range(games):
             played += compare_game(size, ko, suicide, rng, plies)
     assert played > 400
+    for columns, rows, games, plies in ((2, 5, 6, 60), (4, 3, 6, 60), (3, 7, 2, 60), (9, 4, 1, 30)):
+        for _ in range(games):
+            compare_game(columns, ko, suicide, rng, plies, rows)
     compare_game(25, ko, suicide, rng, 3)
 
 
@@ -174,7 +180,7 @@ def test_perft_agrees_with_the_naive_rules() -> None:
             return 0
         total = 0
         for move in game.legal_moves():
-            after = NaiveGame(game.size, game.ko, game.suicide)
+            after = NaiveGame(game.columns, game.ko, game.suicide)
             after.past, after.turn, after.passes = list(game.past), game.turn, game.passes
             after.play(move)
             total += leaves(after, depth - 1)
@@ -268,10 +274,13 @@ def test_positions_as_text() -> None:
     game = go(3)
     line = game.parse_position("3/1X1/3 w - 7.5 tromp-taylor 0 0 1")[0]
     assert game.format_position(line[-1]) == "3/1X1/3 w - 7.5 tromp-taylor 0 0 1"
-    for text in ("3/1X1/3", "3/1X1/4 b", "3/1X1 b", "3/1X1/3 x", "3/1X1/3 b Z9", "3/1X1/3 b B2", "3/1X1/3 b - nan"):
+    for text in ("3/1X1/3", "3/1X1/4 b", "3/1X1 b", "1/X/1 b", "26/26 b", "3/1X1/3 x", "3/1X1/3 b Z9", "3/1X1/3 b B2"):
         with pytest.raises((PositionError, OptionError)):
             game.parse_position(text)
-    for text in ("3/1X1/3 b - 7.3", "3/1X1/3 b - inf", "3/1X1/3 b - 0 0 ing", "XXX/XXX/XXX b", "3/1X1/3 b - 1 go"):
+    for text in ("3/1X1/3 b - nan", "3/1X1/3 b - 0 0 ing", "3/1X1/3 b - 1 go"):
+        with pytest.raises(PositionError):
+            game.parse_position(text)
+    for text in ("3/1X1/3 b - 7.3", "3/1X1/3 b - inf", "XXX/XXX/XXX b"):
         with pytest.raises(PositionError):
             game.parse_position(text)
     for text in ("3/1X1/3 w - 6.5 japanese 0 0 1 0", "3/1X1/3 w - 6.5 japanese 0 0 9 -2"):
@@ -281,7 +290,7 @@ def test_positions_as_text() -> None:
             game.parse_move(line, text)
     with pytest.raises(IllegalMoveError, match="stone"):
         game.parse_move(line, "b2")
-    assert [vertex(p, 9) for p in (0, 8, 80, 81)] == ["A9", "J9", "J1", "pass"]
+    assert [vertex(p, 9, 9) for p in (0, 8, 80, 81)] == ["A9", "J9", "J1", "pass"]
 
 
 def test_sizes() -> None:
@@ -291,6 +300,30 @@ def test_sizes() -> None:
     for name in ("go1", "go26", "go99999", "chess9"):
         with pytest.raises(OptionError):
             get_game(name)
+
+
+def test_boards_that_are_not_square() -> None:
+    game = go(13, 9)
+    assert get_game("go13x9") is game is not get_game("go9x13")
+    assert get_game("go9x9") is get_game("go9")
+    assert (game.planes, game.num_actions) == ((17, 9, 13), 118)
+    text = "13/13/13/13/11X1/13/13/13/O12 b - 6.5 chinese 0 0 2"
+    line = game.parse_position(text)[0]
+    assert game.format_position(line[-1]) == text
+    assert [game.format_move(line[-1], move) for move in (0, 12, 13, 116, 117, 118)] == [
+        "A9", "N9", "A8", "N1", "pass", "skip",
+    ]  # fmt: skip
+    assert game.parse_move(line, "n1") == 116
+    assert game.parse_move(line, "A8") == 13
+    for word in ("O1", "A10", "M5", "A1"):
+        with pytest.raises(IllegalMoveError):
+            game.parse_move(line, word)
+    with pytest.raises(OptionError, match="13x9 board, not 9x13"):
+        go(9, 13).parse_position(text)
+    for name in ("go9x", "gox9", "go9x1", "go9x26", "go9x9x9", "chess8x8"):
+        with pytest.raises(OptionError):
+            get_game(name)
+    assert 0 < go(3, 5).random_games(10, 2) <= 10 * 30
 
 
 def test_random_games_of_the_bench_are_whole() -> None:
