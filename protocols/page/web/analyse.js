@@ -8,8 +8,8 @@ import { firstWdl, points, thousands } from "./values.js";
 import { View } from "./view.js";
 
 const EVERY_MS = 100; // between reports
-const FAST_MS = 240; // between drawings of the numbers ...
-const SLOW_MS = 500; // ... and of the pictures
+const FAST_MS = 300; // between drawings of the numbers ...
+const SLOW_MS = 600; // ... and of the pictures
 
 export class AnalyseView extends View {
   name = "analyse";

@@ -33,6 +33,7 @@ from .browser import PATIENCE_S, Browser, Chromium
 
 GAMES = {"chess": "e2e4 e7e5 g1f3", "shogi": "7g7f 3c3d 2g2f", "go": "E5 E3 G4"}
 ROUNDS = 5
+SETTLING_S = 2.0  # of the page that has just opened
 SOONER_S = 5.0  # a sparse net fills its tree in some seconds: reports are counted in this time
 PIECES = "document.querySelectorAll('.board .piece').length > 2"
 COUNT = """(() => { window.reports = 0; const hear = az.view.hear;
@@ -85,6 +86,7 @@ def open_page(server: str, chromium: Chromium, game: str, seconds: float) -> Non
             analyses.append(time.monotonic() - began - boards[-1])
             if turn == ROUNDS:
                 browser.do(COUNT)
+                time.sleep(SETTLING_S)
                 began, before, seen = time.monotonic(), cpu_seconds(chromium.pid), browser.do("reports")
                 time.sleep(seconds)
                 elapsed = time.monotonic() - began
