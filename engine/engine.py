@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -47,6 +48,7 @@ from .thinking import OnDone, OnInfo, Task, Thinking
 _CACHE_SHARE = 1 / 16  # of the Hash memory that goes to the position cache
 _MATE_SHARE = 1 / 4  # of Hash, beside it, for the table of a mate search while it runs
 _ESTIMATE_VISITS = 100
+_LEAST_MOVE_MS, _LEAST_CLOCK_MS = 200.0, 1000.0  # of a move, and on the clock, for a look at endgame tables
 _SMALL = 200  # visits of a search that shares a net as if its clock ran
 _CROWDED = 0.5  # a tree that is fuller than this drops what the game has left behind
 
@@ -114,6 +116,7 @@ class Engine:
                         raise
             finally:
                 jit.on_compile(None)
+            self._databases.prepare(self._game, self.options.syzygy_path, **self._probing)
             self._make_tree()
 
     def _helped(self) -> AbstractContextManager[Callable[[], object]]:
@@ -458,10 +461,9 @@ class Engine:
         options, tree, evaluator = self.options, self._tree, self._evaluator
         assert tree is not None
         assert evaluator is not None
-        most, rule50, known = options.syzygy_probe_limit, options.syzygy_50_move_rule, None
-        tables = self._databases.tables(
-            game, line, options.syzygy_path, most_men=most, rule50=rule50, messages=messages
-        )
+        known, tables = None, None
+        if _has_time(limits, game.side_to_move(line[-1])):
+            tables = self._databases.tables(game, line, options.syzygy_path, messages=messages, **self._probing)
         moves = game.legal_moves(line) if only is None else only
         found = None if tables is None else tables.best_moves(line, moves)
         if found is not None and options.multipv == 1:
@@ -496,6 +498,11 @@ class Engine:
             tables=tables,
         )
         return Task(self._search, line, options, tuple(messages), fallback, error=failed, delays=self._delays)
+
+    @property
+    def _probing(self) -> dict[str, Any]:
+        """How endgame tables are used."""
+        return {"most_men": self.options.syzygy_probe_limit, "rule50": self.options.syzygy_50_move_rule}
 
     def _only_moves(self, limits: Limits, line: State, messages: list[str]) -> np.ndarray | None:
         if not limits.searchmoves:
@@ -533,6 +540,14 @@ class Engine:
         if tree.used > _CROWDED:
             tree.keep(node)
             self._base = line.copy()
+
+
+def _has_time(limits: Limits, side: int) -> bool:
+    """Whether a move of a side can wait for endgame tables: their preferences take some 50 ms at a root."""
+    left = limits.time[side]
+    if limits.movetime is not None and limits.movetime < _LEAST_MOVE_MS:
+        return False
+    return left is None or left + limits.byoyomi >= _LEAST_CLOCK_MS
 
 
 def _refuse_too_much(hash_mb: int) -> None:

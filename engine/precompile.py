@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from .games import get_game, register_path, registered_paths
 from .games.base import Game, State
+from .games.capabilities import Tablebase
 from .games.leaves import Leaves
 from .games.outcome import RUNNING, WIN
 from .kernels import jit
@@ -73,11 +74,15 @@ def compile_all(game: Game, evaluator: Evaluator, join: Callable[[], object]) ->
     game.play(line, int(only[0]))
     _sprout(tree, only)
     RootView(game, tree, line).lines(2)
-    if _sparse(game):
+    if not _sparse(game):
+        evaluator = UniformEvaluator(game)
+    else:
         _use(game, tree, line)
+        tree.clear()  # beside tables it searches in batches, as in an ending
+        _explore(_small_search(game, tree, line, only, evaluator, _NoTables()), line)
         join()
     tree.clear()
-    _explore(_small_search(game, tree, line, only, evaluator if _sparse(game) else UniformEvaluator(game)), line)
+    _explore(_small_search(game, tree, line, only, evaluator), line)
 
 
 def _sprout(tree: Tree, moves: NDArray[np.uint16]) -> None:
@@ -104,9 +109,29 @@ def compile_tree(game: Game) -> None:
         game.mate_search(game.initial(), 1 << 16).advance(1)
 
 
-def _small_search(game: Game, tree: Tree, line: State, only: NDArray[np.uint16], evaluator: Evaluator) -> Search:
-    cache = PositionCache(1 << 16)
-    return Search(game, tree, evaluator, SearchParams(), game.window(line), visits=40, cache=cache, only=only)
+class _NoTables(Tablebase):
+    """Endgame tables that know nothing."""
+
+    def __init__(self) -> None:
+        self.most_men, self.problems = 0, []
+
+    def outcome(self, state: State) -> int | None:
+        return None
+
+    def best_moves(self, line: State, moves: NDArray[np.uint16]) -> tuple[int, NDArray[np.uint16]] | None:
+        return None
+
+
+def _small_search(
+    game: Game,
+    tree: Tree,
+    line: State,
+    only: NDArray[np.uint16],
+    evaluator: Evaluator,
+    tables: Tablebase | None = None,
+) -> Search:
+    cache, window = PositionCache(1 << 16), game.window(line)
+    return Search(game, tree, evaluator, SearchParams(), window, visits=40, cache=cache, only=only, tables=tables)
 
 
 def _explore(search: Search, line: State) -> None:

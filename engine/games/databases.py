@@ -19,6 +19,7 @@ class Databases:
     def __init__(self) -> None:
         self._book: tuple[str, BookReader] | None = None  # with its path
         self._tables: tuple[tuple[str, int, bool], Tablebase] | None = None  # with what they depend on
+        self._untold: list[str] = []  # what is wrong with them
 
     def book_move(
         self, game: Game, line: State, path: str, *, best: bool, seed: int, messages: list[str]
@@ -46,12 +47,25 @@ class Databases:
         self, game: Game, line: State, path: str, *, most_men: int, rule50: bool, messages: list[str]
     ) -> Tablebase | None:
         """The endgame tables, where a position of theirs may be near. path: folders, none = those of the package."""
-        if game.open_tables is None or not most_men or (not path and game.men(line[-1]) > _FEW_MEN):
+        near = bool(path) or game.men(line[-1]) <= _FEW_MEN
+        tables = self._open(game, path, most_men, rule50=rule50) if near else None
+        if tables is None:
+            return None
+        messages.extend(self._untold)
+        self._untold.clear()
+        return tables if game.men(line[-1]) <= tables.most_men + _NEAR else None
+
+    def prepare(self, game: Game, path: str, *, most_men: int, rule50: bool) -> None:
+        """Open the endgame tables that a game may come to need: it takes a tenth of a second or more. See tables()."""
+        self._open(game, path, most_men, rule50=rule50)
+
+    def _open(self, game: Game, path: str, most_men: int, *, rule50: bool) -> Tablebase | None:
+        """The endgame tables, opened once; None in a game without any, or where none are wanted."""
+        if game.open_tables is None or not most_men:
             return None
         wanted = path, most_men, rule50
         if self._tables is None or self._tables[0] != wanted:
             folders = [folder for folder in path.split(os.pathsep) if folder]
             self._tables = wanted, game.open_tables(folders, most_men=most_men, rule50=rule50)
-            messages.extend(self._tables[1].problems)
-        tables = self._tables[1]
-        return tables if game.men(line[-1]) <= tables.most_men + _NEAR else None
+            self._untold = list(self._tables[1].problems)
+        return self._tables[1]

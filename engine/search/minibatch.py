@@ -43,16 +43,18 @@ def _entry_of_game(kernel: Callable[..., None], state_dtype: np.dtype[Any]) -> C
 
 
 @cache
-def _of_tree() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
-    """The entry points of ``select``, ``digest`` and ``expand``."""
+def _of_tree() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The entry points of ``select`` and ``expand``."""
     leaves = make_leaves(1, 1, 1)
     trees = TreeArrays(np.zeros((1, 1), NODE), np.zeros((1, 1), EDGE), np.zeros((1, 8), np.int64))
+    return entry(select, trees, np.zeros(1, PARAMS), 0, leaves, 0, 0), entry(expand, trees, leaves, 0, True)
+
+
+@cache
+def _of_answers() -> Callable[..., Any]:
+    """The entry point of ``digest``."""
     answer = np.zeros((1, 1), np.float32)
-    return (
-        entry(select, trees, np.zeros(1, PARAMS), 0, leaves, 0, 0),
-        entry(digest, leaves, 0, answer, answer, np.float32(1)),
-        entry(expand, trees, leaves, 0, True),
-    )
+    return entry(digest, make_leaves(1, 1, 1), 0, answer, answer, np.float32(1))
 
 
 class Minibatch:
@@ -161,7 +163,7 @@ class Minibatch:
         leaves, count = self.leaves, self.count
         if logits is not None:
             rows = np.ascontiguousarray(logits, np.float32), np.ascontiguousarray(values, np.float32)
-            self.failed = int(_of_tree()[1](leaves, count, *rows, self._temperature))
+            self.failed = int(_of_answers()(leaves, count, *rows, self._temperature))
             if self._told is not None:
                 asked = np.flatnonzero(leaves.rows["row"][:count] >= 0)
                 root = self._states[0, leaves.rows["root"][0]]
@@ -251,7 +253,7 @@ class Minibatch:
 
     def expand(self) -> None:
         """Expand the leaves in their trees and back their values up."""
-        _of_tree()[2](self._trees, self.leaves, self.count, self._solver)
+        _of_tree()[1](self._trees, self.leaves, self.count, self._solver)
         if self._ends is not None and self._told is not None:
             rows = self.leaves.rows[: self.count]
             told = np.flatnonzero((self._told.told[: self.count] > 0) & (rows["count"] >= 0))

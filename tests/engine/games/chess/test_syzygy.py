@@ -149,6 +149,30 @@ def longest_defence(board: chess.Board, tables: chess.syzygy.Tablebase, source: 
     return max(board.legal_moves, key=worth)
 
 
+@pytest.mark.parametrize(
+    ("limits", "asked"),
+    [
+        (Limits(time=(900, 900), increment=(10, 10)), False),
+        (Limits(time=(900, 900), byoyomi=200), True),
+        (Limits(time=(None, 900), nodes=10), True),
+        (Limits(movetime=100), False),
+        (Limits(movetime=250), True),
+        (Limits(nodes=10), True),
+    ],
+    ids=str,
+)
+def test_a_move_in_a_hurry_waits_for_no_table(
+    limits: Limits, asked: bool, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = list[int]()
+    monkeypatch.setattr(SyzygyTables, "best_moves", lambda *_: looked.append(1))
+    engine.new_game()
+    engine.set_position("8/8/8/1k6/8/2K3R1/8/8 w - - 0 1", [])
+    engine.go(limits, lambda _: None, lambda _: None)
+    assert engine.wait(60)
+    assert bool(looked) == asked
+
+
 def test_scores_are_the_tables(engine: Engine) -> None:
     drawn = answer(engine, "8/8/8/8/8/4k3/4P3/4K3 w - - 0 1", [], nodes=40).lines[0]
     assert (drawn.cp, drawn.mate, drawn.wdl.draw) == (0, None, 1.0)
