@@ -47,8 +47,9 @@ class Databases:
         self, game: Game, line: State, path: str, *, most_men: int, rule50: bool, messages: list[str]
     ) -> Tablebase | None:
         """The endgame tables, where a position of theirs may be near. path: folders, none = those of the package."""
-        near = bool(path) or game.men(line[-1]) <= _FEW_MEN
-        tables = self._open(game, path, most_men, rule50=rule50) if near else None
+        if game.open_tables is None or (not path and game.men(line[-1]) > _FEW_MEN):
+            return None
+        tables = self._open(game, path, most_men, rule50=rule50)
         if tables is None:
             return None
         messages.extend(self._untold)
