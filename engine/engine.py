@@ -493,7 +493,7 @@ class Engine:
             visits=None if visits is None or limits.infinite else max(visits, 1),
             only=only,
             lines=1 if limits.clocked else options.multipv,
-            ends=limits.told_ends,
+            ends=limits.with_estimates,
             room=None if seat is None else seat.room,
             tables=tables,
         )

@@ -42,7 +42,7 @@ class Limits:
         return self.movetime is not None or self.rtime is not None
 
     @property
-    def told_ends(self) -> bool:
+    def with_estimates(self) -> bool:
         """Whether reports carry estimates."""
         return self.report_ms is not None and self.estimates
 

@@ -345,7 +345,7 @@ class Thinking:
 
     def _averages(self, search: Search) -> Averages | None:
         """Of the tree, when reports carry estimates. Call it under the search's lock."""
-        if not self._limits.told_ends:
+        if not self._limits.with_estimates:
             return None
         return Averages(search.tree, moves_ownership=self._limits.moves_ownership)
 
