@@ -137,6 +137,10 @@ class Engine:
         if (game.name, game.encoder.name) in self._warm:
             return
         compile_all(game, evaluator, join)
+        own, line = self._game, self._game.initial()  # its own kernels, too, whatever the net sees
+        own.legal_moves(line)
+        if own.declaration is not None:
+            own.declaration.possible(line)
         problem = jit.cache_problem() if not self._warm else None
         self._warm.add((game.name, game.encoder.name))
         if problem is not None:

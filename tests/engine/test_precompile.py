@@ -120,3 +120,16 @@ def test_chess_finds_the_kernel_that_searches_with_its_net(tmp_path: Path) -> No
     assert b"describe" in first, done.stderr
     assert not {b"grow", b"digest"} & set(first.split()), "the helper's, and what such a net never needs"
     assert then == b"then", "nothing is left to compile in an ending, where it searches beside tables"
+
+
+@pytest.mark.slow
+def test_nothing_is_left_to_compile_in_the_game_when_the_net_has_kernels_of_its_own(tmp_path: Path) -> None:
+    code = "from az_engine.engine.engine import Engine\nfrom az_engine.engine.kernels import jit\n"
+    code += "from az_engine.engine.limits import Limits\nfrom az_engine.engine.nets.evaluator import UniformEvaluator\n"
+    code += "names = []\nload = lambda _, game, **more: UniformEvaluator(game.using('sparse'))\n"
+    code += "engine = Engine('shogi', load=load)\nengine.ready()\njit.on_compile(names.append)\n"
+    code += "engine.ready = lambda: None\nengine.set_position(None, ['7g7f'])\n"
+    code += "engine.go(Limits(nodes=300), lambda _: None, lambda _: None)\nengine.wait()\nprint('then', *names)"
+    environment = {**os.environ, "AZ_ENGINE_CACHE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=environment, timeout=240, check=False)
+    assert done.stdout.split() == [b"then"], done.stderr
