@@ -116,7 +116,7 @@ class Engine:
                         raise
             finally:
                 jit.on_compile(None)
-            self._databases.prepare(self._game, self.options.syzygy_path, **self._probing)
+            self._databases.open_tables(self._game, self.options.syzygy_path, **self._probing)
             self._make_tree()
 
     def _helped(self) -> AbstractContextManager[Callable[[], object]]:

@@ -49,19 +49,15 @@ class Databases:
         """The endgame tables, where a position of theirs may be near. path: folders, none = those of the package."""
         if game.open_tables is None or (not path and game.men(line[-1]) > _FEW_MEN):
             return None
-        tables = self._open(game, path, most_men, rule50=rule50)
+        tables = self.open_tables(game, path, most_men=most_men, rule50=rule50)
         if tables is None:
             return None
         messages.extend(self._untold)
         self._untold.clear()
         return tables if game.men(line[-1]) <= tables.most_men + _NEAR else None
 
-    def prepare(self, game: Game, path: str, *, most_men: int, rule50: bool) -> None:
-        """Open the endgame tables that a game may come to need: it takes a tenth of a second or more. See tables()."""
-        self._open(game, path, most_men, rule50=rule50)
-
-    def _open(self, game: Game, path: str, most_men: int, *, rule50: bool) -> Tablebase | None:
-        """The endgame tables, opened once; None in a game without any, or where none are wanted."""
+    def open_tables(self, game: Game, path: str, *, most_men: int, rule50: bool) -> Tablebase | None:
+        """The endgame tables; None without. Blocks for a tenth of a second or more when it opens them, once."""
         if game.open_tables is None or not most_men:
             return None
         wanted = path, most_men, rule50

@@ -1,4 +1,4 @@
-"""How fast the page is: first board, first analysis, what reports cost the browser and the server, a run's page.
+"""How fast the page is: first board, first analysis, what reports cost browser and server, reviews, a run's page.
 
     python -m tests.protocols.page.figures [SECONDS]
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import socket
 import statistics
 import subprocess
@@ -21,11 +22,17 @@ from pathlib import Path
 from urllib.parse import quote
 
 from az_engine.engine.engine import Engine
+from az_engine.engine.games import get_game
 from az_engine.engine.info import ThinkingInfo
 from az_engine.engine.limits import Limits
-from az_engine.engine.params import EngineOptions
+from az_engine.engine.nets.weights import load_evaluator
+from az_engine.engine.params import EngineOptions, SearchParams
+from az_engine.engine.search.cache import PositionCache
+from az_engine.engine.search.search import Search
+from az_engine.engine.search.tree import Tree
 from az_engine.models.report.runpage import write_run_page
 from az_engine.protocols.page import report
+from az_engine.protocols.page.review import judge_game
 from az_engine.protocols.page.scoresheet import Scoresheet
 
 from ...models.report.test_runpage import make_run
@@ -35,6 +42,8 @@ GAMES = {"chess": "e2e4 e7e5 g1f3", "shogi": "7g7f 3c3d 2g2f", "go": "E5 E3 G4"}
 ROUNDS = 5
 SETTLING_S = 2.0  # of the page that has just opened
 SOONER_S = 5.0  # a sparse net fills its tree in some seconds: reports are counted in this time
+REVIEWED = (("chess", ""), ("chess", "chess-conv"), ("shogi", ""), ("go9", ""))
+PLIES, VISITS = 60, 200
 PIECES = "document.querySelectorAll('.board .piece').length > 2"
 COUNT = """(() => { window.reports = 0; const hear = az.view.hear;
   az.view.hear = function (told) { if (told.is === "report") window.reports++; hear.call(this, told); }; })()"""
@@ -142,6 +151,42 @@ def _seconds_to_inform(engine: Engine) -> float:
     return (time.process_time() - began) / 20
 
 
+def review(name: str, net: str) -> None:
+    """CPU time of a review with one thread, beside that of bare searches of the same positions with as many visits."""
+    game, source = get_game(name), random.Random(5)
+    lines, moves = [game.initial()], list[str]()
+    while len(moves) < PLIES:
+        move = source.choice(game.legal_moves(lines[-1]).tolist())
+        moves.append(game.format_move(lines[-1][-1], move))
+        lines.append(game.play(lines[-1], move))
+    sheet, ends = Scoresheet(name.rstrip("0123456789")), game.territory is not None
+    sheet.hold(game.format_position(lines[0][-1]), moves)
+    evaluator, cache = load_evaluator(net, game), PositionCache(16 << 20, game.branching)
+    assert evaluator.info is not None
+    params, points = evaluator.info.settings(SearchParams()), game.planes[1] * game.planes[2] if ends else 0
+    engine = Engine(name, EngineOptions(weights_file=net, threads=1))
+    engine.ready()
+    judge_game(engine, sheet, VISITS)
+    reviews, searches = [], []
+    for _ in range(3):
+        engine.new_game()
+        began = time.process_time()
+        judge_game(engine, sheet, VISITS)
+        reviews.append(time.process_time() - began)
+        cache.clear()
+        spent = 0.0
+        for line in lines:
+            tree = Tree(8 << 20, game.branching, points)
+            search = Search(game, tree, evaluator, params, game.window(line), cache=cache, visits=VISITS, ends=ends)
+            began = time.process_time()
+            search.run(lambda: False)
+            spent += time.process_time() - began
+        searches.append(spent)
+    engine.close()
+    took, bare = statistics.median(reviews), statistics.median(searches)
+    print(f"{name} {net}: review {took:.2f} s of CPU, its searches alone {bare:.2f} s, {bare / took:.2f}", flush=True)
+
+
 def draw_run(chromium: Chromium, folder: Path) -> None:
     """The page of a run with 100 checkpoints and 50 games: its size, and the time to draw it."""
     points = [(x, y) for y in range(19) for x in range(19)][::2]
@@ -168,6 +213,8 @@ def main(seconds: float = 20.0) -> None:
                 open_page(f"http://localhost:{port}", chromium, game, SOONER_S if game == "chess" else seconds)
         for game in GAMES:
             tell_search(game, 3.0)
+        for name, net in REVIEWED:
+            review(name, net)
         draw_run(chromium, Path(home))
 
 
