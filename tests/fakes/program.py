@@ -237,6 +237,7 @@ class GtpProgram(Program):
             say(f"={number}\n" + "".join(f"{line}\n" for line in self.script.info))
         if name.endswith("genmove_analyze"):
             say(f"play {self.answer(self._ply)}\n\n")
+            self._ply += 1
             return
         number = sys.stdin.readline().split()[0]
         say(f"\n={number}\n\n")

@@ -50,6 +50,19 @@ def test_what_both_players_count_is_the_result() -> None:
     assert play(player("--score=0"), player("--score=draw")).score().draws == 1
 
 
+def test_friendly_passes_end_a_game() -> None:
+    """Players that agree on dead stones pass at once, without a line of analysis, and neither is to blame."""
+    territory = get_game("go").territory
+    assert territory is not None
+    root = territory.start(5, 5, 2.5, "chinese-ogs")
+    script = "C3", "A1", "pass", "pass", "--score=B+22.5"
+    katago = scripted("gtp", *script, "--offers=kata-genmove_analyze", "--offers=kata-set-rules")
+    match = play(katago, scripted("gtp", *script), root, games=2)
+    assert not match.faults(0) + match.faults(1)
+    assert [game.ending.margin for game in match.finished] == [22.5] * 2
+    assert match.finished[0].ending.words == "both players count the same"
+
+
 def test_resignation_and_faults() -> None:
     assert play(player(), scripted("gtp", "resign")).finished[0].ending.reason == "resignation"
     for move in ("Z9", "skip", "T19", "C1"):  # C1 is taken
