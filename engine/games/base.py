@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import OptionError
 from .book import Book
-from .capabilities import Declaration, MateSearch, Symmetries, Tablebase, Territory, TrainingDefaults
+from .capabilities import Declaration, MateSearch, Quiescence, Symmetries, Tablebase, Territory, TrainingDefaults
 from .encoder import Encoder
 from .outcome import DRAW
 from .position_lines import position_lines
@@ -33,6 +33,7 @@ class Game(Rules):
     openings: Mapping[str, str] = {}  # name: its moves, as the protocol writes them
     symmetries: Symmetries | None = None
     mate_search: Callable[..., MateSearch] | None = None  # of (line, bytes of its table, its greatest length in plies)
+    quiescence: Quiescence | None = None
     territory: Territory | None = None
     declaration: Declaration | None = None
     open_book: Callable[[Path], Book] | None = None  # an opening book in a file; errors: OSError, OptionError

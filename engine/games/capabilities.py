@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +94,16 @@ class MateSearch(ABC):
     @abstractmethod
     def advance(self, nodes: int) -> Verdict | None:
         """Search about ``nodes`` more positions; None until the verdict is known. Blocks without the GIL."""
+
+
+class Quiescence(NamedTuple):
+    """Resolving captures below a position, for evaluations from elsewhere."""
+
+    make: Callable[[Any], Any]  # evaluate(net, s, space) -> i64 of the side to move: a device function; to another one,
+    # quiet(net, line, frames, moves, space) -> i64 of line[0]: State[depth + 1], frame[depth + 1], u2[1, M]
+    depth: int  # plies at most
+    frame: np.dtype[Any]
+    mated: int  # the value of a side that is mated, less one for each ply before it is
 
 
 class Tablebase(ABC):

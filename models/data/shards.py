@@ -251,5 +251,7 @@ class LabelFormat:
     root: Callable[[str], str] = str  # a recorded game's first position, under the rules that labels are kept by
     longest_opening: int = 1000  # moves that a record can hold before the first one
     never_blind: tuple[str, ...] = ()  # moves that are not drawn blindly
+    # Record[N] of State[N], moves u2[N, K] with their policy f8[N, K], and scores i8[N] without a search; z, game unset
+    judged: Callable[[State, NDArray[np.uint16], NDArray[np.float64], NDArray[np.int64]], Records] | None = None
     # the records of a game: its line, the moves before the first record, the records, how it ended; z is set by then
     finish: Callable[[Game, State, tuple[int, ...], Records, Ended], Records] = _as_they_are

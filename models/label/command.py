@@ -32,8 +32,18 @@ from ..net.providers import PROVIDER_HELP, Provider, load_evaluator
 from ..signals import StopSignals
 from ..storage import Patience, RunLock
 from .lesson import open_teacher, play_game
+from .nnue import read_nnue
 from .reading import read_played
-from .recipe import BLUNDERS, ENGINE_TEMPERATURES, NET_TEMPERATURES, WALK_BLUNDERS, WALK_TEMPERATURES, Recipe
+from .recipe import (
+    BLUNDERS,
+    ENGINE_TEMPERATURES,
+    NET_TEMPERATURES,
+    WALK_BLUNDERS,
+    WALK_TEMPERATURES,
+    NnueFile,
+    Recipe,
+)
+from .searches import VISITS
 from .starts import read_starts
 from .store import Store
 from .teacher import NODES, Engine
@@ -60,7 +70,8 @@ examples:
   az-engine label --game go --size 9 --engine "katago gtp -model NET -config FILE" --out runs/go
   az-engine label --game shogi --engine fairy-stockfish --starts handicap --first-game 100000 --out runs/handicap
   az-engine label --net chess-conv --around runs/data --positions 10000000 --processes 2 --out runs/walks
-  az-engine label --engine stockfish --visits 150 --ahead 256 --around runs/data --positions 10000000 --out runs/bulk"""
+  az-engine label --engine stockfish --visits 150 --ahead 256 --around runs/data --positions 10000000 --out runs/bulk
+  az-engine label --nnue sf.nnue --around runs/data --positions 50000000 --processes 2 --out runs/leaves"""
     add = parser.add_argument
     add("--game", default=default.game, choices=game_names(), help="the game")
     teacher = parser.add_mutually_exclusive_group(required=True).add_argument
@@ -75,6 +86,13 @@ examples:
         metavar="NET",
         help="a net of ours or of another program (see az-engine import) instead of an engine: its policy and value at "
         "every position, or a mate in three plies where there is one",
+    )
+    teacher(
+        "--nnue",
+        metavar="FILE",
+        type=Path,
+        help="with --around, chess: the evaluation net of Stockfish 15, which its command export_net writes, with "
+        "captures played out; small searches of --student's net find the positions and the policy",
     )
     add(
         "--option",
@@ -130,7 +148,8 @@ examples:
         type=int,
         metavar="VISITS",
         help="with --records: also search some positions with --student (default: the net inside the package) for "
-        "VISITS visits, and label positions of these searches: they expose the net's errors",
+        "VISITS visits, and label positions of these searches: they expose the net's errors; with --nnue: visits of "
+        f"the searches ({VISITS})",
     )
     add(
         "--provider",
@@ -217,6 +236,8 @@ def main(args: argparse.Namespace) -> int:
     _check_words(args, form)
     if args.net is not None:
         _check_net(args, game)
+    if args.nnue is not None:
+        _check_nnue(args)
     console = Console(stderr=True)
     games = 1000 if args.games is None else args.games
     if args.records:
@@ -267,13 +288,13 @@ def _recipe(args: argparse.Namespace, game: str, form: LabelFormat) -> Recipe:
     usual = (NET_TEMPERATURES, BLUNDERS) if args.engine is None else (ENGINE_TEMPERATURES, BLUNDERS)
     temperatures, blunders = (WALK_TEMPERATURES, WALK_BLUNDERS) if around else usual
     nodes = NODES if args.nodes is None else args.nodes
-    teacher: Engine | str = args.net
-    if args.net is None:
+    teacher: Engine | NnueFile | str = args.net if args.nnue is None else NnueFile(args.nnue)
+    if args.engine is not None:
         teacher = Engine(_words(args.engine), _options(args.option), nodes, ahead=args.ahead or 1)
     return Recipe(
         teacher,
         game=game,
-        lines=args.multipv or (1 if around and args.net is None else form.lines),
+        lines=args.multipv or (1 if around and args.engine is not None else form.lines),
         seed=args.seed,
         openings=args.openings,
         temperatures=args.temperatures or temperatures,
@@ -307,8 +328,8 @@ def _check_words(args: argparse.Namespace, form: LabelFormat) -> None:
         raise OptionError(f"--multipv is {args.multipv}; a record holds 1 to {form.lines} moves")
     if max(args.openings) > form.longest_opening:
         raise OptionError(f"--openings: a record holds an opening of {form.longest_opening} moves at most")
-    if args.search is not None and not args.records:
-        raise OptionError("--search is for games that were played; give them with --records")
+    if args.search is not None and not args.records and args.nnue is None:
+        raise OptionError("--search is for games that were played, or for --nnue; give --records or leave it out")
     if args.records and args.student is not None and args.search is None:
         raise OptionError("--student is for games that the teacher plays, or for --search; leave it or --records out")
     if args.positions is not None and not args.around:
@@ -334,7 +355,7 @@ def _check_walks(args: argparse.Namespace) -> None:
     meant = {
         "--records": args.records,
         "--games": args.games,
-        "--search": args.search,
+        "--search": args.search if args.nnue is None else None,
         "--student": args.net is not None and args.student,
         "--starts": args.starts,
         "--decided": args.decided,
@@ -350,6 +371,15 @@ def _check_net(args: argparse.Namespace, game: str) -> None:
     if args.nodes is not None or args.option:
         raise OptionError("--visits and --option are for an engine; a net without search has neither")
     _try_net(args.net, game, args.provider)
+
+
+def _check_nnue(args: argparse.Namespace) -> None:
+    """Refuse what an evaluation net cannot do. Errors: OptionError, DataError."""
+    if not args.around:
+        raise OptionError("--nnue judges positions around labelled ones; give these with --around")
+    if args.nodes is not None or args.option or args.temperatures or args.blunders:
+        raise OptionError("--visits, --option, --temperatures and --blunders mean nothing to --nnue; leave them out")
+    read_nnue(args.nnue)
 
 
 def _try_net(net: str, game: str, provider: str) -> None:

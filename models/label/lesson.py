@@ -29,7 +29,8 @@ from ..data.formats import labels_of
 from ..data.shards import Ended, LabelFormat, Records, Teaching
 from ..net.providers import load_evaluator
 from .reading import RecordedGame, label_played, read_played
-from .recipe import Recipe
+from .recipe import NnueFile, Recipe
+from .searches import Searcher
 from .teacher import Engine, Teacher, teacher_of
 from .variations import Explorer
 from .walks import Walker
@@ -43,7 +44,7 @@ class Worker:
     teacher: Teacher | None = None
     student: RawNet | None = None  # makes random moves
     explorer: Explorer | None = None  # the student, searching recorded games
-    walker: Walker | None = None  # makes walks around positions
+    walker: Walker | Searcher | None = None  # goes around positions
     played: list[RecordedGame] = field(default_factory=list)
 
     def start(self) -> Teacher:
@@ -56,6 +57,7 @@ class Worker:
             self.explorer = Explorer(weights, get_game(recipe.game), recipe.search, recipe.seed, recipe.provider)
         elif recipe.student and self.student is None:
             self.student = RawNet(recipe.student, get_game(recipe.game), provider=recipe.provider, load=load_evaluator)
+        assert not isinstance(recipe.teacher, NnueFile)  # which goes around positions
         if self.teacher is None:
             self.teacher = teacher_of(recipe.teacher, recipe.game, recipe.lines, recipe.provider)
         return self.teacher
@@ -69,7 +71,8 @@ class Worker:
         for attempt in range(2):
             try:
                 if recipe.around:
-                    self.walker = self.walker or Walker(recipe)
+                    kind = Searcher if isinstance(recipe.teacher, NnueFile) else Walker
+                    self.walker = self.walker or kind(recipe)
                     return self.walker.walk(number)
                 teacher = self.start()
                 if self.played:

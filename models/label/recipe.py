@@ -23,10 +23,17 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class NnueFile:
+    """Stockfish's evaluation net as a teacher."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Recipe:
     """How the games are played. One value of each tuple is drawn per game."""
 
-    teacher: Engine | str  # an engine, or the weights of a net without search
+    teacher: Engine | NnueFile | str  # an engine, its evaluation net, or the weights of a net without search
     game: str = "chess"
     lines: int = 1  # moves labelled a position
     seed: int = 0
@@ -39,11 +46,13 @@ class Recipe:
     adjudicated: float = 0.7  # fraction of games that end once they are decided for 5 plies in a row
     first_game: int = 0  # number of the first game
     records: tuple[Path, ...] = ()  # files of games that are labelled instead, see :mod:`reading`
-    around: tuple[Source, ...] = ()  # positions around which short walks are labelled instead, see :mod:`walks`
+    around: tuple[Source, ...] = ()  # positions around which others are labelled instead, see :mod:`walks`
     provider: str = "cpu"  # what runs the teacher's net and the student's
     starts: tuple[str, ...] = ()  # positions that games begin at, one drawn per game, see :mod:`starts`
-    search: int = 0  # visits of the student's searches whose lines are labelled with them, see :mod:`variations`
+    search: int = 0  # visits of the student's searches, see :mod:`variations` and :mod:`searches`
 
     @property
     def teacher_name(self) -> str:
-        return shlex.join(self.teacher.command) if isinstance(self.teacher, Engine) else self.teacher
+        if isinstance(self.teacher, Engine):
+            return shlex.join(self.teacher.command)
+        return str(self.teacher.path) if isinstance(self.teacher, NnueFile) else self.teacher

@@ -27,7 +27,7 @@ from ..data.formats import labels_of
 from ..data.shards import Records, ShardFormat, TargetOptions, Teaching
 from ..net.providers import load_evaluator
 from .bulk import BulkTeacher
-from .recipe import Recipe, Source
+from .recipe import NnueFile, Recipe, Source
 from .teacher import MATE_PLIES, Engine, centipawns_of, mate_by
 
 WALKS = 256  # of a task; walk w of task i is game WALKS i + w
@@ -99,6 +99,7 @@ class Walker:
     def __init__(self, recipe: Recipe) -> None:
         """BLOCKS. Errors: NetError, OptionError, EngineProcessError."""
         teacher, game = recipe.teacher, get_game(recipe.game)
+        assert not isinstance(teacher, NnueFile)
         guide = recipe.student or "default" if isinstance(teacher, Engine) else teacher
         net = "" if guide == "default" else guide
         self._evaluator = load_evaluator(net, game, provider=recipe.provider, batch_size=WALKS)
@@ -182,13 +183,18 @@ class Walker:
         )
 
     def _finished(self, records: Records, keys: list[int], random: np.random.Generator) -> Records:
-        """The records in their walks' order, each position once, with results drawn from the teacher's chances."""
+        """The records in their walks' order, each position once."""
         records = records[np.unique(np.array(keys, np.uint64), return_index=True)[1]]
         records = records[np.lexsort((records["ply"], records["game"]))]
-        win, draw, _ = self._shards.chances(records, TargetOptions()).T
-        drawn = random.random(len(records))
-        records["z"] = np.where(drawn < win, 1, np.where(drawn < win + draw, 0, -1))
+        draw_results(self._shards, records, random)
         return records
+
+
+def draw_results(shards: ShardFormat, records: Records, random: np.random.Generator) -> None:
+    """Set the results of positions whose games are not played, at random by the teacher's chances."""
+    win, draw, _ = shards.chances(records, TargetOptions()).T
+    drawn = random.random(len(records))
+    records["z"] = np.where(drawn < win, 1, np.where(drawn < win + draw, 0, -1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,9 +56,7 @@ class Player:
 
     def _evaluator(self, net: Path) -> Evaluator:
         machine, games = self.run.machine, self.run.selfplay.games
-        return own_evaluator(
-            net, self.game, provider=machine.provider, batch_size=games, precision=machine.precision
-        )
+        return own_evaluator(net, self.game, provider=machine.provider, batch_size=games, precision=machine.precision)
 
     def use(self, net: Path, current: Current, *, reload: bool = False) -> None:
         """Play on with the run's current net and threshold of resignation. Errors: NetError."""

@@ -3,7 +3,7 @@
 Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (a net's inputs and
 actions), and :mod:`notation` (FEN and UCI); the short mates at the leaves of a search need :mod:`checks`;
 :mod:`book` reads opening books; :mod:`lc0` has the planes and actions of Lc0's nets, :mod:`sparse` the features and
-rows of sparse nets (with :mod:`exchanges`).
+rows of sparse nets (with :mod:`exchanges`); :mod:`quiet` resolves captures for evaluations from elsewhere.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from ..rules import line_of
 from . import lc0, notation, rules, sparse
 from .openings import OPENINGS
 from .planes import ENCODER
+from .quiet import QUIESCENCE
 from .state import STATE, State
 
 
@@ -41,6 +42,7 @@ class Chess(Game):
     state_dtype = STATE
     play_functions = rules.PLAY
     encoder = ENCODER
+    quiescence = QUIESCENCE
     typical_moves = 45.0
 
     def __init__(self, *, chess960: bool = False) -> None:

@@ -53,6 +53,7 @@ RECORD = np.dtype(
         ("game", "<u4"),
     ]
 )
+Policy = NDArray[np.float64]
 SCORE_SCALE, DRAW_MARGIN = 250.0, 80.0  # centipawns, see chances_of_score
 LOG_SCALE = 1000.0  # of the logarithms of probabilities at depth 0
 
@@ -168,17 +169,23 @@ def line_chances(records: Records) -> NDArray[np.float32]:
     return chances
 
 
+def records_of(states: State) -> Records:
+    """Record[N] of State[N] with nothing but the positions."""
+    rows = np.zeros(len(states), RECORD)
+    for index, name in enumerate(("pawns", "knights", "bishops", "rooks", "queens", "kings", "white", "black")):
+        rows["bb"][:, index] = states[name]
+    for bit, square in ((1, 7), (2, 0), (4, 63), (8, 56)):
+        rows["castle"] |= (bit * (states["castling"] >> np.uint64(square) & np.uint64(1))).astype(np.uint8)
+    rows["turn"] = 1 - states["turn"]
+    rows["ep"] = np.where(states["ep"] == 64, 255, states["ep"])
+    rows["half"] = np.minimum(255, states["rule50"])
+    rows["ply"] = states["ply"]
+    return rows
+
+
 def record_of(game: Game, line: State, teaching: Teaching) -> Records:
     """Record[1] of a line's last position as an engine sees it."""
-    state, row = line[-1], np.zeros(1, RECORD)
-    for index, name in enumerate(("pawns", "knights", "bishops", "rooks", "queens", "kings", "white", "black")):
-        row["bb"][0, index] = state[name]
-    for bit, square in ((1, 7), (2, 0), (4, 63), (8, 56)):
-        row["castle"] |= bit * (int(state["castling"]) >> square & 1)
-    row["turn"] = 1 - state["turn"]
-    row["ep"] = 255 if state["ep"] == 64 else state["ep"]
-    row["half"] = min(255, int(state["rule50"]))
-    row["ply"] = state["ply"]
+    state, row = line[-1], records_of(line[-1:])
     count = len(teaching.moves)
     row["n"], row["depth"] = count, min(255, teaching.depth)
     row["mv"][0, :count] = [code_of(state, int(move)) for move in teaching.moves]
@@ -189,6 +196,23 @@ def record_of(game: Game, line: State, teaching: Teaching) -> Records:
     else:
         row["w"], row["l"] = teaching.wdl[0], teaching.wdl[2]
     return row
+
+
+def judged_records(states: State, moves: NDArray[np.uint16], policy: Policy, scores: NDArray[np.int64]) -> Records:
+    """Record[N] of State[N] by a score i8[N] without a search; moves u2[N, K] with their policy f8[N, K], best first.
+
+    Moves behind the first of probability 0 do not count.
+    """
+    rows, known = records_of(states), policy > 0
+    rows["n"] = known.sum(axis=1)
+    rows["mv"] = np.where(known, codes_of(states, moves), 0)
+    logs = LOG_SCALE * np.log(np.maximum(policy, 1e-9) / policy[:, :1])
+    rows["cp"] = np.where(known, np.rint(logs), 0)
+    rows["cp"][:, 0] = scores
+    chances = np.rint(1000 * chances_of_score(scores))
+    rows["w"], rows["l"] = chances[:, 0], chances[:, 2]
+    rows["played"] = rows["mv"][:, 0]
+    return rows
 
 
 def _of_net(teaching: Teaching) -> NDArray[np.int64]:
@@ -202,13 +226,19 @@ def _of_net(teaching: Teaching) -> NDArray[np.int64]:
     return scores
 
 
+def codes_of(states: State, moves: NDArray[np.uint16]) -> NDArray[np.uint16]:
+    """Moves u2[N, K] of the game's own form, where castling is king takes rook, as records write them."""
+    source, target = moves & 63, moves >> 6 & 63
+    own = np.where(states["turn"] == 0, states["white"], states["black"])
+    castles = own[:, None] >> target.astype(np.uint64) & np.uint64(1) > 0
+    to = np.where(castles, source // 8 * 8 + np.where(target > source, 6, 2), target)
+    codes: NDArray[np.uint16] = (source + 64 * to + (moves & 0xF000)).astype(np.uint16)
+    return codes
+
+
 def code_of(state: State, move: int) -> int:
-    """A move of the game's own form, where castling is king takes rook, as records write it."""
-    source, target = move & 63, move >> 6 & 63
-    own = int(state["white"] if state["turn"] == 0 else state["black"])
-    if own >> target & 1:
-        target = source // 8 * 8 + (6 if target > source else 2)
-    return source + 64 * target + (move & 0xF000)
+    """A move in State[] as records write it."""
+    return int(codes_of(np.array([state]), np.array([[move]], np.uint16))[0, 0])
 
 
 FORMAT = ShardFormat(RECORD, first_fault, to_states, to_moves, soft_policy, chances, line_chances=line_chances)
@@ -217,4 +247,4 @@ to_positions, read_folder = FORMAT.to_positions, FORMAT.read_folder
 
 
 def labels(game: Game) -> LabelFormat:
-    return LabelFormat(FORMAT, LINES, 180.0, 1200, 260, record_of, code_of)
+    return LabelFormat(FORMAT, LINES, 180.0, 1200, 260, record_of, code_of, judged=judged_records)

@@ -78,9 +78,7 @@ def test_several_known_ratings() -> None:
     grid = np.linspace(-1000, 1500, 250_001)
     low, high = 1 / (1 + 10 ** (-grid / 400)), 1 / (1 + 10 ** ((250 - grid) / 400))
     log = 15 * np.log(low) + 5 * np.log(1 - low) + 8 * np.log(high) + 12 * np.log(1 - high)
-    assert ratings["net"].elo == pytest.approx(
-        float(grid[(log - grid**2 / (2 * PRIOR_ELO**2)).argmax()]), abs=0.02
-    )
+    assert ratings["net"].elo == pytest.approx(float(grid[(log - grid**2 / (2 * PRIOR_ELO**2)).argmax()]), abs=0.02)
     alone = rate(scores, "low")["net"]
     assert ratings["net"].high - ratings["net"].low < alone.high - alone.low, "two anchors say more than one"
     apart = [PairScore("x", "low", 3, 0, 1), PairScore("y", "high", 3, 0, 1)]

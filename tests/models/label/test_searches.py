@@ -1,0 +1,133 @@
+"""Positions of small searches around labelled ones, judged by an evaluation net: every record, against python-chess."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+import chess
+import numpy as np
+import pytest
+
+from az_engine.cli import main
+from az_engine.engine.errors import OptionError
+from az_engine.models.data.games.chess import FORMAT, code_of
+from az_engine.models.data.shards import Records, TargetOptions
+from az_engine.models.label import command as label
+from az_engine.models.label.nnue import NnueJudge
+from az_engine.models.label.recipe import NnueFile, Recipe
+from az_engine.models.label.searches import FURTHER, KEPT, Searcher
+from az_engine.models.label.walks import WALKS, sources_of, starts_of
+
+from ..reference import board_of, move_of
+from ..samples import CHESS, GO9_SAMPLE, SAMPLE, sample_records
+from .test_nnue import write_net
+
+VISITS = 120
+
+
+@pytest.fixture(scope="module")
+def net(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("nnue") / "made-up.nnue"
+    write_net(path, 8)
+    return path
+
+
+@pytest.fixture(scope="module")
+def around(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("around")
+    FORMAT.write(folder / "labelled_00000.npz", sample_records()[5:25])
+    return folder
+
+
+def recipe_of(net: Path, around: Path) -> Recipe:
+    sources, _ = sources_of(FORMAT, [around])
+    return Recipe(NnueFile(net), lines=5, seed=3, around=sources, search=VISITS)
+
+
+@pytest.fixture(scope="module")
+def task(net: Path, around: Path) -> tuple[Recipe, Records]:
+    recipe = recipe_of(net, around)
+    return recipe, Searcher(recipe).walk(1)
+
+
+def test_each_search_stays_below_its_position(task: tuple[Recipe, Records]) -> None:
+    recipe, records = task
+    starts = starts_of(FORMAT, recipe, 1)
+    assert (records["game"] // WALKS == 1).all()
+    searched = np.unique(records["game"] % WALKS)
+    assert len(searched) > len(starts) / 2
+    for number in searched.tolist():
+        below = records[records["game"] % WALKS == number]
+        assert 1 < len(below) <= KEPT
+        assert below["ply"].min() >= starts[number]["ply"]
+        assert below["ply"].min() <= starts[number]["ply"] + FURTHER + 2
+        assert (np.diff(below["ply"].astype(int)) <= 0).all()  # no record seems to follow the one before
+        men = board_of(starts[number]).occupied.bit_count()
+        assert all(board_of(record).occupied.bit_count() <= men for record in below)
+
+
+def test_records_can_be_learned_from(task: tuple[Recipe, Records]) -> None:
+    _, records = task
+    assert FORMAT.first_fault(records) == ""
+    policies = FORMAT.soft_policy(records, TargetOptions())
+    for record, policy in zip(records, policies, strict=True):
+        board, count = board_of(record), int(record["n"])
+        assert board.is_valid()
+        moves = [move_of(int(code)) for code in record["mv"][:count]]
+        assert len(set(moves)) == count == min(count, 5)
+        assert all(move in board.legal_moves for move in moves)
+        assert (np.diff(policy[:count]) <= 1e-6).all()
+        assert record["played"] == record["mv"][0]
+        assert record["depth"] == 0
+    assert records["n"].mean() > 3
+
+
+def test_scores_are_the_evaluation_nets(task: tuple[Recipe, Records]) -> None:
+    recipe, records = task
+    assert isinstance(recipe.teacher, NnueFile)
+    states = FORMAT.to_states(CHESS, records, np.arange(len(records), dtype=np.int64))
+    assert NnueJudge(recipe.teacher.path, CHESS).judge(states).tolist() == records["cp"][:, 0].tolist()
+
+
+def test_a_task_depends_on_its_number_and_the_seed_alone(task: tuple[Recipe, Records]) -> None:
+    recipe, records = task
+    searcher = Searcher(recipe)
+    assert searcher.walk(0).tobytes() == searcher.walk(0).tobytes()
+    assert searcher.walk(1).tobytes() == records.tobytes()
+    assert Searcher(replace(recipe, seed=4)).walk(1).tobytes() != records.tobytes()
+
+
+def test_castling_is_written_as_records_write_it() -> None:
+    line = CHESS.parse_position("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1")[0]
+    codes = {code_of(line[-1], int(move)) for move in CHESS.legal_moves(line)}
+    assert {move_of(code) for code in codes} == set(chess.Board(CHESS.format_position(line[-1])).legal_moves)
+
+
+def test_the_command(net: Path, around: Path, tmp_path: Path) -> None:
+    command = ["label", "--nnue", str(net), "--around", str(around), "--positions", "1000", "--search", "60"]
+    assert main([*command, "--out", str(tmp_path)]) == 0
+    found = np.concatenate([FORMAT.read(path) for path in sorted(tmp_path.glob("*.npz"))])
+    assert len(found) >= 1000
+    assert main([*command, "--out", str(tmp_path)]) == 0  # there already
+    assert len(np.concatenate([FORMAT.read(path) for path in sorted(tmp_path.glob("*.npz"))])) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--nnue", "NET"], "give these with --around"),
+        (["--nnue", "NET", "--around", str(SAMPLE), "--visits", "9"], "mean nothing to --nnue"),
+        (["--nnue", "NET", "--around", str(SAMPLE), "--blunders", "0.5"], "mean nothing to --nnue"),
+        (["--nnue", "NET", "--around", str(SAMPLE), "--search", "0"], "must be at least 1"),
+        (["--nnue", "NET", "--game", "go", "--around", str(GO9_SAMPLE)], "records of go9? hold no positions"),
+        (["--net", "default", "--search", "9"], "or for --nnue"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(net: Path, tmp_path: Path, words: list[str], said: str) -> None:
+    parser = argparse.ArgumentParser()
+    label.add_arguments(parser)
+    args = parser.parse_args([str(net) if word == "NET" else word for word in words] + ["--out", str(tmp_path)])
+    with pytest.raises(OptionError, match=said):
+        label.main(args)
