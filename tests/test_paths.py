@@ -47,6 +47,7 @@ LINES = {
     "export": "--to lc0",
     "label": "--game shogi --engine none --out out",
     "label --around": "--game shogi --net default --out out",
+    "label --nnue": "--around data --out out",
     "train": "--game go --size 5 --out out --minutes 1",
     "selfplay": "",
     "report search": "--visits 100",
