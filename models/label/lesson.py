@@ -90,7 +90,7 @@ class Worker:
 
     def close(self) -> None:
         for each in (self.teacher, self.walker):
-            if each is not None:
+            if each is not None and not isinstance(each, Searcher):  # which has no engine to end
                 each.close()
         self.teacher = self.walker = None
 

@@ -153,7 +153,10 @@ def _list_inputs(s, men, count, side, inputs):
 
 @device
 def parts_of(net, s, space):
-    """(what the second sum says, what the layers say), in 1/16 of Stockfish's units, for the side to move."""
+    """(what the second sum says, what the layers say, number of men listed in space).
+
+    The first two in 1/16 of Stockfish's units, for the side to move.
+    """
     net, space = borrow(net), borrow(space)
     count = _list_men(s, space.men)
     stack = (count - 1) >> 2
@@ -179,15 +182,15 @@ def parts_of(net, s, space):
     for o in range(_LAST):
         x = _multiply(net.rows1[stack], net.bias1[stack], o, hidden, 32)
         said += np.int64(net.rows2[stack, 0, o]) * _clipped(x >> 6)
-    return _towards_zero(straight, 2), said + _towards_zero(passed * 600 * 16, _CLIP * 64)
+    return _towards_zero(straight, 2), said + _towards_zero(passed * 600 * 16, _CLIP * 64), count
 
 
 @device
 def _evaluate(net, s, space):
     """Stockfish's evaluation of a position by its net, in its units, for the side to move."""
-    straight, said = parts_of(net, s, space)
+    straight, said, count = parts_of(net, s, space)
     pieces = np.int64(0)
-    for k in range(_list_men(s, space.men)):
+    for k in range(count):
         pieces += _VALUES[space.men[k] & 7]
     delta = 24 - pieces // 9560
     value = _towards_zero((1024 - delta) * straight + (1024 + delta) * said, 1024 * 16)

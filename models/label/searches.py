@@ -96,9 +96,6 @@ class Searcher:
         self._tree = Tree(_MEMORY, game.branching)
         self._cache = PositionCache(_MEMORY, game.branching)
 
-    def close(self) -> None:
-        """Nothing to end."""
-
     def walk(self, number: int) -> Records:
         """The records of a task, which depend on its number and the seed alone. BLOCKS. Errors: NetError, DataError."""
         random = np.random.Generator(np.random.PCG64([self._recipe.seed, number]))

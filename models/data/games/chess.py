@@ -185,10 +185,10 @@ def records_of(states: State) -> Records:
 
 def record_of(game: Game, line: State, teaching: Teaching) -> Records:
     """Record[1] of a line's last position as an engine sees it."""
-    state, row = line[-1], records_of(line[-1:])
+    row = records_of(line[-1:])
     count = len(teaching.moves)
     row["n"], row["depth"] = count, min(255, teaching.depth)
-    row["mv"][0, :count] = [code_of(state, int(move)) for move in teaching.moves]
+    row["mv"][0, :count] = codes_of(line[-1:], teaching.moves[None])[0]
     row["cp"][0, :count] = teaching.scores if teaching.policy is None else _of_net(teaching)
     if teaching.wdl is None:
         chances = np.rint(1000 * chances_of_score(row["cp"][0, :1]))[0]

@@ -51,7 +51,7 @@ def made_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @kernel
 def judge(net, states, space, out):  # type: ignore[no-untyped-def]
     for i in range(states.shape[0]):
-        out[i, 0], out[i, 1] = parts_of(net, states[i], space)
+        out[i, 0], out[i, 1], _ = parts_of(net, states[i], space)
 
 
 def parts(net: Nnue, states: np.ndarray) -> np.ndarray:
