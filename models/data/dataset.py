@@ -25,7 +25,8 @@ class Batch:
     """B positions and what the network should say of them; every value is the side to move's."""
 
     planes: NDArray[np.uint8]  # [B, C, H, W]
-    actions: NDArray[np.int32]  # [B, K] with a target probability; padded with any valid action of probability 0
+    # [B, K] with a target probability; padded with any valid action of probability 0; K = 0: no policy is asked for
+    actions: NDArray[np.int32]
     probabilities: NDArray[np.float32]  # [B, K], each row adds up to 1
     legal: NDArray[np.int32] | None  # [B, M] legal actions, padded with -1; None when unknown
     wdl: NDArray[np.float32]  # [B, 3] chances of win, draw and loss
@@ -33,8 +34,9 @@ class Batch:
     # where a game does not say it, NaN; where none does, None:
     ownership: NDArray[np.float32] | None = None  # [B, H, W] whose a point will be, +1 the mover's
     score: NDArray[np.float32] | None = None  # [B] lead on the board in points, komi left out
-    after: NDArray[np.uint8] | None = None  # planes [B, C, H, W] after one of the labelled moves, see Positions.follow
-    after_wdl: NDArray[np.float32] | None = None  # [B, 3] its chances of win, draw and loss, its own side's view
+    # of F of the positions, those where it is known: planes [F, C, H, W] after one of the moves, see Positions.follow,
+    after: NDArray[np.uint8] | None = None
+    after_wdl: NDArray[np.float32] | None = None  # and its chances [F, 3] of win, draw and loss, its own side's view
 
     def __len__(self) -> int:
         return len(self.planes)
@@ -89,7 +91,8 @@ class Positions:
 
     def __post_init__(self) -> None:
         self.symmetries = False  # whether each position is shown under one of the game's symmetries, drawn at random
-        self.follow = False  # whether batches also carry each position after one of its moves, drawn at random
+        self.follow = False  # whether batches also carry positions after one of their moves, drawn at random
+        self.policy = True  # whether batches carry the policy's targets and the legal actions
         self.history = self.game.history  # positions encoded; a net that looks at fewer may ask for fewer
         if self.drawn is None:
             self.drawn = np.arange(len(self.states), dtype=np.int64)
@@ -115,10 +118,14 @@ class Positions:
         size = len(rows)
         planes = np.zeros((size, *self.game.planes), np.uint8)
         self.game.encode(self.states, rows, self.first[rows], planes, self.history)
-        moves, probabilities = self.targets(rows)
-        actions = np.zeros(moves.shape, np.int32)
-        self.game.actions(self.states, rows, moves, actions)
-        legal = self._legal(rows, actions) if self.mask else None
+        legal = None
+        if self.policy:
+            moves, probabilities = self.targets(rows)
+            actions = np.zeros(moves.shape, np.int32)
+            self.game.actions(self.states, rows, moves, actions)
+            legal = self._legal(rows, actions) if self.mask else None
+        else:
+            actions, probabilities = np.zeros((size, 0), np.int32), np.zeros((size, 0), np.float32)
         owner, unknown = None, np.zeros(0, bool)
         if self.ownership is not None:
             owner = self.ownership[rows].reshape(size, 1, *self.game.planes[1:])
@@ -144,10 +151,11 @@ class Positions:
     def _after(
         self, rows: NDArray[np.int64], indices: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-        """Planes [B, C, H, W] and chances [B, 3] of the positions after one of the labelled moves of each row."""
+        """Planes [F, C, H, W] and chances [F, 3] after one of the moves with known chances, of F rows that have any."""
         if self.lines is None:
             raise DataError("the data hold no value for each of several moves")
         known = ((self.probabilities[rows] > 0) & np.isfinite(self.lines[rows, :, 0])).sum(axis=1)
+        rows, known = rows[known > 0], known[known > 0]
         line = (np.random.default_rng(indices[:8].tolist()).random(len(rows)) * known).astype(np.int64)
         states = self.game.after(self.states, rows, self.moves[rows, line])
         planes = np.zeros((len(rows), *self.game.planes), np.uint8)

@@ -79,6 +79,7 @@ def main(args: argparse.Namespace) -> int:
         train, heldout = read_sizes(args, games, console)
         for learned, kept in zip(train.parts, heldout.parts, strict=True):
             learned.symmetries = args.symmetries
+            learned.policy = config.policy_weight > 0
             learned.follow = net.kind == "sparse" and learned.lines is not None
             learned.history = kept.history = net.history
         console.print(f"{train.description}, {len(heldout):,} held out; {net.architecture}")

@@ -161,6 +161,12 @@ class LearnerConfig:
     )
     warmup: int = setting(200, "steps of linear warm-up", low=0, flag=True)
     weight_decay: float = setting(0.01, "AdamW's decoupled decay of the weights", flag=True)
+    policy_weight: float = setting(
+        1.0,
+        "weight of the policy loss; 0: the policy is not learned, and a sparse network keeps it as it is",
+        low=0,
+        flag=True,
+    )
     value_weight: float = setting(1.0, "weight of the value loss (supervised learning in the paper: 0.01)", flag=True)
     ownership_weight: float = setting(1.0, "weight of the ownership's loss", flag=True)
     score_weight: float = setting(0.2, "weight of the score's loss", flag=True)

@@ -143,12 +143,14 @@ class TorchBatch:
         return cls(**{f.name: put(getattr(batch, f.name)) for f in fields(cls)})
 
     def losses(self, outputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The loss of each of the network's outputs: policy, value, and ownership and score if it gives them.
+        """The loss of each of the network's outputs: value, policy if asked for, ownership and score if it gives them.
 
         Errors: DataError when the positions lack what the network is to learn.
         """
         value = outputs["wdl"] if "wdl" in outputs else outputs["value"]
-        result = {"policy": policy_loss(outputs["policy"], self), "value": value_loss(value, self.wdl)}
+        result = {"value": value_loss(value, self.wdl)}
+        if self.actions.shape[1]:
+            result["policy"] = policy_loss(outputs["policy"], self)
         for name, target, loss in (("ownership", self.ownership, ownership_loss), ("score", self.score, score_loss)):
             if name in outputs:
                 if target is None:
@@ -203,17 +205,17 @@ class Learner:
         if self.progress >= self.config.freeze:
             self.freeze()
         with self.autocast():
-            outputs = dict(zip(self.net_config.outputs, self.network(tensors.planes), strict=True))
-        losses = tensors.losses(outputs)
+            losses = tensors.losses(self._outputs(tensors))
         if tensors.after is not None and tensors.after_wdl is not None:
             assert isinstance(self.network, SparseNetwork)
-            followed = value_loss(self.network.value_of(tensors.after), tensors.after_wdl)
-            losses["value"] = (losses["value"] + followed) / 2
-        config = self.config
-        weights = {"value": config.value_weight, "ownership": config.ownership_weight, "score": config.score_weight}
-        loss = sum((weights.get(name, 1.0) * one for name, one in losses.items()), torch.zeros((), device=self.device))
+            share = len(tensors.after) / (len(tensors.after) + len(tensors.planes))
+            if share:
+                followed = value_loss(self.network.value_of(tensors.after), tensors.after_wdl)
+                losses["value"] = torch.lerp(losses["value"], followed, share)
+        weights = {name: getattr(self.config, f"{name}_weight") for name in losses}
+        loss = sum((weights[name] * one for name, one in losses.items()), torch.zeros((), device=self.device))
         self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         norm = float(nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip or math.inf))
         total = loss.item()
         if not (math.isfinite(total) and math.isfinite(norm)):
@@ -227,6 +229,12 @@ class Learner:
         self.step += 1
         self._average()
         return {"loss": total, **{k: v.item() for k, v in losses.items()}, "rate": rate, "gradient": norm}
+
+    def _outputs(self, batch: TorchBatch) -> dict[str, Tensor]:
+        """The network's outputs; of a sparse one without the policy where the batch asks for none."""
+        if isinstance(self.network, SparseNetwork) and not batch.actions.shape[1]:
+            return {self.net_config.value_head: self.network.value_of(batch.planes)}
+        return dict(zip(self.net_config.outputs, self.network(batch.planes), strict=True))
 
     @torch.no_grad()
     def freeze(self) -> None:

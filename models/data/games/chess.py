@@ -162,10 +162,10 @@ def chances(records: Records, options: TargetOptions) -> NDArray[np.float64]:
 def line_chances(records: Records) -> NDArray[np.float32]:
     """Win, draw and loss f4 [N, 5, 3] after each labelled move, for the side that makes it; NaN where unknown.
 
-    Without a search, at depth 0, only the first move has a score.
+    Without a search, at depth 0, the score is the position's and no move has one.
     """
     chances = chances_of_score(records["cp"].ravel()).reshape(*records["cp"].shape, 3).astype(np.float32)
-    chances[records["depth"] == 0, 1:] = np.nan
+    chances[records["depth"] == 0] = np.nan
     return chances
 
 

@@ -293,6 +293,32 @@ def test_batches_of_a_data_set_without_a_mask_have_no_legal_moves() -> None:
     assert train.batch(rows(4, train)).legal is None
 
 
+def test_batches_for_the_value_alone_have_no_policy() -> None:
+    train, _ = read_folder(CHESS, [SAMPLE], TargetOptions())
+    train.policy = False
+    batch = train.batch(rows(5, train))
+    assert (batch.actions.shape, batch.probabilities.shape, batch.legal) == ((5, 0), (5, 0), None)
+    assert np.array_equal(batch.planes, sample_positions()[0].batch(rows(5, train)).planes)
+
+
+def test_moves_are_followed_where_their_scores_are_known() -> None:
+    records = sample_records()[:40].copy()
+    records["depth"][::2] = 0
+    records["n"][1] = 1
+    positions = to_positions(CHESS, records, TargetOptions(), "")
+    positions.follow = True
+    batch = positions.batch(np.arange(40))
+    assert batch.after is not None
+    assert batch.after_wdl is not None
+    assert batch.after.shape == (20, *CHESS.planes)
+    there = CHESS.after(positions.states, np.array([1]), positions.moves[1:2, 0])
+    planes = np.zeros((1, *CHESS.planes), np.uint8)
+    CHESS.encode(there, np.array([0]), np.array([0]), planes, 1)
+    assert np.array_equal(batch.after[0], planes[0])
+    win, draw, loss = labelled.chances_of_score(records["cp"][1:2, 0])[0]
+    assert np.allclose(batch.after_wdl[0], [loss, draw, win])
+
+
 def test_boards_of_two_sizes_take_turns() -> None:
     parts = tuple(go_positions(size)[0] for size in (9, 19))
     mixture = Mixture(parts, (0.75, 0.25))
