@@ -18,12 +18,14 @@ SPARSE_ENCODER = "sparse"  # of the features and rows of sparse nets, see sparse
 
 
 class LeafFunctions(NamedTuple):
-    """The device functions that describe one leaf of a search."""
+    """The device functions that describe one leaf of a search; together they are ``describe``."""
 
     workspace: Callable[..., Any]  # (states) -> work, once in each call of a kernel
     make_space: Callable[..., Any]  # () -> space for short mates, likewise
     begin: Callable[..., Any]  # (work, line, root): take in the game up to line[root]
-    describe_leaf: Callable[..., Any]  # (work, space, line, leaves, b, history, plies): see ``describe``
+    reach: Callable[..., Any]  # (work, line, leaves, b, played) -> where it lies; so many moves of its path are played
+    look: Callable[..., Any]  # (work, space, line, at, leaves, b, history, plies): all but the actions
+    name_moves: Callable[..., Any]  # (line, at, leaves, b): the actions of its moves
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

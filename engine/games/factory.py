@@ -218,11 +218,14 @@ def replay(play: Play) -> Function:
     rewind, follow = play.rewind, play.follow
 
     @device
-    def replay(work, line, leaves, b):
-        """Play leaf ``b``'s path from its root in State[T] on, repetitions counted; returns where the leaf lies."""
-        at = np.int64(leaves.rows[b].root)
+    def replay(work, line, leaves, b, played):
+        """Play leaf ``b``'s path from its root in State[T] on, repetitions counted; returns where the leaf lies.
+
+        played: of its moves, how many lead to what is in the line already.
+        """
+        at = np.int64(leaves.rows[b].root) + played
         rewind(work, line, at)
-        for k in range(leaves.rows[b].length):
+        for k in range(played, leaves.rows[b].length):
             follow(work, line, at, np.int64(leaves.paths[b, k]))
             at += 1
         return at
@@ -244,6 +247,7 @@ def make_encoder(
     action_of: Function,
     key: Function,
     *,
+    survey: Function | None = None,
     mates: Mates = NO_MATES,
     reads_work: bool = False,
     **fields: Any,
@@ -251,33 +255,49 @@ def make_encoder(
     """An encoder with its kernels; ``fields``: the others of :class:`Encoder`.
 
     encode_row(work, states, newest, oldest, history, out, row) writes the planes of states[newest], whose game begins
-    at states[oldest], to out[row] (u1[C * H * W]). action_of(s, move) is the policy index (i64) of a legal move.
+    at states[oldest], to out[row] (u1[C * H * W]). action_of(s, move) is the policy index (i64) of a legal move; with
+    survey(s), which says what the moves of a position share, it is action_of(s, move, what survey said).
     key(work, states, at, history, out, row) is a u64 of all that the planes just written to out[row] show, and of the
     legal moves if the past forbids some. mates: how ``describe`` looks for short mates. reads_work: whether encode_row
     does.
     """
     shown = play if reads_work else play._replace(workspace=_no_workspace, begin=_nothing, rewind=_nothing)
-    leaf = LeafFunctions(play.workspace, mates[0], play.begin, _describe_leaf(play, encode_row, action_of, key, mates))
+    if survey is None:
+        survey, action_of = _no_survey, _without_survey(action_of)
+    look = _look(play, encode_row, key, mates)
+    leaf = LeafFunctions(play.workspace, mates[0], play.begin, replay(play), look, _name_moves(survey, action_of))
     return Encoder(
         leaf=leaf,
         describe=_describe(leaf),
         encode=_encode(shown, encode_row),
-        actions=_actions(action_of),
-        legal_actions=_legal_actions(play, action_of),
+        actions=_actions(survey, action_of),
+        legal_actions=_legal_actions(play, survey, action_of),
         finds_mates=mates is not NO_MATES,
         **fields,
     )
 
 
-def _describe_leaf(play: Play, encode_row: Function, action_of: Function, key: Function, mates: Mates) -> Function:
-    look, reach, find_mate = play.look, replay(play), mates[1]
+@device
+def _no_survey(s):
+    return None
+
+
+def _without_survey(action_of: Function) -> Function:
+    @device
+    def action_from_nothing(s, move, seen):
+        return action_of(s, move)
+
+    return action_from_nothing
+
+
+def _look(play: Play, encode_row: Function, key: Function, mates: Mates) -> Function:
+    see, find_mate = play.look, mates[1]
 
     @device
-    def describe_leaf(work, space, line, leaves, b, history, plies):
-        """Describe leaf ``b``, whose root in ``line`` the working space has taken in; see ``describe``."""
+    def look(work, space, line, at, leaves, b, history, plies):
+        """Describe leaf ``b``, which is line[at], but for its actions; see ``describe``."""
         leaf = leaves.rows[b]
-        at = reach(work, line, leaves, b)
-        legal, outcome = look(work, line, at, at == leaf.root, leaves.moves, b)
+        legal, outcome = see(work, line, at, at == leaf.root, leaves.moves, b)
         mate, first = np.int64(0), NO_MOVE
         if outcome == RUNNING and plies > 0:
             mate, first = find_mate(line, at, leaves.moves, b, np.int64(legal), plies, space)
@@ -286,16 +306,26 @@ def _describe_leaf(play: Play, encode_row: Function, action_of: Function, key: F
             outcome, leaf.end = WIN if mate % 2 else LOSS, mate
         leaf.count, leaf.outcome, leaf.key = legal, outcome, 0
         if outcome == RUNNING:
-            for k in range(legal):
-                leaves.actions[b, k] = action_of(line[at], np.int64(leaves.moves[b, k]))
             encode_row(work, line, at, 0, history, leaves.planes, b)
             leaf.key = key(work, line, at, history, leaves.planes, b)
 
-    return describe_leaf
+    return look
+
+
+def _name_moves(survey: Function, action_of: Function) -> Function:
+    @device
+    def name_moves(line, at, leaves, b):
+        """Write the actions of leaf ``b``, which is line[at]."""
+        s = line[at]
+        seen = survey(s)
+        for k in range(leaves.rows[b].count):
+            leaves.actions[b, k] = action_of(s, np.int64(leaves.moves[b, k]), seen)
+
+    return name_moves
 
 
 def _describe(functions: LeafFunctions) -> Function:
-    workspace, make_space, begin, describe_leaf = functions
+    workspace, make_space, begin, reach, look, name_moves = functions
 
     @kernel
     def describe(states, leaves, count, history, plies):
@@ -318,7 +348,10 @@ def _describe(functions: LeafFunctions) -> Function:
             if leaf.slot != known:
                 known = leaf.slot
                 begin(work, line, np.int64(leaf.root))
-            describe_leaf(work, space, line, leaves, b, history, plies)
+            at = reach(work, line, leaves, b, np.int64(0))
+            look(work, space, line, at, leaves, b, history, plies)
+            if leaf.outcome == RUNNING:
+                name_moves(line, at, leaves, b)
         keep(owner)
 
     return describe
@@ -347,19 +380,20 @@ def _encode(play: Play, encode_row: Function) -> Function:
     return encode
 
 
-def _actions(action_of: Function) -> Function:
+def _actions(survey: Function, action_of: Function) -> Function:
     @kernel
     def actions(states, index, moves, out):
         """out i4[B, K] = the actions of moves u2[B, K] in states[index[b]]; State[N], index i8[B]."""
         states, moves = borrow(states), borrow(moves)
         for b in range(index.shape[0]):
+            seen = survey(states[index[b]])
             for k in range(moves.shape[1]):
-                out[b, k] = action_of(states[index[b]], np.int64(moves[b, k]))
+                out[b, k] = action_of(states[index[b]], np.int64(moves[b, k]), seen)
 
     return actions
 
 
-def _legal_actions(play: Play, action_of: Function) -> Function:
+def _legal_actions(play: Play, survey: Function, action_of: Function) -> Function:
     workspace, begin, rewind, look = play.workspace, play.begin, play.rewind, play.look
 
     @kernel
@@ -376,8 +410,9 @@ def _legal_actions(play: Play, action_of: Function) -> Function:
             begin(work, here, 0)
             rewind(work, here, 0)
             counts[b] = look(work, here, 0, True, moves, 0)[0]
+            seen = survey(here[0])
             for k in range(counts[b]):
-                out[b, k] = action_of(here[0], np.int64(moves[0, k]))
+                out[b, k] = action_of(here[0], np.int64(moves[0, k]), seen)
         keep(owner)
 
     return legal_actions

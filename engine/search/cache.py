@@ -6,19 +6,17 @@ A 64-bit key and the number of legal moves decide a hit.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..games.leaves import Leaves, make_leaves
 from ..games.outcome import RUNNING
-from ..kernels.atomics import make_spinlock
 from ..kernels.jit import borrow, device, entry, kernel
-from .sharing import SharedLock
 from .tree import Ends, copy_ends, make_ends
 
 ENTRY = np.dtype(
@@ -101,15 +99,6 @@ def _entries() -> tuple[Callable[..., Any], Callable[..., Any]]:
     return entry(probe, *given), entry(store, *given)
 
 
-class CacheArrays(NamedTuple):
-    """What lies in a cache."""
-
-    entries: NDArray[Any]  # ENTRY[S]
-    ring: NDArray[Any]  # MOVE[R]
-    head: NDArray[np.int64]  # [1] moves ever stored
-    lock: NDArray[np.uint32]  # see atomics: held by the kernel that recalls or remembers
-
-
 class PositionCache:
     """A cache of ``memory`` bytes; safe to use from several threads."""
 
@@ -122,15 +111,7 @@ class PositionCache:
         self._entries = np.zeros(2 * positions, ENTRY)
         self._ring = np.empty(max(4096, int(positions * moves_per_position)), MOVE)
         self._head = np.zeros(1, np.int64)
-        self._spinlock = make_spinlock()
-        self._lock = SharedLock()
-
-    @contextlib.contextmanager
-    def borrowed(self) -> Iterator[CacheArrays]:
-        """The arrays for a kernel that recalls and remembers by itself; only such kernels use the cache meanwhile."""
-        with self._lock.shared():
-            self._mixed = True
-            yield CacheArrays(self._entries, self._ring, self._head, self._spinlock)
+        self._lock = threading.Lock()
 
     def clear(self) -> None:
         """Forget everything."""

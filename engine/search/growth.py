@@ -1,7 +1,9 @@
 """The search with a sparse net: a simulation from selection to backup costs microseconds, so a kernel makes hundreds.
 
 :func:`growth_kernel` makes one simulation after another by itself. Threads that share the tree run it side by side.
-The parts are those of every search. Where Python looks at the leaves, :func:`judge_leaves` judges a batch of them.
+The parts are those of every search, but that a leaf is only valued. Its moves and their priors wait for a second visit,
+and more than a third of the nodes never has one. So the tree is that of every search, but for the edges of nodes that
+were visited once. Where Python looks at the leaves, :func:`judge_leaves` judges a batch of them.
 """
 
 from __future__ import annotations
@@ -16,13 +18,12 @@ from numpy.typing import NDArray
 from ..games.encoder import LeafFunctions
 from ..games.leaves import make_leaves
 from ..games.outcome import RUNNING
-from ..kernels.atomics import enter, leave, make_spinlock
+from ..kernels.atomics import make_spinlock
 from ..kernels.jit import borrow, device, entry, keep, kernel
 from ..nets.sparse import blank_net, judge_moves, judge_space, judge_value
-from .cache import ENTRY, MOVE, CacheArrays, recall, remember
 from .policy import outcome_of, softmax_in_place, sort_row
 from .puct import PARAMS, Wanted, select_from
-from .tree import EDGE, FULL, NODE, TreeArrays, expand_leaf, tree_of
+from .tree import EDGE, FULL, NODE, TreeArrays, add_edges, expand_leaf, release, tree_of
 
 _PATIENCE = 2000  # selections of a leaf that another thread judges, one after another
 
@@ -41,14 +42,19 @@ class Growth(NamedTuple):
 
 
 @device
-def _judge_leaf(net, leaves, b, row, space, wdl, sorting, temperature):
-    """Priors, value and draw of leaf ``b``, whose features planes[row] lists; its moves are sorted by falling prior."""
-    leaf = leaves.rows[b]
+def _value_leaf(net, leaves, b, row, space, wdl):
+    """Value and draw of leaf ``b``, whose features planes[row] lists."""
     judge_value(net, leaves.planes, row, space, wdl[0])
-    leaf.value, leaf.draw = outcome_of(wdl, 0)
-    judge_moves(net, leaves.planes, row, space, leaves.actions, b, leaf.count, leaves.priors)
-    softmax_in_place(leaves.priors, b, leaf.count, temperature)
-    sort_row(leaves.priors, leaves.moves, b, leaf.count, sorting)
+    leaves.rows[b].value, leaves.rows[b].draw = outcome_of(wdl, 0)
+
+
+@device
+def _rank_moves(net, leaves, b, row, space, sorting, temperature):
+    """Priors of leaf ``b``, whose features planes[row] lists; its moves are sorted by falling prior."""
+    count = leaves.rows[b].count
+    judge_moves(net, leaves.planes, row, space, leaves.actions, b, count, leaves.priors)
+    softmax_in_place(leaves.priors, b, count, temperature)
+    sort_row(leaves.priors, leaves.moves, b, count, sorting)
 
 
 @kernel
@@ -60,59 +66,79 @@ def judge_leaves(net, leaves, count, temperature):
     for b in range(count):
         leaf = leaves.rows[b]
         if leaf.outcome == RUNNING and leaf.row >= 0:
-            _judge_leaf(net, leaves, b, np.int64(leaf.row), space, wdl, sorting, temperature)
+            row = np.int64(leaf.row)
+            _value_leaf(net, leaves, b, row, space, wdl)
+            _rank_moves(net, leaves, b, row, space, sorting, temperature)
+
+
+@device
+def _same_moves(leaves, b, trail, length):
+    """How many moves of leaf ``b``'s path are the first of trail[:length] u2, too; the path becomes the trail."""
+    same, moves = 0, leaves.rows[b].length
+    while same < min(length, moves) and leaves.paths[b, same] == trail[same]:
+        same += 1
+    for k in range(same, moves):
+        trail[k] = leaves.paths[b, k]
+    return np.int64(same)
 
 
 @cache
 def growth_kernel(functions: LeafFunctions) -> Callable[..., Any]:
     """The kernel that makes simulations in one game."""
-    workspace, make_space, begin, describe_leaf = functions
+    workspace, make_space, begin, reach, look, name_moves = functions
 
     @kernel
-    def grow(trees, params, states, leaves, net, known, lock, growth):
+    def grow(trees, params, states, leaves, net, lock, growth):
         """Make up to ``growth.wanted`` simulations of tree 0; returns (how many, whether leaf 0 is judged and waits).
 
-        params: PARAMS[1]; states State[1, T] and leaves as for ``describe``, leaf 0 is used; net: SparseNet; known:
-        CacheArrays; lock: the tree's spinlock; growth: Growth. It ends early where the tree is full, after a simulation
-        once growth.halt is set, and behind the root, whose moves the caller may arrange. A leaf that another thread
-        judges is tried again for a while.
+        params: PARAMS[1]; states State[1, T] and leaves as for ``describe``, leaf 0 is used; net: SparseNet; lock: the
+        tree's spinlock; growth: Growth. It ends early where the tree is full, after a simulation once growth.halt is
+        set, and behind the root, whose moves the caller may arrange. A leaf that another thread judges is tried again
+        for a while.
         """
-        trees, states, leaves, net, known = borrow(trees), borrow(states), borrow(leaves), borrow(net), borrow(known)
+        trees, states, leaves, net = borrow(trees), borrow(states), borrow(leaves), borrow(net)
         halt = borrow(growth.halt)
         tree, line, leaf, lock = tree_of(trees, 0), states[0], leaves.rows[0], borrow(lock)
         owner = workspace(line), make_space()
         work, mating = borrow(owner)
         space, wdl = judge_space(net), np.empty((1, 3), np.float32)
         sorting = np.empty((2, leaves.moves.shape[1]), np.uint64)
+        trail, length = np.empty(leaves.paths.shape[1], np.uint16), np.int64(0)
         begin(work, line, np.int64(leaf.root))
-        done, judged, tried = 0, growth.judged, 0
-        while True:
-            if judged:
-                expand_leaf(tree, leaves, 0, growth.solver, lock)
-                done, judged = done + 1, False
-            if halt[0] and done:
-                break
-            left = growth.wanted - done
-            chosen, finished = select_from(tree, params, growth.root, leaves, Wanted(0, 0, 1, left), lock)
-            done, judged = done + finished, chosen > 0
-            if not judged:
+        done, tried, judged, resumed = 0, 0, growth.judged, False
+        if judged:
+            expand_leaf(tree, leaves, 0, growth.solver, True, lock)
+            done, judged = 1, False
+        while resumed or done == 0 or not halt[0]:
+            wanted = Wanted(0, 0, 1, growth.wanted - done, resumed)
+            chosen, finished = select_from(tree, params, growth.root, leaves, wanted, lock)
+            done, resumed = done + finished, False
+            if not chosen:
                 tried += 1
                 if tree.counters[FULL] or done >= growth.wanted or tried == _PATIENCE:
                     break
                 continue
             tried = 0
-            describe_leaf(work, mating, line, leaves, 0, growth.history, growth.plies)
-            if leaf.outcome == RUNNING:
-                enter(known.lock)
-                found = recall(known.entries, known.ring, known.head, leaves, 0)
-                leave(known.lock)
-                if not found:
-                    _judge_leaf(net, leaves, 0, 0, space, wdl, sorting, growth.temperature)
-                    enter(known.lock)
-                    remember(known.entries, known.ring, known.head, leaves, 0)
-                    leave(known.lock)
-            if leaf.length == 0:
+            at = reach(work, line, leaves, 0, _same_moves(leaves, 0, trail, length))
+            length = np.int64(leaf.length)
+            judged = length == 0
+            second = tree.nodes[leaf.node].n > 0 and not judged
+            look(work, mating, line, at, leaves, 0, growth.history, 0 if second else growth.plies)
+            if leaf.outcome == RUNNING and not second:
+                _value_leaf(net, leaves, 0, 0, space, wdl)
+            if leaf.outcome == RUNNING and (second or judged):
+                name_moves(line, at, leaves, 0)
+                _rank_moves(net, leaves, 0, 0, space, sorting, growth.temperature)
+            if judged:
                 break
+            if second:
+                resumed = add_edges(tree, np.int64(leaf.node), leaves, 0, lock)
+                if not resumed:
+                    release(tree.nodes, np.int64(leaf.node), growth.root, lock)
+                    break
+            else:
+                expand_leaf(tree, leaves, 0, growth.solver, False, lock)
+                done += 1
         keep(owner)
         return done, judged
 
@@ -123,7 +149,6 @@ def growth_kernel(functions: LeafFunctions) -> Callable[..., Any]:
 def growth_entry(functions: LeafFunctions, state_dtype: np.dtype[Any]) -> Callable[..., Any]:
     """The kernel's entry point; blocks for seconds where it must be compiled."""
     trees = TreeArrays(np.zeros((1, 1), NODE), np.zeros((1, 1), EDGE), np.zeros((1, 8), np.int64))
-    known = CacheArrays(np.zeros(1, ENTRY), np.zeros(1, MOVE), np.zeros(1, np.int64), make_spinlock())
     growth = Growth(0, False, 0, 0, 0, True, np.float32(1), np.zeros(1, np.uint8))
     params, states, leaves = np.zeros(1, PARAMS), np.zeros((1, 1), state_dtype), make_leaves(1, 1, 1)
-    return entry(growth_kernel(functions), trees, params, states, leaves, blank_net(), known, make_spinlock(), growth)
+    return entry(growth_kernel(functions), trees, params, states, leaves, blank_net(), make_spinlock(), growth)

@@ -194,22 +194,20 @@ class Minibatch:
         Only threads that call this may use the trees meanwhile; they share ``lock``, see atomics. The turn
         tells how many were made: fewer when it was ended, the tree is full, or the only leaf is another thread's.
         """
-        assert self._cache is not None
         shape = history, self._mate_plies, self._solver, self._temperature
         growth = Growth(root, False, turn.simulations, *shape, turn.halt)
         grow = growth_entry(self._game.encoder.leaf, self._game.state_dtype)
-        with self._cache.borrowed() as known:
-            given = self._trees, params, self._states, self.leaves, net, known, lock
-            turn.done, judged = grow(*given, growth)
-            if judged:  # the root
-                self.count = 1
-                self._arrange_roots()
-                turn.done, _ = grow(*given, growth._replace(judged=True))
+        given = self._trees, params, self._states, self.leaves, net, lock
+        turn.done, judged = grow(*given, growth)
+        if judged:  # the root
+            self.count = 1
+            self._arrange_roots()
+            turn.done, _ = grow(*given, growth._replace(judged=True))
 
     @property
     def grows(self) -> bool:
         """Whether :meth:`grow` does all that the leaves need."""
-        return self._salts is None and self._told is None and self._tables is None and self._cache is not None
+        return self._salts is None and self._told is None and self._tables is None
 
     def _arrange_roots(self) -> None:
         """Put the roots' mates first and leave only the moves to search."""

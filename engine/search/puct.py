@@ -45,6 +45,7 @@ class Wanted(NamedTuple):
     start: int  # moves of that row's path that lead to the node where it begins, and are there already
     leaves: int  # at most
     simulations: int | np.int64  # at most
+    resumed: bool  # whether the first row's leaf has got its edges and the selection goes on from there
 
 
 _OUT_OF_QUESTION = -1e9  # Q of an edge that is skipped while there are others
@@ -122,11 +123,16 @@ def best_edge(nodes, edges, node, params, at_root):
 def select_from(tree, params, root, leaves, wanted, lock):
     """Choose leaves below the node ``root``; see :func:`select`. wanted: Wanted; lock: see tree."""
     nodes, counters, p = tree.nodes, tree.counters, params[0]
-    first, start = wanted.first, wanted.start
+    first, resumed = wanted.first, wanted.resumed
     count, finished = 0, 0
     while count < wanted.leaves and count + finished < wanted.simulations:
-        node, depth = np.int64(root), np.int64(start)
-        others = fly(nodes[node], 1, lock)
+        if resumed:
+            node, start = np.int64(leaves.rows[first].node), np.int64(leaves.rows[first].length)
+            others, resumed = np.uint16(0), False
+        else:
+            node, start = np.int64(root), np.int64(wanted.start)
+            others = np.uint16(fly(nodes[node], 1, lock))
+        depth = start
         while True:
             nd = nodes[node]
             if nd.bound != RUNNING and (nd.terminal or (p.solver and node != root)):
@@ -164,7 +170,7 @@ def select_from(tree, params, root, leaves, wanted, lock):
                     release(nodes, node, root, lock)
                     return count, finished
             leaves.paths[first + count, depth] = tree.edges[k].move
-            others = fly(nodes[child], 1, lock)
+            others = np.uint16(fly(nodes[child], 1, lock))
             node = child
             depth += 1
         counters[DEPTH_SUM] += depth - start
@@ -179,4 +185,6 @@ def select(trees, params, root, leaves, wanted, budget):
     trees: TreeArrays[1]; params: PARAMS[1]; of the leaves paths, length, node and top are written.
     Returns (leaves chosen, simulations that ended in proven nodes and are already backed up).
     """
-    return select_from(tree_of(borrow(trees), 0), params, root, borrow(leaves), Wanted(0, 0, wanted, budget), None)
+    return select_from(
+        tree_of(borrow(trees), 0), params, root, borrow(leaves), Wanted(0, 0, wanted, budget, False), None
+    )

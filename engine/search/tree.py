@@ -213,12 +213,15 @@ def expand(trees, leaves, count, solver):
     """
     trees, leaves = borrow(trees), borrow(leaves)
     for b in range(count):
-        expand_leaf(tree_of(trees, leaves.rows[b].slot), leaves, b, solver, None)
+        expand_leaf(tree_of(trees, leaves.rows[b].slot), leaves, b, solver, True, None)
 
 
 @device
-def expand_leaf(tree, leaves, b, solver, lock):
-    """Expand evaluated leaf ``b`` of a tree and back its value up; see :func:`expand`."""
+def expand_leaf(tree, leaves, b, solver, now, lock):
+    """Back the value of evaluated leaf ``b`` of a tree up, and expand it if ``now``; see :func:`expand`.
+
+    A leaf that was judged before and not expanded has its value in the tree already.
+    """
     leaf = leaves.rows[b]
     nodes, node, top = tree.nodes, np.int64(leaf.node), np.int64(leaf.top)
     nd = nodes[node]
@@ -240,14 +243,18 @@ def expand_leaf(tree, leaves, b, solver, lock):
     elif leaf.count < 0:
         release(nodes, node, top, lock)
     else:
+        if now:
+            add_edges(tree, node, leaves, b, lock)
         nd.net_value = leaf.value
-        add_edges(tree, node, leaves, b, lock)
-        backup(nodes, node, top, np.float64(leaf.value), np.float64(leaf.draw), lock)
+        if nd.n > 0:
+            release(nodes, node, top, lock)
+        else:
+            backup(nodes, node, top, np.float64(leaf.value), np.float64(leaf.draw), lock)
 
 
 @device
 def add_edges(tree, node, leaves, row, lock):
-    """Give a node its edges, or set the FULL counter and leave it unexpanded."""
+    """Give a node its edges and say so, or set the FULL counter and leave it unexpanded."""
     count = np.int64(leaves.rows[row].count)
     enter(lock)
     start = tree.counters[EDGES]
@@ -258,7 +265,7 @@ def add_edges(tree, node, leaves, row, lock):
         tree.counters[FULL] = 1
     leave(lock)
     if not room:
-        return
+        return False
     for k in range(count):
         e = tree.edges[start + k]
         e.child = -1
@@ -268,6 +275,7 @@ def add_edges(tree, node, leaves, row, lock):
     if lock is not None:
         fence()
     tree.nodes[node].first_edge = start
+    return True
 
 
 @kernel

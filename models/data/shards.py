@@ -30,6 +30,7 @@ from .dataset import HOLDOUT_EVERY, HOLDOUT_REST, Positions, games_begin, one_ho
 from .openings import check_openings, openings_of, with_openings
 
 MAX_SHARD_BYTES = 1 << 30  # of one unpacked file
+_AT_ONCE = 1 << 19  # records whose targets are made together: what they need meanwhile is ten times their size
 
 Records = NDArray[np.void]
 
@@ -155,6 +156,25 @@ class ShardFormat:
     def to_positions(self, game: Game, records: Records, options: TargetOptions, description: str) -> Positions:
         """Records as a data set; in ``played`` mode the blindly drawn moves are not among the positions."""
         first = games_begin(records["game"], records["ply"])
+        states = self.to_states(game, records, first)
+        parts = (self._targets(records[i : i + _AT_ONCE], options) for i in range(0, max(1, len(records)), _AT_ONCE))
+        moves, probabilities, wdl, *lines = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return Positions(
+            game,
+            states,
+            first,
+            moves,
+            probabilities,
+            wdl,
+            records["z"].astype(np.float32),
+            drawn=np.flatnonzero(records["rnd"] == 0) if options.policy == "played" else None,
+            description=description,
+            mask=options.mask,
+            lines=lines[0] if lines else None,
+        )
+
+    def _targets(self, records: Records, options: TargetOptions) -> tuple[NDArray[Any], ...]:
+        """Moves, probabilities, wdl and, where moves have values, lines: see :class:`Positions`."""
         if options.policy == "soft":
             unused = np.arange(records["mv"].shape[1]) >= records["n"][:, None]
             moves = np.where(unused, records["mv"][:, :1], records["mv"])
@@ -163,18 +183,9 @@ class ShardFormat:
             moves = records["mv"][:, :1] if options.policy == "best" else records["played"][:, None]
             probabilities = np.ones(moves.shape, np.float32)
         wdl = options.teacher * self.chances(records, options) + (1 - options.teacher) * one_hot_result(records["z"])
-        return Positions(
-            game,
-            self.to_states(game, records, first),
-            first,
-            self.to_moves(records, moves),
-            probabilities,
-            wdl.astype(np.float32),
-            records["z"].astype(np.float32),
-            drawn=np.flatnonzero(records["rnd"] == 0) if options.policy == "played" else None,
-            description=description,
-            mask=options.mask,
-            lines=None if self.line_chances is None or options.policy != "soft" else self.line_chances(records),
+        targets = self.to_moves(records, moves), probabilities, wdl.astype(np.float32)
+        return (
+            targets if self.line_chances is None or options.policy != "soft" else (*targets, self.line_chances(records))
         )
 
     def read_folder(self, game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:

@@ -20,6 +20,7 @@ from ...engine.games.outcome import RUNNING
 from ...engine.kernels.jit import borrow, kernel
 from ...engine.params import SearchParams
 from ...engine.search.cache import PositionCache
+from ...engine.search.minibatch import Minibatch
 from ...engine.search.search import Search
 from ...engine.search.tree import NODES, Tree, tree_of, unpack_prior
 from ..data.formats import labels_of
@@ -51,7 +52,7 @@ def unfold(trees, count, moves, depths):
 
 @kernel
 def best_moves(trees, picked, looked, moves, policy):
-    """The best moves u2[P, K] of nodes picked i8[P] of tree 0, with their policy f8[P, K], 0 where there are fewer.
+    """The best moves u2[P, K] of expanded nodes among picked i8[P] of tree 0, their policy f8[P, K], 0 beyond the last.
 
     The policy is the share of the visits where a node has ``looked`` of them, else the net's.
     """
@@ -60,6 +61,8 @@ def best_moves(trees, picked, looked, moves, policy):
     width = moves.shape[1]
     for r in range(picked.shape[0]):
         nd = nodes[picked[r]]
+        if nd.first_edge < 0:
+            continue
         by_visits = nd.n >= looked and nd.children > 0
         total, found = 0.0, 0
         for k in range(nd.first_edge, nd.first_edge + (nd.children if by_visits else nd.edges)):
@@ -135,17 +138,33 @@ class Searcher:
             raise search.error
         count = int(tree.counters[NODES])
         nodes = tree.nodes[:count]
-        usable = np.flatnonzero((nodes["bound"] == RUNNING) & (nodes["terminal"] == 0) & (nodes["first_edge"] >= 0))
+        usable = np.flatnonzero((nodes["bound"] == RUNNING) & (nodes["terminal"] == 0) & (nodes["n"] > 0))
         if not len(usable):
             return None
         picked = random.choice(usable, min(KEPT, len(usable)), replace=False)
         states = self._states(root, count)[picked]
         moves = np.zeros((len(picked), self._form.lines), np.uint16)
         policy = np.zeros(moves.shape)
+        bare = nodes["first_edge"][picked] < 0  # a sparse net is not asked for moves on a node's first visit
+        moves[bare], policy[bare] = self._best_of_net(states[bare])
         best_moves(tree.arrays, picked, _LOOKED, moves, policy)
         assert self._form.judged is not None
         records = self._form.judged(states, moves, policy, self._judge.judge(states))
         return records[np.argsort(-records["ply"].astype(np.int64), kind="stable")]
+
+    def _best_of_net(self, states: State) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
+        """The moves u2[N, K] of State[N] that the net gives most, and their policy f4[N, K]."""
+        count, lines = len(states), self._form.lines
+        if not count:
+            return np.zeros((0, lines), np.uint16), np.zeros((0, lines), np.float32)
+        assert self._evaluator.sparse is not None
+        batch = Minibatch(self._game, self._params, self._tree.arrays, states.reshape(-1, 1), count)
+        batch.leaves.rows["slot"] = np.arange(count)
+        batch.choose(count, self._evaluator.history)
+        batch.judge(self._evaluator.sparse)
+        unused = np.arange(lines) >= batch.leaves.rows["count"][:, None]
+        policy = np.where(unused, np.float32(0), batch.leaves.priors[:, :lines])
+        return np.where(unused, np.uint16(0), batch.leaves.moves[:, :lines]), policy
 
     def _states(self, root: State, count: int) -> State:
         """The positions of the tree's nodes, State[count]."""

@@ -16,7 +16,7 @@ from ...kernels.jit import device
 from ..sparse import make_sparse_encoder, put
 from .attacks import KING_ATTACKS, bit, first, knight_attacks, pawn_attacks, slider_attacks
 from .checks import MATES
-from .exchanges import exchange
+from .exchanges import exchange_beside
 from .rules import MAX_MOVES, PLAY, piece_at, sides
 from .state import WHITE
 
@@ -85,15 +85,22 @@ def list_features(s, out, row):
 
 
 @device
-def action_of(s, move):
-    """The policy row (i64) of a legal move in a position."""
-    turning = _turning(s)
+def survey(s):
+    """What the moves of a position share: how squares are turned, and the squares that the other side attacks."""
+    own, enemy = sides(s)
+    return _turning(s), _attacked(s, enemy, np.int64(1 - s.turn), own | enemy)
+
+
+@device
+def action_of(s, move, seen):
+    """The policy row (i64) of a legal move in a position; seen: what :func:`survey` says of it."""
+    turning, attacked = seen
     source, target, promotion = np.int64(move & 63) ^ turning, np.int64((move >> 6) & 63) ^ turning, move >> 12
     if promotion and promotion < 4:
         number = _PROMOTIONS[(3 * (source & 7) + (target & 7) - (source & 7) + 1) * 3 + promotion - 1]
     else:
         number = _PAIRS[64 * source + target]
-    return 3 * np.int64(number) + exchange(s, move)
+    return 3 * np.int64(number) + exchange_beside(s, move, attacked)
 
 
 @device
@@ -106,6 +113,7 @@ ENCODER = make_sparse_encoder(
     list_features,
     action_of,
     _key,
+    survey=survey,
     mates=MATES,
     features=FEATURES,
     alike=(4, 3),

@@ -178,7 +178,8 @@ def test_training_kernels_against_torch() -> None:
         assert np.allclose(mine, tensor.grad.numpy(), atol=1e-4)
 
 
-def tree_of(evaluator: Any, *, grows: bool, **params: Any) -> tuple[bytes, bytes, int]:
+def tree_of(evaluator: Any, *, grows: bool, **params: Any) -> tuple[list[bytes], list[bytes], int, int]:
+    """What the nodes hold but for their edges, the edges of nodes visited twice, those of the others, simulations."""
     line = CHESS.parse_position(SHARP)[0].reshape(1)
     tree = Tree(1 << 22, 45.0)
     search = Search(
@@ -195,9 +196,11 @@ def tree_of(evaluator: Any, *, grows: bool, **params: Any) -> tuple[bytes, bytes
     with contextlib.nullcontext() if grows else mock.patch.object(Minibatch, "grows", False):
         search.run(lambda: False)
     assert search.error is None
-    nodes, edges = (int(count) for count in tree.counters[:2])
-    fields = [tree.nodes[name][:nodes].tobytes() for name in NODE.names or ()]  # not what lies between them
-    return b"".join(fields), tree.edges[:edges].tobytes(), search.simulations
+    nodes = tree.nodes[: int(tree.counters[0])]
+    fields = [nodes[name].tobytes() for name in NODE.names or () if name not in ("first_edge", "edges")]
+    again = np.flatnonzero(nodes["n"] > 1)
+    edges = [tree.children_of(int(node))[0].tobytes() for node in again]
+    return fields, edges, int(nodes["edges"][nodes["n"] == 1].sum()), search.simulations
 
 
 @pytest.mark.parametrize(
@@ -206,10 +209,12 @@ def tree_of(evaluator: Any, *, grows: bool, **params: Any) -> tuple[bytes, bytes
 def test_one_kernel_grows_the_tree_of_the_plain_search(file: Path, params: dict[str, Any]) -> None:
     sparse = load_evaluator(str(file), CHESS)
     reference = OnnxEvaluator(file, CHESS, provider="cpu", batch_size=1)
-    grown = tree_of(sparse, grows=True, **params)
-    assert grown[2] == 700
-    assert grown == tree_of(sparse, grows=False, **params)
-    assert grown == tree_of(reference, grows=False, **params)
+    *grown, once, simulations = tree_of(sparse, grows=True, **params)
+    assert (once, simulations) == (0, 700)
+    for evaluator in (sparse, reference):
+        *plain, once, simulations = tree_of(evaluator, grows=False, **params)
+        assert grown == plain
+        assert (once > 1000, simulations) == (True, 700)
 
 
 def test_threads_that_grow_one_tree_lose_no_visit(file: Path) -> None:
