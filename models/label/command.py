@@ -152,6 +152,13 @@ examples:
         f"the searches ({VISITS})",
     )
     add(
+        "--least-visits",
+        type=int,
+        metavar="N",
+        help="with --nnue: label only positions that the search visited so often (1); the more, the more the policy is "
+        "the search's, and not the net's own",
+    )
+    add(
         "--provider",
         default=default.provider,
         choices=get_args(Provider),
@@ -308,6 +315,7 @@ def _recipe(args: argparse.Namespace, game: str, form: LabelFormat) -> Recipe:
         provider=args.provider,
         starts=() if args.starts is None else read_starts(get_game(game), args.starts),
         search=args.search or 0,
+        least_visits=args.least_visits or 1,
     )
 
 
@@ -342,10 +350,21 @@ def _check_words(args: argparse.Namespace, form: LabelFormat) -> None:
         raise OptionError("--ahead is for an engine that labels walks; give --engine and --around, or leave it out")
     if args.ahead is not None and args.ahead > AHEAD:
         raise OptionError(f"--ahead is {args.ahead}; give {AHEAD} at most, or the pipe to the engine may be full")
-    numbers = (args.nodes, args.ahead, args.positions, args.games, args.search, args.processes, args.shard_positions)
-    if min(number for number in numbers if number is not None) < 1:
-        names = "--visits, --ahead, --positions, --games, --search, --processes and --shard-positions"
-        raise OptionError(f"{names} must be at least 1")
+    if args.least_visits is not None and args.nnue is None:
+        raise OptionError("--least-visits is for the searches of --nnue; leave it out")
+    counts = {
+        "--visits": args.nodes,
+        "--ahead": args.ahead,
+        "--positions": args.positions,
+        "--games": args.games,
+        "--search": args.search,
+        "--least-visits": args.least_visits,
+        "--processes": args.processes,
+        "--shard-positions": args.shard_positions,
+    }
+    for word, given in counts.items():
+        if given is not None and given < 1:
+            raise OptionError(f"{word} is {given}; give 1 or more")
     if args.decided < 0:
         raise OptionError(f"--decided is {args.decided}; give centipawns, or 0 for the game's own number")
 

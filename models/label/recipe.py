@@ -50,6 +50,7 @@ class Recipe:
     provider: str = "cpu"  # what runs the teacher's net and the student's
     starts: tuple[str, ...] = ()  # positions that games begin at, one drawn per game, see :mod:`starts`
     search: int = 0  # visits of the student's searches, see :mod:`variations` and :mod:`searches`
+    least_visits: int = 1  # of a position of such a search that is labelled, see :mod:`searches`
 
     @property
     def teacher_name(self) -> str:

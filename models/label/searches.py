@@ -127,7 +127,7 @@ class Searcher:
     def _label(self, root: State, random: np.random.Generator) -> Records | None:
         """Records of positions below State[1], the last plies first: then none seems to go on with the one before.
 
-        None where all is proven.
+        None where no position is usable, such as where all is proven.
         """
         tree = self._tree
         tree.clear()
@@ -138,7 +138,8 @@ class Searcher:
             raise search.error
         count = int(tree.counters[NODES])
         nodes = tree.nodes[:count]
-        usable = np.flatnonzero((nodes["bound"] == RUNNING) & (nodes["terminal"] == 0) & (nodes["n"] > 0))
+        often = nodes["n"] >= self._recipe.least_visits
+        usable = np.flatnonzero((nodes["bound"] == RUNNING) & (nodes["terminal"] == 0) & often)
         if not len(usable):
             return None
         picked = random.choice(usable, min(KEPT, len(usable)), replace=False)

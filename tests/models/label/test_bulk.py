@@ -153,7 +153,7 @@ def test_an_engine_is_started_again_once(tmp_path: Path, around: Path) -> None:
 def test_ahead_is_for_engines_that_label_walks(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="--ahead is for an engine that labels walks"):
         label.main(arguments(tmp_path, "--ahead", "8"))
-    with pytest.raises(OptionError, match="must be at least 1"):
+    with pytest.raises(OptionError, match="give 1 or more"):
         label.main(arguments(tmp_path, "--around", str(SAMPLE), "--ahead", "0"))
     with pytest.raises(OptionError, match="--ahead is 257; give 256 at most"):
         label.main(arguments(tmp_path, "--around", str(SAMPLE), "--ahead", "257"))

@@ -68,6 +68,13 @@ def test_each_search_stays_below_its_position(task: tuple[Recipe, Records]) -> N
         assert all(board_of(record).occupied.bit_count() <= men for record in below)
 
 
+def test_often_visited_positions_have_the_policy_of_the_search(net: Path, around: Path) -> None:
+    often = Searcher(replace(recipe_of(net, around), least_visits=20)).walk(1)
+    usual = Searcher(recipe_of(net, around)).walk(1)
+    assert 0 < len(often) < len(usual) / 4
+    assert often["ply"].mean() < usual["ply"].mean()  # nearer to the roots
+
+
 def test_records_can_be_learned_from(task: tuple[Recipe, Records]) -> None:
     _, records = task
     assert FORMAT.first_fault(records) == ""
@@ -120,9 +127,10 @@ def test_the_command(net: Path, around: Path, tmp_path: Path) -> None:
         (["--nnue", "NET"], "give these with --around"),
         (["--nnue", "NET", "--around", str(SAMPLE), "--visits", "9"], "mean nothing to --nnue"),
         (["--nnue", "NET", "--around", str(SAMPLE), "--blunders", "0.5"], "mean nothing to --nnue"),
-        (["--nnue", "NET", "--around", str(SAMPLE), "--search", "0"], "must be at least 1"),
+        (["--nnue", "NET", "--around", str(SAMPLE), "--search", "0"], "--search is 0; give 1 or more"),
         (["--nnue", "NET", "--game", "go", "--around", str(GO9_SAMPLE)], "records of go9? hold no positions"),
         (["--net", "default", "--search", "9"], "or for --nnue"),
+        (["--net", "default", "--around", str(SAMPLE), "--least-visits", "9"], "for the searches of --nnue"),
     ],
 )
 def test_what_makes_no_sense_is_refused(net: Path, tmp_path: Path, words: list[str], said: str) -> None:

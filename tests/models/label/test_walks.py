@@ -201,7 +201,7 @@ def test_games_of_every_form_of_records_but_go(tmp_path: Path, around: Path) -> 
     ("words", "text"),
     [
         (("--positions", "5"), "--positions is for walks"),
-        (("--around", str(SAMPLE), "--positions", "0"), "must be at least 1"),
+        (("--around", str(SAMPLE), "--positions", "0"), "--positions is 0; give 1 or more"),
         (("--around", str(SAMPLE), "--games", "5"), "--games means nothing to walks"),
         (("--around", str(SAMPLE), "--student", "default"), "--student means nothing to walks"),
         (("--around", str(SAMPLE), "--nodes", "5"), "--visits and --option are for an engine"),
