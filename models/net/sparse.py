@@ -139,9 +139,12 @@ class SparseNetwork(nn.Module):
         with torch.autocast("cpu", enabled=False):
             return self.value_out(self.value_hidden(products).clamp(0, 1))  # type: ignore[no-any-return]
 
+    def policy_of(self, planes: Tensor) -> RowLogits:
+        """The policy's logits of planes u1 [B, 2, H, W]."""
+        return RowLogits(self._products(planes, self.policy_first, self.policy_bias), self.rows, self.row_bias)
+
     def forward(self, planes: Tensor) -> tuple[RowLogits, Tensor]:
-        hidden = self._products(planes, self.policy_first, self.policy_bias)
-        return RowLogits(hidden, self.rows, self.row_bias), self.value_of(planes)
+        return self.policy_of(planes), self.value_of(planes)
 
     @torch.no_grad()
     def keep_bounds(self) -> None:

@@ -80,7 +80,7 @@ def main(args: argparse.Namespace) -> int:
         for learned, kept in zip(train.parts, heldout.parts, strict=True):
             learned.symmetries = args.symmetries
             learned.policy = config.policy_weight > 0
-            learned.follow = net.kind == "sparse" and learned.lines is not None
+            learned.follow = net.kind == "sparse" and learned.lines is not None and config.value_weight > 0
             learned.history = kept.history = net.history
         console.print(f"{train.description}, {len(heldout):,} held out; {net.architecture}")
         learner = Learner(game, net, config, device=args.device)

@@ -163,11 +163,16 @@ class LearnerConfig:
     weight_decay: float = setting(0.01, "AdamW's decoupled decay of the weights", flag=True)
     policy_weight: float = setting(
         1.0,
-        "weight of the policy loss; 0: the policy is not learned, and a sparse network keeps it as it is",
+        "weight of the policy loss; 0: it is not learned, and a sparse network keeps its policy",
         low=0,
         flag=True,
     )
-    value_weight: float = setting(1.0, "weight of the value loss (supervised learning in the paper: 0.01)", flag=True)
+    value_weight: float = setting(
+        1.0,
+        "weight of the value loss (supervised learning in the paper: 0.01); 0: a sparse network keeps its value",
+        low=0,
+        flag=True,
+    )
     ownership_weight: float = setting(1.0, "weight of the ownership's loss", flag=True)
     score_weight: float = setting(0.2, "weight of the score's loss", flag=True)
     clip: float = setting(5.0, "greatest norm of the gradient; 0 = no limit", low=0, flag=True)
@@ -186,6 +191,8 @@ class LearnerConfig:
 
     def __post_init__(self) -> None:
         check(self)
+        if not self.policy_weight and not self.value_weight:
+            raise OptionError("neither policy nor value is to be learned; give one of them a weight above 0")
 
 
 @dataclass(frozen=True, slots=True)

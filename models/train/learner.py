@@ -143,14 +143,16 @@ class TorchBatch:
         return cls(**{f.name: put(getattr(batch, f.name)) for f in fields(cls)})
 
     def losses(self, outputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The loss of each of the network's outputs: value, policy if asked for, ownership and score if it gives them.
+        """The loss of each of the outputs; of the policy only where the batch asks for it.
 
         Errors: DataError when the positions lack what the network is to learn.
         """
-        value = outputs["wdl"] if "wdl" in outputs else outputs["value"]
-        result = {"value": value_loss(value, self.wdl)}
-        if self.actions.shape[1]:
+        result = {}
+        if "policy" in outputs and self.actions.shape[1]:
             result["policy"] = policy_loss(outputs["policy"], self)
+        for head in ("wdl", "value"):
+            if head in outputs:
+                result["value"] = value_loss(outputs[head], self.wdl)
         for name, target, loss in (("ownership", self.ownership, ownership_loss), ("score", self.score, score_loss)):
             if name in outputs:
                 if target is None:
@@ -230,10 +232,15 @@ class Learner:
         self._average()
         return {"loss": total, **{k: v.item() for k, v in losses.items()}, "rate": rate, "gradient": norm}
 
-    def _outputs(self, batch: TorchBatch) -> dict[str, Tensor]:
-        """The network's outputs; of a sparse one without the policy where the batch asks for none."""
-        if isinstance(self.network, SparseNetwork) and not batch.actions.shape[1]:
-            return {self.net_config.value_head: self.network.value_of(batch.planes)}
+    def _outputs(self, batch: TorchBatch) -> dict[str, Any]:
+        """The network's outputs; of a sparse one only those that are learned: value and policy share nothing there."""
+        if isinstance(self.network, SparseNetwork):
+            outputs: dict[str, Any] = {}
+            if self.config.policy_weight:
+                outputs["policy"] = self.network.policy_of(batch.planes)
+            if self.config.value_weight:
+                outputs[self.net_config.value_head] = self.network.value_of(batch.planes)
+            return outputs
         return dict(zip(self.net_config.outputs, self.network(batch.planes), strict=True))
 
     @torch.no_grad()

@@ -356,18 +356,19 @@ def test_training_goes_on_from_a_net(tmp_path: Path, file: Path, capfd: pytest.C
     assert "the network to begin from is another" in capfd.readouterr().err
 
 
-def test_the_value_learns_alone(tmp_path: Path, file: Path) -> None:
+@pytest.mark.parametrize("kept", ["policy", "value"])
+def test_policy_and_value_learn_alone(tmp_path: Path, file: Path, kept: str) -> None:
     from az_engine.cli import main
 
     words = f"train --supervised {SAMPLE} --kind sparse --batch 32 --steps 20 --warmup 1 --rate 0.01 --init {file}"
-    assert main([*words.split(), "--policy-weight", "0", "--out", str(tmp_path)]) == 0
+    assert main([*words.split(), f"--{kept}-weight", "0", "--out", str(tmp_path)]) == 0
     features, actions = SPARSE.encoder.features, SPARSE.num_actions
     before, after = (
         read_sparse_net(path.read_bytes(), features, actions) for path in (file, tmp_path / "net_int8.onnx")
     )
     for name in before._fields:
-        policy = name.startswith(("policy", "row"))
-        assert np.array_equal(getattr(before, name), getattr(after, name)) == policy, name
+        part = "policy" if name.startswith(("policy", "row")) else "value"
+        assert np.array_equal(getattr(before, name), getattr(after, name)) == (part == kept), name
 
 
 def test_the_package_has_one_for_cpus_and_a_named_one_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:

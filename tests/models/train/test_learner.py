@@ -517,6 +517,8 @@ def test_impossible_settings_are_refused(tmp_path: Path) -> None:
         run(learner_of(replace(CONFIG, batch=4096)), train, heldout, tmp_path, Length(steps=1), RARE, Callbacks())
     with pytest.raises(OptionError, match="at least 2"):
         LearnerConfig(batch=1)
+    with pytest.raises(OptionError, match="neither policy nor value"):
+        LearnerConfig(policy_weight=0, value_weight=0)
 
 
 def test_the_order_of_positions_depends_on_the_seed_alone() -> None:
