@@ -62,23 +62,26 @@ def softmax_in_place(priors, b, count, temperature):
 def sort_row(priors, moves, b, count, space):
     """Sort by falling prior; equal priors keep their order. space: u8[2, M], working space.
 
-    Insertion; many moves out of order are first brought nearly into it by two rounds of counting over 16 bits.
+    A few moves are put where so many others are greater. Many are brought nearly into order by two rounds of counting
+    over 16 bits, and by insertion.
     """
     disorder = 0
     for k in range(1, count):
         disorder += priors[b, k] > priors[b, k - 1]
     if not disorder:
         return
-    if count > _FEW:
-        for k in range(count):
-            bits = np.uint64(np.float32(priors[b, k]).view(np.uint32))
-            key = np.uint64(np.uint16(~pack_prior(priors[b, k])))
-            space[0, k] = (key << np.uint64(48)) | (bits << np.uint64(16)) | np.uint64(moves[b, k])
-        _count_out(space, 0, count, np.uint64(48))
-        _count_out(space, 1, count, np.uint64(56))
-        for k in range(count):
-            priors[b, k] = np.uint32(space[0, k] >> np.uint64(16)).view(np.float32)
-            moves[b, k] = np.uint16(space[0, k])
+    if count <= _FEW:
+        _rank(priors, moves, b, count, space)
+        return
+    for k in range(count):
+        bits = np.uint64(np.float32(priors[b, k]).view(np.uint32))
+        key = np.uint64(np.uint16(~pack_prior(priors[b, k])))
+        space[0, k] = (key << np.uint64(48)) | (bits << np.uint64(16)) | np.uint64(moves[b, k])
+    _count_out(space, 0, count, np.uint64(48))
+    _count_out(space, 1, count, np.uint64(56))
+    for k in range(count):
+        priors[b, k] = np.uint32(space[0, k] >> np.uint64(16)).view(np.float32)
+        moves[b, k] = np.uint16(space[0, k])
     for i in range(1, count):
         prior, move = priors[b, i], moves[b, i]
         j = i - 1
@@ -88,6 +91,23 @@ def sort_row(priors, moves, b, count, space):
             j -= 1
         priors[b, j + 1] = prior
         moves[b, j + 1] = move
+
+
+@device
+def _rank(priors, moves, b, count, space):
+    """Sort by the number of greater ones: a loop without branches, which is made of vectors."""
+    keys, ranked = space[0], space[1]
+    for k in range(count):
+        bits = np.uint64(np.float32(priors[b, k]).view(np.uint32))  # those of numbers above 0 are in their order
+        keys[k] = (bits << np.uint64(32)) | (np.uint64(_FEW - k) << np.uint64(16)) | np.uint64(moves[b, k])
+    for k in range(count):
+        key, place = keys[k], np.uint64(0)
+        for j in range(count):
+            place += np.uint64(keys[j] > key)
+        ranked[place] = key
+    for k in range(count):
+        priors[b, k] = np.uint32(ranked[k] >> np.uint64(32)).view(np.float32)
+        moves[b, k] = np.uint16(ranked[k])
 
 
 @device
