@@ -24,6 +24,7 @@ class Attack(NamedTuple):
 
     max_moves: int
     generate: Function  # (s, moves, row) -> number of legal moves, written to moves[row]
+    can_move: Function  # (s, moves, row) -> whether there is any; moves[row] may be used
     checks: Function  # (s, moves, row) -> number of those that give check, written to moves[row]
     keep_checks: Function  # (s, moves, row, legal): the same where moves[row, :legal] are the legal moves
     exact: bool  # whether these give check without exception; else in_check of what follows tells
@@ -54,8 +55,8 @@ NO_MATES = Mates(_no_space, _no_mate)
 
 def _search(attack: Attack) -> Function:
     """The device function that looks through all checks and evasions."""
-    generate, checks, make, in_check, exact = (
-        attack.generate, attack.checks, attack.make, attack.in_check, attack.exact,
+    generate, can_move, checks, make, in_check, exact = (
+        attack.generate, attack.can_move, attack.checks, attack.make, attack.in_check, attack.exact,
     )  # fmt: skip
 
     @device
@@ -70,7 +71,12 @@ def _search(attack: Attack) -> Function:
         while True:
             attacking, s = (plies - depth) % 2 == 1, line[at + depth]
             if entering and depth > 0:
-                space.size[depth] = checks(s, moves, depth) if attacking else generate(s, moves, depth)
+                if attacking:
+                    space.size[depth] = checks(s, moves, depth)
+                elif depth < plies:
+                    space.size[depth] = generate(s, moves, depth)
+                else:
+                    space.size[depth] = 1 if can_move(s, moves, depth) else 0
                 space.tried[depth] = 0
             if space.tried[depth] < space.size[depth] and depth < plies:
                 if space.left == 0:

@@ -18,7 +18,7 @@ from .attacks import (
     pawn_attacks,
     rook_attacks,
 )
-from .rules import MAX_MOVES, generate, in_check, make, sides
+from .rules import MAX_MOVES, generate, in_check, king_can_move, make, sides
 
 
 @device
@@ -86,4 +86,10 @@ def _longest(line, at, plies):
     return min(plies, 1) if quiet + plies > 100 or most >= 1 else plies
 
 
-MATES = short_mates(Attack(MAX_MOVES, generate, _checks, _keep_checks, False, make, in_check, _longest))
+@device
+def _can_move(s, moves, row):
+    """Whether there is a legal move; mostly the king has one."""
+    return king_can_move(s) or generate(s, None, 0) > 0
+
+
+MATES = short_mates(Attack(MAX_MOVES, generate, _can_move, _checks, _keep_checks, False, make, in_check, _longest))

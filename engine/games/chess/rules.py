@@ -128,6 +128,14 @@ def _king_danger(s, own, enemy, king):
 
 
 @device
+def king_can_move(s):
+    """Whether the king has a legal move other than castling."""
+    own, enemy = sides(s)
+    king = lowest_bit(s.kings & own)
+    return KING_ATTACKS[king] & ~(own | _king_danger(s, own, enemy, king)) != NONE
+
+
+@device
 def _ep_is_safe(s, own, enemy, king, capturer):
     """Whether taking en passant from ``capturer`` leaves the own king safe."""
     target = np.int64(s.ep)

@@ -157,4 +157,9 @@ def _longest(line, at, plies):
     return plies
 
 
-MATES = short_mates(Attack(MAX_MOVES, generate, checks, _keep_all_checks, True, make, _checked, _longest))
+@device
+def _can_move(s, moves, row):
+    return generate(s, moves, row) > 0
+
+
+MATES = short_mates(Attack(MAX_MOVES, generate, _can_move, checks, _keep_all_checks, True, make, _checked, _longest))
