@@ -122,16 +122,17 @@ def growth_kernel(functions: LeafFunctions) -> Callable[..., Any]:
             at = reach(work, line, leaves, 0, _same_moves(leaves, 0, trail, length))
             length = np.int64(leaf.length)
             judged = length == 0
-            second = tree.nodes[leaf.node].n > 0 and not judged
-            look(work, mating, line, at, leaves, 0, growth.history, 0 if second else growth.plies)
-            if leaf.outcome == RUNNING and not second:
+            valued = tree.nodes[leaf.node].n > 0 and not judged
+            look(work, mating, line, at, leaves, 0, growth.history, 0 if valued else growth.plies)
+            running = leaf.outcome == RUNNING
+            if running and not valued:
                 _value_leaf(net, leaves, 0, 0, space, wdl)
-            if leaf.outcome == RUNNING and (second or judged):
+            if running and (valued or judged):
                 name_moves(line, at, leaves, 0)
                 _rank_moves(net, leaves, 0, 0, space, sorting, growth.temperature)
             if judged:
                 break
-            if second:
+            if running and valued:
                 resumed = add_edges(tree, np.int64(leaf.node), leaves, 0, lock)
                 if not resumed:
                     release(tree.nodes, np.int64(leaf.node), growth.root, lock)
