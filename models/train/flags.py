@@ -92,6 +92,7 @@ examples:
         "--net-search",
         metavar="NAME=VALUE",
         nargs="+",
+        action="extend",
         default=[],
         help="search settings that the net brings, where it plays best with others than the engine's: "
         "policy_temperature=1.3 mate_plies=1",
