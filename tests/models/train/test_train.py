@@ -56,7 +56,7 @@ def test_a_run_makes_nets_that_agree_and_a_card(finished: Path) -> None:
         info = NetInfo.from_metadata({p.key: p.value for p in model.metadata_props})
         assert (info.game, info.actions, info.planes, info.value_head) == ("chess", 4672, (119, 8, 8), "wdl")
         assert (info.step, info.history, info.quantisation, info.name) == (40, 1, kind, "a test net")
-        assert info.search == (("policy_temperature", 1.3), ("mate_plies", 3))
+        assert dict(info.search) == {"policy_temperature": 1.3, "mate_plies": 3}
         assert [i.name for i in model.graph.input] == ["planes"]
         assert model.graph.input[0].type.tensor_type.elem_type == onnx.TensorProto.UINT8
         assert [o.name for o in model.graph.output] == ["policy", "wdl"]
