@@ -34,9 +34,9 @@ class Batch:
     # where a game does not say it, NaN; where none does, None:
     ownership: NDArray[np.float32] | None = None  # [B, H, W] whose a point will be, +1 the mover's
     score: NDArray[np.float32] | None = None  # [B] lead on the board in points, komi left out
-    # of F of the positions, those where it is known: planes [F, C, H, W] after one of the moves, see Positions.follow,
-    after: NDArray[np.uint8] | None = None
-    after_wdl: NDArray[np.float32] | None = None  # and its chances [F, 3] of win, draw and loss, its own side's view
+    # after one of the moves of F of the positions, see Positions.follow; its own side's view:
+    after: NDArray[np.uint8] | None = None  # planes [F, C, H, W]
+    after_wdl: NDArray[np.float32] | None = None  # [F, 3] chances of win, draw and loss
 
     def __len__(self) -> int:
         return len(self.planes)

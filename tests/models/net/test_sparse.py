@@ -217,6 +217,20 @@ def test_one_kernel_grows_the_tree_of_the_plain_search(file: Path, params: dict[
         assert (once > 1000, simulations) == (True, 700)
 
 
+def test_a_search_ends_where_there_is_no_room_for_edges(file: Path) -> None:
+    line = CHESS.parse_position(SHARP)[0].reshape(1)
+    tree = Tree(1 << 24, 1.0)
+    search = Search(CHESS, tree, load_evaluator(str(file), CHESS), SearchParams(), CHESS.window(line), visits=200_000)
+    tree.edges = tree.edges[:4000]
+    tree.arrays = tree.arrays._replace(edges=tree.edges[None])
+    search.run(lambda: False)
+    assert search.error is None
+    nodes = tree.nodes[: int(tree.counters[0])]
+    assert tree.full
+    assert not nodes["in_flight"].any()
+    assert 100 < nodes["n"][0] == search.simulations < 200_000
+
+
 def test_threads_that_grow_one_tree_lose_no_visit(file: Path) -> None:
     line = CHESS.parse_position(SHARP)[0].reshape(1)
     tree, evaluator = Tree(1 << 24, 45.0), load_evaluator(str(file), CHESS)
