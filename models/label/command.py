@@ -32,7 +32,7 @@ from ..net.providers import PROVIDER_HELP, Provider, load_evaluator
 from ..signals import StopSignals
 from ..storage import Patience, RunLock
 from .lesson import open_teacher, play_game
-from .nnue import read_nnue
+from .nnue.judge import family_of
 from .reading import read_played
 from .recipe import (
     BLUNDERS,
@@ -91,8 +91,9 @@ examples:
         "--nnue",
         metavar="FILE",
         type=Path,
-        help="with --around, chess: the evaluation net of Stockfish 15, which its command export_net writes, with "
-        "captures played out; small searches of --student's net find the positions and the policy",
+        help="with --around: an engine's evaluation net, with captures played out: for chess Stockfish 15's, which its "
+        "command export_net writes, for shogi an nn.bin of the type K+P or HalfKP; small searches of --student's net "
+        "find the positions and the policy",
     )
     add(
         "--option",
@@ -244,7 +245,7 @@ def main(args: argparse.Namespace) -> int:
     if args.net is not None:
         _check_net(args, game)
     if args.nnue is not None:
-        _check_nnue(args)
+        _check_nnue(args, game)
     console = Console(stderr=True)
     games = 1000 if args.games is None else args.games
     if args.records:
@@ -392,13 +393,13 @@ def _check_net(args: argparse.Namespace, game: str) -> None:
     _try_net(args.net, game, args.provider)
 
 
-def _check_nnue(args: argparse.Namespace) -> None:
+def _check_nnue(args: argparse.Namespace, game: str) -> None:
     """Refuse what an evaluation net cannot do. Errors: OptionError, DataError."""
     if not args.around:
         raise OptionError("--nnue judges positions around labelled ones; give these with --around")
     if args.nodes is not None or args.option or args.temperatures or args.blunders:
         raise OptionError("--visits, --option, --temperatures and --blunders mean nothing to --nnue; leave them out")
-    read_nnue(args.nnue)
+    family_of(game).read(args.nnue)
 
 
 def _try_net(net: str, game: str, provider: str) -> None:

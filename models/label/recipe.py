@@ -24,7 +24,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class NnueFile:
-    """Stockfish's evaluation net as a teacher."""
+    """An engine's evaluation net as a teacher."""
 
     path: Path
 

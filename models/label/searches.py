@@ -1,4 +1,4 @@
-"""Small searches around labelled positions, judged by Stockfish's evaluation net: labels in bulk.
+"""Small searches around labelled positions, judged by an engine's evaluation net: labels in bulk.
 
 A search asks its net about every position of its tree, so these are the positions that the net has to know. A search
 begins at a labelled position, or a few random moves behind it. Of its tree some positions are kept, with the evaluation
@@ -26,7 +26,7 @@ from ...engine.search.tree import NODES, Tree, tree_of, unpack_prior
 from ..data.formats import labels_of
 from ..data.shards import Records
 from ..net.providers import load_evaluator
-from .nnue import NnueJudge
+from .nnue.judge import NnueJudge
 from .recipe import NnueFile, Recipe
 from .walks import WALKS, draw_results, shard_format, starts_of
 

@@ -23,7 +23,12 @@ from ..data.formats import labels_of
 from ..data.shards import CUT, MATE, LabelFormat, Teaching
 from ..net.providers import load_evaluator
 
-DEFAULTS = {"Threads": "1", "Hash": "16", "USI_Hash": "16"}  # of the engine's options, where it has them
+DEFAULTS = {  # of the engine's options, where it has them; a declaration of the king's entry is no move to label
+    "Threads": "1",
+    "Hash": "16",
+    "USI_Hash": "16",
+    "EnteringKingRule": "NoEnteringKing",
+}
 NODES = 2000  # searched a move by an engine
 MATE_PLIES = 3  # a net is corrected where there is a mate as short as this
 _BATCH = 4  # positions that a net is asked about at a time; larger nets have no use for more on one core

@@ -4,7 +4,7 @@ Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks` and :mod:`ending
 net's inputs and actions), and :mod:`notation` (SFEN and USI moves); the short mates at the leaves of a search need
 :mod:`checks`; :mod:`mate` looks for forced mates alone; :mod:`book` reads opening books; :mod:`dlshogi` and
 :mod:`miniosl` (with :mod:`onemove`) are how those families of nets see the game, :mod:`sparse` (with
-:mod:`exchanges`) how sparse nets do.
+:mod:`exchanges`) how sparse nets do; :mod:`quiet` resolves captures for evaluations from elsewhere.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from ..rules import line_of
 from . import book, dlshogi, endings, miniosl, notation, rules, sparse
 from .mate import ShogiMate
 from .planes import ENCODER
+from .quiet import QUIESCENCE
 from .state import NO_RULE, POINTS_24, POINTS_24_HANDICAP, POINTS_27, POINTS_27_HANDICAP, STATE, TRY, State
 
 DECLARATIONS = {
@@ -67,6 +68,7 @@ class Shogi(Game):
     training = TrainingDefaults(noise_alpha=0.15)
     mate_search = ShogiMate
     declaration = EnteringKing()
+    quiescence = QUIESCENCE
     open_book = staticmethod(book.open_book)
 
     @property

@@ -37,6 +37,7 @@ from ..any_game import WITHOUT_SCORES, kept_policy, same_move, same_moves, taugh
 from ..shards import LabelFormat, Records, ShardFormat, TargetOptions, Teaching, first_wrong
 
 LINES = 8
+Policy = NDArray[np.float64]
 RECORD = np.dtype(
     [
         ("board", "u1", (81,)),
@@ -112,14 +113,41 @@ def chances(records: Records, options: TargetOptions) -> NDArray[np.float64]:
     return np.stack([(1 + q) / 2, np.zeros(len(q)), (1 - q) / 2], axis=1)
 
 
+def records_of(states: State) -> Records:
+    """Record[N] of State[N] with nothing but the positions."""
+    rows = np.zeros(len(states), RECORD)
+    rows["board"], rows["turn"], rows["ply"], rows["check"] = (
+        states["board"],
+        states["turn"],
+        states["ply"],
+        states["checked"],
+    )
+    rows["hand"] = states["hands"][:, :, _RECORD_ORDER].reshape(-1, 14)
+    rows["rep"] = np.minimum(3, states["repetitions"])
+    return rows
+
+
+def judged_records(
+    states: State, moves: NDArray[np.uint16], policy: NDArray[np.float64], scores: NDArray[np.int64]
+) -> Records:
+    """Record[N] of State[N] by a score i8[N] without a search; moves u2[N, K] with their policy f8[N, K], best first.
+
+    Moves behind the first of probability 0 do not count.
+    """
+    rows, known = records_of(states), policy > 0
+    rows["n"] = known.sum(axis=1)
+    rows["mv"] = np.where(known, moves, 0)
+    rows["p"] = np.rint(65535 * policy)
+    rows["rest"] = np.rint(65535 * np.maximum(0.0, 1 - policy.sum(axis=1)))
+    rows["q"] = np.rint(32767 * np.tanh(scores / (2 * SCALE)))
+    rows["played"] = rows["mv"][:, 0]
+    return rows
+
+
 def record_of(game: Game, line: State, teaching: Teaching) -> Records:
     """Record[1] of a line's last position; see :func:`any_game.taught` for p and q."""
-    state, row = line[-1], np.zeros(1, RECORD)
-    count = len(teaching.moves)
-    row["board"], row["turn"], row["ply"], row["check"] = state["board"], state["turn"], state["ply"], state["checked"]
-    row["hand"] = np.concatenate([state["hands"][side][list(_RECORD_ORDER)] for side in range(2)])
-    row["rep"] = min(3, int(state["repetitions"]))
-    row["n"] = count
+    row = records_of(line[-1:])
+    row["n"] = count = len(teaching.moves)
     row["mv"][0, :count] = teaching.moves
     mates = game.play(line, int(teaching.moves[0]))
     if len(game.legal_moves(mates)) == 0 and game.outcome(mates) == LOSS:
@@ -138,4 +166,4 @@ FORMAT = ShardFormat(
 
 
 def labels(game: Game) -> LabelFormat:
-    return LabelFormat(FORMAT, LINES, SCALE, 3000, 320, record_of, same_move)
+    return LabelFormat(FORMAT, LINES, SCALE, 3000, 320, record_of, same_move, judged=judged_records)

@@ -12,17 +12,21 @@ import pytest
 
 from az_engine.cli import main
 from az_engine.engine.errors import OptionError
+from az_engine.engine.games import get_game
 from az_engine.models.data.games.chess import FORMAT, code_of
+from az_engine.models.data.games.shogi import FORMAT as SHOGI_LABELS
 from az_engine.models.data.shards import Records, TargetOptions
 from az_engine.models.label import command as label
-from az_engine.models.label.nnue import NnueJudge
+from az_engine.models.label.nnue.judge import NnueJudge
 from az_engine.models.label.recipe import NnueFile, Recipe
 from az_engine.models.label.searches import FURTHER, KEPT, Searcher
 from az_engine.models.label.walks import WALKS, sources_of, starts_of
 
+from ..data.test_shogi import SAMPLE as SHOGI_SAMPLE
 from ..reference import board_of, move_of
 from ..samples import CHESS, GO9_SAMPLE, SAMPLE, sample_records
-from .test_nnue import write_net
+from .nnue.test_stockfish import write_net
+from .nnue.test_yaneuraou import write_net as write_shogi_net
 
 VISITS = 120
 
@@ -121,6 +125,25 @@ def test_the_command(net: Path, around: Path, tmp_path: Path) -> None:
     assert len(np.concatenate([FORMAT.read(path) for path in sorted(tmp_path.glob("*.npz"))])) == len(found)
 
 
+def test_shogi(tmp_path: Path) -> None:
+    write_shogi_net(tmp_path / "nn.bin", "K+P", 3)
+    shogi, labels = get_game("shogi"), SHOGI_LABELS
+    (tmp_path / "data").mkdir()
+    labels.write(tmp_path / "data" / "labelled_00000.npz", labels.read(SHOGI_SAMPLE)[40:60])
+    sources, _ = sources_of(labels, [tmp_path / "data"])
+    recipe = Recipe(NnueFile(tmp_path / "nn.bin"), game="shogi", lines=8, seed=3, around=sources, search=40)
+    records = Searcher(recipe).walk(0)
+    assert labels.first_fault(records) == ""
+    states = labels.to_states(shogi, records, np.arange(len(records), dtype=np.int64))
+    scores = NnueJudge(tmp_path / "nn.bin", shogi).judge(states)
+    assert records["q"].tolist() == np.rint(32767 * np.tanh(scores / 1200)).tolist()
+    for state, record in zip(states, records, strict=True):
+        count = int(record["n"])
+        assert set(record["mv"][:count].tolist()) <= set(shogi.legal_moves(np.array([state])).tolist())
+        assert int(record["p"][:count].astype(int).sum() + record["rest"]) == pytest.approx(65535, abs=count + 1)
+    assert (records["n"] > 1).mean() > 0.9
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -128,7 +151,7 @@ def test_the_command(net: Path, around: Path, tmp_path: Path) -> None:
         (["--nnue", "NET", "--around", str(SAMPLE), "--visits", "9"], "mean nothing to --nnue"),
         (["--nnue", "NET", "--around", str(SAMPLE), "--blunders", "0.5"], "mean nothing to --nnue"),
         (["--nnue", "NET", "--around", str(SAMPLE), "--search", "0"], "--search is 0; give 1 or more"),
-        (["--nnue", "NET", "--game", "go", "--around", str(GO9_SAMPLE)], "records of go9? hold no positions"),
+        (["--nnue", "NET", "--game", "go", "--around", str(GO9_SAMPLE)], "judges chess and shogi; leave it out for go"),
         (["--net", "default", "--search", "9"], "or for --nnue"),
         (["--net", "default", "--around", str(SAMPLE), "--least-visits", "9"], "for the searches of --nnue"),
     ],

@@ -11,7 +11,8 @@ import pytest
 
 from az_engine.engine.games import get_game
 from az_engine.engine.games.chess.exchanges import LOSES, exchange
-from az_engine.engine.games.chess.quiet import DEPTH, FRAME, MATED, make_quiet
+from az_engine.engine.games.chess.quiet import QUIESCENCE
+from az_engine.engine.games.quiescence import DEPTH, MATED
 from az_engine.engine.kernels.jit import device, kernel
 
 CHESS = get_game("chess")
@@ -36,7 +37,7 @@ def _material(net, s, space):  # type: ignore[no-untyped-def]
     return 10 * total + _count(own & s.pawns & np.uint64(0x0000001818000000))
 
 
-_quiet: Any = make_quiet(_material)
+_quiet: Any = QUIESCENCE.make(_material)
 
 
 @kernel
@@ -54,7 +55,7 @@ def exchange_of(states, move):  # type: ignore[no-untyped-def]
 def quiet(states: np.ndarray) -> list[int]:
     out = np.zeros(len(states), np.int64)
     line, moves = np.zeros(DEPTH + 1, CHESS.state_dtype), np.zeros((1, CHESS.max_moves), np.uint16)
-    quiet_of(states, line, np.zeros(DEPTH + 1, FRAME), moves, out)
+    quiet_of(states, line, np.zeros(DEPTH + 1, QUIESCENCE.frame), moves, out)
     result: list[int] = out.tolist()
     return result
 

@@ -12,14 +12,14 @@ import chess
 import numpy as np
 import pytest
 
-from az_engine.engine.errors import DataError, OptionError
-from az_engine.engine.games import get_game
+from az_engine.engine.errors import DataError
 from az_engine.engine.kernels.jit import kernel
 from az_engine.models.data.games.chess import FORMAT
 from az_engine.models.data.shards import MATE
-from az_engine.models.label.nnue import VERSION, Nnue, NnueJudge, make_space, parts_of, read_nnue
+from az_engine.models.label.nnue.judge import NnueJudge
+from az_engine.models.label.nnue.stockfish import VERSION, Nnue, make_space, parts_of, read_net
 
-from ..samples import CHESS, sample_records
+from ...samples import CHESS, sample_records
 
 STOCKFISH = shutil.which("stockfish", path="/usr/games:/usr/bin:/usr/local/bin") or shutil.which("stockfish")
 
@@ -97,7 +97,7 @@ def slow_parts(net: Nnue, board: chess.Board) -> tuple[int, int]:
 
 
 def test_made_up_numbers_give_what_a_slow_reading_gives(made_up: Path) -> None:
-    net, records = read_nnue(made_up), sample_records()[::9]
+    net, records = read_net(made_up), sample_records()[::9]
     states = FORMAT.to_states(CHESS, records, np.arange(len(records), dtype=np.int64))
     states = np.concatenate([states, CHESS.parse_position("8/8/4k3/8/8/3K4/4P3/8 b - - 3 60")[0]])
     boards = [chess.Board(CHESS.format_position(state)) for state in states]
@@ -130,7 +130,7 @@ def test_stockfish_says_the_same(exported: Path) -> None:
     boards = [chess.Board(CHESS.format_position(state)) for state in states]
     asked = "".join(f"position fen {board.fen()}\neval\n" for board in boards if not board.is_check())
     pawns = [float(word) for word in re.findall(r"^NNUE evaluation\s+(\S+)", ask(asked), re.MULTILINE)]
-    here = parts(read_nnue(exported), states).sum(axis=1) / 16 / 361
+    here = parts(read_net(exported), states).sum(axis=1) / 16 / 361
     both = zip(here, boards, strict=True)
     wanted = [value if board.turn else -value for value, board in both if not board.is_check()]
     assert len(pawns) > 100
@@ -160,11 +160,9 @@ def test_other_files_are_refused(made_up: Path, tmp_path: Path, damage: str) -> 
     path = tmp_path / "net.nnue"
     path.write_bytes(changed[damage])
     with pytest.raises(DataError, match="export_net of Stockfish 15"):
-        read_nnue(path)
+        read_net(path)
 
 
-def test_errors(made_up: Path, tmp_path: Path) -> None:
+def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read"):
-        read_nnue(tmp_path / "missing.nnue")
-    with pytest.raises(OptionError, match="chess"):
-        NnueJudge(made_up, get_game("shogi"))
+        read_net(tmp_path / "missing.nnue")
