@@ -45,7 +45,9 @@ class Batch:
 class Dataset(Protocol):
     """Anything that a learner can sample from."""
 
-    description: str  # one sentence: what the positions are
+    @property
+    def description(self) -> str:
+        """One sentence: what the positions are."""
 
     @property
     def parts(self) -> tuple[Positions, ...]:

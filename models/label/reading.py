@@ -47,10 +47,11 @@ def read_played(
 
 
 def read_stored(game: Game, path: Path) -> list[RecordedGame]:
-    """The games of a self-play run's file. Errors: DataError, also when they are of another game."""
+    """The games of a self-play run's file on the run's own board. Errors: DataError, also for another game's."""
     expected = {name: value for name, value in title(game, "").items() if name != "run"}
     reader = ShardReader(path, expected, game)
-    found = [RecordedGame(line_of_game(game, record), record.moves, record.result) for record in reader.read()]
+    records = [record for record in reader.read() if not record.board]
+    found = [RecordedGame(line_of_game(game, record), record.moves, record.result) for record in records]
     if reader.faults:
         raise DataError(f"{path}: {reader.faults[0]}; leave the file out")
     return found

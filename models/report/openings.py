@@ -214,7 +214,7 @@ def main(args: argparse.Namespace) -> int:
     check_writable(out / FILE)
     console = Console(stderr=True)
     replay = ReplayFolder(RunFolder(args.run).games, game, str(run.seed), console.print)
-    openings = count_openings(game, (record for part in replay.read() for record in part))
+    openings = count_openings(game, (record for part in replay.read() for record in part if not record.board))
     told = openings.to_json(args.points)
     rows = [["opening", "games", "share", "first player: won, drawn, lost", "first at step", "continuation"]]
     for row in told["openings"]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from ...engine.files import write_atomically
 from ...engine.games.base import Game
 from ...engine.games.record import Reason, Record, format_games
-from .replay import GameRecord
+from .replay import GameRecord, on_its_board
 
 GAMES = 8  # in a file
 _REASONS: dict[str, Reason] = {"rules": "", "resigned": "resignation", "max moves": "maximum moves"}
@@ -16,6 +16,7 @@ _REASONS: dict[str, Reason] = {"rules": "", "resigned": "resignation", "max move
 
 def record_for_people(game: Game, played: GameRecord) -> Record:
     """A stored game with the search's value of each position, in the mover's view, as comments."""
+    game = on_its_board(game, played)
     start = game.initial()[0]
     names = tuple(f"net {step}" for step in played.nets)  # nets between the first and the last are not named
     values = [f"{value:+.2f}" for value in played.values.tolist()]

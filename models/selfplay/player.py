@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ...engine.games.base import Game
 from ...engine.nets.evaluator import Evaluator
 from ...engine.search.selfplay import PlayedGame, SelfPlay
 from ..net.providers import own_evaluator
@@ -17,8 +20,11 @@ from .runconfig import RunConfig
 from .rundir import Beat, Current
 
 
-def record_of(played: PlayedGame, *, played_on: bool, surprises: bool = False) -> GameRecord:
-    """The record of a finished game; targets keep moves with a share of more than 0.5 / 65535."""
+def record_of(played: PlayedGame, *, played_on: bool, surprises: bool = False, board: int = 0) -> GameRecord:
+    """The record of a finished game; targets keep moves with a share of more than 0.5 / 65535.
+
+    ``board``: as in GameRecord.
+    """
     used = played.target > 0.5 / 65535
     return GameRecord(
         id=played.id,
@@ -33,6 +39,7 @@ def record_of(played: PlayedGame, *, played_on: bool, surprises: bool = False) -
         reason=played.reason,
         played_on=played_on,
         surprises=played.surprises if surprises else None,
+        board=board,
     )
 
 
@@ -45,51 +52,84 @@ class Player:
         ``address``: of the evaluator that runs its nets, None = this process does. Errors: NetError.
         """
         self.run, self.beat, self.current = run, beat, current
-        self.game = run.get_game()
+        self.boards = run.get_boards()
         ids = range(first_id, (beat.worker + 1) << WORKER_SHIFT)
-        self.play: SelfPlay | Halves
-        if address is None:
-            self.play = SelfPlay(self.game, self._evaluator(net), run.selfplay, run.seed, ids, net=current.step)
-        else:
-            self.play = Halves(self.game, address, str(net), run.selfplay, run.seed, ids, current.step)
-        self.play.resign = current.resign
+        self.plays: list[SelfPlay | Halves] = []  # one for each board
+        for i, board in enumerate(self.boards):
+            mine = ids[i :: len(self.boards)]
+            if address is None:
+                evaluator = self._evaluator(net, board.game)
+                play: SelfPlay | Halves = SelfPlay(
+                    board.game, evaluator, run.selfplay, run.seed, mine, net=current.step
+                )
+            else:
+                play = Halves(board.game, address, str(net), run.selfplay, run.seed, mine, current.step)
+            play.resign = current.resign
+            self.plays.append(play)
 
-    def _evaluator(self, net: Path) -> Evaluator:
+    def _evaluator(self, net: Path, game: Game) -> Evaluator:
         machine, games = self.run.machine, self.run.selfplay.games
-        return own_evaluator(net, self.game, provider=machine.provider, batch_size=games, precision=machine.precision)
+        return own_evaluator(net, game, provider=machine.provider, batch_size=games, precision=machine.precision)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """The games in progress, see :meth:`SelfPlay.state`; for a player that runs its nets itself."""
+        kept: dict[str, NDArray[Any]] = {}
+        for board, play in zip(self.boards, self.plays, strict=True):
+            assert isinstance(play, SelfPlay)
+            kept |= {f"{board.lines}/{name}" if board.lines else name: part for name, part in play.state().items()}
+        return kept
+
+    def restore(self, kept: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from a :meth:`state`."""
+        for board, play in zip(self.boards, self.plays, strict=True):
+            assert isinstance(play, SelfPlay)
+            before = f"{board.lines}/" if board.lines else ""
+            mine = {name for name in kept if name.startswith(before)} if before else {n for n in kept if "/" not in n}
+            play.restore({name.removeprefix(before): kept[name] for name in mine})
 
     def use(self, net: Path, current: Current, *, reload: bool = False) -> None:
         """Play on with the run's current net and threshold of resignation. Errors: NetError."""
-        if reload or current.net != self.current.net:
-            if isinstance(self.play, Halves):
-                self.play.use_net(str(net), current.step)
-            else:
-                self.play.use(self._evaluator(net), current.step)
-        self.play.resign = current.resign
+        for board, play in zip(self.boards, self.plays, strict=True):
+            if reload or current.net != self.current.net:
+                if isinstance(play, Halves):
+                    play.use_net(str(net), current.step)
+                else:
+                    play.use(self._evaluator(net, board.game), current.step)
+            play.resign = current.resign
         self.current = current
 
     def advance(self) -> list[bytes]:
-        """Advance all games by one batch; the payloads (see :class:`GameRecord`) of the finished ones.
+        """Advance all games of a board by one batch; the payloads (see :class:`GameRecord`) of the finished ones.
 
-        Errors: NetError.
+        It is the turn of the board that lags most behind its share of the positions. Errors: NetError.
         """
+        shares = [play.positions / board.share for board, play in zip(self.boards, self.plays, strict=True)]
+        board, play = self.boards[int(np.argmin(shares))], self.plays[int(np.argmin(shares))]
         begun = time.monotonic()
-        finished = self.play.step()
+        finished = play.step()
         self.beat.seconds += time.monotonic() - begun
         self.beat.games += len(finished)
-        never_resigned = self.play.resign is None
+        never_resigned = play.resign is None
         wanted = self.run.window.surprise > 0
-        records = (record_of(g, played_on=g.played_on or never_resigned, surprises=wanted) for g in finished)
+        records = (
+            record_of(g, played_on=g.played_on or never_resigned, surprises=wanted, board=board.lines) for g in finished
+        )
         return [record.to_bytes() for record in records]
 
     def close(self) -> None:
         """Leave the evaluator of other processes, if it plays with one."""
-        if isinstance(self.play, Halves):
-            self.play.close()
+        for play in self.plays:
+            if isinstance(play, Halves):
+                play.close()
 
     def count(self) -> Beat:
         """The worker's beat, brought up to date."""
-        beat, play = self.beat, self.play
-        beat.net, beat.simulations, beat.evaluations = self.current.step, play.simulations, play.evaluations
-        beat.positions, beat.batches, beat.rows = play.positions, play.batches, play.batches * self.run.selfplay.games
+        beat, plays = self.beat, self.plays
+        beat.net, beat.simulations = self.current.step, sum(play.simulations for play in plays)
+        beat.evaluations, beat.positions = (
+            sum(play.evaluations for play in plays),
+            sum(play.positions for play in plays),
+        )
+        beat.batches = sum(play.batches for play in plays)
+        beat.rows = beat.batches * self.run.selfplay.games
         return beat

@@ -104,6 +104,7 @@ class Promotion:
                 self.game,
                 canaries,
                 self.folder.net(self.learner.step),
+                boards=tuple(sorted(board.game.planes[1] for board in self.run.get_boards())),
                 trained_on=f"{games:,} games against itself",
                 int8=self.run.machine.int8,
                 say=self.observer.on_event,

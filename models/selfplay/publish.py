@@ -60,13 +60,15 @@ def publish(
     canaries: Positions | None,
     path: Path,
     *,
+    boards: tuple[int, ...],
     trained_on: str,
     int8: bool,
     say: Callable[[str], None],
 ) -> Path:
     """Check and write the net of the averaged weights to ``path``. Returns ``path``.
 
-    ``canaries``: positions of the run; None before there are any. ``say`` reports why int8 failed. Errors: NetError or
+    ``canaries``: positions of the run; None before there are any. ``boards``: their lines, where it plays on several
+    or could. ``say`` reports why int8 failed. Errors: NetError or
     DataError when a check fails; nothing is written then.
     """
     bad = next((n for n, t in learner.averaged.state_dict().items() if not bool(torch.isfinite(t).all())), None)
@@ -76,7 +78,7 @@ def publish(
     info = learner.net_info(
         game,
         name=f"{game.name} {net.architecture} step {learner.step}",
-        boards=game.planes[1:2] if net.any_size else (),
+        boards=boards if net.any_size else (),
         trained_on=trained_on,
     )
     planes = random_planes(game, 64, learner.config.seed)

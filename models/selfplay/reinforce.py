@@ -30,12 +30,13 @@ if TYPE_CHECKING:  # imported where it is used, so that --help needs no torch
     from .run import SelfPlayRun
     from .status import Status
 
-FIXED = ("game", "seed", "init", "net", "learner")  # settings that a resumed run keeps
+FIXED = ("game", "boards", "seed", "init", "net", "learner")  # settings that a resumed run keeps
+FOR_SEVERAL_SIZES: Values = {"net": {"policy_head": "pooled"}, "learner": {"freeze": 0.5}}  # see Learner.freeze
 # attributes of the flags that set something of the run, and the settings' names
 FLAGS = {dest: section + f.name for section, part in sections().items() for _, dest, f, _, _ in flags_of(part)} | {
     "seed": "seed"
 }
-OWN = ("game", "size", "out", "preset", "config", "set", "tensorboard", "web", "given")
+OWN = ("game", "size", "shares", "out", "preset", "config", "set", "tensorboard", "web", "given")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,10 +77,18 @@ def overrides(args: argparse.Namespace) -> Values:
 
 
 def game_name(args: argparse.Namespace) -> str:
-    """The game with the board's size, a name for get_game. Errors: OptionError."""
-    if len(args.size) > 1:
-        raise OptionError("self-play is on boards of one size; give one --size")
-    return "".join(map(str, (args.game, *args.size)))
+    """The game with the size of the run's own board, a name for get_game."""
+    return "".join(map(str, (args.game, *args.size[:1])))
+
+
+def shares_of(args: argparse.Namespace) -> Values:
+    """What RunConfig.boards keeps of --size and --shares. Errors: OptionError."""
+    shares = args.shares or (1 / len(args.size),) * len(args.size)
+    if len(shares) != len(args.size):
+        raise OptionError(f"--shares needs {len(args.size)} numbers, one for each size of board")
+    if len(set(args.size)) < len(args.size):
+        raise OptionError("give each size of board once")
+    return dict(zip(map(str, args.size[1:]), shares[1:], strict=True))
 
 
 def default_out(game: str) -> Path:
@@ -97,6 +106,8 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
         values = merged({"machine": {"workers": workers}}, preset(names, get_game(name)))
         if args.init is not None:
             values = merged(values, {"net": first_net(args.init, get_game(name))})
+        if args.size[1:]:
+            values = merged(values, {**FOR_SEVERAL_SIZES, "boards": shares_of(args)})
         values = merged(values, over)
         return RunConfig.from_values({**values, "game": name, "preset": names}), []
     earlier: Values = read_config(path).get("run", {})
@@ -105,6 +116,8 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
     for flag, there in (("preset", args.preset), ("game", game_name(args))):
         if flag in args.given and earlier.get(flag) != there:
             raise OptionError(f"{folder} was started with {flag} {earlier.get(flag)}, not {there}; give another --out")
+    if args.size[1:]:
+        over = merged(over, {"boards": shares_of(args)})
     now = RunConfig.from_values(merged(earlier, over)).to_json()
     was = RunConfig.from_values(earlier).to_json()  # a setting newer than the run has its default
     changed = differences(was, now)

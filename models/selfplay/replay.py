@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.errors import DataError
+from ...engine.errors import DataError, OptionError
 from ...engine.games.base import Game, State
 from ..storage import NewerFormat, check_format
 from .frames import FrameReader, FrameWriter
@@ -32,8 +32,8 @@ _TITLE, _GAME = 0, 1  # first byte of a payload
 _HEADER = struct.Struct(
     "<BBBBQIIIHHb"
 )  # kind, format, reason, flags, id, first and last net, simulations, n, targets, z
-_FORMAT = 2  # with surprises; a game without is of format 1
-_PLAYED_ON = 1
+_FORMAT = 3  # with a board and flags for the rest; 2 with surprises, 1 without either
+_PLAYED_ON, _SURPRISES = 1, 2  # flags; the second of format 3
 _SHARE, _VALUE, _NAT = 65535.0, 32767.0, 4096.0  # what a probability, a value and a surprise of 1 are stored as
 
 
@@ -59,6 +59,7 @@ class GameRecord:
     simulations: int = 0
     played_on: bool = False  # resignation was off: no threshold yet, or a control game
     surprises: NDArray[np.float32] | None = None  # [n], nats, see PlayedGame; None where the run does not want them
+    board: int = 0  # lines of its board, where that is not the run's own
 
     @property
     def targets(self) -> int:
@@ -71,9 +72,10 @@ class GameRecord:
             raise DataError(f"a game of {len(self.moves)} moves that ended by {self.reason!r} cannot be stored")
         if self.counts.max(initial=0) > MAX_TARGET:
             raise DataError(f"a policy target of more than {MAX_TARGET} moves cannot be stored")
+        surprised = self.surprises is not None
         header = _HEADER.pack(
-            _GAME, 1 if self.surprises is None else _FORMAT, REASONS.index(self.reason),
-            _PLAYED_ON * self.played_on, self.id, *self.nets,
+            _GAME, _FORMAT if self.board else 1 + surprised, REASONS.index(self.reason),
+            _PLAYED_ON * self.played_on + _SURPRISES * bool(self.board and surprised), self.id, *self.nets,
             min(self.simulations, 2**32 - 1), len(self.moves), self.targets, self.result,
         )  # fmt: skip
         arrays: list[NDArray[Any]] = [
@@ -86,6 +88,8 @@ class GameRecord:
         ]
         if self.surprises is not None:
             arrays.append(np.rint(np.clip(self.surprises * _NAT, 0, 65535)).astype("<u2"))
+        if self.board:
+            arrays.append(np.array([self.board], np.uint8))
         return header + b"".join(a.tobytes() for a in arrays)
 
     @classmethod
@@ -107,7 +111,9 @@ class GameRecord:
             moves, values, outlooks, counts = take("<u2", n), take("<i2", n), take("<i2", n), take("u1", n)
             total = int(counts.sum())
             target_moves, shares = take("<u2", total), take("<u2", total)
-            surprises = take("<u2", n) if version == _FORMAT else None
+            surprised = version == 2 or (version == _FORMAT and bool(flags & _SURPRISES))
+            surprises = take("<u2", n) if surprised else None
+            board = int(take("u1", 1)[0]) if version == _FORMAT else 0
             if at != len(payload):
                 raise ValueError(f"{len(payload) - at} bytes too many")
             if abs(result) > 1:
@@ -121,7 +127,7 @@ class GameRecord:
             number, (first, last), moves.astype(np.uint16), (values / _VALUE).astype(np.float32),
             (outlooks / _VALUE).astype(np.float32), counts.astype(np.uint16), target_moves.astype(np.uint16),
             (shares / _SHARE).astype(np.float32), result, REASONS[reason], simulations, bool(flags & _PLAYED_ON),
-            None if surprises is None else (surprises / _NAT).astype(np.float32),
+            None if surprises is None else (surprises / _NAT).astype(np.float32), board,
         )  # fmt: skip
 
 
@@ -131,8 +137,20 @@ def title(game: Game, run: str) -> dict[str, Any]:
     return {"game": game.name, "board": list(game.planes[1:]), "moves_version": version, "run": run}
 
 
+def on_its_board(game: Game, record: GameRecord) -> Game:
+    """The run's game on the board of one of its games. Errors: DataError for a board that the game does not have."""
+    try:
+        return game.sized(record.board) if record.board else game
+    except OptionError as error:
+        raise DataError(f"game {record.id} cannot be played: {error}") from error
+
+
 def line_of_game(game: Game, record: GameRecord) -> State:
-    """The positions State[n + 1] of a game. Errors: DataError when a move, played or of a target, is illegal."""
+    """The positions State[n + 1] of one of a run's games.
+
+    Errors: DataError when a move, played or of a target, is illegal.
+    """
+    game = on_its_board(game, record)
     line = np.zeros(len(record.moves) + 1, game.state_dtype)
     line[:1] = game.initial()
     played = game.replay(line, record.moves, record.counts, record.target_moves)

@@ -29,6 +29,7 @@ from ..train.learner import Learner
 from ..train.log import Log
 from ..train.loop import Trainer, means
 from ..train.origin import origin
+from .boards import Board
 from .examples import write_examples
 from .ladder import Ladder, anchor, described, raw, searching
 from .live import span
@@ -39,7 +40,8 @@ from .resign import ResignControl
 from .runconfig import NEVER, RunConfig
 from .rundir import Beat, RunFolder
 from .status import Observer, Status
-from .window import HELD_OUT_GAMES, Window, window_games
+from .window import HELD_OUT_GAMES, Window
+from .windows import Windows
 from .worker import SelfPlayWorker
 
 BURST = 50  # training steps between reads of new games
@@ -57,17 +59,8 @@ class SelfPlayRun:
         self.game = run.get_game()
         self.net = run.net_config(self.game)
         self.learner = Learner(self.game, self.net, run.learner_config(), device=run.machine.device)
-        territory = self.net.ownership or self.net.score
-        self.window = Window(
-            self.game,
-            1,
-            run.window.memory_mib,
-            root_value=run.window.root_value,
-            surprise=run.window.surprise,
-            territory=territory,
-        )
-        self.window.symmetries, self.window.history = run.loop.symmetries, self.net.history
-        self.held_out = Window(self.game, HELD_OUT_GAMES, territory=territory)
+        self.window = Windows(run.get_boards(), run.window, self._window)
+        self.held_out = Window(self.game, HELD_OUT_GAMES, territory=self._territory)
         self.held_out.history = self.net.history
         self.replay = ReplayFolder(self.folder.games, self.game, str(run.seed), observer.on_event)
         self.resign = ResignControl(run.resign)
@@ -90,6 +83,23 @@ class SelfPlayRun:
         self._told_memory = False
         self._losses: list[dict[str, float]] = []  # of the steps since the last log row
         self._resumed: Checkpoint | None = None
+
+    @property
+    def _territory(self) -> bool:
+        return self.net.ownership or self.net.score
+
+    def _window(self, board: Board) -> Window:
+        config = self.run.window
+        window = Window(
+            board.game,
+            1,
+            max(1, int(config.memory_mib * board.share)),
+            root_value=config.root_value,
+            surprise=config.surprise,
+            territory=self._territory,
+        )
+        window.symmetries, window.history = self.run.loop.symmetries, self.net.history
+        return window
 
     # ---- the whole run
 
@@ -215,8 +225,8 @@ class SelfPlayRun:
         self.games += len(records)
         self.own_games += sum(r.id >> WORKER_SHIFT == 0 for r in records)
         self.positions += sum(r.targets for r in training)
-        self.window.limit = window_games(self.run.window, self.games)
-        self.window.add(training)
+        self.window.add(records, training)
+        held = [record for record in held if not record.board]
         if held:
             self.held_out.add(held)
         for record in records:
@@ -365,7 +375,7 @@ class SelfPlayRun:
 
     def _canaries(self) -> Positions | None:
         """Positions that a net is tested on before it is published; None before the first game."""
-        canaries = self.held_out if len(self.held_out) >= FEWEST_CANARIES else self.window
+        canaries = self.held_out if len(self.held_out) >= FEWEST_CANARIES else self.window.own
         return canaries if len(canaries) else None
 
     # ---- playing and rating

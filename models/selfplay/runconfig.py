@@ -23,6 +23,7 @@ from ..fields import Values, built
 from ..net.providers import PROVIDER_HELP, TORCH, Provider
 from ..train.config import LearnerConfig, Length, NetConfig
 from ..train.log import read_config
+from .boards import Board, boards_of
 from .window import WindowConfig
 
 NEVER = 1_000_000_000  # first_positions of a run that only plays
@@ -156,6 +157,7 @@ class RunConfig:
     preset: str = ""
     seed: int = setting(0, "seed of the weights, the games and the order of the positions", flag=True)
     init: str = setting("", "a run's folder, a checkpoint's file, a net or default: the first weights", flag=True)
+    boards: Values = field(default_factory=dict)  # lines of the other boards it plays on: their share of the positions
     net: Values = field(default_factory=dict, metadata={"section": NetConfig})
     learner: Values = field(default_factory=dict, metadata={"section": LearnerConfig})
     selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
@@ -190,11 +192,19 @@ class RunConfig:
     def get_game(self) -> Game:
         return get_game(self.game)
 
+    def get_boards(self) -> tuple[Board, ...]:
+        """The boards that games are played on, the run's own first. Errors: OptionError."""
+        return boards_of(self.get_game(), self.boards)
+
     def net_config(self, game: Game) -> NetConfig:
         shape = {"planes": list(game.planes), "actions": game.num_actions}
         net = built(NetConfig, {"history": game.history, **self.net, **shape}, "net.").seeing(game.encoder)
         if (net.ownership or net.score) and game.territory is None:
             raise OptionError(f"{game.name} has no territory to own; leave --ownership and --score out")
+        if len(self.get_boards()) > 1 and not net.any_size:
+            raise OptionError("only --policy-head pooled makes a net for several sizes of board")
+        if self.boards and self.machine.evaluators:
+            raise OptionError("machine.evaluators run nets for one size of board; leave them out, or the other sizes")
         if net.kind == "sparse":
             raise OptionError("a sparse network learns with --supervised alone; choose another kind for self-play")
         return net

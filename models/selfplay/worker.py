@@ -21,7 +21,6 @@ import numpy as np
 from ...engine.errors import DataError
 from ...engine.games.base import Game
 from ...engine.kernels.jit import on_compile
-from ...engine.search.selfplay import SelfPlay
 from ..fields import Help
 from ..net.providers import Provider
 from ..signals import StopSignals
@@ -86,15 +85,13 @@ class SelfPlayWorker:
     def state(self) -> bytes:
         """The games in progress as bytes; a worker that restores them plays on identically."""
         buffer = io.BytesIO()
-        assert isinstance(self.player.play, SelfPlay)
-        np.savez(buffer, allow_pickle=False, **self.player.play.state())
+        np.savez(buffer, allow_pickle=False, **self.player.state())
         return buffer.getvalue()
 
     def restore(self, state: bytes) -> None:
         """Restore a :meth:`state`, with the run's current net."""
-        assert isinstance(self.player.play, SelfPlay)
         with np.load(io.BytesIO(state), allow_pickle=False) as kept:
-            self.player.play.restore({name: kept[name] for name in kept.files})
+            self.player.restore({name: kept[name] for name in kept.files})
         current = self.player.current
         self.player.use(self.folder.nets / current.net, current, reload=True)
 

@@ -57,7 +57,8 @@ examples:
         default=(),
         metavar="N[,N]",
         help="lines of the board, in games that have several (default: the game's own); several sizes make one net for "
-        "all of them (--policy-head pooled), each learned from its own DATA, in the same order",
+        "all of them (--policy-head pooled), each learned from its own DATA, in the same order; in self-play the first "
+        "is rated and the others are played beside it",
     )
     add(
         "--also-plays",
@@ -72,7 +73,8 @@ examples:
         type=_shares,
         default=(),
         metavar="X,X",
-        help="shares of the steps for each of several sizes (default: in proportion to their positions)",
+        help="shares for each of several sizes: of the steps (default: in proportion to their positions), in self-play "
+        "of the positions played (default: alike)",
     )
     add(
         "--out",

@@ -36,7 +36,7 @@ def learner() -> Learner:
 def test_a_run_that_begins_with_a_net_plays_with_int8_at_once(learner: Learner, tmp_path: Path) -> None:
     """No position of the run is there to calibrate on yet."""
     said: list[str] = []
-    path = publish(learner, GO, None, tmp_path / "net.onnx", trained_on="", int8=True, say=said.append)
+    path = publish(learner, GO, None, tmp_path / "net.onnx", boards=(9,), trained_on="", int8=True, say=said.append)
     assert said == []
     model = onnx.load(path)
     assert {p.key: p.value for p in model.metadata_props}[PREFIX + "quantisation"] == "int8"
@@ -55,5 +55,5 @@ def test_weights_that_are_not_finite_are_not_published(tmp_path: Path) -> None:
     with torch.no_grad():
         next(broken.averaged.parameters())[0] = torch.nan
     with pytest.raises(DataError, match=r"not finite \(tower\.0\.conv\.weight\); lower learner\.rate"):
-        publish(broken, GO, None, tmp_path / "net.onnx", trained_on="", int8=False, say=print)
+        publish(broken, GO, None, tmp_path / "net.onnx", boards=(9,), trained_on="", int8=False, say=print)
     assert not list(tmp_path.iterdir())

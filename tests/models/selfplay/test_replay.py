@@ -180,10 +180,10 @@ def test_a_record_of_impossible_values_is_refused(change: dict[str, object], tex
 
 def test_a_newer_format_is_refused_in_one_sentence(tmp_path: Path) -> None:
     payload = bytearray(random_game(CHESS, 2, plies=6).to_bytes())
-    payload[1] = 3
+    payload[1] = 4
     with FrameWriter(shard_path(tmp_path, 0, 0)) as writer:
         writer.append(bytes(payload))
-    with pytest.raises(NewerFormat, match=r"game 2 has format 3, newer than 2, .* update az-engine"):
+    with pytest.raises(NewerFormat, match=r"game 2 has format 4, newer than 3, .* update az-engine"):
         list(ReplayFolder(tmp_path, CHESS, "1").read())
 
 
