@@ -71,7 +71,9 @@ class EngineOptions:
     threads: int = setting(2, "Search workers.", 1, 128)
     batch_size: int = setting(0, "Positions per call of the net; 0 = chosen from the measured speed.", 0, 1024)
     provider: str = setting(
-        "auto", "What runs the net.", choices=("auto", "cpu", "cuda", "tensorrt", "openvino", "dml")
+        "auto",
+        "What runs the net: onnxruntime on this device, or torch (a net of az-engine train in fp32).",
+        choices=("auto", "cpu", "cuda", "tensorrt", "openvino", "dml", "torch"),
     )
     int8: bool = setting(
         True, "Quantise another program's net for a CPU, where the onnx package is there and it judges nearly the same."

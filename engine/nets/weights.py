@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from .evaluator import Evaluator, UniformEvaluator
 from .netfile import EMBEDDED, read_outline
 from .netinfo import ENCODER
 from .onnx import OnnxEvaluator
-from .session import uses_gpu
+from .session import PROVIDERS, uses_gpu
 from .sparse_evaluator import SparseEvaluator
 
 
@@ -106,7 +107,19 @@ def load_evaluator(
     path = net_path(weights, game, tell, provider, int8=int8)
     if path is None:
         return UniformEvaluator(game, batch_size or 64)
+    if provider not in ("auto", *PROVIDERS):
+        return _plugged(provider)(path, game, batch_size=batch_size)
     return net_evaluator(path, game, provider=provider, batch_size=batch_size, tell=tell)
+
+
+def _plugged(provider: str) -> Callable[..., Evaluator]:
+    """What loads nets by a provider that a package offers as an entry point. Errors: NetError where none does."""
+    for found in entry_points(group="az_engine.providers", name=provider):
+        load: Callable[..., Evaluator] = found.load()
+        return load
+    raise NetError(
+        f"nothing installed here runs nets by {provider}; choose another Provider, or install az-engine anew"
+    )
 
 
 def net_evaluator(path: Path, game: Game, **options: Any) -> OnnxEvaluator:

@@ -1,6 +1,6 @@
 """What runs a net while training, playing against itself and labelling: onnxruntime, or torch.
 
-The engine's own loading knows onnxruntime alone. Nothing here imports torch before it is asked for.
+The engine knows onnxruntime alone, and torch as an entry point. Nothing here imports torch before it is asked for.
 """
 
 from __future__ import annotations
@@ -71,6 +71,13 @@ def torch_evaluator(path: Path, game: Game, batch_size: int, precision: str, *, 
         if strict:
             raise
     return None
+
+
+def play_by_torch(path: Path, game: Game, *, batch_size: int) -> Evaluator:
+    """What the engine's option Provider names torch; an entry point of the package. BLOCKS. Errors: NetError."""
+    made = torch_evaluator(path, game, batch_size, "auto", strict=True)
+    assert made is not None
+    return made
 
 
 def _only_torch_has_a_gpu() -> bool:

@@ -52,6 +52,16 @@ def test_every_position_gets_its_own_answer(ahead: int) -> None:
     teacher.close()
 
 
+def test_a_shogi_engine_is_told_to_declare_no_win() -> None:
+    """YaneuraOu answers ``win`` in place of a move where it may."""
+    rule = "EnteringKingRule type combo default CSARule27 var NoEnteringKing var CSARule27"
+    words = (*COMMAND, "usi", "--fault", "setoption@3=die")  # the first are Threads and USI_Hash
+    teacher = BulkTeacher(Engine(words, nodes=9), get_game("shogi"), labels_of("shogi"), 1)
+    teacher.close()
+    with pytest.raises(EngineProcessError, match="does not start"):
+        BulkTeacher(Engine((*words, "--offers", rule), nodes=9), get_game("shogi"), labels_of("shogi"), 1)
+
+
 def test_shogi_engines_speak_usi() -> None:
     game, form = get_game("shogi"), labels_of("shogi")
     teacher = BulkTeacher(Engine((*COMMAND, "usi"), nodes=9), game, form, 1)

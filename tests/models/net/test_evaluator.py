@@ -13,15 +13,19 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from az_engine.cli import main
+from az_engine.engine.engine import Engine
 from az_engine.engine.errors import NetError, OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game
-from az_engine.engine.nets import session
+from az_engine.engine.limits import Limits
+from az_engine.engine.nets import session, weights
 from az_engine.engine.nets.netfile import EMBEDDED
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.opinions import expected_points, softmax
 from az_engine.engine.nets.positions import random_planes
+from az_engine.engine.params import EngineOptions
 from az_engine.models.net import export, providers, quantise
 from az_engine.models.net.batches import Batches, fold, sizes_of
 from az_engine.models.net.evaluator import TorchEvaluator
@@ -29,6 +33,7 @@ from az_engine.models.net.network import Network
 from az_engine.models.selfplay.runconfig import RunConfig
 from az_engine.models.train.config import NetConfig
 
+from ...engine.test_engine import Recorder
 from ..samples import tiny, tiny_go
 from .test_network import FAMILY, GO_INFO, INFO, lively
 
@@ -185,6 +190,35 @@ def test_auto_takes_torch_where_only_torch_has_a_gpu(tmp_path: Path, monkeypatch
     assert isinstance(providers.load_evaluator("", CHESS), OnnxEvaluator)  # torch cannot, and need not
     monkeypatch.setattr(providers, "uses_gpu", lambda provider: True)
     assert chosen() is OnnxEvaluator
+
+
+def test_the_engine_plays_by_torch(tmp_path: Path) -> None:
+    path = str(written(lively(tiny()), INFO, tmp_path))
+    answers = {}
+    for provider in ("cpu", "torch"):
+        engine = Engine("chess", EngineOptions(weights_file=path, provider=provider, hash_mb=16, threads=1))
+        engine.set_position(None, [])
+        recorder = Recorder()
+        engine.go(Limits(nodes=60), recorder.infos.append, recorder.on_done)
+        assert recorder.done.wait(300)
+        assert ("torch fp32 on CPU" in engine.description) == (provider == "torch")
+        answers[provider] = recorder.answer.move
+        engine.close()
+    assert answers["torch"] == answers["cpu"]
+
+
+def test_a_match_by_torch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(lively(tiny()), INFO, tmp_path)
+    players = ["-A", f"{path} option.Provider=torch option.Threads=1", "-B", f"{path} option.Threads=1"]
+    assert main(["match", *players, "--visits", "4", "--games", "2", "--max-plies", "8", "--openings", "random:2"]) == 0
+    assert "of 2" in capsys.readouterr().out
+
+
+def test_a_provider_that_nothing_offers_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = written(lively(tiny()), INFO, tmp_path)
+    monkeypatch.setattr(weights, "entry_points", lambda **_: ())
+    with pytest.raises(NetError, match="nothing installed here runs nets by torch; choose another Provider"):
+        weights.load_evaluator(str(path), CHESS, provider="torch")
 
 
 def test_a_gpu_too_small_for_the_net_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
