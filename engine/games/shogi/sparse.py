@@ -16,7 +16,7 @@ from ...kernels.jit import device
 from ..sparse import make_sparse_encoder, put
 from .attacks import DIRECTIONS, bit, first, nothing, reach, set_of
 from .checks import MATES
-from .exchanges import exchange
+from .exchanges import exchange_beside
 from .rules import DROPS, MAX_MOVES, PLAY, PROMOTES
 from .state import BLACK_MEN, HELD, KINDS, NOWHERE, SQUARES
 
@@ -94,15 +94,23 @@ def list_features(s, out, row):
 
 
 @device
-def action_of(s, move):
-    """The policy row (i64) of a legal move in a position."""
-    us, mirrored = np.int64(s.turn), _mirrored(s)
+def survey(s):
+    """What the moves of a position share: how squares are seen, and the squares that the other side attacks."""
+    us = np.int64(s.turn)
+    occupied = set_of(s, BLACK_MEN) | set_of(s, BLACK_MEN + 1)
+    return us, _mirrored(s), _attacked(s, 1 - us, occupied)
+
+
+@device
+def action_of(s, move, seen):
+    """The policy row (i64) of a legal move in a position; seen: what :func:`survey` says of it."""
+    us, mirrored, attacked = seen
     target, source = _seen(np.int64(move & 127), us, mirrored), np.int64((move >> 7) & 127)
     if source >= DROPS:
         number = _FIRST_DROP + (source - DROPS) * SQUARES + target
     else:
         number = np.int64(_PAIRS[1 if move & PROMOTES else 0, SQUARES * _seen(source, us, mirrored) + target])
-    return 3 * number + exchange(s, move)
+    return 3 * number + exchange_beside(s, move, attacked)
 
 
 @device
@@ -115,6 +123,7 @@ ENCODER = make_sparse_encoder(
     list_features,
     action_of,
     _key,
+    survey=survey,
     mates=MATES,
     features=FEATURES,
     alike=(4, 3),
