@@ -32,7 +32,7 @@ Analyse on lichess.org with the engine of this machine: the analysis board gets 
   3. Start the engine, and leave it running:      az-engine lichess --token-file ~/lichess-token
   4. Open {SITE}/analysis, its menu (three lines), and choose "az-engine" as the engine.
 
-  az-engine lichess --net chess-sparse --threads 8 --hash 2048
+  az-engine lichess --net chess-conv --threads 8 --hash 2048
   az-engine lichess --engine "stockfish" --name Stockfish     # any UCI engine
   az-engine lichess --remove                                  # take the engine off the list of the site
 
