@@ -213,7 +213,8 @@ def main(args: argparse.Namespace) -> int:
     out, game = args.out or args.run, run.get_game()
     check_writable(out / FILE)
     console = Console(stderr=True)
-    replay = ReplayFolder(RunFolder(args.run).games, game, str(run.seed), console.print)
+    lines = [board.lines for board in run.get_boards()]
+    replay = ReplayFolder(RunFolder(args.run).games, game, str(run.seed), console.print, lines)
     openings = count_openings(game, (record for part in replay.read() for record in part if not record.board))
     told = openings.to_json(args.points)
     rows = [["opening", "games", "share", "first player: won, drawn, lost", "first at step", "continuation"]]

@@ -126,10 +126,8 @@ class Player:
         """The worker's beat, brought up to date."""
         beat, plays = self.beat, self.plays
         beat.net, beat.simulations = self.current.step, sum(play.simulations for play in plays)
-        beat.evaluations, beat.positions = (
-            sum(play.evaluations for play in plays),
-            sum(play.positions for play in plays),
-        )
+        beat.evaluations = sum(play.evaluations for play in plays)
+        beat.positions = sum(play.positions for play in plays)
         beat.batches = sum(play.batches for play in plays)
         beat.rows = beat.batches * self.run.selfplay.games
         return beat

@@ -83,6 +83,10 @@ def game_name(args: argparse.Namespace) -> str:
 
 def shares_of(args: argparse.Namespace) -> Values:
     """What RunConfig.boards keeps of --size and --shares. Errors: OptionError."""
+    if not args.size[1:]:
+        if args.shares:
+            raise OptionError("--shares is for several sizes of board; give these with --size 9,7")
+        return {}
     shares = args.shares or (1 / len(args.size),) * len(args.size)
     if len(shares) != len(args.size):
         raise OptionError(f"--shares needs {len(args.size)} numbers, one for each size of board")
@@ -106,8 +110,8 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
         values = merged({"machine": {"workers": workers}}, preset(names, get_game(name)))
         if args.init is not None:
             values = merged(values, {"net": first_net(args.init, get_game(name))})
-        if args.size[1:]:
-            values = merged(values, {**FOR_SEVERAL_SIZES, "boards": shares_of(args)})
+        if boards := shares_of(args):
+            values = merged(values, {**FOR_SEVERAL_SIZES, "boards": boards})
         values = merged(values, over)
         return RunConfig.from_values({**values, "game": name, "preset": names}), []
     earlier: Values = read_config(path).get("run", {})
@@ -116,8 +120,8 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
     for flag, there in (("preset", args.preset), ("game", game_name(args))):
         if flag in args.given and earlier.get(flag) != there:
             raise OptionError(f"{folder} was started with {flag} {earlier.get(flag)}, not {there}; give another --out")
-    if args.size[1:]:
-        over = merged(over, {"boards": shares_of(args)})
+    if boards := shares_of(args):
+        over = merged(over, {"boards": boards})
     now = RunConfig.from_values(merged(earlier, over)).to_json()
     was = RunConfig.from_values(earlier).to_json()  # a setting newer than the run has its default
     changed = differences(was, now)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -219,10 +219,15 @@ class ShardWriter:
 class ShardReader:
     """Reads one shard, which may still grow."""
 
-    def __init__(self, path: Path, expected: dict[str, Any], game: Game | None = None) -> None:
-        """``expected``: see :func:`title`; ``game``: by whose rules the games are checked, None = not."""
+    def __init__(
+        self, path: Path, expected: dict[str, Any], game: Game | None = None, boards: Collection[int] | None = None
+    ) -> None:
+        """``expected``: see :func:`title`; ``game``: by whose rules the games are checked, None = not.
+
+        ``boards``: those that games may be on, as in GameRecord; None = any.
+        """
         self._frames = FrameReader(path)
-        self._expected, self._game = expected, game
+        self._expected, self._game, self._boards = expected, game, boards
         self.path = path
         self.faults: list[str] = []  # of the games left out
 
@@ -243,6 +248,8 @@ class ShardReader:
                 continue
             try:
                 record = GameRecord.from_bytes(payload)
+                if self._boards is not None and record.board not in self._boards:
+                    raise DataError(f"game {record.id} is on a board of {record.board} lines, which the run has not")
                 if self._game is not None:
                     line_of_game(self._game, record)
             except NewerFormat:
@@ -268,9 +275,16 @@ class ShardReader:
 class ReplayFolder:
     """Reads all shards of a run and gives each game once, checked by the rules."""
 
-    def __init__(self, folder: Path, game: Game, run: str, say: Callable[[str], None] = lambda text: None) -> None:
-        """``run``: as in :func:`title`; ``say`` reports games that are left out."""
-        self.folder, self._game, self._say = folder, game, say
+    def __init__(
+        self,
+        folder: Path,
+        game: Game,
+        run: str,
+        say: Callable[[str], None] = lambda text: None,
+        boards: Collection[int] = (0,),
+    ) -> None:
+        """``run``: as in :func:`title`; ``say`` reports games that are left out; ``boards``: see ShardReader."""
+        self.folder, self._game, self._say, self._boards = folder, game, say, boards
         self._title = title(game, run)
         self._readers: dict[Path, ShardReader] = {}
         self._seen: set[int] = set()
@@ -294,7 +308,7 @@ class ReplayFolder:
         for _, together in groupby(paths, key=lambda path: path.stem[5:]):
             records = []
             for path in together:
-                reader = self._readers.setdefault(path, ShardReader(path, self._title, self._game))
+                reader = self._readers.setdefault(path, ShardReader(path, self._title, self._game, self._boards))
                 before, found = len(reader.faults), reader.read()
                 if new := reader.faults[before:]:
                     self._say(f"{path}: {len(new)} games are left out, the first because {new[0]}")

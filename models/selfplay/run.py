@@ -62,7 +62,8 @@ class SelfPlayRun:
         self.window = Windows(run.get_boards(), run.window, self._window)
         self.held_out = Window(self.game, HELD_OUT_GAMES, territory=self._territory)
         self.held_out.history = self.net.history
-        self.replay = ReplayFolder(self.folder.games, self.game, str(run.seed), observer.on_event)
+        lines = [board.lines for board in run.get_boards()]
+        self.replay = ReplayFolder(self.folder.games, self.game, str(run.seed), observer.on_event, lines)
         self.resign = ResignControl(run.resign)
         self._patiently = Patience(
             folder, observer.on_event, stopping=self._stopping, waiting=lambda: self._say("disk full")

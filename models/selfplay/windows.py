@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...engine.errors import DataError
 from ..data.dataset import Batch
 from .boards import Board
 from .replay import GameRecord
@@ -61,11 +60,9 @@ class Windows:
     def add(self, records: list[GameRecord], kept: list[GameRecord]) -> None:
         """Add those of ``records``, all games that came, that are ``kept`` for training; see :meth:`Window.add`.
 
-        Errors: DataError, also for a board that the run does not have.
+        All are on boards of the run. Errors: DataError.
         """
         for record in records:
-            if record.board not in self._lines:
-                raise DataError(f"game {record.id} is on a board of {record.board} lines, which the run does not have")
             self._came[self._lines.index(record.board)] += 1
         for i, part in enumerate(self.parts):
             part.limit = window_games(self._configs[i], self._came[i])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import safetensors.torch
 
-from az_engine.engine.errors import DataError, OptionError
+from az_engine.engine.errors import OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.models.fields import Values, merged
@@ -23,7 +23,7 @@ from az_engine.models.selfplay.examples import write_examples
 from az_engine.models.selfplay.frames import FrameReader
 from az_engine.models.selfplay.presets import preset
 from az_engine.models.selfplay.reinforce import described
-from az_engine.models.selfplay.replay import GameRecord, line_of_game
+from az_engine.models.selfplay.replay import GameRecord, ReplayFolder, ShardWriter, line_of_game, title
 from az_engine.models.selfplay.run import SelfPlayRun
 from az_engine.models.selfplay.runconfig import RunConfig
 from az_engine.models.selfplay.status import Observer, Status
@@ -142,8 +142,17 @@ def test_windows_keep_a_part_for_each_board_and_draw_from_all() -> None:
     for board in BOARDS:
         here = sum(batch.planes.shape[-1] == board.game.planes[-1] for batch in drawn) / 400
         assert here == pytest.approx(board.share, abs=0.08)
-    with pytest.raises(DataError, match="a board of 7 lines, which the run does not have"):
-        windows.add([replace(records[0], board=7)], [])
+
+
+def test_games_on_other_boards_are_left_out(tmp_path: Path) -> None:
+    said: list[str] = []
+    writer = ShardWriter(tmp_path, 0, title(GO, "1"))
+    for number, lines in enumerate((0, 3, 4)):
+        writer.write(on_board(number, lines))
+    writer.close()
+    (read,) = ReplayFolder(tmp_path, GO, "1", said.append, boards=(0, 4)).read()
+    assert [record.board for record in read] == [0, 4]
+    assert "game 1 is on a board of 3 lines, which the run has not" in said[0]
 
 
 def test_one_board_alone_is_drawn_as_ever() -> None:
@@ -199,7 +208,11 @@ def test_flags(tmp_path: Path) -> None:
     assert boards("--size", "9") == {}
     assert boards("--size", "9,7") == {"7": 0.5}
     assert boards("--size", "9,7,5", "--shares", "2,1,1") == {"7": 0.25, "5": 0.25}
-    for words, said in ((("9,7", "1"), "--shares needs 2 numbers"), (("9,9", "1,1"), "each size of board once")):
+    for words, said in (
+        (("9,7", "1"), "--shares needs 2 numbers"),
+        (("9,9", "1,1"), "each size of board once"),
+        (("9", "1"), "--shares is for several sizes of board"),
+    ):
         with pytest.raises(OptionError, match=said):
             boards("--size", words[0], "--shares", words[1])
 
