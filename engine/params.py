@@ -64,7 +64,7 @@ class EngineOptions:
     weights_file: str = setting(
         "",
         "The net: path of an ONNX file or of another program's net (Lc0, KataGo, dlshogi); empty = the package's own; "
-        '"chess-conv" = its other one for chess, the default on a GPU; '
+        '"chess-conv", "shogi-conv" = its others for chess and shogi, the default on a GPU; '
         '"uniform" = no net (for tests).',
     )
     hash_mb: int = setting(256, "Memory for the search tree and the position cache together, in MiB.", 1, 131072)

@@ -19,7 +19,7 @@ from az_engine.commands.nets import embedded_nets, find_net
 from az_engine.engine.engine import Engine
 from az_engine.engine.errors import NetError, OptionError
 from az_engine.engine.games import get_game
-from az_engine.engine.games.base import State
+from az_engine.engine.games.base import Game, State
 from az_engine.engine.games.leaves import Leaves
 from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.limits import Limits
@@ -96,39 +96,42 @@ def test_kernel_and_file_agree_bit_for_bit(file: Path) -> None:
             assert kernel_says.std() > 0
 
 
-def leaves_of(lines: list[State]) -> Leaves:
+def leaves_of(game: Game, lines: list[State]) -> Leaves:
     """The last positions of lines, as the search describes them."""
-    leaves, states = SPARSE.encoder.make_leaves(len(lines)), np.array([line[-1:] for line in lines])
+    encoder = game.using("sparse").encoder
+    leaves, states = encoder.make_leaves(len(lines)), np.array([line[-1:] for line in lines])
     leaves.rows["slot"] = leaves.rows["row"] = np.arange(len(lines))
-    SPARSE.encoder.describe(states, leaves, len(lines), 1, 0)
+    encoder.describe(states, leaves, len(lines), 1, 0)
     return leaves
 
 
-def test_the_net_inside_and_its_file_agree_bit_for_bit() -> None:
+@pytest.mark.parametrize("name", ["chess", "shogi"])
+def test_the_net_inside_and_its_file_agree_bit_for_bit(name: str) -> None:
     """All logits, and what the search makes of them: value, draw, the legal moves and their priors."""
-    evaluator = load_evaluator("", CHESS)
+    game = get_game(name)
+    evaluator = load_evaluator("", game)
     assert isinstance(evaluator, SparseEvaluator)
     keys: set[int] = set()
     moves, temperature = 0, np.float32(1.35)
     for first in range(0, POSITIONS, CHUNK):
         count = min(CHUNK, POSITIONS - first)
-        lines = random_lines(CHESS, count, first)
-        leaves, same = leaves_of(lines), leaves_of(lines)
+        lines = random_lines(game, count, first)
+        leaves, same = leaves_of(game, lines), leaves_of(game, lines)
         logits, wdl = OnnxEvaluator.evaluate(evaluator, leaves.planes)
         judged, values = evaluator.evaluate(leaves.planes)
         assert np.array_equal(judged.view(np.uint32), logits.view(np.uint32))
         assert np.array_equal(values.view(np.uint32), wdl.view(np.uint32))
         JUDGE(evaluator.sparse, leaves, count, temperature)
         assert DIGEST(same, count, logits, wdl, temperature) == 0
-        for name in ("count", "value", "draw"):
-            assert leaves.rows[name].tobytes() == same.rows[name].tobytes()
+        for field in ("count", "value", "draw"):
+            assert leaves.rows[field].tobytes() == same.rows[field].tobytes()
         for b, legal in enumerate(leaves.rows["count"].tolist()):
             assert leaves.moves[b, :legal].tobytes() == same.moves[b, :legal].tobytes()
             assert leaves.priors[b, :legal].tobytes() == same.priors[b, :legal].tobytes()
             moves += legal
         assert leaves.rows["value"].std() > 0.05
         keys |= set(leaves.rows["key"].tolist())
-    print(f"{POSITIONS} positions, {len(keys)} of them different, {moves} legal moves: kernel and onnxruntime agree")
+    print(f"{name}: {POSITIONS} positions, {len(keys)} different, {moves} legal moves: kernel and onnxruntime agree")
     assert len(keys) > 0.9 * POSITIONS
 
 
@@ -385,19 +388,23 @@ def test_policy_and_value_learn_alone(tmp_path: Path, file: Path, kept: str) -> 
         assert np.array_equal(getattr(before, name), getattr(after, name)) == (part == kept), name
 
 
-def test_the_package_has_one_for_cpus_and_a_named_one_for_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    inside = load_evaluator("", CHESS)
+@pytest.mark.parametrize(("name", "other"), [("chess", "shogi"), ("shogi", "chess")])
+def test_the_package_has_one_for_cpus_and_a_named_one_for_gpus(
+    name: str, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game, dense = get_game(name), f"{name}-conv"
+    inside = load_evaluator("", game)
     assert isinstance(inside, SparseEvaluator)
     assert inside.path.with_suffix(".md").read_text().count(inside.sha256) == 1
-    named = load_evaluator("chess-conv", CHESS)
+    named = load_evaluator(dense, game)
     assert isinstance(named, OnnxEvaluator)
     assert not isinstance(named, SparseEvaluator)
     with pytest.raises(NetError):
-        load_evaluator("chess-conv", get_game("shogi"))
-    for word in ("chess-conv", "net=chess-conv"):
-        assert parse_spec(word, "uci").net == "chess-conv"
-    assert find_net("chess-conv").info.name == "az-chess-6x64"
-    assert sum(net.info.game == "chess" for net in embedded_nets()) == 2
+        load_evaluator(dense, get_game(other))
+    for word in (dense, f"net={dense}"):
+        assert parse_spec(word, game.protocol).net == dense
+    assert find_net(dense).info.name == f"az-{name}-6x64"
+    assert sum(net.info.game == name for net in embedded_nets()) == 2
     monkeypatch.setattr(weights, "uses_gpu", lambda provider: provider == "cuda")
-    assert weights.net_path("", CHESS, provider="cuda") == named.path
-    assert weights.net_path("", CHESS, provider="auto") == inside.path
+    assert weights.net_path("", game, provider="cuda") == named.path
+    assert weights.net_path("", game, provider="auto") == inside.path
