@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from az_engine.engine.errors import NetError, OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.nets.onnx import OnnxEvaluator
-from az_engine.engine.nets.weights import embedded_net
+from az_engine.engine.nets.weights import dense_net
 from az_engine.engine.search.mate import mating_move
 from az_engine.models.data.formats import labels_of, shards_of
 from az_engine.models.data.games.go import OWN_SCALE, read_shard
@@ -36,7 +36,11 @@ def arguments(out: Path, game: str, *words: str, games: int = 2) -> argparse.Nam
     parser = argparse.ArgumentParser()
     label.add_arguments(parser)
     given = ["--game", game, "--out", str(out), "--games", str(games), "--max-plies", "20", *words]
-    return parser.parse_args(given if "--net" in words or "--engine" in words else [*given, "--net", "default"])
+    return parser.parse_args(
+        given
+        if "--net" in words or "--engine" in words
+        else [*given, "--net", "shogi-conv" if game == "shogi" else "default"]
+    )
 
 
 def shogi_records(out: Path, *words: str, games: int = 2) -> Records:
@@ -45,7 +49,7 @@ def shogi_records(out: Path, *words: str, games: int = 2) -> Records:
 
 
 def evaluator(game: str) -> OnnxEvaluator:
-    path = embedded_net(game)
+    path = dense_net(game)
     assert path is not None
     return OnnxEvaluator(path, get_game(game), provider="cpu", batch_size=1)
 
@@ -170,7 +174,7 @@ def test_what_a_net_cannot_do_is_refused(tmp_path: Path, game: str, words: tuple
 
 
 def test_a_net_that_cannot_be_used_is_refused_before_games_begin(tmp_path: Path) -> None:
-    for net in (str(tmp_path / "nothing.onnx"), str(embedded_net("go"))):
+    for net in (str(tmp_path / "nothing.onnx"), str(dense_net("go"))):
         with pytest.raises(NetError):
             label.main(arguments(tmp_path, "shogi", "--net", net))
     assert not list(tmp_path.glob("*.npz"))
