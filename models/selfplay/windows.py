@@ -69,7 +69,7 @@ class Windows:
             part.add([record for record in kept if record.board == self._lines[i]])
 
     def draw(self, size: int, seed: int, step: int) -> Batch:
-        """The positions of training step ``step``, all on one board; they depend on the arguments and the games alone."""
+        """The positions of training step ``step``, all on one board, by the arguments and the games alone."""
         if len(self.parts) == 1:
             return self.own.draw(size, seed, step)
         shares = np.cumsum(np.where([len(part) > 0 for part in self.parts], self._shares, 0.0))
