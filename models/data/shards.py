@@ -97,22 +97,33 @@ def first_wrong(checks: Sequence[tuple[str, Any]]) -> str:
     return next((f"record {int(np.argmax(wrong))}: {text}" for text, wrong in checks if wrong.any()), "")
 
 
-def hold_out(shards: list[tuple[Path, Records]]) -> tuple[Records, Records]:
-    """(records to train on, records held out) by the files' names or else the games' numbers. Errors: DataError."""
+def hold_out(shards: list[tuple[Path, Records]]) -> tuple[list[Records], list[Records]]:
+    """(records to train on, records held out), shard by shard, by the files' names or else the games' numbers.
+
+    Errors: DataError.
+    """
     training = [records for path, records in shards if not path.name.startswith("holdout")]
-    holdout = [records for path, records in shards if path.name.startswith("holdout")]
+    kept = [records for path, records in shards if path.name.startswith("holdout")]
     if not training:
         raise DataError("there is no .npz file to train on besides the hold-out")
-    records = np.concatenate(training)
-    if holdout:
-        kept = np.concatenate(holdout)
-        records = records[~np.isin(records["game"], np.unique(kept["game"]))]
+    if kept:
+        games = np.unique(np.concatenate([records["game"] for records in kept]))
+        training = [records[~np.isin(records["game"], games)] for records in training]
     else:
-        out = records["game"] % HOLDOUT_EVERY == HOLDOUT_REST
-        kept, records = records[out], records[~out]
-    if not len(records) or not len(kept):
+        out = [records["game"] % HOLDOUT_EVERY == HOLDOUT_REST for records in training]
+        kept = [records[held] for records, held in zip(training, out, strict=True)]
+        training = [records[~held] for records, held in zip(training, out, strict=True)]
+    if not any(map(len, training)) or not any(map(len, kept)):
         raise DataError("too few games to hold some out; give more data")
-    return records, kept
+    return training, kept
+
+
+def _games_of(parts: list[Records]) -> Records:
+    """The game and ply of each record of the parts in a row."""
+    games = np.empty(sum(map(len, parts)), [("game", "<u4"), ("ply", "<u2")])
+    for name in ("game", "ply"):
+        np.concatenate([records[name] for records in parts], out=games[name])
+    return games
 
 
 def array_names(path: Path) -> list[str]:
@@ -155,25 +166,45 @@ class ShardFormat:
 
     def to_positions(self, game: Game, records: Records, options: TargetOptions, description: str) -> Positions:
         """Records as a data set; in ``played`` mode the blindly drawn moves are not among the positions."""
-        first = games_begin(records["game"], records["ply"])
-        states = self.to_states(game, records, first)
-        parts = (self._targets(records[i : i + _AT_ONCE], options) for i in range(0, max(1, len(records)), _AT_ONCE))
-        moves, probabilities, wdl, *lines = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return self._positions(game, [records], _games_of([records]), options, description)
+
+    def _positions(
+        self, game: Game, parts: list[Records], games: Records, options: TargetOptions, description: str
+    ) -> Positions:
+        """Parts in a row as a data set. Takes each part out of the list, so that no more than one is there twice.
+
+        games: the game and ply of each record.
+        """
+        first, columns = games_begin(games["game"], games["ply"]), dict[str, NDArray[Any]]()
+        end = 0
+        parts.reverse()
+        while parts:
+            records = parts.pop()
+            while parts and end + len(records) < len(first) and first[end + len(records)] < end + len(records):
+                records = np.concatenate([records, parts.pop()])  # a game goes on in the next part
+            begin, end = end, end + len(records)
+            made = {
+                "states": self.to_states(game, records, first[begin:end] - begin),
+                "z": records["z"].astype(np.float32),
+                "blind": records["rnd"] != 0,
+            }
+            pieces = [self._targets(records[i : i + _AT_ONCE], options) for i in range(0, len(records), _AT_ONCE)]
+            made |= {name: np.concatenate([piece[name] for piece in pieces]) for name in (pieces[0] if pieces else ())}
+            for name, values in made.items():
+                if name not in columns:
+                    columns[name] = np.empty((len(first), *values.shape[1:]), values.dtype)
+                columns[name][begin:end] = values
+        blind = columns.pop("blind")
         return Positions(
             game,
-            states,
-            first,
-            moves,
-            probabilities,
-            wdl,
-            records["z"].astype(np.float32),
-            drawn=np.flatnonzero(records["rnd"] == 0) if options.policy == "played" else None,
+            first=first,
+            drawn=np.flatnonzero(~blind) if options.policy == "played" else None,
             description=description,
             mask=options.mask,
-            lines=lines[0] if lines else None,
+            **columns,
         )
 
-    def _targets(self, records: Records, options: TargetOptions) -> tuple[NDArray[Any], ...]:
+    def _targets(self, records: Records, options: TargetOptions) -> dict[str, NDArray[Any]]:
         """Moves, probabilities, wdl and, where moves have values, lines: see :class:`Positions`."""
         if options.policy == "soft":
             unused = np.arange(records["mv"].shape[1]) >= records["n"][:, None]
@@ -183,26 +214,32 @@ class ShardFormat:
             moves = records["mv"][:, :1] if options.policy == "best" else records["played"][:, None]
             probabilities = np.ones(moves.shape, np.float32)
         wdl = options.teacher * self.chances(records, options) + (1 - options.teacher) * one_hot_result(records["z"])
-        targets = self.to_moves(records, moves), probabilities, wdl.astype(np.float32)
-        return (
-            targets if self.line_chances is None or options.policy != "soft" else (*targets, self.line_chances(records))
-        )
+        targets: dict[str, NDArray[Any]] = {
+            "moves": self.to_moves(records, moves),
+            "probabilities": probabilities,
+            "wdl": wdl.astype(np.float32),
+        }
+        if self.line_chances is not None and options.policy == "soft":
+            targets["lines"] = self.line_chances(records)
+        return targets
 
     def read_folder(self, game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
         """The training and the held-out positions of .npz files, read in the order of their names.
 
         Files named ``holdout*`` are the hold-out; without any, every 50th game is. Errors: DataError.
         """
-        records, kept = hold_out([(path, self.read(path)) for path in sorted(paths)])
-        text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
+        training, kept = hold_out([(path, self.read(path)) for path in sorted(paths)])
+        games, held = _games_of(training), _games_of(kept)
+        text = f"{len(games):,} positions of {len(np.unique(games['game'])):,} labelled games"
         openings: dict[int, list[int]] = {}
         for path in paths if self.has_openings else ():
             if "g" in array_names(path):
-                (games,) = read_arrays(path, ("g",))
-                check_openings(path, games)
-                openings |= openings_of(games)
-        train, heldout = (self.to_positions(game, part, options, text) for part in (records, kept))
-        return with_openings(train, records, openings), with_openings(heldout, kept, openings)
+                (opened,) = read_arrays(path, ("g",))
+                check_openings(path, opened)
+                openings |= openings_of(opened)
+        train = self._positions(game, training, games, options, text)
+        heldout = self._positions(game, kept, held, options, text)
+        return with_openings(train, games, openings), with_openings(heldout, held, openings)
 
 
 MATE = 32000  # score of a mate in 0, centipawns; a mate in k is MATE - k, other scores are cut to +-CUT

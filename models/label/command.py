@@ -50,6 +50,7 @@ from .teacher import NODES, Engine
 from .walks import WALKS, shard_format, sources_of
 
 POSITIONS = 1_000_000  # of walks, unless told
+LINE_SECONDS = 60.0  # between lines of progress where there is no terminal
 AHEAD = 256  # positions at most that an engine is sent before it has answered: with some 100 bytes each they fit a pipe
 
 HELP = "make training data with any UCI, USI or GTP engine, or with a net"
@@ -272,13 +273,18 @@ def main(args: argparse.Namespace) -> int:
         columns = (BarColumn(), MofNCompleteColumn(), TextColumn(f"{unit}  {{task.fields[speed]}}"))
         with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console) as progress:
             bar = progress.add_task("", total=total, completed=min(there, total), speed="")
-            begun, made = time.monotonic(), 0
+            begun, made, due = time.monotonic(), 0, 0.0
             try:
                 for records in _labelled(args, recipe, tasks, signals, progress.console.print):
                     store.add(records)
                     made += len(records)
-                    speed = f"{made:,} positions, {made / (time.monotonic() - begun):,.0f}/s"
+                    seconds = time.monotonic() - begun
+                    speed = f"{made:,} positions, {made / seconds:,.0f}/s"
                     progress.update(bar, advance=len(records) if recipe.around else 1, speed=speed)
+                    if seconds >= due and not console.is_terminal:
+                        due = seconds + LINE_SECONDS
+                        done = store.positions if recipe.around else len(store.tasks)
+                        console.print(f"{min(done, total):,} of {total:,} {unit}  {speed}")
             finally:
                 store.flush()
         if signals():

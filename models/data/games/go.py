@@ -210,7 +210,8 @@ def read_folder(game: Game, paths: list[Path], options: TargetOptions) -> tuple[
     games = np.concatenate(alike([g for _, _, g in read], _G_FIELDS))
     if len(np.unique(games["game"])) != len(games):
         raise DataError("a game occurs in two files; remove one of them")
-    records, kept = hold_out([(path, d) for (path, _, _), d in zip(read, positions, strict=True)])
+    split = hold_out([(path, d) for (path, _, _), d in zip(read, positions, strict=True)])
+    records, kept = map(np.concatenate, split)
     text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
     return to_positions(game, records, games, options, text), to_positions(game, kept, games, options, text)
 

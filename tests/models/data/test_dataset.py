@@ -109,6 +109,21 @@ def test_held_out_games_are_not_trained_on(tmp_path: Path) -> None:
     assert len(train) == len(records) - len(heldout)
 
 
+@pytest.mark.parametrize("cuts", [[], [17, 18, 300], [0, 5, 5, 6, 7, 400]])
+def test_a_game_may_go_on_in_the_next_shard(tmp_path: Path, cuts: list[int]) -> None:
+    """Shards are turned into positions one after another; where they end changes nothing."""
+    records = sample_records()
+    held = records["game"] == records["game"][-1]
+    write_shard(tmp_path / "holdout.npz", records[held])
+    for number, part in enumerate(np.split(records[~held], cuts)):
+        write_shard(tmp_path / f"a_{number}.npz", part)
+    train, heldout = read_folder(CHESS, list(tmp_path.iterdir()), TargetOptions())
+    for found, wanted in ((train, records[~held]), (heldout, records[held])):
+        whole = to_positions(CHESS, wanted, TargetOptions(), "")
+        for name in ("states", "first", "moves", "probabilities", "wdl", "z", "lines", "drawn"):
+            assert np.array_equal(getattr(found, name), getattr(whole, name), equal_nan=name == "lines"), name
+
+
 def test_shards_come_back(tmp_path: Path) -> None:
     write_shard(tmp_path / "x.npz", sample_records())
     np.testing.assert_array_equal(read_shard(tmp_path / "x.npz"), sample_records())

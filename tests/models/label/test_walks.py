@@ -176,7 +176,9 @@ def test_the_command_goes_on_where_it_stopped(tmp_path: Path, around: Path, capf
     some = stored(tmp_path / "a")
     assert len(some) >= 60
     assert some["game"].min() >= sample_records()["game"].max() - 1
-    assert re.search(r"a:\s+\d+\s+positions\s*$", capfd.readouterr().err)  # long paths are wrapped
+    told = capfd.readouterr().err
+    assert re.search(r"^\d+ of \d+ positions  \d+ positions, [\d,]+/s$", told, re.MULTILINE)  # without a terminal
+    assert re.search(r"a:\s+\d+\s+positions\s*$", told)  # long paths are wrapped
     assert label.main(arguments(tmp_path / "a", *words, "--positions", "300")) == 0
     assert "are there already" in capfd.readouterr().err
     assert label.main(arguments(tmp_path / "b", *words, "--positions", "300", "--processes", "2")) == 0
