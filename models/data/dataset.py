@@ -70,7 +70,8 @@ class Positions:
     states: State [N], normalised, with their repetitions. first: i8 [N], the row where each row's game begins.
     moves: u2 [N, K] with probabilities f4 [N, K]; a row's unused places repeat a valid move with probability 0.
     wdl: f4 [N, 3]. z: f4 [N]. drawn: i8 [len], the rows that may be drawn (None = all).
-    lines: f4 [N, K, 3], win, draw and loss after each of the moves, the mover's view; the last may be NaN, unknown.
+    lines: f4 [L, K, 3], win, draw and loss after each move of the rows line_rows i8 [L], ascending; the mover's view,
+    NaN where unknown.
     ownership: i1 [N, H * W] in 1/OWNERSHIP_SCALE, or UNKNOWN, and score: f4 [N], as in Batch, where the data have them.
     """
 
@@ -90,6 +91,7 @@ class Positions:
     ownership: NDArray[np.int8] | None = None
     score: NDArray[np.float32] | None = None
     lines: NDArray[np.float32] | None = None
+    line_rows: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         self.symmetries = False  # whether each position is shown under one of the game's symmetries, drawn at random
@@ -154,16 +156,20 @@ class Positions:
         self, rows: NDArray[np.int64], indices: NDArray[np.int64]
     ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
         """Planes [F, C, H, W] and chances [F, 3] after one of the moves with known chances, of F rows that have any."""
-        if self.lines is None:
+        if self.lines is None or self.line_rows is None:
             raise DataError("the data hold no value for each of several moves")
-        known = ((self.probabilities[rows] > 0) & np.isfinite(self.lines[rows, :, 0])).sum(axis=1)
-        rows, known = rows[known > 0], known[known > 0]
+        at = np.searchsorted(self.line_rows, rows)
+        there = at < len(self.line_rows)
+        there[there] = self.line_rows[at[there]] == rows[there]
+        rows, lines = rows[there], self.lines[at[there]]
+        known = ((self.probabilities[rows] > 0) & np.isfinite(lines[:, :, 0])).sum(axis=1)
+        rows, lines, known = rows[known > 0], lines[known > 0], known[known > 0]
         line = (np.random.default_rng(indices[:8].tolist()).random(len(rows)) * known).astype(np.int64)
         states = self.game.after(self.states, rows, self.moves[rows, line])
         planes = np.zeros((len(rows), *self.game.planes), np.uint8)
         places = np.arange(len(rows))
         self.game.encode(states, places, places, planes, 1)
-        return planes, self.lines[rows, line, ::-1]
+        return planes, lines[places, line, ::-1]
 
     def targets(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
         """Policy targets of rows i8 [B]: moves u2 [B, K] and their probabilities f4 [B, K]."""

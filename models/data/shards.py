@@ -176,6 +176,7 @@ class ShardFormat:
         games: the game and ply of each record.
         """
         first, columns = games_begin(games["game"], games["ply"]), dict[str, NDArray[Any]]()
+        lines, line_rows = list[NDArray[np.float32]](), list[NDArray[np.int64]]()
         end = 0
         parts.reverse()
         while parts:
@@ -188,12 +189,18 @@ class ShardFormat:
                 "z": records["z"].astype(np.float32),
                 "blind": records["rnd"] != 0,
             }
-            pieces = [self._targets(records[i : i + _AT_ONCE], options) for i in range(0, len(records), _AT_ONCE)]
-            made |= {name: np.concatenate([piece[name] for piece in pieces]) for name in (pieces[0] if pieces else ())}
+            begins = range(0, max(1, len(records)), _AT_ONCE)
+            pieces = [self._targets(records[i : i + _AT_ONCE], options) for i in begins]
+            made |= {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
             for name, values in made.items():
                 if name not in columns:
                     columns[name] = np.empty((len(first), *values.shape[1:]), values.dtype)
                 columns[name][begin:end] = values
+            if self.line_chances is not None and options.policy == "soft":
+                chances = self.line_chances(records)
+                told = np.flatnonzero(np.isfinite(chances).any(axis=(1, 2)))
+                lines.append(chances[told])
+                line_rows.append(told + begin)
         blind = columns.pop("blind")
         return Positions(
             game,
@@ -201,11 +208,13 @@ class ShardFormat:
             drawn=np.flatnonzero(~blind) if options.policy == "played" else None,
             description=description,
             mask=options.mask,
+            lines=np.concatenate(lines) if lines else None,
+            line_rows=np.concatenate(line_rows) if lines else None,
             **columns,
         )
 
     def _targets(self, records: Records, options: TargetOptions) -> dict[str, NDArray[Any]]:
-        """Moves, probabilities, wdl and, where moves have values, lines: see :class:`Positions`."""
+        """Moves, probabilities and wdl: see :class:`Positions`."""
         if options.policy == "soft":
             unused = np.arange(records["mv"].shape[1]) >= records["n"][:, None]
             moves = np.where(unused, records["mv"][:, :1], records["mv"])
@@ -214,14 +223,11 @@ class ShardFormat:
             moves = records["mv"][:, :1] if options.policy == "best" else records["played"][:, None]
             probabilities = np.ones(moves.shape, np.float32)
         wdl = options.teacher * self.chances(records, options) + (1 - options.teacher) * one_hot_result(records["z"])
-        targets: dict[str, NDArray[Any]] = {
+        return {
             "moves": self.to_moves(records, moves),
             "probabilities": probabilities,
             "wdl": wdl.astype(np.float32),
         }
-        if self.line_chances is not None and options.policy == "soft":
-            targets["lines"] = self.line_chances(records)
-        return targets
 
     def read_folder(self, game: Game, paths: list[Path], options: TargetOptions) -> tuple[Positions, Positions]:
         """The training and the held-out positions of .npz files, read in the order of their names.

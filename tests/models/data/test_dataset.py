@@ -120,7 +120,7 @@ def test_a_game_may_go_on_in_the_next_shard(tmp_path: Path, cuts: list[int]) -> 
     train, heldout = read_folder(CHESS, list(tmp_path.iterdir()), TargetOptions())
     for found, wanted in ((train, records[~held]), (heldout, records[held])):
         whole = to_positions(CHESS, wanted, TargetOptions(), "")
-        for name in ("states", "first", "moves", "probabilities", "wdl", "z", "lines", "drawn"):
+        for name in ("states", "first", "moves", "probabilities", "wdl", "z", "lines", "line_rows", "drawn"):
             assert np.array_equal(getattr(found, name), getattr(whole, name), equal_nan=name == "lines"), name
 
 
