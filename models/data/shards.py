@@ -14,7 +14,7 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -97,33 +97,28 @@ def first_wrong(checks: Sequence[tuple[str, Any]]) -> str:
     return next((f"record {int(np.argmax(wrong))}: {text}" for text, wrong in checks if wrong.any()), "")
 
 
-def hold_out(shards: list[tuple[Path, Records]]) -> tuple[list[Records], list[Records]]:
-    """(records to train on, records held out), shard by shard, by the files' names or else the games' numbers.
+def hold_out(paths: list[Path], read: Callable[[Path], Records]) -> Iterator[tuple[Records, Records]]:
+    """(records to train on, records held out) of each file, by the files' names or else the games' numbers.
 
     Errors: DataError.
     """
-    training = [records for path, records in shards if not path.name.startswith("holdout")]
-    kept = [records for path, records in shards if path.name.startswith("holdout")]
-    if not training:
+    apart = sorted(path for path in paths if path.name.startswith("holdout"))
+    others = sorted(path for path in paths if not path.name.startswith("holdout"))
+    if not others:
         raise DataError("there is no .npz file to train on besides the hold-out")
-    if kept:
-        games = np.unique(np.concatenate([records["game"] for records in kept]))
-        training = [records[~np.isin(records["game"], games)] for records in training]
-    else:
-        out = [records["game"] % HOLDOUT_EVERY == HOLDOUT_REST for records in training]
-        kept = [records[held] for records, held in zip(training, out, strict=True)]
-        training = [records[~held] for records, held in zip(training, out, strict=True)]
-    if not any(map(len, training)) or not any(map(len, kept)):
+    games, trained, held = np.zeros(0, np.uint32), 0, 0
+    for path in apart:
+        kept = read(path)
+        games, held = np.union1d(games, kept["game"]), held + len(kept)
+        yield kept[:0], kept
+    for path in others:
+        records = read(path)
+        out = np.isin(records["game"], games) if apart else records["game"] % HOLDOUT_EVERY == HOLDOUT_REST
+        training, kept = records[~out], records[:0] if apart else records[out]
+        trained, held = trained + len(training), held + len(kept)
+        yield training, kept
+    if not trained or not held:
         raise DataError("too few games to hold some out; give more data")
-    return training, kept
-
-
-def _games_of(parts: list[Records]) -> Records:
-    """The game and ply of each record of the parts in a row."""
-    games = np.empty(sum(map(len, parts)), [("game", "<u4"), ("ply", "<u2")])
-    for name in ("game", "ply"):
-        np.concatenate([records[name] for records in parts], out=games[name])
-    return games
 
 
 def array_names(path: Path) -> list[str]:
@@ -166,54 +161,11 @@ class ShardFormat:
 
     def to_positions(self, game: Game, records: Records, options: TargetOptions, description: str) -> Positions:
         """Records as a data set; in ``played`` mode the blindly drawn moves are not among the positions."""
-        return self._positions(game, [records], _games_of([records]), options, description)
+        gathered = _Gathered(self, game, options)
+        gathered.add(records)
+        return gathered.positions(description)
 
-    def _positions(
-        self, game: Game, parts: list[Records], games: Records, options: TargetOptions, description: str
-    ) -> Positions:
-        """Parts in a row as a data set. Takes each part out of the list, so that no more than one is there twice.
-
-        games: the game and ply of each record.
-        """
-        first, columns = games_begin(games["game"], games["ply"]), dict[str, NDArray[Any]]()
-        lines, line_rows = list[NDArray[np.float32]](), list[NDArray[np.int64]]()
-        end = 0
-        parts.reverse()
-        while parts:
-            records = parts.pop()
-            while parts and end + len(records) < len(first) and first[end + len(records)] < end + len(records):
-                records = np.concatenate([records, parts.pop()])  # a game goes on in the next part
-            begin, end = end, end + len(records)
-            made = {
-                "states": self.to_states(game, records, first[begin:end] - begin),
-                "z": records["z"].astype(np.float32),
-                "blind": records["rnd"] != 0,
-            }
-            begins = range(0, max(1, len(records)), _AT_ONCE)
-            pieces = [self._targets(records[i : i + _AT_ONCE], options) for i in begins]
-            made |= {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
-            for name, values in made.items():
-                if name not in columns:
-                    columns[name] = np.empty((len(first), *values.shape[1:]), values.dtype)
-                columns[name][begin:end] = values
-            if self.line_chances is not None and options.policy == "soft":
-                chances = self.line_chances(records)
-                told = np.flatnonzero(np.isfinite(chances).any(axis=(1, 2)))
-                lines.append(chances[told])
-                line_rows.append(told + begin)
-        blind = columns.pop("blind")
-        return Positions(
-            game,
-            first=first,
-            drawn=np.flatnonzero(~blind) if options.policy == "played" else None,
-            description=description,
-            mask=options.mask,
-            lines=np.concatenate(lines) if lines else None,
-            line_rows=np.concatenate(line_rows) if lines else None,
-            **columns,
-        )
-
-    def _targets(self, records: Records, options: TargetOptions) -> dict[str, NDArray[Any]]:
+    def targets(self, records: Records, options: TargetOptions) -> dict[str, NDArray[Any]]:
         """Moves, probabilities and wdl: see :class:`Positions`."""
         if options.policy == "soft":
             unused = np.arange(records["mv"].shape[1]) >= records["n"][:, None]
@@ -234,18 +186,92 @@ class ShardFormat:
 
         Files named ``holdout*`` are the hold-out; without any, every 50th game is. Errors: DataError.
         """
-        training, kept = hold_out([(path, self.read(path)) for path in sorted(paths)])
-        games, held = _games_of(training), _games_of(kept)
-        text = f"{len(games):,} positions of {len(np.unique(games['game'])):,} labelled games"
+        training, kept = (_Gathered(self, game, options) for _ in range(2))
+        for records, held in hold_out(paths, self.read):
+            training.add(records)
+            kept.add(held)
         openings: dict[int, list[int]] = {}
         for path in paths if self.has_openings else ():
             if "g" in array_names(path):
-                (opened,) = read_arrays(path, ("g",))
-                check_openings(path, opened)
-                openings |= openings_of(opened)
-        train = self._positions(game, training, games, options, text)
-        heldout = self._positions(game, kept, held, options, text)
-        return with_openings(train, games, openings), with_openings(heldout, held, openings)
+                (games,) = read_arrays(path, ("g",))
+                check_openings(path, games)
+                openings |= openings_of(games)
+        games = training.games
+        text = f"{len(games):,} positions of {len(np.unique(games['game'])):,} labelled games"
+        train, heldout = (with_openings(part.positions(text), part.games, openings) for part in (training, kept))
+        return train, heldout
+
+
+class _Gathered:
+    """Positions of records that come shard by shard; of the records, one shard at a time is in memory."""
+
+    def __init__(self, form: ShardFormat, game: Game, options: TargetOptions) -> None:
+        self._form, self._game, self._options = form, game, options
+        self._columns: dict[str, NDArray[Any]] = {}
+        self._lines: list[tuple[NDArray[np.int64], NDArray[np.float32]]] = []  # rows and what follows their moves
+        self._waiting = np.zeros(0, form.dtype)  # the last shard: its last game may go on in the next
+
+    def add(self, records: Records) -> None:
+        last = self._waiting[-1:]
+        if not len(last) or not len(records):
+            goes_on = True
+        else:
+            goes_on = bool(games_begin(*(np.append(last[name], records[name][0]) for name in ("game", "ply")))[1] == 0)
+        if goes_on:
+            self._waiting = np.concatenate([self._waiting, records])
+        else:
+            self._convert()
+            self._waiting = records
+
+    def _convert(self) -> None:
+        """Turn the waiting records into rows behind those there are."""
+        form, records = self._form, self._waiting
+        if self._columns and not len(records):
+            return
+        there = len(self._columns.get("z", ()))
+        first = games_begin(records["game"], records["ply"])
+        made = {
+            "states": form.to_states(self._game, records, first),
+            "first": first + there,
+            "z": records["z"].astype(np.float32),
+            "blind": records["rnd"] != 0,
+            "game": records["game"],
+            "ply": records["ply"],
+        }
+        begins = range(0, max(1, len(records)), _AT_ONCE)
+        pieces = [form.targets(records[i : i + _AT_ONCE], self._options) for i in begins]
+        made |= {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
+        for name, values in made.items():
+            column = self._columns.setdefault(name, np.zeros((0, *values.shape[1:]), values.dtype))
+            column.resize((there + len(records), *values.shape[1:]), refcheck=False)  # without a copy of what is there
+            column[there:] = values
+        if form.line_chances is not None and self._options.policy == "soft":
+            chances = form.line_chances(records)
+            told = np.flatnonzero(np.isfinite(chances).any(axis=(1, 2)))
+            self._lines.append((told + there, chances[told]))
+        self._waiting = records[:0]
+
+    @property
+    def games(self) -> Records:
+        """The game and ply of each row."""
+        self._convert()
+        games = np.zeros(len(self._columns["game"]), [("game", "<u4"), ("ply", "<u2")])
+        games["game"], games["ply"] = self._columns["game"], self._columns["ply"]
+        return games
+
+    def positions(self, description: str) -> Positions:
+        self._convert()
+        columns = {name: values for name, values in self._columns.items() if name not in ("blind", "game", "ply")}
+        rows, lines = zip(*self._lines, strict=True) if self._lines else (None, None)
+        return Positions(
+            self._game,
+            drawn=np.flatnonzero(~self._columns["blind"]) if self._options.policy == "played" else None,
+            description=description,
+            mask=self._options.mask,
+            lines=None if lines is None else np.concatenate(lines),
+            line_rows=None if rows is None else np.concatenate(rows),
+            **columns,
+        )
 
 
 MATE = 32000  # score of a mate in 0, centipawns; a mate in k is MATE - k, other scores are cut to +-CUT

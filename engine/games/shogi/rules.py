@@ -396,6 +396,8 @@ def settle_all(states):
     """
     for i in range(states.shape[0]):
         settle(states[i])
+    if not states.shape[0]:
+        return False
     s = states[states.shape[0] - 1]
     return in_check(s, 1 - np.int64(s.turn))
 

@@ -210,8 +210,8 @@ def read_folder(game: Game, paths: list[Path], options: TargetOptions) -> tuple[
     games = np.concatenate(alike([g for _, _, g in read], _G_FIELDS))
     if len(np.unique(games["game"])) != len(games):
         raise DataError("a game occurs in two files; remove one of them")
-    split = hold_out([(path, d) for (path, _, _), d in zip(read, positions, strict=True)])
-    records, kept = map(np.concatenate, split)
+    records_of = {path: d for (path, _, _), d in zip(read, positions, strict=True)}
+    records, kept = map(np.concatenate, zip(*hold_out(paths, records_of.__getitem__), strict=True))
     text = f"{len(records):,} positions of {len(np.unique(records['game'])):,} labelled games"
     return to_positions(game, records, games, options, text), to_positions(game, kept, games, options, text)
 
