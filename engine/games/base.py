@@ -102,7 +102,7 @@ class Game(Rules):
         history: int = 0,
     ) -> None:
         """Planes of states[index[b]] into out u1[B, C, H, W]; first i8[B] = start of that state's game."""
-        self.encoder.encode(states, index, first, history or self.history, out.reshape(len(index), -1))
+        self.encoder.encode(states, index, first, history or self.history, out.reshape(len(index), self.encoder.width))
 
     def actions(
         self, states: State, index: NDArray[np.int64], moves: NDArray[np.uint16], out: NDArray[np.int32]

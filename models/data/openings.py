@@ -45,6 +45,8 @@ def with_openings(
     records: Record[N], one for each row of ``data``; roots: State[N], where each row's game begins, None = the game's
     start position. Errors: DataError where an opening does not lead to its game.
     """
+    if not openings:
+        return data
     game = data.game
     before = np.zeros(len(records), np.int64)
     for at in np.flatnonzero(data.first == np.arange(len(records))).tolist():

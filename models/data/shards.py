@@ -198,8 +198,8 @@ class ShardFormat:
                 openings |= openings_of(games)
         games = training.games
         text = f"{len(games):,} positions of {len(np.unique(games['game'])):,} labelled games"
-        train, heldout = (with_openings(part.positions(text), part.games, openings) for part in (training, kept))
-        return train, heldout
+        train = with_openings(training.positions(text), games, openings)
+        return train, with_openings(kept.positions(text), kept.games, openings)
 
 
 class _Gathered:

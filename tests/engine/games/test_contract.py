@@ -223,6 +223,15 @@ def random_paths(game: Game, line: State, rng: random.Random, count: int) -> tup
     return paths, ends
 
 
+def test_no_states_at_all(game: Game) -> None:
+    """The kernels of training are given what a shard holds, and a shard may be empty."""
+    states, none = np.zeros(0, game.state_dtype), np.zeros(0, np.int64)
+    game.normalise(states)
+    game.count_repetitions(states, none)
+    game.encode(states, none, none, np.zeros((0, game.encoder.width), np.uint8))
+    game.legal_actions(states, none, np.zeros((0, game.max_moves), np.int32), np.zeros(0, np.int32))
+
+
 def test_whole_games_in_one_array(game: Game) -> None:
     """The kernels of training on games laid end to end: repetitions, planes and legal actions."""
     lines = [list(random_games(game, seed, count=1, plies=50))[-1] for seed in range(3)]

@@ -109,7 +109,7 @@ def test_held_out_games_are_not_trained_on(tmp_path: Path) -> None:
     assert len(train) == len(records) - len(heldout)
 
 
-@pytest.mark.parametrize("cuts", [[], [17, 18, 300], [0, 5, 5, 6, 7, 400]])
+@pytest.mark.parametrize("cuts", [[], [17, 18, 300], [0, 5, 5, 6, 7, 400, 400]])
 def test_a_game_may_go_on_in_the_next_shard(tmp_path: Path, cuts: list[int]) -> None:
     """Shards are turned into positions one after another; where they end changes nothing."""
     records = sample_records()
@@ -332,6 +332,9 @@ def test_moves_are_followed_where_their_scores_are_known() -> None:
     assert np.array_equal(batch.after[0], planes[0])
     win, draw, loss = labelled.chances_of_score(records["cp"][1:2, 0])[0]
     assert np.allclose(batch.after_wdl[0], [loss, draw, win])
+    none = positions.batch(np.arange(0, 40, 2))
+    assert none.after is not None
+    assert len(none.after) == 0
 
 
 def test_boards_of_two_sizes_take_turns() -> None:
