@@ -212,16 +212,12 @@ class _Gathered:
         self._waiting = np.zeros(0, form.dtype)  # the last shard: its last game may go on in the next
 
     def add(self, records: Records) -> None:
-        last = self._waiting[-1:]
-        if not len(last) or not len(records):
-            goes_on = True
-        else:
-            goes_on = bool(games_begin(*(np.append(last[name], records[name][0]) for name in ("game", "ply")))[1] == 0)
-        if goes_on:
-            self._waiting = np.concatenate([self._waiting, records])
-        else:
+        joined, seam = np.concatenate([self._waiting, records]), len(self._waiting)
+        pair = joined[seam - 1 : seam + 1] if seam else records[:0]
+        if len(pair) == 2 and games_begin(pair["game"], pair["ply"])[1]:  # a game begins
             self._convert()
-            self._waiting = records
+            joined = records
+        self._waiting = joined
 
     def _convert(self) -> None:
         """Turn the waiting records into rows behind those there are."""
