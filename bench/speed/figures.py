@@ -31,6 +31,7 @@ BENCHES = (  # what the table holds, from the rules to the search with a net
     "search",
     "search --net chess-conv",
     "search --game shogi",
+    "search --game shogi --net shogi-conv",
     "search --game go",
     "startup",
     "startup --game go",
