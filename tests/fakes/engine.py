@@ -40,6 +40,7 @@ class FakeEngine:
         self._board: Any = None
         self._stop = threading.Event()
         self._hit = threading.Event()
+        self._closed = threading.Event()
         self._thread: threading.Thread | None = None
 
     # what can go wrong
@@ -49,7 +50,7 @@ class FakeEngine:
     too_large: BaseException | None = None  # what ready() raises when Hash is 100000 or more
     progress: Sequence[str] = ()
     silent = False  # no infos
-    deaf = False  # never ends a search
+    deaf = False  # ends no search until it is closed
     twice = False  # answers twice
     resigns = False
     verdict: BestMove | None = None  # its answer
@@ -179,6 +180,7 @@ class FakeEngine:
     def close(self) -> None:
         """End the search."""
         self._note("close")
+        self._closed.set()
         self._stop.set()
 
     def _note(self, method: str, what: str = "") -> None:
@@ -210,12 +212,12 @@ class FakeEngine:
             if moves and nodes % 50 == 0 and not self.silent:
                 on_info(self._info(nodes, moves))
             if share is None or waiting:  # a clock is its own time: no need to wait
-                self._stop.wait(0.001)
+                (self._closed if self.deaf else self._stop).wait(0.001)
             spent = share is not None and share.should_stop(self.spent_ms / 1000.0)
             deep = any(bound is not None and nodes >= bound for bound in (limits.nodes, limits.depth, limits.mate))
             over = self._stop.is_set() or (not (waiting or limits.infinite) and (spent or deep or not legal))
             if self.deaf:
-                over = False
+                over = self._closed.is_set()
         mated = board is not None and not legal and self.lost(board)
         if limits.solve:
             best = BestMove(None, checkmate=self.proof)

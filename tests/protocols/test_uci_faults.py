@@ -278,6 +278,10 @@ def test_a_bug_in_a_deaf_search_is_answered_from_its_last_report() -> None:
         faults["stop"] = ZeroDivisionError()
         talk.send("stop")
         assert talk.rest()[-1] == "bestmove a2a3"
+    for thread in threading.enumerate():
+        if "_think" in thread.name:
+            thread.join(10)
+            assert not thread.is_alive()  # else it would slow every later test
 
 
 def test_a_second_answer_is_not_printed(capfd: pytest.CaptureFixture[str]) -> None:
