@@ -2,7 +2,8 @@
 
 ``az`` (AlphaZero) and ``agz`` (AlphaGo Zero) hold every number that the papers give (AlphaZero 2018, Methods,
 'Training' and Table S3; AlphaGo Zero, Methods, 'Self-play training pipeline'). ``small`` and ``gpu`` are laid over one
-of them: ``az,small`` is AlphaZero's algorithm at a size for two cores.
+of them: ``az,small`` is AlphaZero's algorithm at a size for two cores. In Go both add what teaches more an hour, as
+measured in docs/training.md, 'Learning more from each game'.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def small(game: Game) -> Values:
     """For two cores and an evening: small nets, few visits, AdamW, a window that forgets the first games."""
     points = game.planes[1] * game.planes[2]
     blocks, filters = (2, 32) if points <= 30 else (4, 64)
-    return {
+    values: Values = {
         "net": {"blocks": blocks, "filters": filters, "value_hidden": 64, "value_head": "wdl"},
         "learner": {**_ADAMW, "batch": 256, "rate": 2e-3, "warmup": 50, "ema": 0.99, "precision": "fp32"},
         "selfplay": {
@@ -90,11 +91,17 @@ def small(game: Game) -> Values:
         "gate": {"visits": 64},
         "ladder": {"visits": 64, "plain_visits": 640, "pairs": 8},
     }
+    if game.territory is None:
+        return values
+    return merged(
+        merged(values, _territory(game)),
+        {"selfplay": {"gumbel": 8, "visits": 24}, "loop": {"reuse": 2.0}},  # more games, each learned from less often
+    )
 
 
 def gpu(game: Game) -> Values:
     """For one GPU and a few days: a net of 10 blocks, many games side by side, bf16."""
-    return {
+    values: Values = {
         "net": {"blocks": 10, "filters": 128, "value_head": "wdl"},
         "learner": {**_ADAMW, "batch": 1024, "rate": 1e-3, "warmup": 200, "ema": 0.999, "precision": "bf16"},
         "selfplay": {"visits": 200, "games": 512},
@@ -103,6 +110,18 @@ def gpu(game: Game) -> Values:
         "gate": {"visits": 200},
         "ladder": {"visits": 200, "plain_visits": 2000, "pairs": 32},
         "machine": {"device": "cuda", "workers": 2},
+    }
+    return values if game.territory is None else merged(values, _territory(game))
+
+
+def _territory(game: Game) -> Values:
+    """What a finished game tells beside its winner, and games that differ and are finished."""
+    return {
+        "net": {"ownership": True, "score": True},
+        "learner": {"cooldown": 0.2},
+        "selfplay": {"opening_moves": round(0.04 * game.planes[1] * game.planes[2], 1)},  # KataGo's, for any board
+        "loop": {"symmetries": True},
+        "resign": {"enabled": False},
     }
 
 

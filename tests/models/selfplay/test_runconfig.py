@@ -82,6 +82,21 @@ def test_every_preset_fits_every_game(names: str, game: str) -> None:
     assert RunConfig.from_values(json.loads(json.dumps(run.to_json()))) == run
 
 
+def test_go_learns_more_from_a_game_but_not_in_the_papers_presets() -> None:
+    def parts(names: str, game: str) -> tuple[Any, ...]:
+        run = run_of(names, game)
+        net, learner, play = run.net_config(run.get_game()), run.learner_config(), run.selfplay
+        return net.ownership, net.score, run.resign.enabled, play.opening_moves, learner.cooldown, play.gumbel
+
+    for names, game in (("az", "go7"), ("agz", "go7"), ("az,small", "chess"), ("az,gpu", "shogi")):
+        assert parts(names, game) == (False, False, True, 0.0, 0.0, 0), names
+    assert parts("az,small", "go7") == parts("agz,small", "go7") == (True, True, False, 2.0, 0.2, 8)
+    assert parts("az,gpu", "go19") == (True, True, False, 14.4, 0.2, 0)
+    small = run_of("az,small", "go7")
+    assert (small.loop.symmetries, small.loop.reuse, small.selfplay.visits) == (True, 2.0, 24)
+    assert run_of("az,gpu", "go19").selfplay.visits == run_of("az,gpu", "chess").selfplay.visits
+
+
 def test_the_manual_lists_every_setting() -> None:
     rows = []
     for section, part in sections().items():
