@@ -15,6 +15,7 @@ from ...engine.process import module_command
 from ...engine.system import split_command
 from ...protocols.clients import client_of
 from ...protocols.clients.base import Answer
+from ...protocols.options import BY_KEY
 from .in_process import OwnPlayer
 
 SPEC_HELP = """\
@@ -229,6 +230,17 @@ def launch(spec: PlayerSpec, game: str, *, ready_s: float, endless_s: float) -> 
         flags["weights-file"] = spec.net
     if spec.limit.nodes is not None:
         flags["nodes-limit"] = str(spec.limit.nodes)
-    words = [word for name, value in flags.items() for word in (f"--{name}", value)]
+    words = [word for name, value in flags.items() for word in _flag(spec.name, name, value)]
     command = module_command("az_engine", "gtp", *words)
     return client_of(protocol)(command, ready_s=ready_s, endless_s=endless_s)
+
+
+def _flag(player: str, name: str, value: str) -> list[str]:
+    """An option as ``az-engine gtp`` takes it: a flag that is on or off has no value. Errors: OptionError."""
+    option = BY_KEY.get(name.replace("-", "_"))
+    if option is None or option.kind != "check":
+        return [f"--{name}", value]
+    try:
+        return [f"--{name}" if option.parse(value) else f"--no-{name}"]
+    except OptionError as error:
+        raise OptionError(f"player {player}: option.{name}: {error}") from error

@@ -61,6 +61,23 @@ def test_a_net_without_search_plays_its_most_probable_move() -> None:
     searched.close()
 
 
+@pytest.mark.parametrize(
+    ("value", "trouble"),
+    [
+        ("true", None),
+        ("false", None),
+        ("perhaps", "player uniform: option.random-symmetry: must be true or false"),
+    ],
+)
+def test_a_flag_of_gtp_is_on_or_off(value: str, trouble: str | None) -> None:
+    spec = replace(UNIFORM, options={"random-symmetry": value}, limit=MoveLimit(nodes=4))
+    if trouble is None:
+        launch(spec, "go5", ready_s=120, endless_s=120).close()
+        return
+    with pytest.raises(OptionError, match=trouble):
+        launch(spec, "go5", ready_s=120, endless_s=120)
+
+
 def test_shogi_is_kept_in_both_formats(tmp_path: Path) -> None:
     openings = choose_openings("random:4", "shogi", 1, 0)
     match = Match("shogi", (UNIFORM, UNIFORM), openings, 2, tmp_path, max_plies=8)
