@@ -14,6 +14,7 @@ from az_engine.engine.errors import NetError, OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.record import read_games
 from az_engine.engine.limits import Limits
+from az_engine.protocols.clients.gtp import GtpClient
 
 from .events import Match, go_start
 
@@ -72,7 +73,10 @@ def test_a_net_without_search_plays_its_most_probable_move() -> None:
 def test_a_flag_of_gtp_is_on_or_off(value: str, trouble: str | None) -> None:
     spec = replace(UNIFORM, options={"random-symmetry": value}, limit=MoveLimit(nodes=4))
     if trouble is None:
-        launch(spec, "go5", ready_s=120, endless_s=120).close()
+        player = launch(spec, "go5", ready_s=120, endless_s=120)
+        assert isinstance(player, GtpClient)
+        assert player._command("kata-get-param nnRandomize", 10.0) == value
+        player.close()
         return
     with pytest.raises(OptionError, match=trouble):
         launch(spec, "go5", ready_s=120, endless_s=120)
