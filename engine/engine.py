@@ -41,6 +41,7 @@ from .search.results import final_line
 from .search.search import Search, expected_end
 from .search.states import Snapshot, look
 from .search.strength import limit_strength
+from .search.transpositions import follow
 from .search.tree import Tree
 from .system import memory_bytes
 from .thinking import OnDone, OnInfo, Task, Thinking
@@ -537,6 +538,7 @@ class Engine:
             tree.clear()
             self._base = line.copy()
             return
+        node = follow(tree.nodes, node)
         tree.root = node
         root = tree.nodes[node]
         if root["first_edge"] < 0:

@@ -40,6 +40,9 @@ class SearchParams:
     mate_plies: int = setting(  # with the solver, in games that have such a search
         5, "The longest mate, in plies, that is looked for at every leaf of the search beside the net; 0 = none.", 0, 7
     )
+    transpositions: bool = setting(  # with sparse nets
+        True, "Search a position once, whatever the order of the moves that lead to it; with the net for CPUs."
+    )
     symmetries: bool = setting(  # in games that have some
         False, "Show the net each position turned or mirrored at random, as AlphaGo Zero does."
     )
@@ -53,7 +56,13 @@ class SearchParams:
 def paper_params(preset: Literal["az", "agz"]) -> SearchParams:
     """The search settings that the papers fix (AlphaZero Methods; AlphaGo Zero Methods, 'Search algorithm')."""
     return SearchParams(
-        puct=preset, fpu="zero", solver=False, mate_plies=0, smart_pruning=False, symmetries=preset == "agz"
+        puct=preset,
+        fpu="zero",
+        solver=False,
+        mate_plies=0,
+        transpositions=False,
+        smart_pruning=False,
+        symmetries=preset == "agz",
     )
 
 

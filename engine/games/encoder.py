@@ -45,6 +45,7 @@ class Encoder:
     planes_version: int = 1
     moves_version: int = 1
     alike: tuple[int, int] = (1, 1)  # of sparse nets: features n, n + F / i are alike, and rows j n .. j n + j - 1
+    transpositions: bool = False  # whether positions of one key are worth the same, and repetitions are draws
     features: int = 0  # F, whose numbers the planes list for sparse nets, see sparse; 0: the planes are planes
 
     # kernels, see the factory

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import os
 import shutil
 import stat
@@ -32,6 +33,8 @@ from numba.core import cgutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
+from numba.core.typed_passes import AnnotateTypes, DumpParforDiagnostics, NopythonRewrites
+from numba.core.untyped_passes import InlineClosureLikes, MakeFunctionToJitFunction, WithLifting
 from numba.extending import intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -361,7 +364,25 @@ class _DeviceCode(JITCodeLibrary):  # type: ignore[misc]
         """Nothing: it is set in the kernels that hold this function's code."""
 
 
-class _DeviceCompiler(Compiler):  # type: ignore[misc]
+class _LeanCompiler(Compiler):  # type: ignore[misc]
+    """numba's compiler without the passes that find nothing to do in a kernel: a twelfth of the time.
+
+    They fuse expressions of whole arrays, lift ``with`` blocks, keep types for people to look at, and inline closures.
+    """
+
+    _IDLE = (AnnotateTypes, DumpParforDiagnostics, NopythonRewrites, WithLifting)
+    _OF_CLOSURES = (InlineClosureLikes, MakeFunctionToJitFunction)
+
+    def define_pipelines(self) -> list[Any]:
+        constants = self.state.func_id.code.co_consts
+        idle = self._IDLE if any(map(inspect.iscode, constants)) else self._IDLE + self._OF_CLOSURES
+        [pipeline] = super().define_pipelines()
+        pipeline.passes = [entry for entry in pipeline.passes if entry[0] not in idle]
+        pipeline.finalize()
+        return [pipeline]
+
+
+class _DeviceCompiler(_LeanCompiler):
     def __init__(self, typing: Any, target: Any, library: None, *rest: Any) -> None:
         super().__init__(typing, target, _DeviceCode(target.codegen(), "device function"), *rest)
 
@@ -373,7 +394,9 @@ def kernel(function: F, *, in_any_order: bool = False) -> F:
     machine.
     """
     freedom = {"reassoc", "contract", "nsz"} if in_any_order else False
-    dispatcher = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, fastmath=freedom)(function)
+    dispatcher = numba.njit(
+        nogil=True, error_model="numpy", no_cfunc_wrapper=True, fastmath=freedom, pipeline_class=_LeanCompiler
+    )(function)
     dispatcher._cache = _KernelCache(function)
     return dispatcher  # type: ignore[no-any-return]
 

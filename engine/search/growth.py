@@ -23,6 +23,7 @@ from ..kernels.jit import borrow, device, entry, keep, kernel
 from ..nets.sparse import blank_net, judge_moves, judge_space, judge_value
 from .policy import outcome_of, softmax_in_place, sort_row
 from .puct import PARAMS, Wanted, select_from
+from .transpositions import NONE_SHARED, Positions, find_twin, make_alias, make_way, remember_node
 from .tree import EDGE, FULL, NODE, TreeArrays, add_edges, expand_leaf, release, tree_of
 
 _PATIENCE = 2000  # selections of a leaf that another thread judges, one after another
@@ -39,6 +40,7 @@ class Growth(NamedTuple):
     solver: bool
     temperature: np.float32  # of the policy
     halt: NDArray[np.uint8]  # [1]: once not 0, the turn ends
+    positions: Positions  # of the tree's nodes
 
 
 @device
@@ -97,21 +99,23 @@ def growth_kernel(functions: LeafFunctions) -> Callable[..., Any]:
         for a while.
         """
         trees, states, leaves, net = borrow(trees), borrow(states), borrow(leaves), borrow(net)
-        halt = borrow(growth.halt)
+        halt, positions = borrow(growth.halt), borrow(growth.positions)
         tree, line, leaf, lock = tree_of(trees, 0), states[0], leaves.rows[0], borrow(lock)
         owner = workspace(line), make_space()
         work, mating = borrow(owner)
         space, wdl = judge_space(net), np.empty((1, 3), np.float32)
         sorting = np.empty((2, leaves.moves.shape[1]), np.uint64)
         trail, length = np.empty(leaves.paths.shape[1], np.uint16), np.int64(0)
+        passed = make_way(leaves.paths.shape[1] + 2)
+        way = borrow(passed)
         begin(work, line, np.int64(leaf.root))
         done, tried, judged, resumed = 0, 0, growth.judged, False
         if judged:
-            expand_leaf(tree, leaves, 0, growth.solver, True, lock)
+            expand_leaf(tree, leaves, 0, growth.solver, True, lock, way)
             done, judged = 1, False
         while resumed or done == 0 or not halt[0]:
             wanted = Wanted(0, 0, 1, growth.wanted - done, resumed)
-            chosen, finished = select_from(tree, params, growth.root, leaves, wanted, lock)
+            chosen, finished = select_from(tree, params, growth.root, leaves, wanted, lock, way)
             done, resumed = done + finished, False
             if not chosen:
                 tried += 1
@@ -126,7 +130,13 @@ def growth_kernel(functions: LeafFunctions) -> Callable[..., Any]:
             look(work, mating, line, at, leaves, 0, growth.history, 0 if valued else growth.plies)
             running = leaf.outcome == RUNNING
             if running and not valued:
-                _value_leaf(net, leaves, 0, 0, space, wdl)
+                twin = find_twin(tree.nodes, positions, leaf, growth.root, way)
+                if twin >= 0:
+                    make_alias(tree.nodes, twin, leaf)
+                else:
+                    _value_leaf(net, leaves, 0, 0, space, wdl)
+                    if not judged:
+                        remember_node(positions, leaf.key, np.int64(leaf.node))
             if running and (valued or judged):
                 name_moves(line, at, leaves, 0)
                 _rank_moves(net, leaves, 0, 0, space, sorting, growth.temperature)
@@ -135,12 +145,13 @@ def growth_kernel(functions: LeafFunctions) -> Callable[..., Any]:
             if running and valued:
                 resumed = add_edges(tree, np.int64(leaf.node), leaves, 0, lock)
                 if not resumed:
-                    release(tree.nodes, np.int64(leaf.node), growth.root, lock)
+                    release(tree.nodes, np.int64(leaf.node), growth.root, lock, way)
                     break
             else:
-                expand_leaf(tree, leaves, 0, growth.solver, False, lock)
+                expand_leaf(tree, leaves, 0, growth.solver, False, lock, way)
                 done += 1
         keep(owner)
+        keep(passed)
         return done, judged
 
     return grow
@@ -150,6 +161,6 @@ def growth_kernel(functions: LeafFunctions) -> Callable[..., Any]:
 def growth_entry(functions: LeafFunctions, state_dtype: np.dtype[Any]) -> Callable[..., Any]:
     """The kernel's entry point; blocks for seconds where it must be compiled."""
     trees = TreeArrays(np.zeros((1, 1), NODE), np.zeros((1, 1), EDGE), np.zeros((1, 8), np.int64))
-    growth = Growth(0, False, 0, 0, 0, True, np.float32(1), np.zeros(1, np.uint8))
+    growth = Growth(0, False, 0, 0, 0, True, np.float32(1), np.zeros(1, np.uint8), NONE_SHARED)
     params, states, leaves = np.zeros(1, PARAMS), np.zeros((1, 1), state_dtype), make_leaves(1, 1, 1)
     return entry(growth_kernel(functions), trees, params, states, leaves, blank_net(), make_spinlock(), growth)

@@ -86,7 +86,7 @@ def _select_gumbel(tree, params, searches, g, leaves, row):
         edges[k].child = top
         nodes[root.node].children += 1
     leaves.paths[row, 0] = edges[k].move
-    return select_from(tree, params, top, leaves, Wanted(row, 1, 1, 1, False), None)
+    return select_from(tree, params, top, leaves, Wanted(row, 1, 1, 1, False), None, None)
 
 
 @kernel
@@ -108,7 +108,7 @@ def select_all(trees, params, searches, leaves):
                 found, finished = _select_gumbel(tree, params, searches, g, leaves, rows)
             else:
                 left = np.int64(root.wanted - root.done)
-                found, finished = select_from(tree, params, node, leaves, Wanted(rows, 0, 1, left, False), None)
+                found, finished = select_from(tree, params, node, leaves, Wanted(rows, 0, 1, left, False), None, None)
             root.done += finished
             if found:
                 leaves.rows[rows].slot, leaves.rows[rows].root = g, root.last

@@ -29,6 +29,7 @@ from .growth import Growth, growth_entry, judge_leaves
 from .policy import digest, keep_only, put_first
 from .puct import PARAMS, select
 from .symmetry import turn
+from .transpositions import NONE_SHARED
 from .tree import EDGE, MAX_DEPTH, NODE, Ends, TreeArrays, copy_ends, expand, make_ends
 
 
@@ -93,6 +94,7 @@ class Minibatch:
         self._ends, self._tables = ends, tables
         self._told = None if ends is None else make_ends(size, ends.owners.shape[1])  # of the leaves
         self._numbers = np.arange(size, dtype=np.int32)
+        self.positions = NONE_SHARED  # of tree 0, where :meth:`grow` shares them
 
     def select(self, params: NDArray[Any], root: int, wanted: int, budget: int) -> tuple[int, int]:
         """Select leaves of tree 0: see ``puct.select``."""
@@ -195,7 +197,7 @@ class Minibatch:
         tells how many were made: fewer when it was ended, the tree is full, or the only leaf is another thread's.
         """
         shape = history, self._mate_plies, self._solver, self._temperature
-        growth = Growth(root, False, turn.simulations, *shape, turn.halt)
+        growth = Growth(root, False, turn.simulations, *shape, turn.halt, self.positions)
         grow = growth_entry(self._game.encoder.leaf, self._game.state_dtype)
         given = self._trees, params, self._states, self.leaves, net, lock
         turn.done, judged = grow(*given, growth)

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..games.outcome import DRAW, RUNNING, WIN
+from ..games.outcome import DRAW, LOSS, RUNNING, WIN
 from ..kernels.atomics import enter, fence, leave
 from ..kernels.jit import borrow, device, kernel
 from ..params import SearchParams
-from .tree import DEPTH_MAX, DEPTH_SUM, backup, fly, new_node, release, tree_of, unpack_prior
+from .transpositions import is_passed, note_alias, twin_of
+from .tree import DEPTH_MAX, DEPTH_SUM, backup, fly, new_node, prove, release, tree_of, unpack_prior
 
 PARAMS = np.dtype(
     [
@@ -75,7 +76,7 @@ _exploration = device(exploration)
 
 
 @device
-def best_edge(nodes, edges, node, params, at_root):
+def best_edge(nodes, edges, node, params, at_root, shared):
     """The edge of an expanded node that PUCT picks (index into ``edges``).
 
     Simulations in flight count as visits, each lost. Ties go to the greater prior. An edge whose outcome is proven has
@@ -102,6 +103,10 @@ def best_edge(nodes, edges, node, params, at_root):
             q = _OUT_OF_QUESTION if unproven or child.bound == WIN else -np.float64(child.bound)
         else:
             q = -(child.w + lost) / n
+            if shared:
+                twin = twin_of(child)
+                if twin >= 0:
+                    q = -(nodes[twin].w + lost) / (np.float64(nodes[twin].n) + lost)
         score = q + rate * prior / (1.0 + n)
         if score > best_score:
             best, best_score = k, score
@@ -120,8 +125,42 @@ def best_edge(nodes, edges, node, params, at_root):
 
 
 @device
-def select_from(tree, params, root, leaves, wanted, lock):
-    """Choose leaves below the node ``root``; see :func:`select`. wanted: Wanted; lock: see tree."""
+def _new_child(tree, node, k, lock):
+    """The child that edge ``k`` of a node leads to, a new one unless another thread was first; -1 without room."""
+    enter(lock)
+    child = np.int64(tree.edges[k].child)
+    if child < 0:
+        child = new_node(tree, node)
+        if child >= 0:
+            if lock is not None:
+                fence()
+            tree.edges[k].child = child
+            if lock is not None:
+                fence()
+            tree.nodes[node].children += 1
+    leave(lock)
+    return child
+
+
+@device
+def _take_proof(tree, node, twin, lock):
+    """Prove what the twin of an alias is proven to be, but a draw, which other moves before it may avoid."""
+    nodes = tree.nodes
+    if nodes[twin].bound != WIN and nodes[twin].bound != LOSS:
+        return False
+    enter(lock)
+    nodes[node].bound, nodes[node].plies = nodes[twin].bound, nodes[twin].plies
+    prove(nodes, tree.edges, node)
+    leave(lock)
+    return True
+
+
+@device
+def select_from(tree, params, root, leaves, wanted, lock, way):
+    """Choose leaves below the node ``root``; see :func:`select`. wanted: Wanted; lock: see tree.
+
+    way: Way that becomes the one of the only leaf, where nodes may be aliases; else None.
+    """
     nodes, counters, p = tree.nodes, tree.counters, params[0]
     first, resumed = wanted.first, wanted.resumed
     count, finished = 0, 0
@@ -132,42 +171,46 @@ def select_from(tree, params, root, leaves, wanted, lock):
         else:
             node, start = np.int64(root), np.int64(wanted.start)
             others = np.uint16(fly(nodes[node], 1, lock))
+            if way is not None:
+                way.length[0] = 0
         depth = start
         while True:
             nd = nodes[node]
             if nd.bound != RUNNING and (nd.terminal or (p.solver and node != root)):
-                backup(nodes, node, root, np.float64(nd.bound), 1.0 if nd.bound == DRAW else 0.0, lock)
+                backup(nodes, node, root, np.float64(nd.bound), 1.0 if nd.bound == DRAW else 0.0, lock, way)
                 finished += 1
                 break
+            if way is not None:
+                twin = twin_of(nd)
+                if twin >= 0:
+                    if is_passed(nodes, node, root, way, twin):  # a repetition, a draw
+                        backup(nodes, node, root, 0.0, 1.0, lock, way)
+                        finished += 1
+                        break
+                    if p.solver and _take_proof(tree, node, twin, lock):
+                        continue
+                    others = np.uint16(fly(nodes[twin], 1, lock))
+                    note_alias(way, node, twin)
+                    node = twin
+                    continue
             if nd.first_edge < 0:
                 if others:  # already selected, still being evaluated
-                    release(nodes, node, root, lock)
+                    release(nodes, node, root, lock, way)
                     return count, finished
                 leaf = leaves.rows[first + count]
                 leaf.length, leaf.node, leaf.top = depth, node, root
                 count += 1
                 break
             if depth == leaves.paths.shape[1]:
-                backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n, lock)
+                backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n, lock, way)
                 finished += 1
                 break
-            k = best_edge(nodes, tree.edges, node, p, depth == 0)
+            k = best_edge(nodes, tree.edges, node, p, depth == 0, way is not None)
             child = np.int64(tree.edges[k].child)
             if child < 0:
-                enter(lock)
-                child = np.int64(tree.edges[k].child)
+                child = _new_child(tree, node, k, lock)
                 if child < 0:
-                    child = new_node(tree, node)
-                    if child >= 0:
-                        if lock is not None:
-                            fence()
-                        tree.edges[k].child = child
-                        if lock is not None:
-                            fence()
-                        nd.children += 1
-                leave(lock)
-                if child < 0:
-                    release(nodes, node, root, lock)
+                    release(nodes, node, root, lock, way)
                     return count, finished
             leaves.paths[first + count, depth] = tree.edges[k].move
             others = np.uint16(fly(nodes[child], 1, lock))
@@ -186,5 +229,5 @@ def select(trees, params, root, leaves, wanted, budget):
     Returns (leaves chosen, simulations that ended in proven nodes and are already backed up).
     """
     return select_from(
-        tree_of(borrow(trees), 0), params, root, borrow(leaves), Wanted(0, 0, wanted, budget, False), None
+        tree_of(borrow(trees), 0), params, root, borrow(leaves), Wanted(0, 0, wanted, budget, False), None, None
     )

@@ -16,6 +16,7 @@ from ..params import SearchParams
 from .ends import Averages
 from .mate import short_mate
 from .puct import exploration
+from .transpositions import follow
 from .tree import Tree, tree_of, unpack_priors
 
 _MAX_PV = 64
@@ -177,15 +178,17 @@ class RootView:
     def _variation(self, edge: int) -> tuple[list[int], tuple[int, ...]]:
         """Moves of the principal variation that begins with a root edge, and the visits behind each, if any."""
         tree, best = self._tree, np.empty(1, np.int32)
-        moves, visits = [int(tree.edges[edge]["move"])], list[int]()
+        moves, visits, passed = [int(tree.edges[edge]["move"])], list[int](), set[int]()
         while len(moves) < _MAX_PV:
             child = int(tree.edges[edge]["child"])
             if child >= 0:
                 visits.append(int(tree.nodes[child]["n"]))
             if len(proof := tree.proofs.get(child, ())) == int(tree.nodes[child]["plies"]) > 0:
                 return [*moves, *proof], tuple(visits)
-            if child < 0 or not best_children(tree.arrays, child, best):
+            searched = follow(tree.nodes, child) if child >= 0 else -1
+            if searched in {-1, *passed} or not best_children(tree.arrays, searched, best):
                 break
+            passed.add(searched)
             edge = int(best[0])
             moves.append(int(tree.edges[edge]["move"]))
         last = tree.nodes[tree.edges[edge]["child"]] if tree.edges[edge]["child"] >= 0 else None

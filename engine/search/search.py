@@ -92,6 +92,8 @@ class Search:
         self._salts = np.array([salt(params.seed)]) if turning else None
         looking = params.solver and params.mate_plies > 0 and self.game.encoder.finds_mates
         self._mates = RootMates(self.game, window, params.mate_plies) if looking else None
+        sharing = params.transpositions and self.game.encoder.transpositions and evaluator.sparse is not None
+        self._positions = tree.share_positions() if sharing else None
         self.lock = SharedLock()  # of the tree
         self._spinlock = make_spinlock()  # of the kernels that share it
         self._counting = threading.Lock()  # of the simulations that these kernels make
@@ -117,6 +119,8 @@ class Search:
             tables=self._tables,
         )
         batch.leaves.rows["root"] = len(self._window) - 1
+        if self._positions is not None:
+            batch.positions = self._positions
         return batch
 
     def step(self, batch: Minibatch, slot: int = 0) -> int:

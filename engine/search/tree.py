@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from ..games.outcome import DRAW, LOSS, RUNNING, WIN
 from ..kernels.atomics import adder, enter, fence, leave
 from ..kernels.jit import borrow, device, kernel
+from . import transpositions
+from .transpositions import Positions, aliases_passed, follow, step_up, twin_of
 
 NODE = np.dtype(
     [
@@ -27,7 +29,7 @@ NODE = np.dtype(
         ("d", "f8"),  # sum of the draw chances backed up
         ("n", "i4"),  # N: visits
         ("parent", "i4"),  # -1 for the base of the tree
-        ("first_edge", "i4"),  # -1 until expanded
+        ("first_edge", "i4"),  # -1 until expanded; below -1: an alias, see transpositions
         ("edges", "u2"),  # number of edges
         ("children", "u2"),  # number of edges that have a child: the first ones
         ("in_flight", "u2"),  # simulations passing through that are not backed up yet
@@ -146,19 +148,20 @@ def new_node(tree, parent):
 
 
 @device
-def release(nodes, node, root, lock):
-    """Remove the virtual losses from ``node`` up to the root."""
+def release(nodes, node, root, lock, way):
+    """Remove the virtual losses from ``node`` up to the root; way: Way of the path, if it may hold aliases."""
+    node, left = np.int64(node), aliases_passed(way)
     while True:
         fly(nodes[node], -1, lock)
         if node == root:
             return
-        node = nodes[node].parent
+        node, left = step_up(nodes, node, way, left)
 
 
 @device
-def backup(nodes, node, root, value, draw, lock):
+def backup(nodes, node, root, value, draw, lock, way):
     """Add a value (of the side to move at ``node``) to every node up to the base; virtual loss ends at the root."""
-    below = True
+    below, node, left = True, np.int64(node), aliases_passed(way)
     while node >= 0:
         nd = nodes[node]
         if lock is None:
@@ -172,8 +175,10 @@ def backup(nodes, node, root, value, draw, lock):
         if below:
             fly(nd, -1, lock)
             below = node != root
-        value = -value
-        node = nd.parent
+        above, before = step_up(nodes, node, way, left)
+        if before == left:  # by a move, not from a twin to its alias
+            value = -value
+        node, left = above, before
 
 
 @device
@@ -213,11 +218,11 @@ def expand(trees, leaves, count, solver):
     """
     trees, leaves = borrow(trees), borrow(leaves)
     for b in range(count):
-        expand_leaf(tree_of(trees, leaves.rows[b].slot), leaves, b, solver, True, None)
+        expand_leaf(tree_of(trees, leaves.rows[b].slot), leaves, b, solver, True, None, None)
 
 
 @device
-def expand_leaf(tree, leaves, b, solver, now, lock):
+def expand_leaf(tree, leaves, b, solver, now, lock, way):
     """Back the value of evaluated leaf ``b`` of a tree up, and expand it if ``now``; see :func:`expand`.
 
     A leaf that was judged before and not expanded has its value in the tree already.
@@ -235,21 +240,21 @@ def expand_leaf(tree, leaves, b, solver, now, lock):
         nd.net_value = np.float32(leaf.outcome)
         nd.bound = leaf.outcome
         leave(lock)
-        backup(nodes, node, top, np.float64(leaf.outcome), 1.0 if leaf.outcome == DRAW else 0.0, lock)
+        backup(nodes, node, top, np.float64(leaf.outcome), 1.0 if leaf.outcome == DRAW else 0.0, lock, way)
         if solver:
             enter(lock)
             prove(nodes, tree.edges, node)
             leave(lock)
     elif leaf.count < 0:
-        release(nodes, node, top, lock)
+        release(nodes, node, top, lock, way)
     else:
         if now:
             add_edges(tree, node, leaves, b, lock)
         nd.net_value = leaf.value
         if nd.n > 0:
-            release(nodes, node, top, lock)
+            release(nodes, node, top, lock, way)
         else:
-            backup(nodes, node, top, np.float64(leaf.value), np.float64(leaf.draw), lock)
+            backup(nodes, node, top, np.float64(leaf.value), np.float64(leaf.draw), lock, way)
 
 
 @device
@@ -329,7 +334,7 @@ def settle(trees, root, child, outcome, plies):
         nd.net_value = np.float32(outcome)
         nd.in_flight += 1
         nodes[root].in_flight += 1
-        backup(nodes, child, root, np.float64(outcome), 0.0, None)
+        backup(nodes, child, root, np.float64(outcome), 0.0, None, None)
     prove(nodes, edges, child)
 
 
@@ -379,9 +384,11 @@ def compact(trees, slot, base, place, order):
     for i in range(base, used):
         at = place[i]
         if at >= 0:
-            parent = nodes[i].parent
+            parent, twin = nodes[i].parent, twin_of(nodes[i])
             nodes[at] = nodes[i]
             nodes[at].parent = place[parent] if i != base else -1
+            if twin >= 0:
+                nodes[at].first_edge = -2 - place[twin] if place[twin] >= 0 else -1
     counters[NODES] = kept
     counters[EDGES] = top
     counters[FULL] = 0
@@ -405,6 +412,7 @@ class Tree:
         self.counters = np.zeros(8, np.int64)
         self.arrays = TreeArrays(self.nodes[None], self.edges[None], self.counters[None])
         self.ends: Ends | None = None
+        self.positions: Positions | None = None  # of its nodes, while searches share them
         self.known: int | None = None  # outcome of the root by endgame tables, for its side to move
         self.proofs: dict[int, tuple[int, ...]] = {}  # moves that prove a node's outcome, found beside the tree
         self.clear()
@@ -413,6 +421,8 @@ class Tree:
         """Leave a single unexpanded node, the base, as root."""
         if self.ends is not None:
             self.ends.told[: int(self.counters[NODES])] = 0
+        if self.positions is not None:
+            transpositions.forget(self.positions, int(self.counters[NODES]))
         self.counters[:] = 0
         self.proofs.clear()
         add_base(self.arrays, 0)
@@ -424,8 +434,17 @@ class Tree:
             self.ends = make_ends(len(self.nodes), points)
         return self.ends
 
+    def share_positions(self) -> Positions:
+        """The positions of the nodes below the root, for a search that shares them."""
+        count = int(self.counters[NODES])
+        if self.positions is None:
+            self.positions = transpositions.make_positions(len(self.nodes))
+        transpositions.gather(self.nodes, count, self.root, self.positions, np.empty(count, np.uint8))
+        return self.positions
+
     def child(self, node: int, move: int) -> int:
         """Index of the visited child that ``move`` leads to, or -1."""
+        node = follow(self.nodes, node)
         if int(self.nodes[node]["first_edge"]) < 0:
             return -1
         return int(find_child(self.arrays, node, move))
@@ -459,6 +478,8 @@ class Tree:
             kept = np.flatnonzero(place >= 0)  # in the order of their new places
             copy_ends(self.ends, kept, self.ends, place[kept])
             self.ends.told[len(kept) : used] = 0
+        if self.positions is not None:
+            transpositions.move(self.positions, np.flatnonzero(place >= 0), used)
         self.root = int(place[self.root])
         self.proofs = {int(place[node]): moves for node, moves in self.proofs.items() if place[node] >= 0}
 
@@ -475,7 +496,7 @@ class Tree:
 
     def children_of(self, node: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """(edges EDGE[n] of a node, visited ones first; nodes NODE[k] of its k visited children), copies."""
-        nd = self.nodes[node]
+        nd = self.nodes[follow(self.nodes, node)]
         first, count, children = int(nd["first_edge"]), int(nd["edges"]), int(nd["children"])
         if first < 0:
             return np.zeros(0, EDGE), np.zeros(0, NODE)

@@ -95,7 +95,7 @@ class Searcher:
         self._evaluator = load_evaluator(net, game, provider=recipe.provider, batch_size=8)
         self._game: Game = game.using(self._evaluator.encoder)
         told: dict[str, Any] = {} if self._evaluator.info is None else dict(self._evaluator.info.search)
-        self._params = SearchParams(**(told | {"smart_pruning": False}))
+        self._params = SearchParams(**(told | {"smart_pruning": False, "transpositions": False}))
         self._tree = Tree(_MEMORY, game.branching)
         self._cache = PositionCache(_MEMORY, game.branching)
 

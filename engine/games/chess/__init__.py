@@ -35,7 +35,9 @@ class Chess(Game):
 
     name = "chess"
     protocol = "uci"
-    own_options = frozenset({"chess960", "limit_strength", "elo", "mate_plies", *BOOK_OPTIONS, *TABLE_OPTIONS})
+    own_options = (
+        frozenset({"chess960", "limit_strength", "elo", "mate_plies", "transpositions"}) | BOOK_OPTIONS | TABLE_OPTIONS
+    )
     sides = ("White", "Black")
     pieces = "chessmen"
     openings = OPENINGS

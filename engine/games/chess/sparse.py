@@ -13,6 +13,7 @@ import numpy as np
 
 from ...kernels.bits import lowest_bit
 from ...kernels.jit import device
+from ...kernels.splitmix import chain
 from ..sparse import make_sparse_encoder, put
 from .attacks import KING_ATTACKS, bit, first, knight_attacks, pawn_attacks, slider_attacks
 from .checks import MATES
@@ -21,6 +22,7 @@ from .rules import MAX_MOVES, PLAY, piece_at, sides
 from .state import WHITE
 
 FEATURES = 4 * 2 * 6 * 64
+_NEARLY_DRAWN = 60  # plies without progress from which positions with other such plies are others
 
 
 def _numbers():
@@ -105,7 +107,7 @@ def action_of(s, move, seen):
 
 @device
 def _key(s):
-    return s.key
+    return s.key if s.rule50 < _NEARLY_DRAWN else chain(s.key, np.uint64(s.rule50))
 
 
 ENCODER = make_sparse_encoder(
@@ -117,6 +119,7 @@ ENCODER = make_sparse_encoder(
     mates=MATES,
     features=FEATURES,
     alike=(4, 3),
+    transpositions=True,
     board=(8, 8),
     num_actions=ROWS,
     max_moves=MAX_MOVES,

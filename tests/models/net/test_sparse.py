@@ -189,7 +189,7 @@ def tree_of(evaluator: Any, *, grows: bool, **params: Any) -> tuple[list[bytes],
         CHESS,
         tree,
         evaluator,
-        SearchParams(**params),
+        SearchParams(transpositions=False, **params),  # which the plain search has not
         CHESS.window(line),
         cache=PositionCache(1 << 20),
         workers=1,
@@ -238,7 +238,8 @@ def test_threads_that_grow_one_tree_lose_no_visit(file: Path) -> None:
     line = CHESS.parse_position(SHARP)[0].reshape(1)
     tree, evaluator = Tree(1 << 24, 45.0), load_evaluator(str(file), CHESS)
     window, cache = CHESS.window(line), PositionCache(1 << 20)
-    search = Search(CHESS, tree, evaluator, SearchParams(), window, cache=cache, workers=3, visits=20_000)
+    params = SearchParams(transpositions=False)  # with them a child's visits come from several parents
+    search = Search(CHESS, tree, evaluator, params, window, cache=cache, workers=3, visits=20_000)
     search.run(lambda: False)
     assert search.error is None
     used = int(tree.counters[0])

@@ -1,0 +1,133 @@
+"""The search with transpositions once more, in plain Python: the oracle of test_transpositions.py.
+
+As :mod:`reference_search`, one simulation at a time, and
+
+- a leaf three plies or more below the root whose position a visited node outside the path has already becomes an alias:
+  it is worth that node's mean, and is never expanded;
+- a simulation that comes to an alias goes on at its twin, unless that is on the path: then it is a draw;
+- an alias is judged by its twin's mean.
+
+The engine knows a position by the last bits of its key, so a node may be forgotten for another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from az_engine.engine.games.base import Game, State
+from az_engine.engine.params import SearchParams
+
+from .reference_search import LOSS, WIN, Edge, Mates, Node, Output, ReferenceSearch, round_prior
+
+LEAST_DEPTH = 3
+
+
+@dataclass(eq=False)
+class Known:
+    """What is known of a node beside its visits."""
+
+    key: int = 0
+    twin: Node | None = None
+
+
+class ReferenceGraph(ReferenceSearch):
+    def __init__(
+        self,
+        game: Game,
+        line: State,
+        evaluate: Callable[[Any], Output],
+        params: SearchParams,
+        key: Callable[[State], int],
+        slots: int,
+        mates: Mates | None,
+    ) -> None:
+        """``key``: of a game's last position; slots: how many nodes are known at most, by their keys' last bits."""
+        super().__init__(game, line, evaluate, params, 1, mates)
+        self.key, self.slots = key, slots
+        self.known: dict[Node, Known] = {}
+        self.table: dict[int, Node] = {}
+        self.path: list[Node] = []
+
+    def of(self, node: Node) -> Known:
+        return self.known.setdefault(node, Known())
+
+    def run(self, visits: int) -> None:
+        while self.simulations < visits and not self.is_over():
+            if self.root.expanded and not self.offered:
+                self.offer_endings()
+            self.simulate()
+            self.simulations += 1
+
+    def simulate(self) -> None:
+        self.path = [self.root]
+        node, depth, line = self.root, 0, self.root.line
+        while True:
+            known = self.of(node)
+            if node.proven is not None and (node.terminal or (self.params.solver and node is not self.root)):
+                self.count(float(node.proven), float(node.proven == 0))
+                return
+            if known.twin is not None:
+                if known.twin in self.path:
+                    self.count(0.0, 1.0)
+                    return
+                if self.params.solver and known.twin.proven in (LOSS, WIN):
+                    node.proven = known.twin.proven
+                    self.prove(node)
+                    continue
+                node = known.twin
+                self.path.append(node)
+                continue
+            if not node.expanded:
+                break
+            for at in self.path:
+                at.in_flight = 1  # what the formula expects of nodes on the path
+            edge = max(node.edges, key=lambda e: self.score(node, e))
+            for at in self.path:
+                at.in_flight = 0
+            line, depth = self.game.play(line, edge.move), depth + 1
+            if edge.child is None:
+                edge.child = Node(node, line)
+            node = edge.child
+            self.path.append(node)
+        self.judge(node, line, depth)
+
+    def judge(self, node: Node, line: State, depth: int) -> None:
+        """Evaluate a leaf in the line that led to it this time."""
+        node.line = line
+        outcome, priors, value, draw = self.evaluation(node)
+        if outcome is None:
+            known, slot = self.of(node), self.key(line) % self.slots
+            known.key, found = self.key(line), self.table.get(slot)
+            same = found is not None and self.of(found).key == known.key and found not in self.path
+            if found is not None and same and depth >= LEAST_DEPTH and found.n > 0:
+                known.twin = found
+                value, draw = found.w / found.n, found.d / found.n
+            else:
+                node.expanded = True
+                node.edges = [Edge(move, round_prior(prior)) for move, prior in priors]
+                if node is not self.root:
+                    self.table[slot] = node
+        else:
+            node.terminal, node.proven = True, outcome
+        self.count(value, draw)
+        if outcome is not None and self.params.solver:
+            self.prove(node)
+
+    def count(self, value: float, draw: float) -> None:
+        """Back a value up the path; from a twin to its alias the side to move is the same."""
+        for place in range(len(self.path) - 1, -1, -1):
+            node = self.path[place]
+            node.n += 1
+            node.w += value
+            node.d += draw
+            if place and self.of(self.path[place - 1]).twin is not node:
+                value = -value
+
+    def score(self, node: Node, edge: Edge) -> float:
+        child = edge.child
+        twin = self.of(child).twin if child is not None else None
+        if child is None or twin is None or child.proven is not None:
+            return super().score(node, edge)
+        return super().score(node, edge) + child.w / child.n - twin.w / twin.n
