@@ -76,7 +76,7 @@ _exploration = device(exploration)
 
 
 @device
-def best_edge(nodes, edges, node, params, at_root, shared):
+def best_edge(nodes, edges, node, params, at_root):
     """The edge of an expanded node that PUCT picks (index into ``edges``).
 
     Simulations in flight count as visits, each lost. Ties go to the greater prior. An edge whose outcome is proven has
@@ -103,10 +103,6 @@ def best_edge(nodes, edges, node, params, at_root, shared):
             q = _OUT_OF_QUESTION if unproven or child.bound == WIN else -np.float64(child.bound)
         else:
             q = -(child.w + lost) / n
-            if shared:
-                twin = twin_of(child)
-                if twin >= 0:
-                    q = -(nodes[twin].w + lost) / (np.float64(nodes[twin].n) + lost)
         score = q + rate * prior / (1.0 + n)
         if score > best_score:
             best, best_score = k, score
@@ -205,7 +201,7 @@ def select_from(tree, params, root, leaves, wanted, lock, way):
                 backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n, lock, way)
                 finished += 1
                 break
-            k = best_edge(nodes, tree.edges, node, p, depth == 0, way is not None)
+            k = best_edge(nodes, tree.edges, node, p, depth == 0)
             child = np.int64(tree.edges[k].child)
             if child < 0:
                 child = _new_child(tree, node, k, lock)

@@ -1,9 +1,9 @@
 """Transpositions: one subtree for a position, whatever the order of the moves before it (Monte-Carlo graph search).
 
-The first node of a position is searched. A later one becomes its alias: it keeps the visits and the value of its own
-edge, as the formula of selection needs them, and a simulation that comes to it goes on at the first one, its twin. So
-the tree stays one of parents and children, and what is found below a twin is found for all of its aliases. A twin on
-the path that leads to its alias is a repetition, which counts as a draw there.
+The first node of a position is searched. A later one becomes its alias: it keeps the visits of its own edge, as the
+formula of selection needs them, and a simulation that comes to it goes on at the first one, its twin, whose mean value
+it gets. So the tree stays one of parents and children, and what is found below a twin is found for all of its aliases.
+A twin on the path that leads to its alias is a repetition, which counts as a draw there.
 
 Czech, Korus, Kersting: Monte-Carlo Graph Search for AlphaZero (ICAPS 2021).
 """
@@ -88,6 +88,12 @@ def is_passed(nodes, node, root, way, sought):
             return False
         node, left = step_up(nodes, node, way, left)
     return True
+
+
+@device
+def copy_mean(alias, twin):
+    """Give an alias, with the visits that it has, the mean value of its twin: NODE and NODE."""
+    alias.w, alias.d = twin.w / twin.n * alias.n, twin.d / twin.n * alias.n
 
 
 @device

@@ -21,7 +21,7 @@ from ..games.outcome import DRAW, LOSS, RUNNING, WIN
 from ..kernels.atomics import adder, enter, fence, leave
 from ..kernels.jit import borrow, device, kernel
 from . import transpositions
-from .transpositions import Positions, aliases_passed, follow, step_up, twin_of
+from .transpositions import Positions, aliases_passed, copy_mean, follow, step_up, twin_of
 
 NODE = np.dtype(
     [
@@ -160,8 +160,11 @@ def release(nodes, node, root, lock, way):
 
 @device
 def backup(nodes, node, root, value, draw, lock, way):
-    """Add a value (of the side to move at ``node``) to every node up to the base; virtual loss ends at the root."""
-    below, node, left = True, np.int64(node), aliases_passed(way)
+    """Add a value (of the side to move at ``node``) to every node up to the base; virtual loss ends at the root.
+
+    way: Way of the path, if it may hold aliases; an alias that was passed gets the mean of its twin.
+    """
+    below, node, left, twin = True, np.int64(node), aliases_passed(way), np.int64(-1)
     while node >= 0:
         nd = nodes[node]
         if lock is None:
@@ -172,11 +175,14 @@ def backup(nodes, node, root, value, draw, lock, way):
             _add_n(nd, 1)
             _add_w(nd, value)
             _add_d(nd, draw)
+        if twin >= 0:
+            copy_mean(nd, nodes[twin])
         if below:
             fly(nd, -1, lock)
             below = node != root
         above, before = step_up(nodes, node, way, left)
-        if before == left:  # by a move, not from a twin to its alias
+        twin = node if before < left else np.int64(-1)
+        if twin < 0:  # by a move, not from a twin to its alias
             value = -value
         node, left = above, before
 

@@ -5,7 +5,7 @@ As :mod:`reference_search`, one simulation at a time, and
 - a leaf three plies or more below the root whose position a visited node outside the path has already becomes an alias:
   it is worth that node's mean, and is never expanded;
 - a simulation that comes to an alias goes on at its twin, unless that is on the path: then it is a draw;
-- an alias is judged by its twin's mean.
+- an alias that was passed gets its twin's mean.
 
 The engine knows a position by the last bits of its key, so a node may be forgotten for another one.
 """
@@ -122,12 +122,8 @@ class ReferenceGraph(ReferenceSearch):
             node.n += 1
             node.w += value
             node.d += draw
+            twin = self.of(node).twin
+            if twin is not None and twin is self.path[-1 if place + 1 == len(self.path) else place + 1]:
+                node.w, node.d = twin.w / twin.n * node.n, twin.d / twin.n * node.n
             if place and self.of(self.path[place - 1]).twin is not node:
                 value = -value
-
-    def score(self, node: Node, edge: Edge) -> float:
-        child = edge.child
-        twin = self.of(child).twin if child is not None else None
-        if child is None or twin is None or child.proven is not None:
-            return super().score(node, edge)
-        return super().score(node, edge) + child.w / child.n - twin.w / twin.n

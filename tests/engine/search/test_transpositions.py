@@ -148,6 +148,16 @@ def test_more_positions_are_seen_with_as_many_simulations() -> None:
     assert seen[1] > 1.5 * seen[0]
 
 
+def test_fines_position() -> None:
+    """Fine, Basic Chess Endings, 70: only 1 Kb1 wins, by the opposition. A tree does not find it in a million visits."""
+    line = line_of("8/k7/3p4/p2P1p2/P2P1P2/8/8/K7 w - - 0 1")
+    params = SearchParams(mate_plies=1, policy_temperature=1.35)
+    search = searched(line, params, 600_000, Tree(1 << 28))
+    best = RootView(CHESS, search.tree, line).lines(1)[0]
+    assert best.pv[0] == "a1b1"
+    assert best.wdl.value > 0.6
+
+
 def test_threads_share_positions() -> None:
     line, tree = line_of(ROOKS), Tree(1 << 24)
     search = searched(line, SearchParams(mate_plies=1), 6000, tree, workers=3)
