@@ -3,7 +3,8 @@
 :func:`growth_kernel` makes one simulation after another by itself. Threads that share the tree run it side by side.
 The parts are those of every search, but that a leaf is only valued. Its moves and their priors wait for a second visit,
 and more than a third of the nodes never has one. So the tree is that of every search, but for the edges of nodes that
-were visited once. Where Python looks at the leaves, :func:`judge_leaves` judges a batch of them.
+were visited once and, where positions are shared, for aliases: see :mod:`transpositions`. Where Python looks at the
+leaves, :func:`judge_leaves` judges a batch of them.
 """
 
 from __future__ import annotations
