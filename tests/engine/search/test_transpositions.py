@@ -149,7 +149,7 @@ def test_more_positions_are_seen_with_as_many_simulations() -> None:
 
 
 def test_fines_position() -> None:
-    """Fine, Basic Chess Endings, 70: 1 Kb1 alone wins, by the opposition. A tree does not see it in a million visits."""
+    """Fine, Basic Chess Endings, 70: 1 Kb1 alone wins. A tree does not see it in a million visits."""
     line = line_of("8/k7/3p4/p2P1p2/P2P1P2/8/8/K7 w - - 0 1")
     params = SearchParams(mate_plies=1, policy_temperature=1.35)
     search = searched(line, params, 600_000, Tree(1 << 28))
