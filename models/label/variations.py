@@ -63,7 +63,8 @@ class Explorer:
         """Grow the tree from a line's last position; its leaves that lie deep enough."""
         tree = self._tree
         tree.clear()
-        search = Search(self._game, tree, self._evaluator, SearchParams(), self._game.window(line), visits=self._visits)
+        params = SearchParams(transpositions=False)  # every leaf has a position of its own line
+        search = Search(self._game, tree, self._evaluator, params, self._game.window(line), visits=self._visits)
         search.run(lambda: False)
         if search.error is not None:
             raise search.error
