@@ -17,7 +17,7 @@ LEAF = np.dtype(
         ("slot", "i4"),  # the game it belongs to, states[slot]; 0 when there is one
         ("root", "i4"),  # number of the search's root in states[slot]
         ("node", "i4"),  # of its tree
-        ("top", "i4"),  # the node of its tree from which virtual loss counts
+        ("top", "i4"),  # the node of its tree from which its visit is in flight
         ("length", "i4"),  # moves from the root
         # by the game
         ("count", "i4"),  # legal moves; -1 once its evaluation has failed

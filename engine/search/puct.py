@@ -3,8 +3,10 @@
 Papers: a = argmax Q + U with U = c(s) P(s, a) sqrt(sum_b N(s, b)) / (1 + N(s, a)). AlphaGo Zero's c is constant;
 AlphaZero's is c(s) = log((1 + N(s) + c_base) / c_base) + c_init; programs since have a factor before the logarithm.
 
-A simulation that reaches a node still waiting for its evaluation is a collision: it is undone, and the batch is
-closed. A simulation that ends in a proven node is backed up at once, without an evaluation.
+A simulation in flight counts as a visit on its path, and with ``virtual_loss`` in part as a lost one. A simulation
+that reaches a node still waiting for its evaluation is a collision: it is undone. Where the batch is not half full,
+simulations in flight count as lost from then on, which drives the rest apart; else, and at the next collision, the
+batch is closed. A simulation that ends in a proven node is backed up at once, without an evaluation.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ PARAMS = np.dtype(
         ("c_factor", "f8"),
         ("fpu_value", "f8"),
         ("fpu_root_value", "f8"),
-        ("virtual_loss", "f8"),
+        ("virtual_loss", "f8"),  # in [0, 1]
         ("growing", "i1"),  # 1: AlphaZero's c(s); 0: AlphaGo Zero's constant
         ("fpu", "i1"),  # ZERO, REDUCTION or LOSS
         ("solver", "i1"),
@@ -76,16 +78,27 @@ _exploration = device(exploration)
 
 
 @device
-def best_edge(nodes, edges, node, params, at_root):
+def _first_play(nd, params, at_root, visited_prior):
+    """First-play urgency: Q of a node's next unvisited edge, where the visited ones have so much of the prior."""
+    if params.fpu == ZERO:
+        return 0.0
+    if params.fpu == LOSS_FPU:
+        return -1.0
+    reduction = params.fpu_root_value if at_root else params.fpu_value
+    return nd.w / max(np.float64(nd.n), 1.0) - reduction * np.sqrt(visited_prior)
+
+
+@device
+def best_edge(nodes, edges, node, params, loss, at_root):
     """The edge of an expanded node that PUCT picks (index into ``edges``).
 
-    Simulations in flight count as visits, each lost. Ties go to the greater prior. An edge whose outcome is proven has
-    its exact Q. Edges proven lost, and with skip_proven all proven ones of the root, are skipped while others are left.
+    Simulations in flight count as visits: ``loss``, in [0, 1], of each as a lost one, the rest with the edge's Q. Ties
+    go to the greater prior. An edge whose outcome is proven has its exact Q. Edges proven lost, and with skip_proven
+    all proven ones of the root, are skipped while others are left.
     """
     nd = nodes[node]
-    solver, loss_weight = params.solver, params.virtual_loss
-    unproven = params.skip_proven and at_root
-    flying = loss_weight * (np.float64(nd.in_flight) - 1.0)
+    solver, unproven = params.solver, params.skip_proven and at_root
+    flying = np.float64(nd.in_flight) - 1.0
     visits = max(np.float64(nd.n) - 1.0, 0.0) + flying
     rate = _exploration(params.growing, params, np.float64(nd.n) + flying) * np.sqrt(visits)
     best, best_score = -1, -np.inf
@@ -93,36 +106,34 @@ def best_edge(nodes, edges, node, params, at_root):
     first, children = int(nd.first_edge), int(nd.children)
     for k in range(first, first + children):
         prior = unpack_prior(edges[k].prior)
-        visited_prior += prior
         child = nodes[edges[k].child]
-        lost = loss_weight * np.float64(child.in_flight)
-        n = np.float64(child.n) + lost
-        if n == 0.0:  # its evaluation failed: visit it again
+        n, flying = np.float64(child.n), np.float64(child.in_flight)
+        if n == 0.0 and flying == 0.0:  # its evaluation failed: visit it again
             return k
         if solver and child.bound != RUNNING:
             q = _OUT_OF_QUESTION if unproven or child.bound == WIN else -np.float64(child.bound)
+        elif flying == 0.0:
+            q = -child.w / n
         else:
-            q = -(child.w + lost) / n
-        score = q + rate * prior / (1.0 + n)
+            q = -child.w / n if n > 0.0 else _first_play(nd, params, at_root, visited_prior)
+            q -= loss * (q + 1.0) * flying / (n + flying)
+        visited_prior += prior
+        score = q + rate * prior / (1.0 + n + flying)
         if score > best_score:
             best, best_score = k, score
     if children < nd.edges:
         k = first + children
-        if params.fpu == ZERO:
-            q = 0.0
-        elif params.fpu == REDUCTION:
-            reduction = params.fpu_root_value if at_root else params.fpu_value
-            q = nd.w / max(np.float64(nd.n), 1.0) - reduction * np.sqrt(visited_prior)
-        else:
-            q = -1.0
-        if q + rate * unpack_prior(edges[k].prior) > best_score:
+        if _first_play(nd, params, at_root, visited_prior) + rate * unpack_prior(edges[k].prior) > best_score:
             best = k
     return best
 
 
 @device
-def _new_child(tree, node, k, lock):
-    """The child that edge ``k`` of a node leads to, a new one unless another thread was first; -1 without room."""
+def _child_of(tree, node, k, lock):
+    """The child that edge ``k`` of a node leads to, a new one where there is none yet; -1 without room."""
+    child = np.int64(tree.edges[k].child)
+    if child >= 0:
+        return child
     enter(lock)
     child = np.int64(tree.edges[k].child)
     if child < 0:
@@ -159,7 +170,7 @@ def select_from(tree, params, root, leaves, wanted, lock, way):
     """
     nodes, counters, p = tree.nodes, tree.counters, params[0]
     first, resumed = wanted.first, wanted.resumed
-    count, finished = 0, 0
+    count, finished, loss = 0, 0, p.virtual_loss
     while count < wanted.leaves and count + finished < wanted.simulations:
         if resumed:
             node, start = np.int64(leaves.rows[first].node), np.int64(leaves.rows[first].length)
@@ -192,7 +203,10 @@ def select_from(tree, params, root, leaves, wanted, lock, way):
             if nd.first_edge < 0:
                 if others:  # already selected, still being evaluated
                     release(nodes, node, root, lock, way)
-                    return count, finished
+                    if loss == 1.0 or 2 * count >= wanted.leaves:
+                        return count, finished
+                    loss, depth = 1.0, start
+                    break
                 leaf = leaves.rows[first + count]
                 leaf.length, leaf.node, leaf.top = depth, node, root
                 count += 1
@@ -201,13 +215,11 @@ def select_from(tree, params, root, leaves, wanted, lock, way):
                 backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n, lock, way)
                 finished += 1
                 break
-            k = best_edge(nodes, tree.edges, node, p, depth == 0)
-            child = np.int64(tree.edges[k].child)
+            k = best_edge(nodes, tree.edges, node, p, loss, depth == 0)
+            child = _child_of(tree, node, k, lock)
             if child < 0:
-                child = _new_child(tree, node, k, lock)
-                if child < 0:
-                    release(nodes, node, root, lock, way)
-                    return count, finished
+                release(nodes, node, root, lock, way)
+                return count, finished
             leaves.paths[first + count, depth] = tree.edges[k].move
             others = np.uint16(fly(nodes[child], 1, lock))
             node = child

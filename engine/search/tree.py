@@ -4,9 +4,9 @@ Nodes are made on first visit, edges when a node is expanded. A node's edges lie
 and children are made in that order (but for a root's moves that end the game, see :func:`offer`): the visited edges are
 a prefix, and the first unvisited edge is the best of the unvisited ones.
 
-One step of the search is ``puct.select`` (B paths to leaves, kept apart by virtual loss), the game's ``describe``
-kernel, the evaluator, ``policy.digest`` (priors from logits) and ``expand`` (which also backs up). Values W and outcome
-codes are from the view of the side to move at their node; the parent negates them.
+One step of the search is ``puct.select`` (B paths to leaves, kept apart by the visits in flight), the game's
+``describe`` kernel, the evaluator, ``policy.digest`` (priors from logits) and ``expand`` (which also backs up). Values
+W and outcome codes are from the view of the side to move at their node; the parent negates them.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def new_node(tree, parent):
 
 @device
 def release(nodes, node, root, lock, way):
-    """Remove the virtual losses from ``node`` up to the root; way: Way of the path, if it may hold aliases."""
+    """Take back the visits in flight from ``node`` up to the root; way: Way of the path, if it may hold aliases."""
     node, left = np.int64(node), aliases_passed(way)
     while True:
         fly(nodes[node], -1, lock)
@@ -160,7 +160,7 @@ def release(nodes, node, root, lock, way):
 
 @device
 def backup(nodes, node, root, value, draw, lock, way):
-    """Add a value (of the side to move at ``node``) to every node up to the base; virtual loss ends at the root.
+    """Add a value (of the side to move at ``node``) to every node up to the base; the visit is in flight up to the root.
 
     way: Way of the path, if it may hold aliases; an alias that was passed gets the mean of its twin.
     """

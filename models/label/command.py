@@ -37,6 +37,7 @@ from .reading import read_played
 from .recipe import (
     BLUNDERS,
     ENGINE_TEMPERATURES,
+    FURTHER,
     NET_TEMPERATURES,
     WALK_BLUNDERS,
     WALK_TEMPERATURES,
@@ -159,6 +160,13 @@ examples:
         metavar="N",
         help="with --nnue: label only positions that the search visited so often (1); the more, the more the policy is "
         "the search's, and not the net's own",
+    )
+    add(
+        "--within",
+        type=float,
+        metavar="POINTS",
+        help="with --nnue: begin at positions whose expected points are so close to 0.5 by their labels, and without "
+        "the up to three random moves before the search: positions that are still to be decided",
     )
     add(
         "--provider",
@@ -297,7 +305,8 @@ def main(args: argparse.Namespace) -> int:
 
 def _recipe(args: argparse.Namespace, game: str, form: LabelFormat) -> Recipe:
     """What the words ask for. Errors: OptionError, DataError."""
-    around, behind = sources_of(shard_format(game), args.around) if args.around else ((), 0)
+    within = 0.5 if args.within is None else args.within
+    around, behind = sources_of(shard_format(game), args.around, within) if args.around else ((), 0)
     first = behind if args.first_game is None else args.first_game
     usual = (NET_TEMPERATURES, BLUNDERS) if args.engine is None else (ENGINE_TEMPERATURES, BLUNDERS)
     temperatures, blunders = (WALK_TEMPERATURES, WALK_BLUNDERS) if around else usual
@@ -323,6 +332,7 @@ def _recipe(args: argparse.Namespace, game: str, form: LabelFormat) -> Recipe:
         starts=() if args.starts is None else read_starts(get_game(game), args.starts),
         search=args.search or 0,
         least_visits=args.least_visits or 1,
+        further=FURTHER if args.within is None else 0,
     )
 
 
@@ -357,8 +367,7 @@ def _check_words(args: argparse.Namespace, form: LabelFormat) -> None:
         raise OptionError("--ahead is for an engine that labels walks; give --engine and --around, or leave it out")
     if args.ahead is not None and args.ahead > AHEAD:
         raise OptionError(f"--ahead is {args.ahead}; give {AHEAD} at most, or the pipe to the engine may be full")
-    if args.least_visits is not None and args.nnue is None:
-        raise OptionError("--least-visits is for the searches of --nnue; leave it out")
+    _check_searches(args)
     counts = {
         "--visits": args.nodes,
         "--ahead": args.ahead,
@@ -374,6 +383,15 @@ def _check_words(args: argparse.Namespace, form: LabelFormat) -> None:
             raise OptionError(f"{word} is {given}; give 1 or more")
     if args.decided < 0:
         raise OptionError(f"--decided is {args.decided}; give centipawns, or 0 for the game's own number")
+
+
+def _check_searches(args: argparse.Namespace) -> None:
+    """Refuse what means nothing without --nnue. Errors: OptionError."""
+    for word, value in {"--least-visits": args.least_visits, "--within": args.within}.items():
+        if value is not None and args.nnue is None:
+            raise OptionError(f"{word} is for the searches of --nnue; leave it out")
+    if args.within is not None and not 0 < args.within <= 0.5:
+        raise OptionError(f"--within is {args.within:g}; give expected points above 0, 0.5 at most")
 
 
 def _check_walks(args: argparse.Namespace) -> None:

@@ -10,6 +10,7 @@ from .teacher import Engine
 
 ENGINE_TEMPERATURES, NET_TEMPERATURES = (0.02, 0.05, 0.12), (0.3, 0.6, 1.0)  # of the move choice, see Lesson
 WALK_TEMPERATURES = (1.0, 1.5, 2.0)  # T of policy^(1 / T), one drawn per walk
+FURTHER = 3  # random moves before a search of :mod:`searches`, at most
 BLUNDERS, WALK_BLUNDERS = (0.0, 0.03, 0.08, 0.15), (0.3,)  # chance of a random move, likewise
 
 
@@ -20,6 +21,7 @@ class Source:
     path: Path
     count: int
     held_out: frozenset[int] | None  # numbers of games; None: every 50th
+    within: float = 0.5  # how far from 0.5 the expected points of a position are, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class Recipe:
     starts: tuple[str, ...] = ()  # positions that games begin at, one drawn per game, see :mod:`starts`
     search: int = 0  # visits of the student's searches, see :mod:`variations` and :mod:`searches`
     least_visits: int = 1  # of a position of such a search that is labelled, see :mod:`searches`
+    further: int = FURTHER  # random moves before such a search, at most
 
     @property
     def teacher_name(self) -> str:

@@ -32,7 +32,6 @@ from .walks import WALKS, draw_results, shard_format, starts_of
 
 VISITS = 160  # of a search, unless told
 KEPT = 100  # positions of a tree
-FURTHER = 3  # random moves before a search at most
 _LOOKED = 16  # visits of a position whose preferred moves are a target
 _MEMORY = 32 << 20  # bytes of the tree and of the cache
 
@@ -117,7 +116,7 @@ class Searcher:
 
     def _begin(self, line: State, random: np.random.Generator) -> State | None:
         """A position a few random moves behind State[1]; None where the game is over by then."""
-        for _ in range(int(random.integers(FURTHER + 1))):
+        for _ in range(int(random.integers(self._recipe.further + 1))):
             legal = self._game.legal_moves(line)
             if not len(legal):
                 return None

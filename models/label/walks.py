@@ -34,10 +34,10 @@ WALKS = 256  # of a task; walk w of task i is game WALKS i + w
 PLIES = 6  # recorded of a walk
 
 
-def sources_of(form: ShardFormat, folders: Sequence[Path]) -> tuple[tuple[Source, ...], int]:
+def sources_of(form: ShardFormat, folders: Sequence[Path], within: float = 0.5) -> tuple[tuple[Source, ...], int]:
     """The shards of folders, or single ones, that walks begin at, and the first number behind their games'.
 
-    Errors: DataError.
+    within: see :class:`Source`. Errors: DataError.
     """
     paths = [path for given in folders for path in (sorted(given.glob("*.npz")) if given.is_dir() else [given])]
     kept = [form.read(path)["game"] for path in paths if path.name.startswith("holdout")]
@@ -48,18 +48,25 @@ def sources_of(form: ShardFormat, folders: Sequence[Path]) -> tuple[tuple[Source
             continue
         records = form.read(path)
         behind = max(behind, int(records["game"].max(initial=0)) + 1)
-        found.append(Source(path, int(_open_to_walks(records, held_out).sum()), held_out))
+        found.append(Source(path, int(_open_to_walks(form, records, held_out, within).sum()), held_out, within))
     if not any(source.count for source in found):
         names = ", ".join(map(str, folders))
         raise DataError(f"--around: {names} holds no labelled positions to begin at; give other data")
     return tuple(source for source in found if source.count), behind
 
 
-def _open_to_walks(records: Records, held_out: frozenset[int] | None) -> NDArray[np.bool_]:
+def _open_to_walks(
+    form: ShardFormat, records: Records, held_out: frozenset[int] | None, within: float
+) -> NDArray[np.bool_]:
     """bool[N]: whether walks may begin at the records."""
     if held_out is None:
-        return np.asarray(records["game"] % HOLDOUT_EVERY != HOLDOUT_REST)
-    return ~np.isin(records["game"], list(held_out))
+        allowed = np.asarray(records["game"] % HOLDOUT_EVERY != HOLDOUT_REST)
+    else:
+        allowed = ~np.isin(records["game"], list(held_out))
+    if within >= 0.5:
+        return allowed
+    points = form.chances(records, TargetOptions()) @ np.array([1.0, 0.5, 0.0])
+    return np.asarray(allowed & (np.abs(points - 0.5) <= within))
 
 
 def shard_format(game: str) -> ShardFormat:
@@ -73,7 +80,7 @@ def shard_format(game: str) -> ShardFormat:
 @lru_cache(maxsize=1)
 def _starts(form: ShardFormat, source: Source) -> Records:
     records = form.read(source.path)
-    return records[_open_to_walks(records, source.held_out)]
+    return records[_open_to_walks(form, records, source.held_out, source.within)]
 
 
 def starts_of(form: ShardFormat, recipe: Recipe, number: int) -> Records:

@@ -2,9 +2,11 @@
 
 It reads like the papers (AlphaGo Zero and AlphaZero, Methods, 'Search algorithm') with the engine's stated batching:
 
-- A batch of leaves is chosen before any of them is evaluated. A simulation on its way counts, on each edge it took, as
-  ``virtual_loss`` visits that were lost. The batch grows with the tree: at most 1 + simulations / 8 leaves.
-- A simulation that comes to a leaf that is already in the batch is taken back, and the batch is closed.
+- A batch of leaves is chosen before any of them is evaluated. A simulation on its way counts as a visit of each edge
+  it took. ``virtual_loss`` says how much of that visit was lost; the rest of it had the edge's Q. The batch grows with
+  the tree: at most 1 + simulations / 8 leaves.
+- A simulation that comes to a leaf that is already in the batch is taken back. The first time, if the batch is not half
+  full, simulations on their way are lost visits from then on; else the batch is closed.
 - A simulation that comes to a position whose outcome is known is backed up at once and needs no evaluation.
 - At a leaf where the game goes on, mates of up to ``mate_plies`` plies are looked for: the side to move gives check
   until it mates, or it is in check and runs into a mate after each evasion. At the root the mating move comes first.
@@ -87,6 +89,7 @@ class ReferenceSearch:
         self.mates = mates if params.solver and params.mate_plies else None
         self.root = Node(None, line)
         self.simulations = 0
+        self.loss = params.virtual_loss  # of this batch
         self.offered = not params.solver  # the root's moves that end the game have had their turn
 
     def run(self, visits: int) -> None:
@@ -123,7 +126,7 @@ class ReferenceSearch:
         """The leaves of the next batch."""
         wanted = min(self.batch_size, 1 + self.simulations // 8)
         batch: list[Node] = []
-        finished = 0
+        finished, self.loss = 0, self.params.virtual_loss
         while len(batch) < wanted and len(batch) + finished < budget:
             node = self.root
             node.in_flight += 1
@@ -140,7 +143,9 @@ class ReferenceSearch:
                 self.simulations += 1
             elif node.in_flight > 1:
                 self.take_back(node)
-                break
+                if self.loss == 1 or len(batch) >= wanted / 2:
+                    break
+                self.loss = 1
             else:
                 batch.append(node)
         return batch
@@ -151,33 +156,35 @@ class ReferenceSearch:
     def score(self, node: Node, edge: Edge) -> float:
         """Q + U."""
         params = self.params
-        lost = params.virtual_loss * (node.in_flight - 1)  # this simulation itself is not counted
+        flying = node.in_flight - 1  # this simulation itself is not counted
         rate = params.c_puct
         if params.puct == "az":
-            rate += params.c_factor * math.log((1 + node.n + lost + params.c_base) / params.c_base)
-        sum_of_visits = max(node.n - 1, 0) + lost  # the node's own evaluation went down no edge
+            rate += params.c_factor * math.log((1 + node.n + flying + params.c_base) / params.c_base)
+        sum_of_visits = max(node.n - 1, 0) + flying  # the node's own evaluation went down no edge
         u = rate * math.sqrt(sum_of_visits) * edge.prior
         child = edge.child
         if child is None:
-            return self.first_play_urgency(node, edge) + u
-        lost = params.virtual_loss * child.in_flight
-        if child.n + lost == 0:  # offered, and not visited yet
+            first = edge is next(e for e in node.edges if e.child is None)
+            return self.first_play_urgency(node, edge) + u if first else -math.inf
+        visits = child.n + child.in_flight
+        if visits == 0:  # offered, and not visited yet
             return math.inf
         if params.solver and child.proven is not None:
             left_out = child.proven == WIN or (self.several and node is self.root)
             q = -1e9 if left_out else float(-child.proven)
         else:
-            q = -(child.w + lost) / (child.n + lost)
-        return q + u / (1 + child.n + lost)
+            q = -child.w / child.n if child.n else self.first_play_urgency(node, edge)
+            q -= self.loss * (q + 1) * child.in_flight / visits
+        return q + u / (1 + visits)
 
     def first_play_urgency(self, node: Node, edge: Edge) -> float:
-        if edge is not next(e for e in node.edges if e.child is None):
-            return -math.inf
+        """Q of an edge without a value: what was expected of it when it was first followed."""
         if self.params.fpu == "zero":
             return 0.0
         if self.params.fpu == "loss":
             return -1.0
-        visited = sum(e.prior for e in node.edges if e.child is not None)
+        before = node.edges[: node.edges.index(edge)]
+        visited = sum(e.prior for e in before if e.child is not None)
         reduction = self.params.fpu_root_value if node is self.root else self.params.fpu_value
         return node.w / max(node.n, 1) - reduction * math.sqrt(visited)
 

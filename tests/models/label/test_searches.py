@@ -18,8 +18,8 @@ from az_engine.models.data.games.shogi import FORMAT as SHOGI_LABELS
 from az_engine.models.data.shards import Records, TargetOptions
 from az_engine.models.label import command as label
 from az_engine.models.label.nnue.judge import NnueJudge
-from az_engine.models.label.recipe import NnueFile, Recipe
-from az_engine.models.label.searches import FURTHER, KEPT, Searcher
+from az_engine.models.label.recipe import FURTHER, NnueFile, Recipe
+from az_engine.models.label.searches import KEPT, Searcher
 from az_engine.models.label.walks import WALKS, sources_of, starts_of
 
 from ..data.test_shogi import SAMPLE as SHOGI_SAMPLE
@@ -77,6 +77,23 @@ def test_often_visited_positions_have_the_policy_of_the_search(net: Path, around
     usual = Searcher(recipe_of(net, around)).walk(1)
     assert 0 < len(often) < len(usual) / 4
     assert often["ply"].mean() < usual["ply"].mean()  # nearer to the roots
+
+
+def test_searches_begin_where_the_game_is_open(net: Path, around: Path, tmp_path: Path) -> None:
+    """--within: at no decided position, and without random moves."""
+    starts = FORMAT.read(around / "labelled_00000.npz")
+    starts["cp"][:, 0] = [0, 1000] * (len(starts) // 2)
+    FORMAT.write(tmp_path / "labelled_00000.npz", starts)
+    sources, _ = sources_of(FORMAT, [tmp_path], 0.2)
+    assert [source.count for source in sources] == [np.sum((starts["cp"][:, 0] == 0) & (starts["game"] % 50 != 7))]
+    recipe = replace(recipe_of(net, around), around=sources, further=0)
+    begun = starts_of(FORMAT, recipe, 0)
+    assert len(begun) > 0
+    assert (begun["cp"][:, 0] == 0).all()
+    records = Searcher(recipe).walk(0)
+    for number in np.unique(records["game"]).tolist():
+        plies = records["ply"][records["game"] == number].astype(int) - int(begun["ply"][number])
+        assert 0 <= plies.min() <= 2
 
 
 def test_records_can_be_learned_from(task: tuple[Recipe, Records]) -> None:
@@ -154,6 +171,8 @@ def test_shogi(tmp_path: Path) -> None:
         (["--nnue", "NET", "--game", "go", "--around", str(GO9_SAMPLE)], "judges chess and shogi; leave it out for go"),
         (["--net", "default", "--search", "9"], "or for --nnue"),
         (["--net", "default", "--around", str(SAMPLE), "--least-visits", "9"], "for the searches of --nnue"),
+        (["--net", "default", "--around", str(SAMPLE), "--within", "0.2"], "for the searches of --nnue"),
+        (["--nnue", str(SAMPLE), "--around", str(SAMPLE), "--within", "0.7"], "--within is 0.7"),
     ],
 )
 def test_what_makes_no_sense_is_refused(net: Path, tmp_path: Path, words: list[str], said: str) -> None:
