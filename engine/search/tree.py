@@ -160,7 +160,7 @@ def release(nodes, node, root, lock, way):
 
 @device
 def backup(nodes, node, root, value, draw, lock, way):
-    """Add a value (of the side to move at ``node``) to every node up to the base; the visit is in flight up to the root.
+    """Add a value (of the side to move at ``node``) up to the base of the tree; the visit is in flight up to the root.
 
     way: Way of the path, if it may hold aliases; an alias that was passed gets the mean of its twin.
     """
