@@ -1,9 +1,10 @@
 """A sparse net: shallow, judged by a kernel of our own in integers, bit for bit as onnxruntime judges its file.
 
-Two first layers, for value and policy, sum the int16 rows of the position's features. The sums are clipped to 0 .. 255
-and one half is multiplied by the other, p = a b >> 8. A hidden layer and an output layer make the WDL logits of the
-value's products; the logit of a move is the product of its int8 row and the policy's products. onnxruntime does the
-same in float32, where all these whole numbers are exact.
+Two first layers, for value and policy, sum the int16 rows of the position's features. The value's are multiples of
+COARSE and lie in the file as int8. The sums are clipped to 0 .. 255, and one half is multiplied by the other,
+p = a b >> 8. A hidden layer and an output layer make the WDL logits of the value's products; the logit of a move is the
+product of its int8 row and the policy's products. onnxruntime does the same in float32, where all these whole numbers
+are exact.
 
 The encoders are ``games.sparse``'s; ``models.net.sparse`` trains such nets, ``models.net.sparse_export`` writes them.
 """
@@ -20,6 +21,7 @@ from ..kernels.jit import borrow, device, kernel
 from .netfile import read_constants
 
 UNIT = 255  # of a first layer's sums: clipped to 0 .. UNIT, which stands for 0 .. 1
+COARSE = 4  # what the weights of the value's first layer are multiples of
 SHIFT = 8  # of the products of two clipped sums: they become 0 .. 254
 PRODUCT = UNIT * UNIT / 2**SHIFT  # what a product of 1 is
 ROW_UNIT = 64  # of a policy row's weights
@@ -38,13 +40,16 @@ _EXACT = 2**24  # whole numbers below it are exact in float32
 
 
 class SparseNet(NamedTuple):
-    """The integers of a net of width H for F features and A rows. Row 0 of a first layer is no feature: zeros."""
+    """The integers of a net of width H, of the value V, for F features and A rows.
 
-    value_first: NDArray[np.int16]  # [1 + F, H]
-    value_bias: NDArray[np.int16]  # [H]
+    Row 0 of a first layer is no feature: zeros.
+    """
+
+    value_first: NDArray[np.int16]  # [1 + F, V]
+    value_bias: NDArray[np.int16]  # [V]
     policy_first: NDArray[np.int16]  # [1 + F, H]
     policy_bias: NDArray[np.int16]  # [H]
-    hidden: NDArray[np.int16]  # [HIDDEN, H / 2]
+    hidden: NDArray[np.int16]  # [HIDDEN, V / 2]
     hidden_bias: NDArray[np.int32]  # [HIDDEN]
     out: NDArray[np.int16]  # [3, HIDDEN]
     out_bias: NDArray[np.int32]  # [3]
@@ -65,14 +70,16 @@ def blank_net() -> SparseNet:
 def read_sparse_net(content: bytes, features: int, actions: int) -> SparseNet:
     """The integers in a checked ONNX file. Errors: NetError when they are not those of a sparse net of that size."""
     constants = read_constants(content)
-    width = constants["value_bias"].size if "value_bias" in constants else 0
+    value, width = (constants[name].size if name in constants else 0 for name in ("value_bias", "policy_bias"))
     half = width // 2
+    if "value_first" in constants and constants["value_first"].dtype == np.int8:
+        constants["value_first"] = constants["value_first"].astype(np.int16) * COARSE
     shapes = {
-        "value_first": (1 + features, width),
-        "value_bias": (width,),
+        "value_first": (1 + features, value),
+        "value_bias": (value,),
         "policy_first": (1 + features, width),
         "policy_bias": (width,),
-        "hidden": (HIDDEN, half),
+        "hidden": (HIDDEN, value // 2),
         "hidden_bias": (HIDDEN,),
         "out": (3, HIDDEN),
         "out_bias": (3,),
@@ -82,7 +89,7 @@ def read_sparse_net(content: bytes, features: int, actions: int) -> SparseNet:
     wrong = [
         n for n in shapes if n not in constants or constants[n].shape != shapes[n] or constants[n].dtype != KINDS[n]
     ]
-    if wrong or not 32 <= width <= WIDEST or width % 32:
+    if wrong or not all(32 <= wide <= WIDEST and wide % 32 == 0 for wide in (value, width)):
         raise NetError(
             f"this is no sparse net for the game: {(wrong or ['its width'])[0]} does not fit; export it again"
         )
@@ -131,7 +138,7 @@ def _dot(weights, row, products):
 @device
 def judge_value(net, planes, row, space, wdl):
     """wdl f4[3] = the WDL logits of the features that planes[row] lists. space: see :func:`judge_space`."""
-    sums, products, hidden = space
+    sums, products, _, hidden = space
     _products(planes, row, net.value_first, net.value_bias, sums, products)
     for j in range(HIDDEN):
         total = np.int32(_dot(net.hidden, j, products) + net.hidden_bias[j]) >> np.int32(HIDDEN_SHIFT)
@@ -143,7 +150,7 @@ def judge_value(net, planes, row, space, wdl):
 @device
 def judge_moves(net, planes, row, space, actions, b, count, logits):
     """logits[b, :count] f4 = those of actions[b] in the position whose features planes[row] lists."""
-    sums, products, _ = space
+    sums, _, products, _ = space
     _products(planes, row, net.policy_first, net.policy_bias, sums, products)
     for k in range(count):
         action = np.int64(actions[b, k])
@@ -152,9 +159,10 @@ def judge_moves(net, planes, row, space, actions, b, count, logits):
 
 @device
 def judge_space(net):
-    """Working space: sums i2[H], products i2[H / 2], hidden units i2[HIDDEN]."""
-    width = net.value_bias.shape[0]
-    return np.empty(width, np.int16), np.empty(width >> 1, np.int16), np.empty(HIDDEN, np.int16)
+    """Working space: sums i2[max(V, H)], products i2[V / 2] and i2[H / 2], hidden units i2[HIDDEN]."""
+    value, width = net.value_bias.shape[0], net.policy_bias.shape[0]
+    products = np.empty(value >> 1, np.int16), np.empty(width >> 1, np.int16)
+    return np.empty(max(value, width), np.int16), products[0], products[1], np.empty(HIDDEN, np.int16)
 
 
 @kernel

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...engine.nets.sparse import FIRST_BOUND, OUT_BOUND, SMALL_BOUND
+from ...engine.nets.sparse import COARSE, FIRST_BOUND, OUT_BOUND, SMALL_BOUND, UNIT
 from ..train.config import NetConfig
 from .features import gather_features, gather_rows, scatter_features, scatter_rows
 
@@ -91,7 +91,7 @@ class SparseNetwork(nn.Module):
         """features, alike: of the game's encoder."""
         super().__init__()
         self.config, self.alike = config, alike
-        width = config.filters
+        widths = value, width = config.filters * config.value_filters, config.filters
         kinds, per_move = alike
 
         def random(*shape: int) -> nn.Parameter:
@@ -100,10 +100,10 @@ class SparseNetwork(nn.Module):
         def zero(*shape: int) -> nn.Parameter:
             return nn.Parameter(torch.zeros(shape))
 
-        self.value_shared, self.policy_shared = (random(features // kinds, width) for _ in range(2))
-        self.value_own, self.policy_own = (zero(features, width) for _ in range(2))
-        self.value_bias, self.policy_bias = (nn.Parameter(torch.full((width,), 0.4)) for _ in range(2))
-        self.value_hidden = nn.Linear(width // 2, VALUE_HIDDEN)
+        self.value_shared, self.policy_shared = (random(features // kinds, wide) for wide in widths)
+        self.value_own, self.policy_own = (zero(features, wide) for wide in widths)
+        self.value_bias, self.policy_bias = (nn.Parameter(torch.full((wide,), 0.4)) for wide in widths)
+        self.value_hidden = nn.Linear(value // 2, VALUE_HIDDEN)
         self.value_out = nn.Linear(VALUE_HIDDEN, 3)
         self.rows_shared = random(config.actions // per_move, width // 2)
         self.rows_own = zero(config.actions, width // 2)
@@ -111,8 +111,10 @@ class SparseNetwork(nn.Module):
 
     @property
     def value_first(self) -> Tensor:
-        """The value's first layer [F, H]."""
-        return self._bounded(self.value_shared.repeat(self.alike[0], 1) + self.value_own, FIRST_BOUND)
+        """The value's first layer [F, V], in the steps of the exported file; the gradient sees no steps."""
+        weight = self._bounded(self.value_shared.repeat(self.alike[0], 1) + self.value_own, FIRST_BOUND)
+        step = COARSE / UNIT
+        return weight + ((weight / step).round() * step - weight).detach()
 
     @property
     def policy_first(self) -> Tensor:
@@ -153,6 +155,26 @@ class SparseNetwork(nn.Module):
             bias.clamp_(-FIRST_BOUND, FIRST_BOUND)
         self.value_hidden.weight.clamp_(-SMALL_BOUND, SMALL_BOUND)
         self.value_out.weight.clamp_(-OUT_BOUND, OUT_BOUND)
+
+    def widened(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The state of a network whose value is narrower, in this one's width: the new units say nothing yet.
+
+        Another state is returned as it is.
+        """
+        own, found = self.state_dict(), dict(state)
+        kept = all(name in state and len(state[name]) == len(own[name]) for name in ("value_shared", "value_own"))
+        if not kept or "value_bias" not in state or "value_hidden.weight" not in state:
+            return state
+        narrow, wide = len(state["value_bias"]) // 2, len(own["value_bias"]) // 2
+        if narrow >= wide:
+            return state
+        for name in ("value_shared", "value_own", "value_bias"):
+            found[name] = own[name].clone()
+            found[name][..., :narrow] = state[name][..., :narrow]
+            found[name][..., wide : wide + narrow] = state[name][..., narrow:]
+        found["value_hidden.weight"] = torch.zeros_like(own["value_hidden.weight"])
+        found["value_hidden.weight"][:, :narrow] = state["value_hidden.weight"]
+        return found
 
     def parameter_count(self) -> int:
         return sum(p.numel() for p in self.parameters())

@@ -15,6 +15,7 @@ from ...engine.nets.netfile import FLOAT, INT32, INT64
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.session import raw_session
 from ...engine.nets.sparse import (
+    COARSE,
     HIDDEN_MOST,
     HIDDEN_ONE,
     HIDDEN_SHIFT,
@@ -107,11 +108,13 @@ class SparseWriter(GraphWriter):
         return self.node("ReduceSum", [weighted, axis], "features", keepdims=0)
 
     def products(self, features: str, first: NDArray[Any], bias: NDArray[Any], name: str) -> str:
-        """The clipped products of a first layer: float32 [B, H / 2]."""
+        """The clipped products of a first layer: float32 [B, H / 2]. An int8 one is in units of COARSE."""
         half = len(bias) // 2
         rows = self.node("Gather", [self.whole(f"{name}_first", first), features], f"{name}.rows", axis=0)
         axis = self.constant("axis", np.array([1], np.int64))
         sums = self.node("ReduceSum", [rows, axis], f"{name}.sums", keepdims=0)
+        if first.dtype == np.int8:
+            sums = self.node("Mul", [sums, self.number(float(COARSE))], f"{name}.fine")
         biased = self.node("Add", [sums, self.whole(f"{name}_bias", bias)], f"{name}.biased")
         clipped = self.node("Clip", [biased, self.number(0.0), self.number(float(UNIT))], f"{name}.clipped")
         sides = [
@@ -134,7 +137,7 @@ def to_onnx(network: SparseNetwork, info: NetInfo) -> onnx.ModelProto:
     """The ONNX model of a network's current weights with ``info`` as its metadata. Errors: NetError."""
     net, graph = integers(network), SparseWriter()
     features = graph.numbers(info.planes[1] * info.planes[2])
-    x = graph.products(features, net.value_first, net.value_bias, "value")
+    x = graph.products(features, (net.value_first // COARSE).astype(np.int8), net.value_bias, "value")
     x = graph.layer(x, net.hidden, net.hidden_bias, ("hidden", "hidden_bias"))
     most = graph.number(float((HIDDEN_MOST << HIDDEN_SHIFT) + 2**HIDDEN_SHIFT - 1))
     x = graph.shifted(graph.node("Clip", [x, graph.number(0.0), most], "hidden.clipped"), HIDDEN_SHIFT, "hidden")

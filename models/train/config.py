@@ -15,6 +15,7 @@ PolicyHead = Literal["conv", "flat", "pooled"]
 ValueHead = Literal["wdl", "value"]
 Schedule = Literal["cosine", "az", "az-go", "agz", "supervised", "constant"]
 
+WIDEST = 512  # layer of a sparse network, see ``engine.nets.sparse``
 HISTORY = 8  # positions that the papers' planes hold (T)
 
 
@@ -25,7 +26,8 @@ class NetConfig:
     C, H, W are the game's planes, A its actions. ``kind`` is one of the four architectures that AlphaGo Zero
     compares (Figure 4): *dual* is one tower for both heads and *sep* one tower each; *res* has a first
     convolution and ``blocks`` residual blocks, *conv* is ``blocks`` plain convolutional blocks (12 in the paper).
-    *sparse* is no tower but a shallow network of a list of features, see ``net.sparse``; ``filters`` is its width.
+    *sparse* is no tower but a shallow network of a list of features, see ``net.sparse``; ``filters`` is its width, and
+    its value is ``value_filters`` times as wide.
     """
 
     planes: tuple[int, int, int]  # C, H, W of the input
@@ -54,7 +56,13 @@ class NetConfig:
         flag=True,
     )
     value_head: ValueHead = setting("wdl", "wdl: win, draw, loss; value: tanh, as in the papers", flag=True)
-    value_filters: int = setting(1, "filters of the value head's 1x1 convolution (the papers: 1)", low=1, flag=True)
+    value_filters: int = setting(
+        1,
+        "filters of the value head's 1x1 convolution (the papers: 1); sparse: how many times as wide as the policy the "
+        "value is",
+        low=1,
+        flag=True,
+    )
     value_hidden: int = setting(256, "units of the value head's hidden layer (the papers: 256)", low=1, flag=True)
     history: int = setting(
         HISTORY, "positions of the input (the papers: 8); fewer is faster", low=1, high=HISTORY, flag=True
@@ -70,6 +78,8 @@ class NetConfig:
         if self.kind == "sparse":
             if self.filters % 32:
                 raise OptionError(f"a sparse network of width {self.filters} has no even halves; give a multiple of 32")
+            if self.filters * self.value_filters > WIDEST:
+                raise OptionError(f"a sparse network's value is {WIDEST} wide at most; give less of value_filters")
             return
         if self.policy_head == "conv" and self.actions % (height * width):
             raise OptionError(
@@ -103,7 +113,8 @@ class NetConfig:
     def architecture(self) -> str:
         """Short name, e.g. ``dual-res 6x64 se16``."""
         if self.kind == "sparse":
-            return f"sparse {self.filters}"
+            wider = f", value {self.filters * self.value_filters}" if self.value_filters > 1 else ""
+            return f"sparse {self.filters}{wider}"
         return f"{self.kind} {self.blocks}x{self.filters}" + (f" se{self.squeeze}" if self.squeeze else "")
 
     def to_json(self) -> dict[str, Any]:

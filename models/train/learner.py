@@ -334,11 +334,15 @@ class Learner:
     def begin_from(self, saved: Checkpoint) -> None:
         """Take over the averaged weights of another run, and nothing else of it; heads this network lacks are left out.
 
+        The value of a sparse network may be wider than theirs.
+
         Errors: DataError when it is of another network.
         """
         theirs = {
             name.removeprefix("averaged."): t for name, t in saved.tensors.items() if name.startswith("averaged.")
         }
+        if isinstance(self.network, SparseNetwork):
+            theirs = self.network.widened(theirs)
         for name, own in self.averaged.state_dict().items():
             if name not in theirs or theirs[name].shape != own.shape:
                 found = f"is {list(theirs[name].shape)}" if name in theirs else "is missing"

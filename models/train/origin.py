@@ -92,7 +92,9 @@ def _sparse_net(content: bytes, info: NetInfo, game: Game) -> SparseNet:
 
 def sparse_config(net: SparseNet, info: NetInfo, game: Game) -> NetConfig:
     """The network of an exported sparse net."""
-    config = NetConfig(info.planes, info.actions, kind="sparse", filters=len(net.value_bias), value_head="wdl")
+    width = len(net.policy_bias)
+    wider = len(net.value_bias) // width
+    config = NetConfig(info.planes, info.actions, kind="sparse", filters=width, value_filters=wider, value_head="wdl")
     return config.seeing(game.using(info.encoder).encoder)
 
 

@@ -56,8 +56,9 @@ SHARP = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 
 
 def random_network(seed: int = 1) -> SparseNetwork:
+    """With a value twice as wide as the policy."""
     torch.manual_seed(seed)
-    config = NetConfig(SPARSE.planes, SPARSE.num_actions, kind="sparse", filters=32)
+    config = NetConfig(SPARSE.planes, SPARSE.num_actions, kind="sparse", filters=32, value_filters=2)
     network = SparseNetwork(config, SPARSE.encoder.features, SPARSE.encoder.alike)
     with torch.no_grad():
         for parameter in network.parameters():
@@ -278,7 +279,8 @@ def put(values: Any, where: Any, value: int) -> Any:
         ("rows", lambda v: v.astype(np.int16), "rows does not fit"),
         ("rows", lambda v: v[:-1], "rows does not fit|trial|does not"),
         ("hidden", lambda v: put(v, ..., 32767), "too large"),
-        ("value_first", lambda v: put(v, (5, 5), 30000), "too large"),
+        ("value_first", lambda v: put(v, (5, 5), 127), "too large"),
+        ("policy_first", lambda v: put(v, (5, 5), 30000), "too large"),
         ("policy_first", lambda v: put(v, 0, 3), "weight to no feature"),
     ],
 )
@@ -328,6 +330,8 @@ def test_the_engine_obeys_its_options(file: Path) -> None:
 def test_a_width_or_kind_that_does_not_fit_is_refused() -> None:
     with pytest.raises(OptionError, match="multiple of 32"):
         NetConfig(SPARSE.planes, SPARSE.num_actions, kind="sparse", filters=40)
+    with pytest.raises(OptionError, match="512 wide at most"):
+        NetConfig(SPARSE.planes, SPARSE.num_actions, kind="sparse", filters=256, value_filters=3)
     run = RunConfig.from_values({"game": "chess", "net": {"kind": "sparse"}})
     with pytest.raises(OptionError, match="--supervised alone"):
         run.net_config(CHESS)
@@ -347,7 +351,8 @@ def test_train_export_play(tmp_path: Path) -> None:
 
 def test_a_net_read_back_has_the_same_integers(file: Path) -> None:
     there = origin(file, SPARSE)
-    assert (there.state["net"]["kind"], there.state["net"]["filters"]) == ("sparse", 32)
+    net = there.state["net"]
+    assert (net["kind"], net["filters"], net["value_filters"]) == ("sparse", 32, 2)
     network = SparseNetwork(NetConfig.from_json(there.state["net"]), SPARSE.encoder.features, SPARSE.encoder.alike)
     network.load_state_dict({name.removeprefix("averaged."): tensor for name, tensor in there.tensors.items()})
     net = read_sparse_net(file.read_bytes(), SPARSE.encoder.features, SPARSE.num_actions)
@@ -369,6 +374,13 @@ def test_training_goes_on_from_a_net(tmp_path: Path, file: Path, capfd: pytest.C
     assert np.abs(before[0] - after[0]).max() < 0.1
     assert main([*words.split(), "default", "--out", str(tmp_path / "default")]) == 0
     assert "sparse 256" in (tmp_path / "default" / "card.md").read_text()
+    capfd.readouterr()
+    assert main([*words.split(), "default", "--value-filters", "2", "--out", str(tmp_path / "wide")]) == 0
+    assert "sparse 256, value 512" in (tmp_path / "wide" / "card.md").read_text()
+    same, wider = (
+        load_evaluator(str(tmp_path / name / "net_int8.onnx"), CHESS).evaluate(planes) for name in ("default", "wide")
+    )
+    assert np.abs(same[1] - wider[1]).max() < 0.01  # new units say nothing yet
     capfd.readouterr()
     assert main([*words.split(), "default", "--filters", "64", "--out", str(tmp_path / "other")]) == 2
     assert "the network to begin from is another" in capfd.readouterr().err
