@@ -162,6 +162,13 @@ examples:
         "the search's, and not the net's own",
     )
     add(
+        "--judge-moves",
+        type=int,
+        metavar="N",
+        help="with --nnue: of each search label N positions alone, with the scores of what all their moves lead to: a "
+        "policy to learn from; best with --least-visits 2, as a sparse net is asked for moves on a second visit",
+    )
+    add(
         "--within",
         type=float,
         metavar="POINTS",
@@ -332,6 +339,7 @@ def _recipe(args: argparse.Namespace, game: str, form: LabelFormat) -> Recipe:
         starts=() if args.starts is None else read_starts(get_game(game), args.starts),
         search=args.search or 0,
         least_visits=args.least_visits or 1,
+        judged_moves=args.judge_moves or 0,
         further=FURTHER if args.within is None else 0,
     )
 
@@ -375,6 +383,7 @@ def _check_words(args: argparse.Namespace, form: LabelFormat) -> None:
         "--games": args.games,
         "--search": args.search,
         "--least-visits": args.least_visits,
+        "--judge-moves": args.judge_moves,
         "--processes": args.processes,
         "--shard-positions": args.shard_positions,
     }
@@ -387,7 +396,8 @@ def _check_words(args: argparse.Namespace, form: LabelFormat) -> None:
 
 def _check_searches(args: argparse.Namespace) -> None:
     """Refuse what means nothing without --nnue. Errors: OptionError."""
-    for word, value in {"--least-visits": args.least_visits, "--within": args.within}.items():
+    words = {"--least-visits": args.least_visits, "--judge-moves": args.judge_moves, "--within": args.within}
+    for word, value in words.items():
         if value is not None and args.nnue is None:
             raise OptionError(f"{word} is for the searches of --nnue; leave it out")
     if args.within is not None and not 0 < args.within <= 0.5:

@@ -3,7 +3,8 @@
 A search asks its net about every position of its tree, so these are the positions that the net has to know. A search
 begins at a labelled position, or a few random moves behind it. Of its tree some positions are kept, with the evaluation
 net's score, captures resolved, and with the moves that the search preferred where it looked long enough, else the net's
-own policy: AlphaZero's target for the policy, a far stronger program's for the value.
+own policy: AlphaZero's target for the policy, a far stronger program's for the value. Or a few positions are kept, with
+the evaluation net's scores of all their moves: a far stronger program's policy, too.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from ...engine.errors import OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game, State
-from ...engine.games.outcome import RUNNING
+from ...engine.games.outcome import DRAW, RUNNING
 from ...engine.kernels.jit import borrow, kernel
 from ...engine.params import SearchParams
 from ...engine.search.cache import PositionCache
@@ -24,7 +25,7 @@ from ...engine.search.minibatch import Minibatch
 from ...engine.search.search import Search
 from ...engine.search.tree import NODES, Tree, tree_of, unpack_prior
 from ..data.formats import labels_of
-from ..data.shards import Records
+from ..data.shards import MATE, Records, Teaching
 from ..net.providers import load_evaluator
 from .nnue.judge import NnueJudge
 from .recipe import NnueFile, Recipe
@@ -32,6 +33,7 @@ from .walks import WALKS, draw_results, shard_format, starts_of
 
 VISITS = 160  # of a search, unless told
 KEPT = 100  # positions of a tree
+_LONGEST_MATE = 1000  # moves
 _LOOKED = 16  # visits of a position whose preferred moves are a target
 _MEMORY = 32 << 20  # bytes of the tree and of the cache
 
@@ -79,6 +81,11 @@ def best_moves(trees, picked, looked, moves, policy):
             policy[r, j] /= total
 
 
+def _last_first(records: Records) -> Records:
+    """Records of one tree, the last plies first: then none seems to go on with the one before."""
+    return records[np.argsort(-records["ply"].astype(np.int64), kind="stable")]
+
+
 class Searcher:
     """Makes the searches of a task and labels their positions."""
 
@@ -124,10 +131,7 @@ class Searcher:
         return line if self._game.outcome(line) == RUNNING else None
 
     def _label(self, root: State, random: np.random.Generator) -> Records | None:
-        """Records of positions below State[1], the last plies first: then none seems to go on with the one before.
-
-        None where no position is usable, such as where all is proven.
-        """
+        """Records of positions below State[1]; None where no position is usable, such as where all is proven."""
         tree = self._tree
         tree.clear()
         visits = self._recipe.search or VISITS
@@ -141,16 +145,42 @@ class Searcher:
         usable = np.flatnonzero((nodes["bound"] == RUNNING) & (nodes["terminal"] == 0) & often)
         if not len(usable):
             return None
-        picked = random.choice(usable, min(KEPT, len(usable)), replace=False)
+        kept = self._recipe.judged_moves or KEPT
+        picked = random.choice(usable, min(kept, len(usable)), replace=False)
         states = self._states(root, count)[picked]
+        if self._recipe.judged_moves:
+            return self._by_moves(states)
         moves = np.zeros((len(picked), self._form.lines), np.uint16)
         policy = np.zeros(moves.shape)
         bare = nodes["first_edge"][picked] < 0  # a sparse net is not asked for moves on a node's first visit
         moves[bare], policy[bare] = self._best_of_net(states[bare])
         best_moves(tree.arrays, picked, _LOOKED, moves, policy)
         assert self._form.judged is not None
-        records = self._form.judged(states, moves, policy, self._judge.judge(states))
-        return records[np.argsort(-records["ply"].astype(np.int64), kind="stable")]
+        return _last_first(self._form.judged(states, moves, policy, self._judge.judge(states)))
+
+    def _by_moves(self, states: State) -> Records:
+        """Records of State[N] by the scores of what each of their moves leads to."""
+        moves = [self._game.legal_moves(states[i : i + 1]) for i in range(len(states))]
+        counts = [len(legal) for legal in moves]
+        children = self._game.after(states, np.repeat(np.arange(len(states)), counts), np.concatenate(moves))
+        scores = -self._judge.judge(children)
+        scores[scores > MATE - _LONGEST_MATE] -= 1  # a mate is a move longer from here
+        scores[self._drawn(children)] = 0
+        records = []
+        for i, behind in enumerate(np.cumsum(counts).tolist()):
+            own = scores[behind - counts[i] : behind]
+            best = np.argsort(-own, kind="stable")[: self._form.lines]
+            told = Teaching(moves[i][best], own[best], None, 1)
+            records.append(self._form.record(self._game, states[i : i + 1], told))
+            records[-1]["played"] = self._form.code(states[i], int(told.moves[0]))
+        return _last_first(np.concatenate(records))
+
+    def _drawn(self, states: State) -> NDArray[np.bool_]:
+        """bool[N]: which of State[N] the rules call a draw."""
+        batch = Minibatch(self._game, self._params, self._tree.arrays, states.reshape(-1, 1), len(states))
+        batch.leaves.rows["slot"] = np.arange(len(states))
+        batch.choose(len(states), self._evaluator.history)
+        return np.asarray(batch.leaves.rows["outcome"] == DRAW)
 
     def _best_of_net(self, states: State) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
         """The moves u2[N, K] of State[N] that the net gives most, and their policy f4[N, K]."""

@@ -15,7 +15,7 @@ from az_engine.engine.errors import OptionError
 from az_engine.engine.games import get_game
 from az_engine.models.data.games.chess import FORMAT, code_of
 from az_engine.models.data.games.shogi import FORMAT as SHOGI_LABELS
-from az_engine.models.data.shards import Records, TargetOptions
+from az_engine.models.data.shards import MATE, Records, TargetOptions
 from az_engine.models.label import command as label
 from az_engine.models.label.nnue.judge import NnueJudge
 from az_engine.models.label.recipe import FURTHER, NnueFile, Recipe
@@ -96,6 +96,37 @@ def test_searches_begin_where_the_game_is_open(net: Path, around: Path, tmp_path
         assert 0 <= plies.min() <= 2
 
 
+def test_moves_are_judged_by_what_they_lead_to(net: Path, around: Path) -> None:
+    """--judge-moves: against python-chess, move by move."""
+    recipe = replace(recipe_of(net, around), judged_moves=3, least_visits=2)
+    records = Searcher(recipe).walk(1)
+    assert FORMAT.first_fault(records) == ""
+    assert np.unique(records["game"], return_counts=True)[1].max() == 3
+    assert isinstance(recipe.teacher, NnueFile)
+    judge = NnueJudge(recipe.teacher.path, CHESS)
+    for record in records[:60]:
+        board, expected = board_of(record), {}
+        for move in board.legal_moves:
+            board.push(move)
+            score = -int(judge.judge(CHESS.parse_position(board.fen(en_passant="legal"))[0][-1:])[0])
+            if board.is_checkmate():
+                score = MATE - 1
+            elif board.is_stalemate() or board.is_insufficient_material():
+                score = 0
+            elif score > MATE - 1000:
+                score -= 1
+            expected[move] = score
+            board.pop()
+        count = int(record["n"])
+        told = {
+            move_of(int(code)): int(cp) for code, cp in zip(record["mv"][:count], record["cp"][:count], strict=True)
+        }
+        assert told.items() <= expected.items()
+        assert sorted(told.values()) == sorted(expected.values())[-5:]
+        assert record["depth"] == 1
+        assert move_of(int(record["played"])) == next(iter(told))
+
+
 def test_records_can_be_learned_from(task: tuple[Recipe, Records]) -> None:
     _, records = task
     assert FORMAT.first_fault(records) == ""
@@ -173,6 +204,8 @@ def test_shogi(tmp_path: Path) -> None:
         (["--net", "default", "--around", str(SAMPLE), "--least-visits", "9"], "for the searches of --nnue"),
         (["--net", "default", "--around", str(SAMPLE), "--within", "0.2"], "for the searches of --nnue"),
         (["--nnue", str(SAMPLE), "--around", str(SAMPLE), "--within", "0.7"], "--within is 0.7"),
+        (["--net", "default", "--around", str(SAMPLE), "--judge-moves", "9"], "for the searches of --nnue"),
+        (["--nnue", str(SAMPLE), "--around", str(SAMPLE), "--judge-moves", "0"], "--judge-moves is 0"),
     ],
 )
 def test_what_makes_no_sense_is_refused(net: Path, tmp_path: Path, words: list[str], said: str) -> None:
