@@ -36,7 +36,7 @@ class SearchParams:
         1.0, "Softmax temperature of the net's policy; greater = wider search.", 0.1, 10
     )
     virtual_loss: float = setting(
-        0.0, "How much of a simulation in flight counts as lost: 0 = it is a visit and no more, 1 = all of it.", 0, 1
+        1.0, "How much of a simulation in flight counts as lost: 0 = it is a visit and no more, 1 = all of it.", 0, 1
     )
     solver: bool = True  # back up proven wins, draws and losses
     mate_plies: int = setting(  # with the solver, in games that have such a search
@@ -60,7 +60,6 @@ def paper_params(preset: Literal["az", "agz"]) -> SearchParams:
     return SearchParams(
         puct=preset,
         fpu="zero",
-        virtual_loss=1.0,
         solver=False,
         mate_plies=0,
         transpositions=False,

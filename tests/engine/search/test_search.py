@@ -34,8 +34,8 @@ PARAMS = {
     "agz": replace(paper_params("agz"), c_puct=2.0),
     "playing": replace(PLAYING, mate_plies=3),  # the reference has no bound on what it looks at for one leaf
     "fast growing c": SearchParams(c_base=50.0, c_factor=2.5, c_puct=0.8, mate_plies=0),
-    "virtual loss": SearchParams(virtual_loss=1.0, fpu="zero", mate_plies=0),
-    "half a virtual loss": SearchParams(virtual_loss=0.5, mate_plies=0),
+    "no virtual loss": SearchParams(virtual_loss=0.0, mate_plies=0),
+    "half a virtual loss": SearchParams(virtual_loss=0.5, fpu="zero", mate_plies=0),
     "hopeful": SearchParams(fpu="zero", solver=True, c_puct=3.0, mate_plies=3),
     "loss first": SearchParams(fpu="loss", solver=False),
     "hot policy": SearchParams(policy_temperature=1.8, fpu_value=0.1, fpu_root_value=0.0, mate_plies=0),
