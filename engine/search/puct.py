@@ -115,8 +115,8 @@ def best_edge(nodes, edges, node, params, loss, at_root):
         elif flying == 0.0:
             q = -child.w / n
         else:
-            q = -child.w / n if n > 0.0 else _first_play(nd, params, at_root, visited_prior)
-            q -= loss * (q + 1.0) * flying / (n + flying)
+            mean = -child.w / n if n > 0.0 else _first_play(nd, params, at_root, visited_prior)
+            q = (flying * ((1.0 - loss) * mean - loss) - child.w) / (n + flying)
         visited_prior += prior
         score = q + rate * prior / (1.0 + n + flying)
         if score > best_score:

@@ -91,6 +91,7 @@ class SparseNetwork(nn.Module):
         """features, alike: of the game's encoder."""
         super().__init__()
         self.config, self.alike = config, alike
+        self.coarse = True  # the value's first layer is in steps that a byte can say
         widths = value, width = config.filters * config.value_filters, config.filters
         kinds, per_move = alike
 
@@ -111,8 +112,10 @@ class SparseNetwork(nn.Module):
 
     @property
     def value_first(self) -> Tensor:
-        """The value's first layer [F, V], in the steps of the exported file; the gradient sees no steps."""
+        """The value's first layer [F, V]; the gradient sees no steps."""
         weight = self._bounded(self.value_shared.repeat(self.alike[0], 1) + self.value_own, FIRST_BOUND)
+        if not self.coarse:
+            return weight
         step = COARSE / UNIT
         return weight + ((weight / step).round() * step - weight).detach()
 

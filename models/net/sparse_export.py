@@ -137,7 +137,8 @@ def to_onnx(network: SparseNetwork, info: NetInfo) -> onnx.ModelProto:
     """The ONNX model of a network's current weights with ``info`` as its metadata. Errors: NetError."""
     net, graph = integers(network), SparseWriter()
     features = graph.numbers(info.planes[1] * info.planes[2])
-    x = graph.products(features, (net.value_first // COARSE).astype(np.int8), net.value_bias, "value")
+    first = net.value_first if (net.value_first % COARSE).any() else (net.value_first // COARSE).astype(np.int8)
+    x = graph.products(features, first, net.value_bias, "value")
     x = graph.layer(x, net.hidden, net.hidden_bias, ("hidden", "hidden_bias"))
     most = graph.number(float((HIDDEN_MOST << HIDDEN_SHIFT) + 2**HIDDEN_SHIFT - 1))
     x = graph.shifted(graph.node("Clip", [x, graph.number(0.0), most], "hidden.clipped"), HIDDEN_SHIFT, "hidden")

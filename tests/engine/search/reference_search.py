@@ -65,6 +65,7 @@ class Edge:
     move: int
     prior: float
     child: Node | None = None
+    before: float = 0.0  # prior of the edges that had been followed when this one was
 
 
 class ReferenceSearch:
@@ -109,7 +110,7 @@ class ReferenceSearch:
         for edge in self.root.edges:
             line = self.game.play(self.root.line, edge.move)
             if edge.child is None and self.game.outcome(line) in (LOSS, DRAW, WIN):
-                edge.child = Node(self.root, line)
+                edge.before, edge.child = self.followed(self.root), Node(self.root, line)
 
     def is_over(self) -> bool:
         if not self.params.solver or self.root.proven is None:
@@ -133,7 +134,7 @@ class ReferenceSearch:
             while node.expanded and not self.is_known(node):
                 edge = max(node.edges, key=lambda e: self.score(node, e))  # the first of equals has the greatest prior
                 if edge.child is None:
-                    edge.child = Node(node, self.game.play(node.line, edge.move))
+                    edge.before, edge.child = self.followed(node), Node(node, self.game.play(node.line, edge.move))
                 node = edge.child
                 node.in_flight += 1
             if self.is_known(node):
@@ -173,8 +174,8 @@ class ReferenceSearch:
             left_out = child.proven == WIN or (self.several and node is self.root)
             q = -1e9 if left_out else float(-child.proven)
         else:
-            q = -child.w / child.n if child.n else self.first_play_urgency(node, edge)
-            q -= self.loss * (q + 1) * child.in_flight / visits
+            mean = -child.w / child.n if child.n else self.first_play_urgency(node, edge)
+            q = (child.in_flight * ((1 - self.loss) * mean - self.loss) - child.w) / visits
         return q + u / (1 + visits)
 
     def first_play_urgency(self, node: Node, edge: Edge) -> float:
@@ -183,10 +184,14 @@ class ReferenceSearch:
             return 0.0
         if self.params.fpu == "loss":
             return -1.0
-        before = node.edges[: node.edges.index(edge)]
-        visited = sum(e.prior for e in before if e.child is not None)
+        visited = edge.before if edge.child is not None else self.followed(node)
         reduction = self.params.fpu_root_value if node is self.root else self.params.fpu_value
         return node.w / max(node.n, 1) - reduction * math.sqrt(visited)
+
+    @staticmethod
+    def followed(node: Node) -> float:
+        """The prior of the edges that have a child."""
+        return sum(edge.prior for edge in node.edges if edge.child is not None)
 
     # --- evaluation, expansion, backup
 

@@ -29,7 +29,7 @@ from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.positions import random_lines, random_planes
 from az_engine.engine.nets.sparse import read_sparse_net
 from az_engine.engine.nets.sparse_evaluator import SparseEvaluator
-from az_engine.engine.nets.weights import load_evaluator
+from az_engine.engine.nets.weights import embedded_net, load_evaluator
 from az_engine.engine.params import EngineOptions, SearchParams
 from az_engine.engine.search.cache import PositionCache
 from az_engine.engine.search.growth import judge_leaves
@@ -386,15 +386,18 @@ def test_training_goes_on_from_a_net(tmp_path: Path, file: Path, capfd: pytest.C
     assert "the network to begin from is another" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("kept", ["policy", "value"])
-def test_policy_and_value_learn_alone(tmp_path: Path, file: Path, kept: str) -> None:
+@pytest.mark.parametrize(("kept", "inside"), [("policy", False), ("value", False), ("value", True)])
+def test_policy_and_value_learn_alone(tmp_path: Path, file: Path, kept: str, inside: bool) -> None:
+    """``inside``: from the package's net, whose value is not in steps that a byte can say."""
     from az_engine.cli import main
 
-    words = f"train --supervised {SAMPLE} --kind sparse --batch 32 --steps 20 --warmup 1 --rate 0.01 --init {file}"
+    start = embedded_net("chess") if inside else file
+    assert start is not None
+    words = f"train --supervised {SAMPLE} --kind sparse --batch 32 --steps 20 --warmup 1 --rate 0.01 --init {start}"
     assert main([*words.split(), f"--{kept}-weight", "0", "--out", str(tmp_path)]) == 0
     features, actions = SPARSE.encoder.features, SPARSE.num_actions
     before, after = (
-        read_sparse_net(path.read_bytes(), features, actions) for path in (file, tmp_path / "net_int8.onnx")
+        read_sparse_net(path.read_bytes(), features, actions) for path in (start, tmp_path / "net_int8.onnx")
     )
     for name in before._fields:
         part = "policy" if name.startswith(("policy", "row")) else "value"
