@@ -107,18 +107,19 @@ def best_edge(nodes, edges, node, params, loss, at_root):
     for k in range(first, first + children):
         prior = unpack_prior(edges[k].prior)
         child = nodes[edges[k].child]
-        n, flying = np.float64(child.n), np.float64(child.in_flight)
-        if n == 0.0 and flying == 0.0:  # its evaluation failed: visit it again
+        flying = np.float64(child.in_flight)
+        n = np.float64(child.n) + flying
+        if n == 0.0:  # its evaluation failed: visit it again
             return k
         if solver and child.bound != RUNNING:
             q = _OUT_OF_QUESTION if unproven or child.bound == WIN else -np.float64(child.bound)
-        elif flying == 0.0:
-            q = -child.w / n
         else:
-            mean = -child.w / n if n > 0.0 else _first_play(nd, params, at_root, visited_prior)
-            q = (flying * ((1.0 - loss) * mean - loss) - child.w) / (n + flying)
+            q = -(child.w + loss * flying) / n
+            if flying > 0.0 and loss < 1.0:
+                mean = -child.w / child.n if child.n > 0 else _first_play(nd, params, at_root, visited_prior)
+                q += (1.0 - loss) * flying * mean / n
         visited_prior += prior
-        score = q + rate * prior / (1.0 + n + flying)
+        score = q + rate * prior / (1.0 + n)
         if score > best_score:
             best, best_score = k, score
     if children < nd.edges:

@@ -175,7 +175,8 @@ class ReferenceSearch:
             q = -1e9 if left_out else float(-child.proven)
         else:
             mean = -child.w / child.n if child.n else self.first_play_urgency(node, edge)
-            q = (child.in_flight * ((1 - self.loss) * mean - self.loss) - child.w) / visits
+            q = -(child.w + self.loss * child.in_flight) / visits
+            q += (1 - self.loss) * child.in_flight * mean / visits
         return q + u / (1 + visits)
 
     def first_play_urgency(self, node: Node, edge: Edge) -> float:
