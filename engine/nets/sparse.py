@@ -1,7 +1,7 @@
 """A sparse net: shallow, judged by a kernel of our own in integers, bit for bit as onnxruntime judges its file.
 
-Two first layers, for value and policy, sum the int16 rows of the position's features. The value's are multiples of
-COARSE and lie in the file as int8. The sums are clipped to 0 .. 255, and one half is multiplied by the other,
+Two first layers, for value and policy, sum the int16 rows of the position's features. The value's lie in the file as
+int8, in units of COARSE, or as int16. The sums are clipped to 0 .. 255, and one half is multiplied by the other,
 p = a b >> 8. A hidden layer and an output layer make the WDL logits of the value's products; the logit of a move is the
 product of its int8 row and the policy's products. onnxruntime does the same in float32, where all these whole numbers
 are exact.
@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from ..errors import NetError
 from ..kernels.jit import borrow, device, kernel
 from .netfile import read_constants
+from .netinfo import SPARSE_WIDEST
 
 UNIT = 255  # of a first layer's sums: clipped to 0 .. UNIT, which stands for 0 .. 1
-COARSE = 4  # what the weights of the value's first layer are multiples of
+COARSE = 4  # unit of an int8 first layer in the file
 SHIFT = 8  # of the products of two clipped sums: they become 0 .. 254
 PRODUCT = UNIT * UNIT / 2**SHIFT  # what a product of 1 is
 ROW_UNIT = 64  # of a policy row's weights
@@ -32,7 +33,6 @@ HIDDEN_ONE = PRODUCT * SMALL_UNIT / 2**HIDDEN_SHIFT  # what a hidden unit of 1 i
 
 # Bounds of the weights. A first layer's: 64 features and a bias stay within an int16; the others': float32 is exact.
 FIRST_BOUND, SMALL_BOUND, OUT_BOUND = 1.9, 1.98, 15.0
-WIDEST = 512
 HIDDEN = 32  # the value's hidden units
 POLICY_SCALE = np.float32(1 / (PRODUCT * ROW_UNIT))
 VALUE_SCALE = np.float32(1 / (HIDDEN_ONE * SMALL_UNIT))
@@ -40,7 +40,7 @@ _EXACT = 2**24  # whole numbers below it are exact in float32
 
 
 class SparseNet(NamedTuple):
-    """The integers of a net of width H, of the value V, for F features and A rows.
+    """The integers of a net whose policy is H wide and its value V, a multiple of H, for F features and A rows.
 
     Row 0 of a first layer is no feature: zeros.
     """
@@ -89,7 +89,7 @@ def read_sparse_net(content: bytes, features: int, actions: int) -> SparseNet:
     wrong = [
         n for n in shapes if n not in constants or constants[n].shape != shapes[n] or constants[n].dtype != KINDS[n]
     ]
-    if wrong or not all(32 <= wide <= WIDEST and wide % 32 == 0 for wide in (value, width)):
+    if wrong or not all(32 <= wide <= SPARSE_WIDEST and wide % 32 == 0 for wide in (value, width)) or value % width:
         raise NetError(
             f"this is no sparse net for the game: {(wrong or ['its width'])[0]} does not fit; export it again"
         )

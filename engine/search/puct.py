@@ -206,7 +206,7 @@ def select_from(tree, params, root, leaves, wanted, lock, way):
                     release(nodes, node, root, lock, way)
                     if loss == 1.0 or 2 * count >= wanted.leaves:
                         return count, finished
-                    loss, depth = 1.0, start
+                    loss, depth = 1.0, start  # it went nowhere
                     break
                 leaf = leaves.rows[first + count]
                 leaf.length, leaf.node, leaf.top = depth, node, root

@@ -53,7 +53,7 @@ class Recipe:
     starts: tuple[str, ...] = ()  # positions that games begin at, one drawn per game, see :mod:`starts`
     search: int = 0  # visits of the student's searches, see :mod:`variations` and :mod:`searches`
     least_visits: int = 1  # of a position of such a search that is labelled, see :mod:`searches`
-    judged_moves: int = 0  # positions of such a search whose moves are judged, nothing else; 0 = all of its positions
+    judged_moves: int = 0  # positions kept of such a search, all their moves judged; 0 = no moves are judged
     further: int = FURTHER  # random moves before such a search, at most
 
     @property

@@ -25,7 +25,7 @@ from ...engine.search.minibatch import Minibatch
 from ...engine.search.search import Search
 from ...engine.search.tree import NODES, Tree, tree_of, unpack_prior
 from ..data.formats import labels_of
-from ..data.shards import MATE, Records, Teaching
+from ..data.shards import CUT, Records, Teaching
 from ..net.providers import load_evaluator
 from .nnue.judge import NnueJudge
 from .recipe import NnueFile, Recipe
@@ -33,7 +33,6 @@ from .walks import WALKS, draw_results, shard_format, starts_of
 
 VISITS = 160  # of a search, unless told
 KEPT = 100  # positions of a tree
-_LONGEST_MATE = 1000  # moves
 _LOOKED = 16  # visits of a position whose preferred moves are a target
 _MEMORY = 32 << 20  # bytes of the tree and of the cache
 
@@ -159,12 +158,12 @@ class Searcher:
         return _last_first(self._form.judged(states, moves, policy, self._judge.judge(states)))
 
     def _by_moves(self, states: State) -> Records:
-        """Records of State[N] by the scores of what each of their moves leads to."""
+        """Records of State[N] with the best moves by the evaluation net, centipawns of the side to move."""
         moves = [self._game.legal_moves(states[i : i + 1]) for i in range(len(states))]
         counts = [len(legal) for legal in moves]
         children = self._game.after(states, np.repeat(np.arange(len(states)), counts), np.concatenate(moves))
         scores = -self._judge.judge(children)
-        scores[scores > MATE - _LONGEST_MATE] -= 1  # a mate is a move longer from here
+        scores[scores > CUT] -= 1  # a mate is a move longer from here
         scores[self._drawn(children)] = 0
         records = []
         for i, behind in enumerate(np.cumsum(counts).tolist()):
@@ -177,10 +176,14 @@ class Searcher:
 
     def _drawn(self, states: State) -> NDArray[np.bool_]:
         """bool[N]: which of State[N] the rules call a draw."""
+        return np.asarray(self._described(states).leaves.rows["outcome"] == DRAW)
+
+    def _described(self, states: State) -> Minibatch:
+        """A batch of State[N], as the search describes its leaves."""
         batch = Minibatch(self._game, self._params, self._tree.arrays, states.reshape(-1, 1), len(states))
         batch.leaves.rows["slot"] = np.arange(len(states))
         batch.choose(len(states), self._evaluator.history)
-        return np.asarray(batch.leaves.rows["outcome"] == DRAW)
+        return batch
 
     def _best_of_net(self, states: State) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
         """The moves u2[N, K] of State[N] that the net gives most, and their policy f4[N, K]."""
@@ -188,9 +191,7 @@ class Searcher:
         if not count:
             return np.zeros((0, lines), np.uint16), np.zeros((0, lines), np.float32)
         assert self._evaluator.sparse is not None
-        batch = Minibatch(self._game, self._params, self._tree.arrays, states.reshape(-1, 1), count)
-        batch.leaves.rows["slot"] = np.arange(count)
-        batch.choose(count, self._evaluator.history)
+        batch = self._described(states)
         batch.judge(self._evaluator.sparse)
         unused = np.arange(lines) >= batch.leaves.rows["count"][:, None]
         policy = np.where(unused, np.float32(0), batch.leaves.priors[:, :lines])

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from ...engine.errors import OptionError
 from ...engine.games.base import Game
 from ...engine.games.encoder import Encoder
+from ...engine.nets.netinfo import SPARSE_WIDEST
 from ...engine.settings import check, setting
 
 Kind = Literal["dual-res", "sep-res", "dual-conv", "sep-conv", "sparse"]
@@ -15,7 +16,6 @@ PolicyHead = Literal["conv", "flat", "pooled"]
 ValueHead = Literal["wdl", "value"]
 Schedule = Literal["cosine", "az", "az-go", "agz", "supervised", "constant"]
 
-WIDEST = 512  # layer of a sparse network, see ``engine.nets.sparse``
 HISTORY = 8  # positions that the papers' planes hold (T)
 
 
@@ -78,8 +78,10 @@ class NetConfig:
         if self.kind == "sparse":
             if self.filters % 32:
                 raise OptionError(f"a sparse network of width {self.filters} has no even halves; give a multiple of 32")
-            if self.filters * self.value_filters > WIDEST:
-                raise OptionError(f"a sparse network's value is {WIDEST} wide at most; give less of value_filters")
+            if self.filters * self.value_filters > SPARSE_WIDEST:
+                raise OptionError(
+                    f"a sparse network's value is {SPARSE_WIDEST} wide at most; give less of value_filters"
+                )
             return
         if self.policy_head == "conv" and self.actions % (height * width):
             raise OptionError(

@@ -172,7 +172,7 @@ class Learner:
         # Network or SparseNetwork, both:
         self.network: Any = new_network(net, game).to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.averaged: Any = new_network(net, game).to(self.device)
-        if net.kind == "sparse":  # a value that is kept stays what it is
+        if net.kind == "sparse":  # a value that is not learned is not rounded either
             self.network.coarse = self.averaged.coarse = config.value_weight > 0
         self.averaged.load_state_dict(self.network.state_dict())
         self.averaged.eval()

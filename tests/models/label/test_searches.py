@@ -180,6 +180,9 @@ def test_shogi(tmp_path: Path) -> None:
     labels.write(tmp_path / "data" / "labelled_00000.npz", labels.read(SHOGI_SAMPLE)[40:60])
     sources, _ = sources_of(labels, [tmp_path / "data"])
     recipe = Recipe(NnueFile(tmp_path / "nn.bin"), game="shogi", lines=8, seed=3, around=sources, search=40)
+    by_moves = Searcher(replace(recipe, judged_moves=2)).walk(0)
+    assert labels.first_fault(by_moves) == ""
+    assert len(by_moves) > 0
     records = Searcher(recipe).walk(0)
     assert labels.first_fault(records) == ""
     states = labels.to_states(shogi, records, np.arange(len(records), dtype=np.int64))
