@@ -39,6 +39,8 @@ from .recipe import (
     ENGINE_TEMPERATURES,
     FURTHER,
     NET_TEMPERATURES,
+    QUICK_BLUNDERS,
+    QUICK_TEMPERATURES,
     WALK_BLUNDERS,
     WALK_TEMPERATURES,
     NnueFile,
@@ -52,6 +54,7 @@ from .walks import WALKS, shard_format, sources_of
 
 POSITIONS = 1_000_000  # of walks, unless told
 LINE_SECONDS = 60.0  # between lines of progress where there is no terminal
+QUICK_FIRST, QUICK_SEEDS, QUICK_GAMES = 1 << 31, 64, 1 << 25  # first number of quick games; of a seed's, so many
 AHEAD = 256  # positions at most that an engine is sent before it has answered: with some 100 bytes each they fit a pipe
 
 HELP = "make training data with any UCI, USI or GTP engine, or with a net"
@@ -63,7 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Let an engine (UCI for chess, USI for shogi, GTP for Go) play itself from random openings and record its best "
         "lines, chances and results as .npz shards for az-engine train --supervised. A GTP engine must know "
         "kata-analyze or lz-analyze. The teacher may also be a net without search (--net), so that a small net learns "
-        "what a large one knows. With --around either judges millions of positions. The same command resumes a run."
+        "what a large one knows. With --around either judges millions of positions, and --nnue also without. The same "
+        "command resumes a run."
     )
     parser.formatter_class = Help
     parser.epilog = """\
@@ -73,7 +77,7 @@ examples:
   az-engine label --game shogi --engine fairy-stockfish --starts handicap --first-game 100000 --out runs/handicap
   az-engine label --net chess-conv --around runs/data --positions 10000000 --processes 2 --out runs/walks
   az-engine label --engine stockfish --visits 150 --ahead 256 --around runs/data --positions 10000000 --out runs/bulk
-  az-engine label --nnue sf.nnue --around runs/data --positions 50000000 --processes 2 --out runs/leaves"""
+  az-engine label --nnue sf.nnue --positions 50000000 --processes 2 --out runs/quick"""
     add = parser.add_argument
     add("--game", default=default.game, choices=game_names(), help="the game")
     teacher = parser.add_mutually_exclusive_group(required=True).add_argument
@@ -93,9 +97,9 @@ examples:
         "--nnue",
         metavar="FILE",
         type=Path,
-        help="with --around: an engine's evaluation net, with captures played out: for chess Stockfish 15's, which its "
-        "command export_net writes, for shogi an nn.bin of the type K+P or HalfKP; small searches of --student's net "
-        "find the positions and the policy",
+        help="an engine's evaluation net, with captures played out: for chess Stockfish 15's, which its command "
+        "export_net writes, for shogi an nn.bin of the type K+P or HalfKP; it judges positions of quick games of "
+        "--student's net (default: the net inside the package), or with --around of small searches of that net",
     )
     add(
         "--option",
@@ -145,35 +149,36 @@ examples:
         "shards) and leave these games; the net of --net, or that of --student with --engine, makes the moves; "
         "not in Go",
     )
-    add("--positions", type=int, metavar="N", help="with --around: positions in all (1,000,000)")
+    add("--positions", type=int, metavar="N", help="with --around or --nnue: positions in all (1,000,000)")
     add(
         "--search",
         type=int,
         metavar="VISITS",
         help="with --records: also search some positions with --student (default: the net inside the package) for "
-        "VISITS visits, and label positions of these searches: they expose the net's errors; with --nnue: visits of "
-        f"the searches ({VISITS})",
+        "VISITS visits, and label positions of these searches: they expose the net's errors; with --nnue and "
+        f"--around: visits of the searches ({VISITS})",
     )
     add(
         "--least-visits",
         type=int,
         metavar="N",
-        help="with --nnue: label only positions that the search visited so often (1); the more, the more the policy is "
-        "the search's, and not the net's own",
+        help="with --nnue and --around: label only positions that the search visited so often (1); the more, the more "
+        "the policy is the search's, and not the net's own",
     )
     add(
         "--judge-moves",
         type=int,
         metavar="N",
-        help="with --nnue: of each search label N positions alone, with the scores of what all their moves lead to: a "
-        "policy to learn from; best with --least-visits 2, as a sparse net is asked for moves on a second visit",
+        help="with --nnue: of each game or search label N positions alone, with the scores of what all their moves "
+        "lead to: a policy to learn from; for searches best with --least-visits 2, as a sparse net is asked for moves "
+        "on a second visit",
     )
     add(
         "--within",
         type=float,
         metavar="POINTS",
-        help="with --nnue: begin at positions whose expected points are so close to 0.5 by their labels, and without "
-        "the up to three random moves before the search: positions that are still to be decided",
+        help="with --nnue and --around: begin at positions whose expected points are so close to 0.5 by their labels, "
+        "and without the up to three random moves before the search: positions that are still to be decided",
     )
     add(
         "--provider",
@@ -200,8 +205,8 @@ examples:
     add(
         "--first-game",
         type=int,
-        help="number of the first game (0; with --around after those of DATA); ids must be unique over all folders "
-        "used together",
+        help="number of the first game (0; with --around after those of DATA; with --nnue alone by the seed); ids must "
+        "be unique over all folders used together",
     )
     add("--shard-positions", type=int, default=25_000, help="write so many positions into each file")
     add(
@@ -215,13 +220,14 @@ examples:
         type=_numbers(float),
         help="of the move choice, one drawn per game: in expected points ("
         f"{_listed(ENGINE_TEMPERATURES)}), with --net the T of policy^(1 / T) "
-        f"({_listed(NET_TEMPERATURES)}; with --around {_listed(WALK_TEMPERATURES)})",
+        f"({_listed(NET_TEMPERATURES)}; with --around {_listed(WALK_TEMPERATURES)}; with --nnue "
+        f"{_listed(QUICK_TEMPERATURES)})",
     )
     add(
         "--blunders",
         type=_numbers(float),
         help=f"chances of a random move, one drawn per game ({_listed(BLUNDERS)}; with --around "
-        f"{_listed(WALK_BLUNDERS)})",
+        f"{_listed(WALK_BLUNDERS)}; with --nnue {_listed(QUICK_BLUNDERS)})",
     )
     add(
         "--student",
@@ -274,9 +280,10 @@ def main(args: argparse.Namespace) -> int:
     recipe = _recipe(args, game, form)
     with RunLock(args.out), StopSignals() as signals:
         patiently = Patience(args.out, console.print, stopping=signals)
-        store = Store(args.out, args.shard_positions, form.shards, patiently, WALKS if recipe.around else 1)
+        in_bulk = bool(recipe.around) or recipe.quick
+        store = Store(args.out, args.shard_positions, form.shards, patiently, WALKS if in_bulk else 1)
         tasks: Iterator[int]
-        if recipe.around:
+        if in_bulk:
             total, there, unit = args.positions or POSITIONS, store.positions, "positions"
             tasks = (task for task in count(recipe.first_game // WALKS) if task not in store.tasks)
             tasks = takewhile(lambda task: store.positions < total, tasks)
@@ -295,17 +302,17 @@ def main(args: argparse.Namespace) -> int:
                     made += len(records)
                     seconds = time.monotonic() - begun
                     speed = f"{made:,} positions, {made / seconds:,.0f}/s"
-                    progress.update(bar, advance=len(records) if recipe.around else 1, speed=speed)
+                    progress.update(bar, advance=len(records) if in_bulk else 1, speed=speed)
                     if seconds >= due and not console.is_terminal:
                         due = seconds + LINE_SECONDS
-                        done = store.positions if recipe.around else len(store.tasks)
+                        done = store.positions if in_bulk else len(store.tasks)
                         console.print(f"{min(done, total):,} of {total:,} {unit}  {speed}")
             finally:
                 store.flush()
         if signals():
             console.print(f"stopped after {store.positions:,} positions; give the same command to go on")
             return 130
-    games_text = "" if recipe.around else f" of {len(store.tasks):,} games"
+    games_text = "" if in_bulk else f" of {len(store.tasks):,} games"
     console.print(f"{args.out}: {store.positions:,} positions{games_text}")
     return 0
 
@@ -314,9 +321,13 @@ def _recipe(args: argparse.Namespace, game: str, form: LabelFormat) -> Recipe:
     """What the words ask for. Errors: OptionError, DataError."""
     within = 0.5 if args.within is None else args.within
     around, behind = sources_of(shard_format(game), args.around, within) if args.around else ((), 0)
-    first = behind if args.first_game is None else args.first_game
+    quick = args.nnue is not None and not args.around
     usual = (NET_TEMPERATURES, BLUNDERS) if args.engine is None else (ENGINE_TEMPERATURES, BLUNDERS)
     temperatures, blunders = (WALK_TEMPERATURES, WALK_BLUNDERS) if around else usual
+    if quick:
+        behind = QUICK_FIRST + args.seed % QUICK_SEEDS * QUICK_GAMES
+        temperatures, blunders = QUICK_TEMPERATURES, QUICK_BLUNDERS
+    first = behind if args.first_game is None else args.first_game
     nodes = NODES if args.nodes is None else args.nodes
     teacher: Engine | NnueFile | str = args.net if args.nnue is None else NnueFile(args.nnue)
     if args.engine is not None:
@@ -332,7 +343,7 @@ def _recipe(args: argparse.Namespace, game: str, form: LabelFormat) -> Recipe:
         student=args.student or "",
         decided=args.decided,
         max_plies=args.max_plies or form.max_plies,
-        first_game=-(-first // WALKS) * WALKS if around else first,
+        first_game=-(-first // WALKS) * WALKS if around or quick else first,
         records=tuple(args.records),
         around=around,
         provider=args.provider,
@@ -365,7 +376,7 @@ def _check_words(args: argparse.Namespace, form: LabelFormat) -> None:
         raise OptionError("--search is for games that were played, or for --nnue; give --records or leave it out")
     if args.records and args.student is not None and args.search is None:
         raise OptionError("--student is for games that the teacher plays, or for --search; leave it or --records out")
-    if args.positions is not None and not args.around:
+    if args.positions is not None and not args.around and args.nnue is None:
         raise OptionError("--positions is for walks; give the data that they begin in with --around, or --games")
     if args.starts is not None and args.records:
         raise OptionError("--starts is for games that the teacher plays; leave it or --records out")
@@ -429,11 +440,28 @@ def _check_net(args: argparse.Namespace, game: str) -> None:
 
 def _check_nnue(args: argparse.Namespace, game: str) -> None:
     """Refuse what an evaluation net cannot do. Errors: OptionError, DataError."""
+    if args.nodes is not None or args.option:
+        raise OptionError("--visits and --option mean nothing to --nnue; leave them out")
+    if args.around and (args.temperatures or args.blunders):
+        raise OptionError("--temperatures and --blunders mean nothing to searches; leave them or --around out")
     if not args.around:
-        raise OptionError("--nnue judges positions around labelled ones; give these with --around")
-    if args.nodes is not None or args.option or args.temperatures or args.blunders:
-        raise OptionError("--visits, --option, --temperatures and --blunders mean nothing to --nnue; leave them out")
+        _check_quick(args)
     family_of(game).read(args.nnue)
+
+
+def _check_quick(args: argparse.Namespace) -> None:
+    """Refuse what means nothing to quick games. Errors: OptionError."""
+    meant = {
+        "--records": args.records,
+        "--games": args.games,
+        "--search": args.search,
+        "--least-visits": args.least_visits,
+        "--within": args.within,
+        "--decided": args.decided,
+    }
+    for word, value in meant.items():
+        if value:
+            raise OptionError(f"{word} means nothing to the quick games of --nnue; leave it out, or give --around")
 
 
 def _try_net(net: str, game: str, provider: str) -> None:

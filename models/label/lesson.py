@@ -28,6 +28,7 @@ from ...protocols.clients.process import EngineDied, EngineFlooded, EngineMisbeh
 from ..data.formats import labels_of
 from ..data.shards import Ended, LabelFormat, Records, Teaching
 from ..net.providers import load_evaluator
+from .quickgames import QuickGames
 from .reading import RecordedGame, label_played, read_played
 from .recipe import NnueFile, Recipe
 from .searches import Searcher
@@ -44,7 +45,7 @@ class Worker:
     teacher: Teacher | None = None
     student: RawNet | None = None  # makes random moves
     explorer: Explorer | None = None  # the student, searching recorded games
-    walker: Walker | Searcher | None = None  # goes around positions
+    walker: Walker | Searcher | QuickGames | None = None  # does tasks of many positions
     played: list[RecordedGame] = field(default_factory=list)
 
     def start(self) -> Teacher:
@@ -57,22 +58,22 @@ class Worker:
             self.explorer = Explorer(weights, get_game(recipe.game), recipe.search, recipe.seed, recipe.provider)
         elif recipe.student and self.student is None:
             self.student = RawNet(recipe.student, get_game(recipe.game), provider=recipe.provider, load=load_evaluator)
-        assert not isinstance(recipe.teacher, NnueFile)  # which goes around positions
+        assert not isinstance(recipe.teacher, NnueFile)  # whose positions come in tasks
         if self.teacher is None:
             self.teacher = teacher_of(recipe.teacher, recipe.game, recipe.lines, recipe.provider)
         return self.teacher
 
     def play(self, number: int) -> Records:
-        """The records of one game, or of one task of walks. BLOCKS.
+        """The records of one game, or of one task of many. BLOCKS.
 
         Errors: EngineProcessError when the engine fails twice, NetError, DataError.
         """
         recipe = self.recipe
         for attempt in range(2):
             try:
-                if recipe.around:
-                    kind = Searcher if isinstance(recipe.teacher, NnueFile) else Walker
-                    self.walker = self.walker or kind(recipe)
+                if recipe.around or recipe.quick:
+                    searched = Searcher if isinstance(recipe.teacher, NnueFile) else Walker
+                    self.walker = self.walker or (QuickGames if recipe.quick else searched)(recipe)
                     return self.walker.walk(number)
                 teacher = self.start()
                 if self.played:
@@ -90,7 +91,7 @@ class Worker:
 
     def close(self) -> None:
         for each in (self.teacher, self.walker):
-            if each is not None and not isinstance(each, Searcher):  # which has no engine to end
+            if each is not None and not isinstance(each, Searcher | QuickGames):  # which have no engine to end
                 each.close()
         self.teacher = self.walker = None
 

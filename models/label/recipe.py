@@ -10,6 +10,7 @@ from .teacher import Engine
 
 ENGINE_TEMPERATURES, NET_TEMPERATURES = (0.02, 0.05, 0.12), (0.3, 0.6, 1.0)  # of the move choice, see Lesson
 WALK_TEMPERATURES = (1.0, 1.5, 2.0)  # T of policy^(1 / T), one drawn per walk
+QUICK_TEMPERATURES, QUICK_BLUNDERS = (0.7, 1.0, 1.5), (0.02,)  # of the policy in :mod:`quickgames`, likewise
 FURTHER = 3  # random moves before a search of :mod:`searches`, at most
 BLUNDERS, WALK_BLUNDERS = (0.0, 0.03, 0.08, 0.15), (0.3,)  # chance of a random move, likewise
 
@@ -53,8 +54,13 @@ class Recipe:
     starts: tuple[str, ...] = ()  # positions that games begin at, one drawn per game, see :mod:`starts`
     search: int = 0  # visits of the student's searches, see :mod:`variations` and :mod:`searches`
     least_visits: int = 1  # of a position of such a search that is labelled, see :mod:`searches`
-    judged_moves: int = 0  # positions kept of such a search, all their moves judged; 0 = no moves are judged
+    judged_moves: int = 0  # positions kept of such a search or a quick game, all their moves judged; 0 = none are
     further: int = FURTHER  # random moves before such a search, at most
+
+    @property
+    def quick(self) -> bool:
+        """Whether the student plays the games and an evaluation net judges them, see :mod:`quickgames`."""
+        return isinstance(self.teacher, NnueFile) and not self.around
 
     @property
     def teacher_name(self) -> str:

@@ -9,32 +9,24 @@ the evaluation net's scores of all their moves: a far stronger program's policy,
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.errors import OptionError
-from ...engine.games import get_game
-from ...engine.games.base import Game, State
-from ...engine.games.outcome import DRAW, RUNNING
+from ...engine.games.base import State
+from ...engine.games.outcome import RUNNING
 from ...engine.kernels.jit import borrow, kernel
-from ...engine.params import SearchParams
 from ...engine.search.cache import PositionCache
-from ...engine.search.minibatch import Minibatch
 from ...engine.search.search import Search
-from ...engine.search.tree import NODES, Tree, tree_of, unpack_prior
-from ..data.formats import labels_of
-from ..data.shards import CUT, Records, Teaching
-from ..net.providers import load_evaluator
-from .nnue.judge import NnueJudge
-from .recipe import NnueFile, Recipe
-from .walks import WALKS, draw_results, shard_format, starts_of
+from ...engine.search.tree import NODES, tree_of, unpack_prior
+from ..data.shards import Records
+from .positions import PositionLabeller, last_first
+from .recipe import Recipe
+from .walks import WALKS, draw_results, starts_of
 
 VISITS = 160  # of a search, unless told
 KEPT = 100  # positions of a tree
 _LOOKED = 16  # visits of a position whose preferred moves are a target
-_MEMORY = 32 << 20  # bytes of the tree and of the cache
+_MEMORY = 32 << 20  # bytes of the cache
 
 
 @kernel
@@ -80,35 +72,21 @@ def best_moves(trees, picked, looked, moves, policy):
             policy[r, j] /= total
 
 
-def _last_first(records: Records) -> Records:
-    """Records of one tree, the last plies first: then none seems to go on with the one before."""
-    return records[np.argsort(-records["ply"].astype(np.int64), kind="stable")]
-
-
 class Searcher:
     """Makes the searches of a task and labels their positions."""
 
     def __init__(self, recipe: Recipe) -> None:
         """BLOCKS. Errors: NetError, OptionError, DataError."""
-        assert isinstance(recipe.teacher, NnueFile)
-        game = get_game(recipe.game)
-        self._recipe, self._form, self._shards = recipe, labels_of(recipe.game), shard_format(recipe.game)
-        if self._form.judged is None:
-            raise OptionError(f"--nnue: records of {game.name} hold no scores without moves; use --net or --engine")
-        self._judge = NnueJudge(recipe.teacher.path, game)
-        net = "" if recipe.student in ("", "default") else recipe.student
-        self._evaluator = load_evaluator(net, game, provider=recipe.provider, batch_size=8)
-        self._game: Game = game.using(self._evaluator.encoder)
-        told: dict[str, Any] = {} if self._evaluator.info is None else dict(self._evaluator.info.search)
-        self._params = SearchParams(**(told | {"smart_pruning": False, "transpositions": False}))
-        self._tree = Tree(_MEMORY, game.branching)
-        self._cache = PositionCache(_MEMORY, game.branching)
+        self._recipe, self._labeller = recipe, PositionLabeller(recipe)
+        self._game = self._labeller.game
+        self._cache = PositionCache(_MEMORY, self._game.branching)
 
     def walk(self, number: int) -> Records:
         """The records of a task, which depend on its number and the seed alone. BLOCKS. Errors: NetError, DataError."""
         random = np.random.Generator(np.random.PCG64([self._recipe.seed, number]))
-        starts = starts_of(self._shards, self._recipe, number)
-        states = self._shards.to_states(self._game, starts, np.arange(len(starts), dtype=np.int64))
+        shards = self._labeller.shards
+        starts = starts_of(shards, self._recipe, number)
+        states = shards.to_states(self._game, starts, np.arange(len(starts), dtype=np.int64))
         tasks = []
         for search in range(len(starts)):
             root = self._begin(states[search : search + 1], random)
@@ -116,8 +94,8 @@ class Searcher:
             if records is not None:
                 records["game"] = number * WALKS + search
                 tasks.append(records)
-        found = np.concatenate(tasks)
-        draw_results(self._shards, found, random)
+        found = last_first(np.concatenate(tasks))
+        draw_results(shards, found, random)
         return found
 
     def _begin(self, line: State, random: np.random.Generator) -> State | None:
@@ -131,10 +109,10 @@ class Searcher:
 
     def _label(self, root: State, random: np.random.Generator) -> Records | None:
         """Records of positions below State[1]; None where no position is usable, such as where all is proven."""
-        tree = self._tree
+        labeller, tree = self._labeller, self._labeller.tree
         tree.clear()
         visits = self._recipe.search or VISITS
-        search = Search(self._game, tree, self._evaluator, self._params, root, cache=self._cache, visits=visits)
+        search = Search(self._game, tree, labeller.evaluator, labeller.params, root, cache=self._cache, visits=visits)
         search.run(lambda: False)
         if search.error is not None:
             raise search.error
@@ -148,60 +126,20 @@ class Searcher:
         picked = random.choice(usable, min(kept, len(usable)), replace=False)
         states = self._states(root, count)[picked]
         if self._recipe.judged_moves:
-            return self._by_moves(states)
-        moves = np.zeros((len(picked), self._form.lines), np.uint16)
+            return labeller.by_moves(states)
+        moves = np.zeros((len(picked), labeller.form.lines), np.uint16)
         policy = np.zeros(moves.shape)
         bare = nodes["first_edge"][picked] < 0  # a sparse net is not asked for moves on a node's first visit
-        moves[bare], policy[bare] = self._best_of_net(states[bare])
+        moves[bare], policy[bare] = labeller.best_of_net(states[bare])
         best_moves(tree.arrays, picked, _LOOKED, moves, policy)
-        assert self._form.judged is not None
-        return _last_first(self._form.judged(states, moves, policy, self._judge.judge(states)))
-
-    def _by_moves(self, states: State) -> Records:
-        """Records of State[N] with the best moves by the evaluation net, centipawns of the side to move."""
-        moves = [self._game.legal_moves(states[i : i + 1]) for i in range(len(states))]
-        counts = [len(legal) for legal in moves]
-        children = self._game.after(states, np.repeat(np.arange(len(states)), counts), np.concatenate(moves))
-        scores = -self._judge.judge(children)
-        scores[scores > CUT] -= 1  # a mate is a move longer from here
-        scores[self._drawn(children)] = 0
-        records = []
-        for i, behind in enumerate(np.cumsum(counts).tolist()):
-            own = scores[behind - counts[i] : behind]
-            best = np.argsort(-own, kind="stable")[: self._form.lines]
-            told = Teaching(moves[i][best], own[best], None, 1)
-            records.append(self._form.record(self._game, states[i : i + 1], told))
-            records[-1]["played"] = self._form.code(states[i], int(told.moves[0]))
-        return _last_first(np.concatenate(records))
-
-    def _drawn(self, states: State) -> NDArray[np.bool_]:
-        """bool[N]: which of State[N] the rules call a draw."""
-        return np.asarray(self._described(states).leaves.rows["outcome"] == DRAW)
-
-    def _described(self, states: State) -> Minibatch:
-        """A batch of State[N], as the search describes its leaves."""
-        batch = Minibatch(self._game, self._params, self._tree.arrays, states.reshape(-1, 1), len(states))
-        batch.leaves.rows["slot"] = np.arange(len(states))
-        batch.choose(len(states), self._evaluator.history)
-        return batch
-
-    def _best_of_net(self, states: State) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
-        """The moves u2[N, K] of State[N] that the net gives most, and their policy f4[N, K]."""
-        count, lines = len(states), self._form.lines
-        if not count:
-            return np.zeros((0, lines), np.uint16), np.zeros((0, lines), np.float32)
-        assert self._evaluator.sparse is not None
-        batch = self._described(states)
-        batch.judge(self._evaluator.sparse)
-        unused = np.arange(lines) >= batch.leaves.rows["count"][:, None]
-        policy = np.where(unused, np.float32(0), batch.leaves.priors[:, :lines])
-        return np.where(unused, np.uint16(0), batch.leaves.moves[:, :lines]), policy
+        return labeller.records(states, moves, policy)
 
     def _states(self, root: State, count: int) -> State:
         """The positions of the tree's nodes, State[count]."""
         moves, depths = np.zeros(count, np.uint16), np.zeros(count, np.int32)
-        unfold(self._tree.arrays, count, moves, depths)
-        parents = self._tree.nodes["parent"][:count].astype(np.int64)
+        tree = self._labeller.tree
+        unfold(tree.arrays, count, moves, depths)
+        parents = tree.nodes["parent"][:count].astype(np.int64)
         states: NDArray[np.void] = np.zeros(count, root.dtype)
         states[0] = root[-1]
         for depth in range(1, int(depths.max(initial=0)) + 1):

@@ -1,4 +1,7 @@
-"""Kernels of a sparse network's training: sums over the few rows of a table that a position touches, and back."""
+"""Kernels of a sparse network's training: sums over the few rows of a table that a position touches, and back.
+
+Weights of the value: see ``sparse_value.ValueWeights``.
+"""
 
 from __future__ import annotations
 
@@ -70,3 +73,102 @@ def scatter_rows(hidden, weight, actions, gradient, to_hidden, to_weight, to_bia
                 back[i] += g * right[i]
                 grown[i] += g * left[i]
             to_bias[actions[b, k]] += g
+
+
+@kernel
+def join(shared, own, bound, step, out):
+    """out f4[k S, V] = own f4[k S, V] + shared f4[S, V], which is the same for every S rows, within +-bound.
+
+    With a step above 0 it is rounded to whole steps.
+    """
+    rows = shared.shape[0]
+    for f in range(own.shape[0]):
+        for i in range(own.shape[1]):
+            total = min(max(own[f, i] + shared[f % rows, i], -bound), bound)
+            out[f, i] = np.rint(total / step) * step if step > 0 else total
+
+
+@kernel
+def divide(shared, own, bound, gradient, to_shared, to_own):
+    """The gradients of :func:`join`'s tables from the sum's, as if nothing were rounded; to_shared is zero before."""
+    rows = shared.shape[0]
+    for f in range(own.shape[0]):
+        for i in range(own.shape[1]):
+            inside = -bound <= own[f, i] + shared[f % rows, i] <= bound
+            to_own[f, i] = gradient[f, i] if inside else np.float32(0)
+            to_shared[f % rows, i] += to_own[f, i]
+
+
+@summing_kernel
+def value_forward(planes, weights, sums, units, out):
+    """out f4[B, 3] = the WDL logits of planes u1[B, 2 P].
+
+    Kept for the way back, clipped to 0 .. 1: sums f4[B, V] of the first layer and hidden units f4[B, U].
+    """
+    places, width, half = planes.shape[1] // 2, sums.shape[1], sums.shape[1] // 2
+    products = np.empty(half, np.float32)
+    zero, one = np.float32(0), np.float32(1)
+    for b in range(planes.shape[0]):
+        row = sums[b]
+        for i in range(width):
+            row[i] = weights.bias[i]
+        for n in range(places):
+            feature = planes[b, n] + 256 * np.int64(planes[b, places + n]) - 1
+            if feature < 0:
+                break
+            source = weights.first[feature]
+            for i in range(width):
+                row[i] += source[i]
+        for i in range(width):
+            row[i] = min(max(row[i], zero), one)
+        for i in range(half):
+            products[i] = row[i] * row[half + i]
+        for k in range(3):
+            out[b, k] = weights.out_bias[k]
+        for j in range(units.shape[1]):
+            total = weights.hidden_bias[j]
+            for i in range(half):
+                total += products[i] * weights.hidden[j, i]
+            total = min(max(total, zero), one)
+            units[b, j] = total
+            for k in range(3):
+                out[b, k] += total * weights.out[k, j]
+
+
+@summing_kernel
+def value_backward(planes, weights, sums, units, gradient, to):
+    """Add to ``to``, the gradients of ``weights``, what gradient f4[B, 3] of :func:`value_forward` means for them."""
+    places, half = planes.shape[1] // 2, sums.shape[1] // 2
+    products, back = np.empty(half, np.float32), np.empty(half, np.float32)
+    grown = np.empty(2 * half, np.float32)
+    zero, one = np.float32(0), np.float32(1)
+    for b in range(planes.shape[0]):
+        row = sums[b]
+        for i in range(half):
+            products[i], back[i] = row[i] * row[half + i], zero
+        for k in range(3):
+            to.out_bias[k] += gradient[b, k]
+        for j in range(units.shape[1]):
+            unit, slope = units[b, j], zero
+            for k in range(3):
+                to.out[k, j] += gradient[b, k] * unit
+                slope += gradient[b, k] * weights.out[k, j]
+            if unit <= zero or unit >= one:
+                continue
+            to.hidden_bias[j] += slope
+            for i in range(half):
+                to.hidden[j, i] += slope * products[i]
+                back[i] += slope * weights.hidden[j, i]
+        for i in range(half):
+            left, right = row[i], row[half + i]
+            grown[i] = back[i] * right if zero < left < one else zero
+            grown[half + i] = back[i] * left if zero < right < one else zero
+        for i in range(2 * half):
+            to.bias[i] += grown[i]
+        for n in range(places):
+            feature = planes[b, n] + 256 * np.int64(planes[b, places + n]) - 1
+            if feature < 0:
+                break
+            target = to.first[feature]
+            for i in range(2 * half):
+                target[i] += grown[i]

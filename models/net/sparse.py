@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from ...engine.nets.sparse import COARSE, FIRST_BOUND, OUT_BOUND, SMALL_BOUND, UNIT
 from ..train.config import NetConfig
 from .features import gather_features, gather_rows, scatter_features, scatter_rows
+from .sparse_value import Joined, SparseValue
 
 VALUE_HIDDEN = 32  # units between the value's products and the outcome
 
@@ -92,6 +93,7 @@ class SparseNetwork(nn.Module):
         super().__init__()
         self.config, self.alike = config, alike
         self.coarse = True  # the value's first layer is in steps that a byte can say
+        self.threads = 1  # that compute the value side by side
         widths = value, width = config.filters * config.value_filters, config.filters
         kinds, per_move = alike
 
@@ -113,25 +115,18 @@ class SparseNetwork(nn.Module):
     @property
     def value_first(self) -> Tensor:
         """The value's first layer [F, V]; the gradient sees no steps."""
-        weight = self._bounded(self.value_shared.repeat(self.alike[0], 1) + self.value_own, FIRST_BOUND)
-        if not self.coarse:
-            return weight
-        step = COARSE / UNIT
-        return weight + ((weight / step).round() * step - weight).detach()
+        step = COARSE / UNIT if self.coarse else 0.0
+        return Joined.apply(self.value_shared, self.value_own, FIRST_BOUND, step)  # type: ignore[no-any-return]
 
     @property
     def policy_first(self) -> Tensor:
         """The policy's first layer [F, H]."""
-        return self._bounded(self.policy_shared.repeat(self.alike[0], 1) + self.policy_own, FIRST_BOUND)
+        return Joined.apply(self.policy_shared, self.policy_own, FIRST_BOUND, 0.0)  # type: ignore[no-any-return]
 
     @property
     def rows(self) -> Tensor:
         """The moves' rows [A, H / 2]."""
-        return self._bounded(self.rows_shared.repeat_interleave(self.alike[1], 0) + self.rows_own, SMALL_BOUND)
-
-    @staticmethod
-    def _bounded(weight: Tensor, bound: float) -> Tensor:
-        return weight.clamp(-bound, bound)
+        return (self.rows_shared.repeat_interleave(self.alike[1], 0) + self.rows_own).clamp(-SMALL_BOUND, SMALL_BOUND)
 
     @staticmethod
     def _products(planes: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -140,9 +135,9 @@ class SparseNetwork(nn.Module):
 
     def value_of(self, planes: Tensor) -> Tensor:
         """WDL logits [B, 3] of planes u1 [B, 2, H, W]."""
-        products = self._products(planes, self.value_first, self.value_bias)
-        with torch.autocast("cpu", enabled=False):
-            return self.value_out(self.value_hidden(products).clamp(0, 1))  # type: ignore[no-any-return]
+        hidden, out = self.value_hidden, self.value_out
+        layers = self.value_first, self.value_bias, hidden.weight, hidden.bias, out.weight, out.bias
+        return SparseValue.apply(planes.flatten(1).contiguous(), self.threads, *layers)  # type: ignore[no-any-return]
 
     def policy_of(self, planes: Tensor) -> RowLogits:
         """The policy's logits of planes u1 [B, 2, H, W]."""

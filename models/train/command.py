@@ -55,12 +55,13 @@ def main(args: argparse.Namespace) -> int:
         raise OptionError("--supervised needs --out RUN, the folder of the run")
     import torch
 
+    from ..net.sparse import SparseNetwork
     from .checkpoint import load_newest
     from .learner import Learner
     from .origin import origin
 
     brought(args.net_search)  # a fault comes before the training
-    torch.set_num_threads(args.threads)
+    torch.set_num_threads(args.threads if args.kind != "sparse" else 1)  # its kernels have their own threads
     console = Console(stderr=True)
     game = get_game(args.game)
     if args.kind == "sparse" and "planes" not in args.given:
@@ -84,6 +85,8 @@ def main(args: argparse.Namespace) -> int:
             learned.history = kept.history = net.history
         console.print(f"{train.description}, {len(heldout):,} held out; {net.architecture}")
         learner = Learner(game, net, config, device=args.device)
+        if isinstance(learner.network, SparseNetwork):
+            learner.network.threads = learner.averaged.threads = args.threads
         work = Work(args, game, train, heldout, learner, console)
         work.remember()
         saved = load_newest(args.out / "checkpoints", work.problem)

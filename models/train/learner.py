@@ -188,7 +188,8 @@ class Learner:
                 groups[0]["params"] = [p for p in decayed if all(p is not m for m in matrices)]
                 self.optimiser = MuonAdamW(matrices, groups, config.rate, config.weight_decay)
             else:
-                self.optimiser = torch.optim.AdamW(groups, lr=config.rate, betas=(0.9, 0.98))
+                fused = net.kind == "sparse"  # in one pass; it takes weights and averages to lie alike in memory
+                self.optimiser = torch.optim.AdamW(groups, lr=config.rate, betas=(0.9, 0.98), fused=fused)
         self.step = 0
         self.progress = 0.0  # fraction of the run that is done
         self.seconds = 0.0  # of training time, over all starts

@@ -198,9 +198,8 @@ def test_shogi(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--nnue", "NET"], "give these with --around"),
         (["--nnue", "NET", "--around", str(SAMPLE), "--visits", "9"], "mean nothing to --nnue"),
-        (["--nnue", "NET", "--around", str(SAMPLE), "--blunders", "0.5"], "mean nothing to --nnue"),
+        (["--nnue", "NET", "--around", str(SAMPLE), "--blunders", "0.5"], "mean nothing to searches"),
         (["--nnue", "NET", "--around", str(SAMPLE), "--search", "0"], "--search is 0; give 1 or more"),
         (["--nnue", "NET", "--game", "go", "--around", str(GO9_SAMPLE)], "judges chess and shogi; leave it out for go"),
         (["--net", "default", "--search", "9"], "or for --nnue"),

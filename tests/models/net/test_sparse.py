@@ -424,3 +424,64 @@ def test_the_package_has_one_for_cpus_and_a_named_one_for_gpus(
     monkeypatch.setattr(weights, "uses_gpu", lambda provider: provider == "cuda")
     assert weights.net_path("", game, provider="cuda") == named.path
     assert weights.net_path("", game, provider="auto") == inside.path
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_values_kernels_are_what_torch_makes_of_the_layers(threads: int) -> None:
+    """Logits and every gradient, against torch's own operations in float64."""
+    network = random_network()
+    network.coarse, network.threads = False, threads
+    planes = torch.from_numpy(random_planes(SPARSE, 70, 4))
+    said = network.value_of(planes)
+    wdl = torch.rand(70, 3).softmax(1)
+    torch.nn.functional.cross_entropy(said, wdl).backward()  # type: ignore[no-untyped-call]
+
+    numbers = planes.flatten(1).long()
+    features = (numbers[:, :64] + 256 * numbers[:, 64:]).numpy()
+    listed = torch.zeros(70, SPARSE.encoder.features, dtype=torch.float64)
+    for row, own in enumerate(features):
+        listed[row, own[own > 0] - 1] = 1
+    plain = {
+        name: parameter.detach().double().requires_grad_()
+        for name, parameter in network.named_parameters()
+        if name.startswith("value")
+    }
+    first = (plain["value_shared"].repeat(4, 1) + plain["value_own"]).clamp(-1.9, 1.9)
+    left, right = (listed @ first + plain["value_bias"]).clamp(0, 1).chunk(2, 1)
+    hidden = left * right @ plain["value_hidden.weight"].T + plain["value_hidden.bias"]
+    expected = hidden.clamp(0, 1) @ plain["value_out.weight"].T + plain["value_out.bias"]
+    torch.nn.functional.cross_entropy(expected, wdl.double()).backward()  # type: ignore[no-untyped-call]
+
+    assert torch.allclose(said.double(), expected, atol=1e-4)
+    assert said.std() > 0.1
+    for name, parameter in network.named_parameters():
+        if name in plain:
+            assert parameter.grad is not None
+            wanted = plain[name].grad
+            assert wanted is not None
+            assert torch.allclose(parameter.grad.double(), wanted, atol=1e-6 + 1e-4 * float(wanted.abs().max()))
+            assert wanted.abs().max() > 0
+
+
+def test_a_first_layer_is_rounded_and_the_gradient_does_not_see_it() -> None:
+    network = random_network()
+    free = network.value_first.detach()
+    assert network.coarse
+    network.coarse = False
+    exact = network.value_first
+    step = 4 / 255
+    assert torch.allclose(free / step, (free / step).round(), atol=1e-4)
+    assert (free - exact).abs().max() <= step / 2 + 1e-6
+    exact.sum().backward()  # type: ignore[no-untyped-call]
+    network.coarse = True
+    grads = network.value_shared.grad, network.value_own.grad
+    assert grads[0] is not None
+    assert grads[1] is not None
+    before = [grad.clone() for grad in (grads[0], grads[1])]
+    network.zero_grad()
+    network.value_first.sum().backward()  # type: ignore[no-untyped-call]
+    assert network.value_shared.grad is not None
+    assert network.value_own.grad is not None
+    assert torch.equal(network.value_shared.grad, before[0])
+    assert torch.equal(network.value_own.grad, before[1])
+    assert before[0].max() == 4  # four kinds share a row
