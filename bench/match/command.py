@@ -29,13 +29,13 @@ from .game import FAULTS, MatchSettings
 from .openings import OPENINGS_HELP, choose_openings
 from .players import SPEC_HELP, MoveLimit, PlayerSpec, parse_clock, parse_seconds, parse_spec
 from .standings import colour_table, faults_of, ratings, score_between, sprt_state, standings_table, total_score
-from .tournament import JOURNAL, Journal, Tournament, pairs_of, repeated, schedule
+from .tournament import FAULTS_IN_ROW, JOURNAL, Journal, Tournament, pairs_of, repeated, schedule
 
 HELP = f"""\
 Let engines play each other, and print the results with Elo differences and 95 % intervals. Two players, or more: all
 against all, or a gauntlet of A against the others. Every opening is played with both colours. A fault loses the game:
 overstepping the time, an illegal move, ending (crash), not answering (stall), writing without end (flood). The match
-counts faults by kind and goes on.
+counts faults by kind and goes on, unless a player has lost {FAULTS_IN_ROW} games in a row by faults other than time.
 
 An arbiter ends games: in chess (python-chess) at mate, stalemate, insufficient material, the third repetition and 50
 moves without progress; in shogi (our own rules, checked against cshogi where it is installed) at mate, at the fourth

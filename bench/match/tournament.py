@@ -18,7 +18,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from ...engine.errors import DataError, OptionError
+from ...engine.errors import DataError, EngineProcessError, OptionError
 from ...engine.files import write_atomically
 from ...engine.games import get_game
 from ...engine.games.record import format_games
@@ -27,6 +27,7 @@ from .game import EnginePool, GameStopped, MatchGame, MatchSettings, Pairing, pl
 from .openings import Opening
 
 JOURNAL, SETTINGS = "games.jsonl", "event.json"
+FAULTS_IN_ROW = 20  # games that a player may lose one after another by faults other than time
 
 
 def pairs_of(players: int, *, gauntlet: bool = False) -> list[tuple[int, int]]:
@@ -165,6 +166,7 @@ class Tournament:
     plan: Sequence[Pairing]
     journal: Journal | None = None
     finished: list[MatchGame] = field(default_factory=list)
+    _faults: Counter[int] = field(default_factory=Counter)  # of each player, without a game between
 
     def __post_init__(self) -> None:
         if self.journal is not None:
@@ -177,10 +179,22 @@ class Tournament:
         return [pairing for pairing in self.plan if pairing.number not in played]
 
     def add(self, game: MatchGame) -> None:
-        """Take a finished game. Errors: DataError when it cannot be kept."""
+        """Take a finished game.
+
+        Errors: DataError when it cannot be kept; EngineProcessError when it is the last of too many that its player
+        lost by faults.
+        """
         if self.journal is not None:
             self.journal.add(game)
         self.finished.append(game)
+        for player in (game.pairing.first, game.pairing.second):
+            guilty = game.at_fault == player and game.fault != "time loss"
+            self._faults[player] = self._faults[player] + 1 if guilty else 0
+            if self._faults[player] == FAULTS_IN_ROW:
+                raise EngineProcessError(
+                    f"{game.ending.words}. So it has lost its last {FAULTS_IN_ROW} games by faults, and the match "
+                    "stops; mend the player, and with --out give the command again to go on"
+                )
 
     def run(
         self,
@@ -191,8 +205,8 @@ class Tournament:
     ) -> None:
         """Play what is missing, ``concurrency`` games at a time, until ``decided``. BLOCKS.
 
-        pool: engines that already run, for the first worker. Errors: AzError when a player does not start; a
-        KeyboardInterrupt leaves the finished games.
+        pool: engines that already run, for the first worker. Errors: AzError when a player does not start or fails in
+        game after game; a KeyboardInterrupt leaves the finished games.
         """
         waiting: queue.SimpleQueue[Pairing] = queue.SimpleQueue()
         for pairing in self.missing:

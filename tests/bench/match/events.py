@@ -43,9 +43,11 @@ class Match:
         rules = MatchSettings(game, named, **settings)
         journal = None if directory is None else Journal(directory, rules, {"test": 1})
         self.tournament = Tournament(rules, schedule(pairs_of(len(named)), openings, games), journal)
-        self.tournament.run(concurrency)
-        if journal is not None:
-            journal.close()
+        try:
+            self.tournament.run(concurrency)
+        finally:
+            if journal is not None:
+                journal.close()
 
     @property
     def finished(self) -> list[MatchGame]:

@@ -1,10 +1,14 @@
-"""What goes wrong with a player, over each protocol: told apart, counted, and the tournament goes on."""
+"""What goes wrong with a player, over each protocol: told apart, counted, and the tournament goes on for a while."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from az_engine.bench.match.openings import choose_openings
+from az_engine.bench.match.tournament import JOURNAL, parse_journal
+from az_engine.engine.errors import EngineProcessError
 from az_engine.protocols.clients import base as driver
 from az_engine.protocols.clients import process
 
@@ -47,3 +51,22 @@ def test_faults_are_told_apart(game: str, fault: str, kind: str, monkeypatch: py
         if played.fault is not None:
             assert played.points(0) == 1
             assert f"scripted 1: {kind}" in played.ending.words
+
+
+def test_a_player_that_always_fails_ends_the_match(tmp_path: Path) -> None:
+    """After twenty games; they are kept, and the same command goes on."""
+    good, bad = scripted(*GOOD["chess"]), scripted("uci", "g1f3", "0-0-0-0")
+    for played in (20, 40):
+        with pytest.raises(EngineProcessError, match=r"scripted 1: illegal move.*its last 20 games by faults"):
+            Match("chess", (good, bad), choose_openings("none", "chess", 30, 0), 60, tmp_path)
+        assert len(parse_journal((tmp_path / JOURNAL).read_text(), "x")) == played
+
+
+def test_losses_on_time_do_not_end_it() -> None:
+    good, slow = (
+        scripted(*GOOD["chess"], base_ms=10_000),
+        scripted("uci", "g1f3", "slow=g8f6", "f3g1", "f6g8", base_ms=100),
+    )
+    match = Match("chess", (good, slow), choose_openings("none", "chess", 11, 0), 22)
+    assert len(match.finished) == 22
+    assert set(match.faults(1)) == {"time loss"}
