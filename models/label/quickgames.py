@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...engine.errors import DataError
 from ...engine.games.base import State
 from ...engine.games.outcome import RUNNING
 from ..data.formats import labels_of
@@ -77,7 +78,7 @@ class QuickGames:
             random.choice(each, GAMES) for each in (recipe.openings, recipe.temperatures, recipe.blunders, _SHARPNESS)
         )
         games = self._judged(np.arange(GAMES), random.choice(self._starts, GAMES))
-        kept = list[_Kept]()
+        kept = [self._kept(games.some(np.zeros(0, np.int64)))]  # nothing yet
         for ply in range(recipe.max_plies):
             games = self._going(games, random)
             if not len(games.numbers):
@@ -152,16 +153,19 @@ class QuickGames:
         return _Kept(games.numbers, games.states, games.rows["key"], *best)
 
     def _finished(self, kept: list[_Kept], number: int, random: np.random.Generator) -> Records:
-        """The records of a task, each position once."""
+        """The records of a task, each position once. Errors: DataError where there are none."""
         labeller, limit = self._labeller, self._recipe.judged_moves
         numbers, states, keys, moves, policy = map(np.concatenate, zip(*kept, strict=True))
+        if not len(keys):
+            raise DataError(
+                "no quick game went on behind its opening; give shorter --openings, or --max-plies above them"
+            )
         picked = random.permutation(len(keys))
         picked = picked[np.unique(keys[picked], return_index=True)[1]]
         if limit:
             picked = picked[np.argsort(numbers[picked], kind="stable")]
             first = np.searchsorted(numbers[picked], numbers[picked])
             picked = picked[np.arange(len(picked)) - first < limit]
-        if limit:
             records = labeller.by_moves(states[picked])
         else:
             records = labeller.records(states[picked], moves[picked], policy[picked])

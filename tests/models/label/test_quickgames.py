@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from az_engine.cli import main
-from az_engine.engine.errors import OptionError
+from az_engine.engine.errors import DataError, OptionError
 from az_engine.engine.games import get_game
 from az_engine.models.data.games.chess import FORMAT
 from az_engine.models.data.games.shogi import FORMAT as SHOGI_LABELS
@@ -124,6 +124,11 @@ def test_moves_are_judged_where_that_is_wanted(net: Path) -> None:
     assert np.unique(records["game"], return_counts=True)[1].max() == 2
     assert (records["depth"] == 1).all()
     assert (np.diff(records["cp"][records["n"] == 5].astype(int), axis=1) <= 0).all()
+
+
+def test_openings_without_an_end_get_a_sentence(net: Path) -> None:
+    with pytest.raises(DataError, match="give shorter --openings"):
+        QuickGames(replace(recipe_of(net, 5), openings=(6,))).walk(0)
 
 
 def test_a_convolution_net_plays_too(net: Path) -> None:
