@@ -101,8 +101,7 @@ def growth_kernel(functions: LeafFunctions) -> Callable[..., Any]:
         """
         trees, states, leaves, net = borrow(trees), borrow(states), borrow(leaves), borrow(net)
         halt, positions = borrow(growth.halt), borrow(growth.positions)
-        one = np.int64(0)  # the leaf; a literal would have functions compiled for it alone
-        tree, line, leaf, lock = tree_of(trees, 0), states[0], leaves.rows[one], borrow(lock)
+        tree, line, leaf, lock = tree_of(trees, 0), states[0], leaves.rows[0], borrow(lock)
         owner = workspace(line), make_space()
         work, mating = borrow(owner)
         space, wdl = judge_space(net), np.empty((1, 3), np.float32)
@@ -113,7 +112,7 @@ def growth_kernel(functions: LeafFunctions) -> Callable[..., Any]:
         begin(work, line, np.int64(leaf.root))
         done, tried, judged, resumed = 0, 0, growth.judged, False
         if judged:
-            expand_leaf(tree, leaves, one, growth.solver, judged, lock, way)
+            expand_leaf(tree, leaves, 0, growth.solver, True, lock, way)
             done, judged = 1, False
         while resumed or done == 0 or not halt[0]:
             wanted = Wanted(0, 0, 1, growth.wanted - done, resumed)
@@ -125,32 +124,32 @@ def growth_kernel(functions: LeafFunctions) -> Callable[..., Any]:
                     break
                 continue
             tried = 0
-            at = reach(work, line, leaves, one, _same_moves(leaves, one, trail, length))
+            at = reach(work, line, leaves, 0, _same_moves(leaves, 0, trail, length))
             length = np.int64(leaf.length)
             judged = length == 0
             valued = tree.nodes[leaf.node].n > 0 and not judged
-            look(work, mating, line, at, leaves, one, growth.history, 0 if valued else growth.plies)
+            look(work, mating, line, at, leaves, 0, growth.history, 0 if valued else growth.plies)
             running = leaf.outcome == RUNNING
             if running and not valued:
                 twin = find_twin(tree.nodes, positions, leaf, growth.root, way)
                 if twin >= 0:
                     make_alias(tree.nodes, twin, leaf)
                 else:
-                    _value_leaf(net, leaves, one, one, space, wdl)
+                    _value_leaf(net, leaves, 0, 0, space, wdl)
                     if not judged:
                         remember_node(positions, leaf.key, np.int64(leaf.node))
             if running and (valued or judged):
-                name_moves(line, at, leaves, one)
-                _rank_moves(net, leaves, one, one, space, sorting, growth.temperature)
+                name_moves(line, at, leaves, 0)
+                _rank_moves(net, leaves, 0, 0, space, sorting, growth.temperature)
             if judged:
                 break
             if running and valued:
-                resumed = add_edges(tree, np.int64(leaf.node), leaves, one, lock)
+                resumed = add_edges(tree, np.int64(leaf.node), leaves, 0, lock)
                 if not resumed:
                     release(tree.nodes, np.int64(leaf.node), growth.root, lock, way)
                     break
             else:
-                expand_leaf(tree, leaves, one, growth.solver, judged, lock, way)
+                expand_leaf(tree, leaves, 0, growth.solver, False, lock, way)
                 done += 1
         keep(owner)
         keep(passed)

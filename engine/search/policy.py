@@ -77,8 +77,8 @@ def sort_row(priors, moves, b, count, space):
         bits = np.uint64(np.float32(priors[b, k]).view(np.uint32))
         key = np.uint64(np.uint16(~pack_prior(priors[b, k])))
         space[0, k] = (key << np.uint64(48)) | (bits << np.uint64(16)) | np.uint64(moves[b, k])
-    _count_out(space, np.int64(0), count, np.uint64(48))
-    _count_out(space, np.int64(1), count, np.uint64(56))
+    _count_out(space, 0, count, np.uint64(48))
+    _count_out(space, 1, count, np.uint64(56))
     for k in range(count):
         priors[b, k] = np.uint32(space[0, k] >> np.uint64(16)).view(np.float32)
         moves[b, k] = np.uint16(space[0, k])

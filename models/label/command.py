@@ -426,9 +426,14 @@ def _check_walks(args: argparse.Namespace) -> None:
         "--decided": args.decided,
         "--max-plies": args.max_plies,
     }
+    _refuse(meant, "walks around positions; leave it or --around out")
+
+
+def _refuse(meant: dict[str, Any], reason: str) -> None:
+    """Errors: OptionError naming the first word that was given."""
     for word, value in meant.items():
         if value:
-            raise OptionError(f"{word} means nothing to walks around positions; leave it or --around out")
+            raise OptionError(f"{word} means nothing to {reason}")
 
 
 def _check_net(args: argparse.Namespace, game: str) -> None:
@@ -459,9 +464,7 @@ def _check_quick(args: argparse.Namespace) -> None:
         "--within": args.within,
         "--decided": args.decided,
     }
-    for word, value in meant.items():
-        if value:
-            raise OptionError(f"{word} means nothing to the quick games of --nnue; leave it out, or give --around")
+    _refuse(meant, "the quick games of --nnue; leave it out, or give --around")
 
 
 def _try_net(net: str, game: str, provider: str) -> None:

@@ -59,8 +59,8 @@ def _attackers(s, square, occupied):
     """Men of both sides that attack a square, given the occupied squares."""
     here = bit(square)
     men = (KNIGHT_ATTACKS[square] & s.knights) | (KING_ATTACKS[square] & s.kings)
-    men |= pawn_attacks(here, np.int64(WHITE)) & s.pawns & s.black
-    men |= pawn_attacks(here, np.int64(BLACK)) & s.pawns & s.white
+    men |= pawn_attacks(here, WHITE) & s.pawns & s.black
+    men |= pawn_attacks(here, BLACK) & s.pawns & s.white
     men |= rook_attacks(square, occupied) & (s.rooks | s.queens)
     men |= bishop_attacks(square, occupied) & (s.bishops | s.queens)
     return men & occupied

@@ -82,7 +82,7 @@ def _pins_and_checks(s, own, enemy, king):
     The first is ALL without a check and empty in double check. A pinned man may move along its pin only: the pins are
     the squares from the king to the pinner, which is included.
     """
-    checkers = ((KNIGHT_ATTACKS[king] & s.knights) | (pawn_attacks(bit(king), np.int64(s.turn)) & s.pawns)) & enemy
+    checkers = ((KNIGHT_ATTACKS[king] & s.knights) | (pawn_attacks(bit(king), s.turn) & s.pawns)) & enemy
     evasions = checkers
     pinned_diagonal, pinned_straight = NONE, NONE
 
