@@ -66,7 +66,7 @@ def _search(attack: Attack) -> Function:
         space.moves[0] lists what may be played in line[at], and what follows is written behind it. Afterwards
         tried[0] - 1 is the place in moves[0] of the move that leads to the mate.
         """
-        depth, entering = np.int64(0), True  # a literal 0 would compile every callee twice
+        depth, entering = 0, True
         moves, space.tried[0] = borrow(space.moves), 0
         while True:
             attacking, s = (plies - depth) % 2 == 1, line[at + depth]

@@ -12,6 +12,7 @@ is checked before it is read; a damaged cache is wiped once, and if that does no
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import inspect
 import os
@@ -20,7 +21,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,8 +33,8 @@ from llvmlite import ir
 from numba.core import cgutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, UserProvidedCacheLocator
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
-from numba.core.typed_passes import AnnotateTypes, DumpParforDiagnostics, NopythonRewrites
+from numba.core.compiler import Compiler, Flags
+from numba.core.typed_passes import AnnotateTypes, DumpParforDiagnostics, InlineOverloads, NopythonRewrites
 from numba.core.untyped_passes import InlineClosureLikes, MakeFunctionToJitFunction, WithLifting
 from numba.extending import intrinsic
 
@@ -364,14 +365,46 @@ class _DeviceCode(JITCodeLibrary):  # type: ignore[misc]
         """Nothing: it is set in the kernels that hold this function's code."""
 
 
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Look for no garbage meanwhile: a compilation keeps nearly all that it makes, and collections take a tenth."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+class _Flags(Flags):  # type: ignore[misc]
+    """numba's flags, compared by those that are set: numba reads all of them each time that it looks up a function."""
+
+    def __hash__(self) -> int:
+        return hash(tuple(sorted(self._values)))
+
+    def __eq__(self, other: object) -> bool:
+        return self._values == other._values if isinstance(other, Flags) else NotImplemented
+
+
 class _LeanCompiler(Compiler):  # type: ignore[misc]
     """numba's compiler without the passes that find nothing to do in a kernel: a twelfth of the time.
 
-    They fuse expressions of whole arrays, lift ``with`` blocks, keep types for people to look at, and inline closures.
+    They fuse expressions of whole arrays, lift ``with`` blocks, keep types for people to look at, and inline closures
+    and numba's own functions.
     """
 
-    _IDLE = (AnnotateTypes, DumpParforDiagnostics, NopythonRewrites, WithLifting)
+    _IDLE = (AnnotateTypes, DumpParforDiagnostics, InlineOverloads, NopythonRewrites, WithLifting)
     _OF_CLOSURES = (InlineClosureLikes, MakeFunctionToJitFunction)
+
+    def __init__(self, *arguments: Any) -> None:
+        *others, flags, types = arguments
+        super().__init__(*others, _Flags(flags), types)
+
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        with _uncollected():
+            return super().compile_extra(func)
 
     def define_pipelines(self) -> list[Any]:
         constants = self.state.func_id.code.co_consts
@@ -418,11 +451,25 @@ def entry(compiled: F, *arguments: Any) -> F:
 
 
 def device(function: F) -> F:
-    """Compile ``function`` to be called by kernels only (it is compiled into them and not cached by itself)."""
+    """Compile ``function`` to be called by kernels only (it is compiled into them and not cached by itself).
+
+    A literal integer is an int64 to it, like a variable; a literal bool has it compiled for that value alone.
+    """
     decorate = numba.njit(
         nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=_DeviceCompiler
     )
-    return decorate(function)  # type: ignore[no-any-return]
+    dispatcher = decorate(function)
+    template = dispatcher.get_call_template
+
+    def for_variables(args: Sequence[Any], kws: dict[str, Any]) -> Any:
+        return template([_variable(kind) for kind in args], {name: _variable(kind) for name, kind in kws.items()})
+
+    dispatcher.get_call_template = for_variables
+    return dispatcher  # type: ignore[no-any-return]
+
+
+def _variable(kind: Any) -> Any:
+    return numba.types.unliteral(kind) if isinstance(kind, numba.types.IntegerLiteral) else kind
 
 
 @intrinsic  # type: ignore[untyped-decorator]

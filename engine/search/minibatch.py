@@ -93,12 +93,15 @@ class Minibatch:
         self._mate_plies = mate_plies if game.encoder.finds_mates else 0
         self._ends, self._tables = ends, tables
         self._told = None if ends is None else make_ends(size, ends.owners.shape[1])  # of the leaves
-        self._numbers = np.arange(size, dtype=np.int32)
+        self._rows, self._numbers = self.leaves.rows["row"], np.arange(size, dtype=np.int32)
+        self._roots = True  # whether the root of a tree may be among them
         self.positions = NONE_SHARED  # of tree 0, where :meth:`grow` shares them
 
     def select(self, params: NDArray[Any], root: int, wanted: int, budget: int) -> tuple[int, int]:
         """Select leaves of tree 0: see ``puct.select``."""
-        return _of_tree()[0](self._trees, params, root, self.leaves, wanted, budget)  # type: ignore[no-any-return]
+        count, finished = _of_tree()[0](self._trees, params, root, self.leaves, wanted, budget)
+        self._roots = count == 1  # while the root is a leaf, it is the only one
+        return count, finished
 
     def ending_moves(self, moves: NDArray[np.uint16], history: int) -> NDArray[np.uint16]:
         """Those of a root's legal moves u2[K] after which the rules end the game; the leaves are used up."""
@@ -115,14 +118,15 @@ class Minibatch:
 
         history: positions that the net's planes show.
         """
-        leaves, rows = self.leaves, self.leaves.rows[:count]
+        leaves = self.leaves
         self.count, self.failed = count, 0
         self._describe(self._states, leaves, count, history, self._mate_plies)
         if self._tables is not None:
             self._look_up(self._tables, count)
         if self._salts is not None:
-            rows["key"] ^= self._salts[rows["slot"]]
+            leaves.rows["key"][:count] ^= self._salts[leaves.rows["slot"][:count]]
         if self._told is not None:
+            rows = leaves.rows[:count]
             self._told.told[:count] = 0
             for b in np.flatnonzero((rows["outcome"] != RUNNING) & (rows["end"] < 0)):
                 line = self._states[0, : rows["root"][b] + 1]
@@ -130,7 +134,7 @@ class Minibatch:
         if self._cache is not None:
             self.missing = self._cache.probe(leaves, count, self._told)
         else:
-            rows["row"] = self._numbers[:count]
+            self._rows[:count] = self._numbers[:count]
             self.missing = count
         planes = leaves.planes[: self.missing]
         symmetries = self._game.symmetries
@@ -214,7 +218,7 @@ class Minibatch:
     def _arrange_roots(self) -> None:
         """Put the roots' mates first and leave only the moves to search."""
         leaves, count = self.leaves, self.count
-        if not self._mate_plies and self._only is None:
+        if not self._roots or (not self._mate_plies and self._only is None):
             return
         for b in np.flatnonzero(leaves.rows["length"][:count] == 0):
             if self._mate_plies:

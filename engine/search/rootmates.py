@@ -9,6 +9,7 @@ Mates that begin with a quiet move are looked for once: a root move after which 
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -47,9 +48,14 @@ class RootMates:
         self._done: set[int | None] = set()  # moves after which there is nothing left to find; None: the root itself
         self._nodes = 0  # of mate searches that are over
         self._quiet = False  # quiet moves have been tried
+        self._due: float = 0 if game.mate_search is not None else math.inf  # simulations until the mate search goes on
         self._most = 0  # nodes of mate searches in all, once a mate is to be shortened
         self._longest = 0  # plies of the mate that is looked for to shorten another
         self.shortest = game.mate_search is None  # no shorter mate is to be found than the one that is known
+
+    def due(self, simulations: int) -> bool:
+        """Whether :meth:`look` has something to look at after so many simulations."""
+        return simulations >= self._due or (not self._quiet and simulations >= _QUIET_AFTER)
 
     def look(self, tree: Tree, simulations: int) -> Proof | None:
         """Go on after so many simulations of ``tree``, whose lock is held; blocks for a millisecond or less."""
@@ -63,6 +69,7 @@ class RootMates:
         left = _FIRST_NODES + _NODES * simulations - self._nodes
         while left - (self._search.nodes if self._search is not None else 0) >= _SLICE:
             if self._search is None and not self._begin(tree):
+                self._due = simulations + min(simulations, _SLICE // _NODES) + 1
                 return None
             search = self._search
             assert search is not None
@@ -75,6 +82,8 @@ class RootMates:
             if verdict == "mate" and self._sound(search.moves):
                 moves = [*self._before, *search.moves]
                 return Proof(WIN if self._before else LOSS, moves)
+        spent = self._nodes + (self._search.nodes if self._search is not None else 0)
+        self._due = -((_FIRST_NODES - _SLICE - spent) // _NODES)  # rounded up
         return None
 
     def shorten(self, tree: Tree) -> Proof | None:

@@ -131,7 +131,7 @@ class Search:
         if self.evaluator.sparse is not None and batch.grows:
             return self._grow(batch, self.evaluator.sparse)
         with self.lock:
-            if not self._offered and self._expanded:
+            if not self._offered and self.tree.expanded:
                 self._offer_endings(batch)
             budget = self.batch_size * 8
             if self.visits is not None:
@@ -156,18 +156,18 @@ class Search:
 
     def _grow(self, batch: Minibatch, net: SparseNet) -> int:
         """Have a kernel make simulations by itself, beside the other workers'; how many it made."""
-        if not self._offered and self._expanded:
+        if not self._offered and self.tree.expanded:
             with self.lock:
                 if not self._offered:
                     self._offer_endings(batch)
         with self._counting:
-            wanted = _GROWN if self._expanded else 1
+            wanted = _GROWN if self.tree.expanded else 1
             if self.visits is not None:
                 wanted = min(wanted, self.visits - self.simulations - self._in_flight)
             if wanted <= 0:
                 return 0
             self._in_flight += wanted
-        done, left = 0, self.left() if self._expanded else math.inf
+        done, left = 0, self.left() if self.tree.expanded else math.inf
         try:
             with self.evaluator.turn(wanted, left) as turn:
                 if turn.simulations:
@@ -187,11 +187,6 @@ class Search:
             with self._grown:
                 self._grown.notify_all()
 
-    @property
-    def _expanded(self) -> bool:
-        """Whether the root has edges."""
-        return bool(self.tree.nodes[self.tree.root]["first_edge"] >= 0)
-
     def _offer_endings(self, batch: Minibatch) -> None:
         """Visit the root's moves that end the game first, however small their priors are."""
         self._offered = True
@@ -203,7 +198,7 @@ class Search:
         with self.lock.shared():
             if self._shortening:
                 proof = mates.shorten(self.tree)
-            elif not self.proven and self._expanded:
+            elif not self.proven and self.tree.expanded:
                 proof = mates.look(self.tree, self.simulations)
         if proof is not None:
             with self.lock:
@@ -218,7 +213,7 @@ class Search:
     @property
     def proven(self) -> bool:
         """Whether the root's outcome is known."""
-        return bool(self.params.solver and self.tree.nodes[self.tree.root]["bound"] != RUNNING)
+        return self.params.solver and self.tree.bound != RUNNING
 
     @property
     def _known(self) -> bool:
@@ -230,7 +225,7 @@ class Search:
         """Whether a shorter mate than the proven one is looked for."""
         if self._mates is None or self._mates.shortest or not self.params.solver:
             return False
-        return bool(self.tree.nodes[self.tree.root]["bound"] == WIN)
+        return self.tree.bound == WIN
 
     def _any_unproven(self) -> bool:
         """Whether the outcome of a root move is unknown."""
@@ -277,7 +272,7 @@ class Search:
                 if self._over(known):
                     break
                 done = 0 if known else self.step(batch, slot)
-                if slot == 0 and self._mates is not None:
+                if slot == 0 and self._mates is not None and (known or self._mates.due(self.simulations)):
                     self._look_for_mates(self._mates)
                 if watch is not None and watch():
                     self.stopping = True

@@ -417,6 +417,7 @@ class Tree:
         self.edges = np.empty(max(64 * 1024, int(capacity * moves_per_node)), EDGE)
         self.counters = np.zeros(8, np.int64)
         self.arrays = TreeArrays(self.nodes[None], self.edges[None], self.counters[None])
+        self._bounds, self._first_edges = self.nodes["bound"], self.nodes["first_edge"]  # quicker to read than records
         self.ends: Ends | None = None
         self.positions: Positions | None = None  # of its nodes, while searches share them
         self.known: int | None = None  # outcome of the root by endgame tables, for its side to move
@@ -490,9 +491,19 @@ class Tree:
         self.proofs = {int(place[node]): moves for node, moves in self.proofs.items() if place[node] >= 0}
 
     @property
+    def bound(self) -> int:
+        """The root's outcome code, of its side to move; RUNNING until it is proven."""
+        return int(self._bounds.item(self.root))
+
+    @property
+    def expanded(self) -> bool:
+        """Whether the root has edges."""
+        return bool(self._first_edges.item(self.root) >= 0)
+
+    @property
     def full(self) -> bool:
         """True once the tree has run out of nodes or edges."""
-        return bool(self.counters[FULL])
+        return bool(self.counters.item(FULL))
 
     @property
     def used(self) -> float:

@@ -53,6 +53,8 @@ from .teacher import NODES, Engine
 from .walks import WALKS, shard_format, sources_of
 
 POSITIONS = 1_000_000  # of walks, unless told
+GAMES = 1000  # unless told
+_NUMBERS = 1 << 32  # of games, in a record
 LINE_SECONDS = 60.0  # between lines of progress where there is no terminal
 QUICK_FIRST, QUICK_SEEDS, QUICK_GAMES = 1 << 31, 64, 1 << 25  # first number of quick games; of a seed's, so many
 AHEAD = 256  # positions at most that an engine is sent before it has answered: with some 100 bytes each they fit a pipe
@@ -269,7 +271,7 @@ def main(args: argparse.Namespace) -> int:
     if args.nnue is not None:
         _check_nnue(args, game)
     console = Console(stderr=True)
-    games = 1000 if args.games is None else args.games
+    games = GAMES if args.games is None else args.games
     if args.records:
         found = len(read_played(get_game(game), form, args.records, console.print))
         games = min(found, games) if args.games is not None else found
@@ -328,6 +330,8 @@ def _recipe(args: argparse.Namespace, game: str, form: LabelFormat) -> Recipe:
         behind = QUICK_FIRST + args.seed % QUICK_SEEDS * QUICK_GAMES
         temperatures, blunders = QUICK_TEMPERATURES, QUICK_BLUNDERS
     first = behind if args.first_game is None else args.first_game
+    positions = args.positions or POSITIONS
+    _check_numbers(first, min(positions, QUICK_GAMES) if quick else positions if around else args.games or GAMES)
     nodes = NODES if args.nodes is None else args.nodes
     teacher: Engine | NnueFile | str = args.net if args.nnue is None else NnueFile(args.nnue)
     if args.engine is not None:
@@ -353,6 +357,15 @@ def _recipe(args: argparse.Namespace, game: str, form: LabelFormat) -> Recipe:
         judged_moves=args.judge_moves or 0,
         further=FURTHER if args.within is None else 0,
     )
+
+
+def _check_numbers(first: int, games: int) -> None:
+    """Refuse numbers of games that a record does not hold. Errors: OptionError."""
+    if not 0 <= first <= _NUMBERS - games:
+        raise OptionError(
+            f"games would be numbered from {first:,}; records hold numbers below {_NUMBERS:,}: "
+            f"give a --first-game from 0 to {max(_NUMBERS - games, 0):,}"
+        )
 
 
 def _labelled(

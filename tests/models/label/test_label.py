@@ -158,6 +158,9 @@ def test_impossible_arguments_are_refused(tmp_path: Path) -> None:
         label.main(arguments(tmp_path, "--multipv", "6"))
     with pytest.raises(OptionError, match="NAME=VALUE"):
         label.main(arguments(tmp_path, "--option", "Hash"))
+    for number in ("5000000000", "4294966297", "-1"):
+        with pytest.raises(OptionError, match="--first-game from 0 to 4,294,966,296"):
+            label.main(arguments(tmp_path, "--first-game", number, games=1000))
     (tmp_path / "x.npz").write_bytes(b"nothing")
     with pytest.raises(DataError, match=r"x\.npz"):
         label.main(arguments(tmp_path))
