@@ -108,18 +108,28 @@ def read_sparse_net(content: bytes, features: int, actions: int) -> SparseNet:
 
 
 @device
+def _feature(planes, row, n):
+    """The n-th feature that planes[row] lists; 0 behind the last."""
+    places = planes.shape[1] >> 1
+    return np.int64(planes[row, n]) + (np.int64(planes[row, places + n]) << 8) if n < places else 0
+
+
+@device
 def _products(planes, row, first, bias, sums, out):
     """out i2[H / 2] = the clipped products of the features that planes[row] lists; sums i2[H] is working space."""
-    width, places = bias.shape[0], planes.shape[1] >> 1
+    width = bias.shape[0]
     half = width >> 1
     for i in range(width):
         sums[i] = bias[i]
-    for n in range(places):
-        number = np.int64(planes[row, n]) + (np.int64(planes[row, places + n]) << 8)
-        if number == 0:
-            break
+    n, a = 0, _feature(planes, row, 0)
+    while a:  # four at a time: the sums are loaded and stored less often; row 0 is zero
+        b = _feature(planes, row, n + 1)
+        c = _feature(planes, row, n + 2) if b else 0
+        d = _feature(planes, row, n + 3) if c else 0
         for i in range(width):
-            sums[i] += first[number, i]
+            sums[i] += first[a, i] + first[b, i] + first[c, i] + first[d, i]
+        n += 4
+        a = _feature(planes, row, n) if d else 0
     for i in range(half):
         left = np.int32(min(max(sums[i], np.int16(0)), np.int16(UNIT)))
         right = np.int32(min(max(sums[half + i], np.int16(0)), np.int16(UNIT)))

@@ -220,5 +220,5 @@ def _machine(learner: Learner) -> str:
 
     if learner.device.type != "cpu":
         return f"one {torch.cuda.get_device_name(learner.device)}"
-    threads = torch.get_num_threads()
+    threads = getattr(learner.network, "threads", torch.get_num_threads())  # a sparse network has its own
     return f"{threads} thread{'s' if threads > 1 else ''} of a {platform.machine()} CPU in {learner.config.precision}"

@@ -373,12 +373,15 @@ def test_training_goes_on_from_a_net(tmp_path: Path, file: Path, capfd: pytest.C
     )
     assert np.abs(before[0] - after[0]).max() < 0.1
     assert main([*words.split(), "default", "--out", str(tmp_path / "default")]) == 0
-    assert "sparse 256" in (tmp_path / "default" / "card.md").read_text()
+    assert "sparse 256, value 512" in (tmp_path / "default" / "card.md").read_text()
     capfd.readouterr()
-    assert main([*words.split(), "default", "--value-filters", "2", "--out", str(tmp_path / "wide")]) == 0
-    assert "sparse 256, value 512" in (tmp_path / "wide" / "card.md").read_text()
+    wider_words = ["--value-filters", "4", "--threads", "2", "--out", str(tmp_path / "wide")]
+    assert main([*words.split(), str(file), *wider_words]) == 0
+    card = (tmp_path / "wide" / "card.md").read_text()
+    assert "sparse 32, value 128" in card
+    assert "on 2 threads of a" in card
     same, wider = (
-        load_evaluator(str(tmp_path / name / "net_int8.onnx"), CHESS).evaluate(planes) for name in ("default", "wide")
+        load_evaluator(str(tmp_path / name / "net_int8.onnx"), CHESS).evaluate(planes) for name in ("file", "wide")
     )
     assert np.abs(same[1] - wider[1]).max() < 0.01  # new units say nothing yet
     capfd.readouterr()
