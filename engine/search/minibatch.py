@@ -93,7 +93,7 @@ class Minibatch:
         self._mate_plies = mate_plies if game.encoder.finds_mates else 0
         self._ends, self._tables = ends, tables
         self._told = None if ends is None else make_ends(size, ends.owners.shape[1])  # of the leaves
-        self._rows, self._numbers = self.leaves.rows["row"], np.arange(size, dtype=np.int32)
+        self._row, self._numbers = self.leaves.rows["row"], np.arange(size, dtype=np.int32)
         self._roots = True  # whether the root of a tree may be among them
         self.positions = NONE_SHARED  # of tree 0, where :meth:`grow` shares them
 
@@ -134,7 +134,7 @@ class Minibatch:
         if self._cache is not None:
             self.missing = self._cache.probe(leaves, count, self._told)
         else:
-            self._rows[:count] = self._numbers[:count]
+            self._row[:count] = self._numbers[:count]
             self.missing = count
         planes = leaves.planes[: self.missing]
         symmetries = self._game.symmetries

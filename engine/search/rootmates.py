@@ -66,10 +66,10 @@ class RootMates:
                 return Proof(LOSS, moves)
         if self._game.mate_search is None:
             return None
-        left = _FIRST_NODES + _NODES * simulations - self._nodes
-        while left - (self._search.nodes if self._search is not None else 0) >= _SLICE:
+        most = _FIRST_NODES + _NODES * simulations
+        while most - self._spent >= _SLICE:
             if self._search is None and not self._begin(tree):
-                self._due = simulations + min(simulations, _SLICE // _NODES) + 1
+                self._due = simulations + min(simulations, _SLICE // _NODES) + 1  # another move may be preferred then
                 return None
             search = self._search
             assert search is not None
@@ -78,13 +78,16 @@ class RootMates:
                 continue
             self._search = None
             self._nodes += search.nodes
-            left -= search.nodes
             if verdict == "mate" and self._sound(search.moves):
                 moves = [*self._before, *search.moves]
                 return Proof(WIN if self._before else LOSS, moves)
-        spent = self._nodes + (self._search.nodes if self._search is not None else 0)
-        self._due = -((_FIRST_NODES - _SLICE - spent) // _NODES)  # rounded up
+        self._due = -((_FIRST_NODES - _SLICE - self._spent) // _NODES)  # rounded up
         return None
+
+    @property
+    def _spent(self) -> int:
+        """Nodes of the mate searches so far."""
+        return self._nodes + (self._search.nodes if self._search is not None else 0)
 
     def shorten(self, tree: Tree) -> Proof | None:
         """Look on for a mate from the root that is shorter than the proven one; a slice, with the tree's lock held."""

@@ -280,13 +280,15 @@ def main(args: argparse.Namespace) -> int:
     if args.student is not None:
         _try_net(args.student, game, args.provider)
     recipe = _recipe(args, game, form)
+    in_bulk, positions = bool(recipe.around) or recipe.quick, args.positions or POSITIONS
+    walks = (min(positions, QUICK_GAMES) if recipe.quick else positions) + WALKS  # a task may be begun for one position
+    _check_numbers(recipe.first_game, walks if in_bulk else games)
     with RunLock(args.out), StopSignals() as signals:
         patiently = Patience(args.out, console.print, stopping=signals)
-        in_bulk = bool(recipe.around) or recipe.quick
         store = Store(args.out, args.shard_positions, form.shards, patiently, WALKS if in_bulk else 1)
         tasks: Iterator[int]
         if in_bulk:
-            total, there, unit = args.positions or POSITIONS, store.positions, "positions"
+            total, there, unit = positions, store.positions, "positions"
             tasks = (task for task in count(recipe.first_game // WALKS) if task not in store.tasks)
             tasks = takewhile(lambda task: store.positions < total, tasks)
         else:
@@ -330,8 +332,6 @@ def _recipe(args: argparse.Namespace, game: str, form: LabelFormat) -> Recipe:
         behind = QUICK_FIRST + args.seed % QUICK_SEEDS * QUICK_GAMES
         temperatures, blunders = QUICK_TEMPERATURES, QUICK_BLUNDERS
     first = behind if args.first_game is None else args.first_game
-    positions = args.positions or POSITIONS
-    _check_numbers(first, min(positions, QUICK_GAMES) if quick else positions if around else args.games or GAMES)
     nodes = NODES if args.nodes is None else args.nodes
     teacher: Engine | NnueFile | str = args.net if args.nnue is None else NnueFile(args.nnue)
     if args.engine is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -188,6 +189,37 @@ def _set_last(numbers: Any, value: Any) -> Any:
 @jit.kernel
 def _set_both(record: Any, numbers: Any, value: Any) -> Any:
     return _set_last(jit.borrow(record[0].numbers), value) + _set_last(jit.borrow(numbers), value)
+
+
+@jit.device
+def _doubled(number: Any) -> Any:
+    return 2 * number
+
+
+@jit.kernel
+def _doubled_twice(number: Any) -> Any:
+    return _doubled(number) + _doubled(3)
+
+
+def test_a_literal_is_a_variable_to_a_device_function() -> None:
+    anew: Any = _doubled_twice
+    anew.recompile()
+    assert _doubled_twice(4) == 14
+    dispatcher: Any = _doubled
+    assert len(dispatcher.overloads) == 1
+
+
+def test_garbage_is_collected_again_after_a_compilation() -> None:
+    anew: Any = _doubled_twice
+    assert gc.isenabled()
+    anew.recompile()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        anew.recompile()
+        assert not gc.isenabled()  # as the caller wants it
+    finally:
+        gc.enable()
 
 
 def test_device_functions_are_compiled_once_and_as_part_of_their_kernels() -> None:

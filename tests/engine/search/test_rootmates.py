@@ -149,3 +149,20 @@ def test_a_settled_move_keeps_the_shorter_mate() -> None:
     assert tree.nodes[0]["plies"] == 3
     tree.settle([4095], LOSS)  # no such edge
     assert tree.nodes[0]["plies"] == 3
+
+
+def test_what_is_not_due_would_do_nothing() -> None:
+    """Nor is anything left out: both have looked at as many nodes in the end."""
+    line = CHESS.parse_position("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")[0]
+    _, tree = grown(line, 400)
+    always, when_due = (RootMates(CHESS, CHESS.window(line), 5) for _ in range(2))
+    looked = 0
+    for simulations in range(0, 4000, 7):
+        before, due = always._spent, always.due(simulations)
+        assert always.look(tree, simulations) is None
+        assert due or always._spent == before
+        if when_due.due(simulations):
+            looked += 1
+            assert when_due.look(tree, simulations) is None
+    assert when_due._spent == always._spent > 0
+    assert looked < 100

@@ -29,7 +29,7 @@ from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.positions import random_lines, random_planes
 from az_engine.engine.nets.sparse import read_sparse_net
 from az_engine.engine.nets.sparse_evaluator import SparseEvaluator
-from az_engine.engine.nets.weights import embedded_net, load_evaluator
+from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import EngineOptions, SearchParams
 from az_engine.engine.search.cache import PositionCache
 from az_engine.engine.search.growth import judge_leaves
@@ -389,13 +389,14 @@ def test_training_goes_on_from_a_net(tmp_path: Path, file: Path, capfd: pytest.C
     assert "the network to begin from is another" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize(("kept", "inside"), [("policy", False), ("value", False), ("value", True)])
-def test_policy_and_value_learn_alone(tmp_path: Path, file: Path, kept: str, inside: bool) -> None:
-    """``inside``: from the package's net, whose value is not in steps that a byte can say."""
+@pytest.mark.parametrize(("kept", "coarse"), [("policy", True), ("value", True), ("value", False)])
+def test_policy_and_value_learn_alone(tmp_path: Path, kept: str, coarse: bool) -> None:
+    """``coarse``: the value of the net to begin from is in steps that a byte can say."""
     from az_engine.cli import main
 
-    start = embedded_net("chess") if inside else file
-    assert start is not None
+    network, start = random_network(), tmp_path / "start.onnx"
+    network.coarse = coarse
+    start.write_bytes(sparse_export.to_onnx(network, info()).SerializeToString())
     words = f"train --supervised {SAMPLE} --kind sparse --batch 32 --steps 20 --warmup 1 --rate 0.01 --init {start}"
     assert main([*words.split(), f"--{kept}-weight", "0", "--out", str(tmp_path)]) == 0
     features, actions = SPARSE.encoder.features, SPARSE.num_actions
