@@ -153,11 +153,11 @@ def test_a_settled_move_keeps_the_shorter_mate() -> None:
 
 def test_what_is_not_due_would_do_nothing() -> None:
     """Nor is anything left out: both have looked at as many nodes in the end."""
-    line = CHESS.parse_position("r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1")[0]
+    line = SHOGI.parse_position("l6nl/5+P1gk/2np1S3/p1p4Pp/3P2Sp1/1PPb2P1P/P5GS1/R8/LN4bKL w RGgsn5p 1")[0]
     _, tree = grown(line, 400)
-    always, when_due = (RootMates(CHESS, CHESS.window(line), 5) for _ in range(2))
+    always, when_due = (RootMates(SHOGI, SHOGI.window(line), 5) for _ in range(2))
     looked = 0
-    for simulations in range(0, 4000, 7):
+    for simulations in range(0, 1500, 7):
         before, due = always._spent, always.due(simulations)
         assert always.look(tree, simulations) is None
         assert due or always._spent == before
