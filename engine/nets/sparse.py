@@ -1,7 +1,7 @@
 """A sparse net: shallow, judged by a kernel of our own in integers, bit for bit as onnxruntime judges its file.
 
-Two first layers, for value and policy, sum the int16 rows of the position's features. The value's lie in the file as
-int8, in units of COARSE, or as int16. The sums are clipped to 0 .. 255, and one half is multiplied by the other,
+Two first layers, for value and policy, sum the int16 rows of the position's features. They lie in the file as int8, in
+units of COARSE, or as int16. The sums are clipped to 0 .. 255, and one half is multiplied by the other,
 p = a b >> 8. A hidden layer and an output layer make the WDL logits of the value's products; the logit of a move is the
 product of its int8 row and the policy's products. onnxruntime does the same in float32, where all these whole numbers
 are exact.
@@ -72,8 +72,9 @@ def read_sparse_net(content: bytes, features: int, actions: int) -> SparseNet:
     constants = read_constants(content)
     value, width = (constants[name].size if name in constants else 0 for name in ("value_bias", "policy_bias"))
     half = width // 2
-    if "value_first" in constants and constants["value_first"].dtype == np.int8:
-        constants["value_first"] = constants["value_first"].astype(np.int16) * COARSE
+    for name in ("value_first", "policy_first"):
+        if name in constants and constants[name].dtype == np.int8:
+            constants[name] = constants[name].astype(np.int16) * COARSE
     shapes = {
         "value_first": (1 + features, value),
         "value_bias": (value,),

@@ -23,6 +23,7 @@ from .features import gather_features, gather_rows, scatter_features, scatter_ro
 from .sparse_value import Joined, SparseValue
 
 VALUE_HIDDEN = 32  # units between the value's products and the outcome
+_OF_INPUTS_AND_MOVES = ("value_shared", "value_own", "policy_shared", "policy_own", "rows_shared", "rows_own")
 
 
 class _Features(torch.autograd.Function):
@@ -92,7 +93,7 @@ class SparseNetwork(nn.Module):
         """features, alike: of the game's encoder."""
         super().__init__()
         self.config, self.alike = config, alike
-        self.coarse = True  # the value's first layer is in steps that a byte can say
+        self.coarse_value = self.coarse_policy = True  # whether their first layers are in steps that a byte can say
         self.threads = 1  # that compute the value side by side
         widths = value, width = config.filters * config.value_filters, config.filters
         kinds, per_move = alike
@@ -115,13 +116,16 @@ class SparseNetwork(nn.Module):
     @property
     def value_first(self) -> Tensor:
         """The value's first layer [F, V]; the gradient sees no steps."""
-        step = COARSE / UNIT if self.coarse else 0.0
-        return Joined.apply(self.value_shared, self.value_own, FIRST_BOUND, step)  # type: ignore[no-any-return]
+        return self._joined(self.value_shared, self.value_own, self.coarse_value)
 
     @property
     def policy_first(self) -> Tensor:
-        """The policy's first layer [F, H]."""
-        return Joined.apply(self.policy_shared, self.policy_own, FIRST_BOUND, 0.0)  # type: ignore[no-any-return]
+        """The policy's first layer [F, H], likewise."""
+        return self._joined(self.policy_shared, self.policy_own, self.coarse_policy)
+
+    @staticmethod
+    def _joined(shared: Tensor, own: Tensor, coarse: bool) -> Tensor:
+        return Joined.apply(shared, own, FIRST_BOUND, COARSE / UNIT if coarse else 0.0)  # type: ignore[no-any-return]
 
     @property
     def rows(self) -> Tensor:
@@ -155,23 +159,25 @@ class SparseNetwork(nn.Module):
         self.value_out.weight.clamp_(-OUT_BOUND, OUT_BOUND)
 
     def widened(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The state of a network whose value is narrower, in this one's width: the new units say nothing yet.
+        """The state of a network with a narrower value or policy, in this one's widths: the new units say nothing yet.
 
         Another state is returned as it is.
         """
         own, found = self.state_dict(), dict(state)
-        kept = all(name in state and len(state[name]) == len(own[name]) for name in ("value_shared", "value_own"))
-        if not kept or "value_bias" not in state or "value_hidden.weight" not in state:
+        if not own.keys() <= state.keys() or any(len(state[name]) != len(own[name]) for name in _OF_INPUTS_AND_MOVES):
             return state
-        narrow, wide = len(state["value_bias"]) // 2, len(own["value_bias"]) // 2
-        if narrow >= wide:
-            return state
-        for name in ("value_shared", "value_own", "value_bias"):
-            found[name] = own[name].clone()
-            found[name][..., :narrow] = state[name][..., :narrow]
-            found[name][..., wide : wide + narrow] = state[name][..., narrow:]
-        found["value_hidden.weight"] = torch.zeros_like(own["value_hidden.weight"])
-        found["value_hidden.weight"][:, :narrow] = state["value_hidden.weight"]
+        for part, behind in (("value", ["value_hidden.weight"]), ("policy", ["rows_shared", "rows_own"])):
+            bias = f"{part}_bias"
+            narrow, wide = len(state[bias]) // 2, len(own[bias]) // 2
+            if narrow >= wide:
+                continue
+            for name in (f"{part}_shared", f"{part}_own", bias):
+                found[name] = own[name].clone()
+                found[name][..., :narrow] = state[name][..., :narrow]
+                found[name][..., wide : wide + narrow] = state[name][..., narrow:]
+            for name in behind:
+                found[name] = torch.zeros_like(own[name])
+                found[name][:, :narrow] = state[name]
         return found
 
     def parameter_count(self) -> int:

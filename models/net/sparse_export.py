@@ -135,16 +135,19 @@ class SparseWriter(GraphWriter):
 
 def to_onnx(network: SparseNetwork, info: NetInfo) -> onnx.ModelProto:
     """The ONNX model of a network's current weights with ``info`` as its metadata. Errors: NetError."""
+
+    def stored(first: NDArray[np.int16]) -> NDArray[Any]:
+        return first if (first % COARSE).any() else (first // COARSE).astype(np.int8)
+
     net, graph = integers(network), SparseWriter()
     features = graph.numbers(info.planes[1] * info.planes[2])
-    first = net.value_first if (net.value_first % COARSE).any() else (net.value_first // COARSE).astype(np.int8)
-    x = graph.products(features, first, net.value_bias, "value")
+    x = graph.products(features, stored(net.value_first), net.value_bias, "value")
     x = graph.layer(x, net.hidden, net.hidden_bias, ("hidden", "hidden_bias"))
     most = graph.number(float((HIDDEN_MOST << HIDDEN_SHIFT) + 2**HIDDEN_SHIFT - 1))
     x = graph.shifted(graph.node("Clip", [x, graph.number(0.0), most], "hidden.clipped"), HIDDEN_SHIFT, "hidden")
     x = graph.layer(x, net.out, net.out_bias, ("out", "out_bias"))
     graph.node("Mul", [x, graph.number(float(VALUE_SCALE))], "wdl")
-    y = graph.products(features, net.policy_first, net.policy_bias, "policy")
+    y = graph.products(features, stored(net.policy_first), net.policy_bias, "policy")
     y = graph.layer(y, net.rows, net.row_bias, ("rows", "row_bias"))
     graph.node("Mul", [y, graph.number(float(POLICY_SCALE))], "policy")
     model = onnx.load_model_from_string(graph.to_bytes(info, {"policy": [info.actions], "wdl": [3]}))

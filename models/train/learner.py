@@ -172,8 +172,9 @@ class Learner:
         # Network or SparseNetwork, both:
         self.network: Any = new_network(net, game).to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.averaged: Any = new_network(net, game).to(self.device)
-        if net.kind == "sparse":  # a value that is not learned is not rounded either
-            self.network.coarse = self.averaged.coarse = config.value_weight > 0
+        if net.kind == "sparse":  # what is not learned is not rounded either
+            for network in (self.network, self.averaged):
+                network.coarse_value, network.coarse_policy = config.value_weight > 0, config.policy_weight > 0
         self.averaged.load_state_dict(self.network.state_dict())
         self.averaged.eval()
         decayed = [p for p in self.network.parameters() if p.ndim > 1]
@@ -337,7 +338,7 @@ class Learner:
     def begin_from(self, saved: Checkpoint) -> None:
         """Take over the averaged weights of another run, and nothing else of it; heads this network lacks are left out.
 
-        The value of a sparse network may be wider than theirs.
+        The value and the policy of a sparse network may be wider than theirs.
 
         Errors: DataError when it is of another network.
         """

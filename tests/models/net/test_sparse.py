@@ -280,7 +280,8 @@ def put(values: Any, where: Any, value: int) -> Any:
         ("rows", lambda v: v[:-1], "rows does not fit|trial|does not"),
         ("hidden", lambda v: put(v, ..., 32767), "too large"),
         ("value_first", lambda v: put(v, (5, 5), 127), "too large"),
-        ("policy_first", lambda v: put(v, (5, 5), 30000), "too large"),
+        ("policy_first", lambda v: put(v, (5, 5), -128), "too large"),
+        ("policy_first", lambda v: put(v.astype(np.int16), (5, 5), 30000), "too large"),
         ("policy_first", lambda v: put(v, 0, 3), "weight to no feature"),
     ],
 )
@@ -380,22 +381,28 @@ def test_training_goes_on_from_a_net(tmp_path: Path, file: Path, capfd: pytest.C
     card = (tmp_path / "wide" / "card.md").read_text()
     assert "sparse 32, value 128" in card
     assert "on 2 threads of a" in card
-    same, wider = (
-        load_evaluator(str(tmp_path / name / "net_int8.onnx"), CHESS).evaluate(planes) for name in ("file", "wide")
+    policy_words = ["--filters", "64", "--value-filters", "1", "--out", str(tmp_path / "policy")]
+    assert main([*words.split(), str(file), *policy_words]) == 0
+    assert "sparse 64," in (tmp_path / "policy" / "card.md").read_text()
+    same, value, policy = (
+        load_evaluator(str(tmp_path / name / "net_int8.onnx"), CHESS).evaluate(planes)
+        for name in ("file", "wide", "policy")
     )
-    assert np.abs(same[1] - wider[1]).max() < 0.01  # new units say nothing yet
+    for wider in (value, policy):  # new units say nothing yet
+        assert np.abs(same[0] - wider[0]).max() < 0.1
+        assert np.abs(same[1] - wider[1]).max() < 0.01
     capfd.readouterr()
     assert main([*words.split(), "default", "--filters", "64", "--out", str(tmp_path / "other")]) == 2
     assert "the network to begin from is another" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize(("kept", "coarse"), [("policy", True), ("value", True), ("value", False)])
+@pytest.mark.parametrize(("kept", "coarse"), [("policy", True), ("policy", False), ("value", True), ("value", False)])
 def test_policy_and_value_learn_alone(tmp_path: Path, kept: str, coarse: bool) -> None:
-    """``coarse``: the value of the net to begin from is in steps that a byte can say."""
+    """``coarse``: the net to begin from is in steps that a byte can say."""
     from az_engine.cli import main
 
     network, start = random_network(), tmp_path / "start.onnx"
-    network.coarse = coarse
+    network.coarse_value = network.coarse_policy = coarse
     start.write_bytes(sparse_export.to_onnx(network, info()).SerializeToString())
     words = f"train --supervised {SAMPLE} --kind sparse --batch 32 --steps 20 --warmup 1 --rate 0.01 --init {start}"
     assert main([*words.split(), f"--{kept}-weight", "0", "--out", str(tmp_path)]) == 0
@@ -434,7 +441,7 @@ def test_the_package_has_one_for_cpus_and_a_named_one_for_gpus(
 def test_the_values_kernels_are_what_torch_makes_of_the_layers(threads: int) -> None:
     """Logits and every gradient, against torch's own operations in float64."""
     network = random_network()
-    network.coarse, network.threads = False, threads
+    network.coarse_value, network.threads = False, threads
     planes = torch.from_numpy(random_planes(SPARSE, 70, 4))
     said = network.value_of(planes)
     wdl = torch.rand(70, 3).softmax(1)
@@ -470,14 +477,14 @@ def test_the_values_kernels_are_what_torch_makes_of_the_layers(threads: int) -> 
 def test_a_first_layer_is_rounded_and_the_gradient_does_not_see_it() -> None:
     network = random_network()
     free = network.value_first.detach()
-    assert network.coarse
-    network.coarse = False
+    assert network.coarse_value
+    network.coarse_value = False
     exact = network.value_first
     step = 4 / 255
     assert torch.allclose(free / step, (free / step).round(), atol=1e-4)
     assert (free - exact).abs().max() <= step / 2 + 1e-6
     exact.sum().backward()  # type: ignore[no-untyped-call]
-    network.coarse = True
+    network.coarse_value = True
     grads = network.value_shared.grad, network.value_own.grad
     assert grads[0] is not None
     assert grads[1] is not None
