@@ -38,6 +38,13 @@ class SearchParams:
     virtual_loss: float = setting(
         1.0, "How much of a simulation in flight counts as lost: 0 = it is a visit and no more, 1 = all of it.", 0, 1
     )
+    subtree_bias: float = setting(  # in games that number local patterns
+        0.0,
+        "How much of the net's mean error at a local pattern corrects its values there (subtree value bias "
+        "correction): 0 = nothing, 1 = all of it.",
+        0,
+        1,
+    )
     solver: bool = True  # back up proven wins, draws and losses
     mate_plies: int = setting(  # with the solver, in games that have such a search
         5, "The longest mate, in plies, that is looked for at every leaf of the search beside the net; 0 = none.", 0, 7

@@ -287,6 +287,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("fpu_root_value", "FpuValueAtRoot", "FpuValueAtRoot", gtp=True),
     Option("policy_temperature", "PolicyTemperature", "PolicyTemperature", gtp=True),
     Option("virtual_loss", "VirtualLoss", "VirtualLoss", gtp=True),
+    Option("subtree_bias", gtp=True),
     Option("mate_plies", "MatePlies", "MatePlies", of_games=True),
     Option("transpositions", "Transpositions", "Transpositions", of_games=True),
     Option("temperature", "Temperature", "Temperature", gtp=True),

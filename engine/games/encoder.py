@@ -55,6 +55,7 @@ class Encoder:
     actions: Callable[..., None]
     legal_actions: Callable[..., None]
     finds_mates: bool = False  # whether describe looks for short mates
+    knows_patterns: bool = False  # whether it numbers local patterns
 
     @property
     def width(self) -> int:

@@ -250,6 +250,7 @@ def make_encoder(
     survey: Function | None = None,
     mates: Mates = NO_MATES,
     reads_work: bool = False,
+    pattern: Function | None = None,
     **fields: Any,
 ) -> Encoder:
     """An encoder with its kernels; ``fields``: the others of :class:`Encoder`.
@@ -259,12 +260,12 @@ def make_encoder(
     survey(s), which says what the moves of a position share, it is action_of(s, move, what survey said).
     key(work, states, at, history, out, row) is a u64 of all that the planes just written to out[row] show, and of the
     legal moves if the past forbids some. mates: how ``describe`` looks for short mates. reads_work: whether encode_row
-    does.
+    does. pattern(work, states, at) is the number of the local pattern of states[at], 0 = none.
     """
     shown = play if reads_work else play._replace(workspace=_no_workspace, begin=_nothing, rewind=_nothing)
     if survey is None:
         survey, action_of = _no_survey, _without_survey(action_of)
-    look = _look(play, encode_row, key, mates)
+    look = _look(play, encode_row, key, mates, pattern or _no_pattern)
     leaf = LeafFunctions(play.workspace, mates[0], play.begin, replay(play), look, _name_moves(survey, action_of))
     return Encoder(
         leaf=leaf,
@@ -273,6 +274,7 @@ def make_encoder(
         actions=_actions(survey, action_of),
         legal_actions=_legal_actions(play, survey, action_of),
         finds_mates=mates is not NO_MATES,
+        knows_patterns=pattern is not None,
         **fields,
     )
 
@@ -290,7 +292,12 @@ def _without_survey(action_of: Function) -> Function:
     return action_from_nothing
 
 
-def _look(play: Play, encode_row: Function, key: Function, mates: Mates) -> Function:
+@device
+def _no_pattern(work, states, at):
+    return 0
+
+
+def _look(play: Play, encode_row: Function, key: Function, mates: Mates, pattern: Function) -> Function:
     see, find_mate = play.look, mates[1]
 
     @device
@@ -308,6 +315,7 @@ def _look(play: Play, encode_row: Function, key: Function, mates: Mates) -> Func
         if outcome == RUNNING:
             encode_row(work, line, at, 0, history, leaves.planes, b)
             leaf.key = key(work, line, at, history, leaves.planes, b)
+            leaf.pattern = pattern(work, line, at)
 
     return look
 
@@ -333,7 +341,7 @@ def _describe(functions: LeafFunctions) -> Function:
 
         states:  State[G, T], each game up to its root, which a leaf's ``root`` numbers, and working space behind it
         leaves:  in: slot, root, length and paths. Out: outcome, end, begin, count, moves and, where the game goes on,
-                 key, actions and planes
+                 key, pattern, actions and planes
         history: positions shown in the planes
         plies:   look for forced mates of up to so many where the game goes on: outcome becomes WIN or LOSS, but not at
                  the root itself, end the mate's plies, begin its first move (NO_MOVE where there is none)

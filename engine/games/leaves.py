@@ -25,6 +25,7 @@ LEAF = np.dtype(
         ("outcome", "i1"),  # outcome code, of its side to move
         ("end", "i2"),  # plies to the end where it is forced, -1 where the rules end the game here
         ("begin", "u2"),  # first move of a short mate
+        ("pattern", "u2"),  # number of what it looks like around the last move; 0 = none
         # by the cache and the net
         ("row", "i4"),  # of planes where its planes lie for the net, -1 = not to be evaluated
         ("value", "f4"),  # in [-1, 1], of its side to move

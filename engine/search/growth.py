@@ -112,7 +112,7 @@ def growth_kernel(functions: LeafFunctions) -> Callable[..., Any]:
         begin(work, line, np.int64(leaf.root))
         done, tried, judged, resumed = 0, 0, growth.judged, False
         if judged:
-            expand_leaf(tree, leaves, 0, growth.solver, judged, lock, way)
+            expand_leaf(tree, leaves, 0, growth.solver, judged, lock, way, None)
             done, judged = 1, False
         while resumed or done == 0 or not halt[0]:
             wanted = Wanted(0, 0, 1, growth.wanted - done, resumed)
@@ -149,7 +149,7 @@ def growth_kernel(functions: LeafFunctions) -> Callable[..., Any]:
                     release(tree.nodes, np.int64(leaf.node), growth.root, lock, way)
                     break
             else:
-                expand_leaf(tree, leaves, 0, growth.solver, judged, lock, way)
+                expand_leaf(tree, leaves, 0, growth.solver, judged, lock, way, None)
                 done += 1
         keep(owner)
         keep(passed)

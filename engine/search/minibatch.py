@@ -23,6 +23,7 @@ from ..kernels.jit import entry
 from ..nets.evaluator import Evaluator, Turn
 from ..nets.sparse import SparseNet
 from ..params import SearchParams
+from .biases import Biases, make_biases
 from .cache import PositionCache
 from .ends import note_finished, note_outputs
 from .growth import Growth, growth_entry, judge_leaves
@@ -44,11 +45,12 @@ def _entry_of_game(kernel: Callable[..., None], state_dtype: np.dtype[Any]) -> C
 
 
 @cache
-def _of_tree() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The entry points of ``select`` and ``expand``."""
+def _of_tree(corrects: bool = False) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The entry points of ``select`` and ``expand``; ``corrects``: the one that corrects the net's biases."""
     leaves = make_leaves(1, 1, 1)
     trees = TreeArrays(np.zeros((1, 1), NODE), np.zeros((1, 1), EDGE), np.zeros((1, 8), np.int64))
-    return entry(select, trees, np.zeros(1, PARAMS), 0, leaves, 0, 0), entry(expand, trees, leaves, 0, True)
+    biases = make_biases(1) if corrects else None
+    return entry(select, trees, np.zeros(1, PARAMS), 0, leaves, 0, 0), entry(expand, trees, leaves, 0, True, biases)
 
 
 @cache
@@ -75,12 +77,13 @@ class Minibatch:
         only: NDArray[np.uint16] | None = None,
         ends: Ends | None = None,
         tables: Tablebase | None = None,
+        biases: Biases | None = None,
     ) -> None:
         """``game``: as its net sees it; states State[G, T]: the game of each tree up to its root; ``size``: B.
 
         salts u8[G]: evaluate each position under a symmetry that its key and its tree's salt decide, None = as it is;
         mate_plies: longest mates to look for at the leaves, 0 = none; only u2[K]: the roots' moves, None = all;
-        ends: of the nodes of tree 0, to be filled in; tables: where to look the leaves up.
+        ends: of the nodes of tree 0, to be filled in; tables: where to look the leaves up; biases: of tree 0.
         """
         self.leaves = game.encoder.make_leaves(size, MAX_DEPTH)
         self.count = 0  # leaves in it
@@ -91,7 +94,7 @@ class Minibatch:
         self._salts, self._only = salts, only
         self._describe = _of_game(game.encoder.describe, game.state_dtype)
         self._mate_plies = mate_plies if game.encoder.finds_mates else 0
-        self._ends, self._tables = ends, tables
+        self._ends, self._tables, self._biases = ends, tables, biases
         self._told = None if ends is None else make_ends(size, ends.owners.shape[1])  # of the leaves
         self._row, self._numbers = self.leaves.rows["row"], np.arange(size, dtype=np.int32)
         self._roots = True  # whether the root of a tree may be among them
@@ -257,7 +260,7 @@ class Minibatch:
 
     def expand(self) -> None:
         """Expand the leaves in their trees and back their values up."""
-        _of_tree()[1](self._trees, self.leaves, self.count, self._solver)
+        _of_tree(self._biases is not None)[1](self._trees, self.leaves, self.count, self._solver, self._biases)
         if self._ends is not None and self._told is not None:
             rows = self.leaves.rows[: self.count]
             told = np.flatnonzero((self._told.told[: self.count] > 0) & (rows["count"] >= 0))

@@ -185,14 +185,14 @@ def select_from(tree, params, root, leaves, wanted, lock, way):
         while True:
             nd = nodes[node]
             if nd.bound != RUNNING and (nd.terminal or (p.solver and node != root)):
-                backup(nodes, node, root, np.float64(nd.bound), 1.0 if nd.bound == DRAW else 0.0, lock, way)
+                backup(nodes, node, root, np.float64(nd.bound), 1.0 if nd.bound == DRAW else 0.0, lock, way, None)
                 finished += 1
                 break
             if way is not None:
                 twin = twin_of(nd)
                 if twin >= 0:
                     if is_passed(nodes, node, root, way, twin):  # a repetition, a draw
-                        backup(nodes, node, root, 0.0, 1.0, lock, way)
+                        backup(nodes, node, root, 0.0, 1.0, lock, way, None)
                         finished += 1
                         break
                     if p.solver and _take_proof(tree, node, twin, lock):
@@ -213,7 +213,7 @@ def select_from(tree, params, root, leaves, wanted, lock, way):
                 count += 1
                 break
             if depth == leaves.paths.shape[1]:
-                backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n, lock, way)
+                backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n, lock, way, None)
                 finished += 1
                 break
             k = best_edge(nodes, tree.edges, node, p, loss, depth == 0)

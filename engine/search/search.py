@@ -94,6 +94,8 @@ class Search:
         self._mates = RootMates(self.game, window, params.mate_plies) if looking else None
         sharing = params.transpositions and self.game.encoder.transpositions and evaluator.sparse is not None
         self._positions = tree.share_positions() if sharing else None
+        correcting = self.game.encoder.knows_patterns
+        self._biases = tree.correct_biases(params.subtree_bias) if correcting else None
         self.lock = SharedLock()  # of the tree
         self._spinlock = make_spinlock()  # of the kernels that share it
         self._counting = threading.Lock()  # of the simulations that these kernels make
@@ -117,6 +119,7 @@ class Search:
             only=self._only,
             ends=self._ends,
             tables=self._tables,
+            biases=self._biases,
         )
         batch.leaves.rows["root"] = len(self._window) - 1
         if self._positions is not None:

@@ -71,6 +71,8 @@ class SelfPlayConfig:
     def __post_init__(self) -> None:
         """Errors: OptionError."""
         check(self, "selfplay.")
+        if self.search.subtree_bias:
+            raise OptionError("self-play does not correct the net's values; leave search.subtree_bias at 0")
         if self.full_share < 1.0 and not 1 <= self.fast_visits <= self.visits:
             raise OptionError(f"fast_visits must be between 1 and visits ({self.visits}) when full_share is below 1")
         if self.search.solver and self.search.mate_plies:

@@ -21,6 +21,7 @@ from ..games.outcome import DRAW, LOSS, RUNNING, WIN
 from ..kernels.atomics import adder, enter, fence, leave
 from ..kernels.jit import borrow, device, kernel
 from . import transpositions
+from .biases import Biases, forget_biases, keep_biases, make_biases, note_pattern, renew
 from .transpositions import Positions, aliases_passed, copy_mean, follow, step_up, twin_of
 
 NODE = np.dtype(
@@ -159,10 +160,11 @@ def release(nodes, node, root, lock, way):
 
 
 @device
-def backup(nodes, node, root, value, draw, lock, way):
+def backup(nodes, node, root, value, draw, lock, way, biases):
     """Add a value (of the side to move at ``node``) up to the base of the tree; the visit is in flight up to the root.
 
-    way: Way of the path, if it may hold aliases; an alias that was passed gets the mean of its twin.
+    way: Way of the path, if it may hold aliases; an alias that was passed gets the mean of its twin. biases: Biases of
+    the tree, or None.
     """
     below, node, left, twin = True, np.int64(node), aliases_passed(way), np.int64(-1)
     while node >= 0:
@@ -177,6 +179,10 @@ def backup(nodes, node, root, value, draw, lock, way):
             _add_d(nd, draw)
         if twin >= 0:
             copy_mean(nd, nodes[twin])
+        if biases is not None:
+            change = renew(biases, nd, node)
+            nd.w += change
+            value += change
         if below:
             fly(nd, -1, lock)
             below = node != root
@@ -215,8 +221,8 @@ def prove(nodes, edges, node):
 
 
 @kernel
-def expand(trees, leaves, count, solver):
-    """Expand ``count`` evaluated leaves of trees TreeArrays[G] and back their values up.
+def expand(trees, leaves, count, solver, biases):
+    """Expand ``count`` evaluated leaves of trees TreeArrays[G] and back their values up; biases: of tree 0, or None.
 
     leaves: slot, node, top, outcome, end, and where the game goes on: count, moves and priors sorted by falling prior,
     value and draw. A count of -1 marks a leaf whose evaluation failed: it stays a leaf and its visit is taken back.
@@ -224,11 +230,11 @@ def expand(trees, leaves, count, solver):
     """
     trees, leaves = borrow(trees), borrow(leaves)
     for b in range(count):
-        expand_leaf(tree_of(trees, leaves.rows[b].slot), leaves, b, solver, True, None, None)
+        expand_leaf(tree_of(trees, leaves.rows[b].slot), leaves, b, solver, True, None, None, biases)
 
 
 @device
-def expand_leaf(tree, leaves, b, solver, now, lock, way):
+def expand_leaf(tree, leaves, b, solver, now, lock, way, biases):
     """Back the value of evaluated leaf ``b`` of a tree up, and expand it if ``now``; see :func:`expand`.
 
     A leaf that was judged before and not expanded has its value in the tree already.
@@ -246,7 +252,7 @@ def expand_leaf(tree, leaves, b, solver, now, lock, way):
         nd.net_value = np.float32(leaf.outcome)
         nd.bound = leaf.outcome
         leave(lock)
-        backup(nodes, node, top, np.float64(leaf.outcome), 1.0 if leaf.outcome == DRAW else 0.0, lock, way)
+        backup(nodes, node, top, np.float64(leaf.outcome), 1.0 if leaf.outcome == DRAW else 0.0, lock, way, biases)
         if solver:
             enter(lock)
             prove(nodes, tree.edges, node)
@@ -260,7 +266,9 @@ def expand_leaf(tree, leaves, b, solver, now, lock, way):
         if nd.n > 0:
             release(nodes, node, top, lock, way)
         else:
-            backup(nodes, node, top, np.float64(leaf.value), np.float64(leaf.draw), lock, way)
+            if biases is not None:
+                note_pattern(biases, node, leaf.pattern)
+            backup(nodes, node, top, np.float64(leaf.value), np.float64(leaf.draw), lock, way, biases)
 
 
 @device
@@ -340,7 +348,7 @@ def settle(trees, root, child, outcome, plies):
         nd.net_value = np.float32(outcome)
         nd.in_flight += 1
         nodes[root].in_flight += 1
-        backup(nodes, child, root, np.float64(outcome), 0.0, None, None)
+        backup(nodes, child, root, np.float64(outcome), 0.0, None, None, None)
     prove(nodes, edges, child)
 
 
@@ -420,6 +428,7 @@ class Tree:
         self._bounds, self._first_edges = self.nodes["bound"], self.nodes["first_edge"]  # quicker to read than records
         self.ends: Ends | None = None
         self.positions: Positions | None = None  # of its nodes, while searches share them
+        self.biases: Biases | None = None  # of the net, while searches correct them
         self.known: int | None = None  # outcome of the root by endgame tables, for its side to move
         self.proofs: dict[int, tuple[int, ...]] = {}  # moves that prove a node's outcome, found beside the tree
         self.clear()
@@ -430,6 +439,8 @@ class Tree:
             self.ends.told[: int(self.counters[NODES])] = 0
         if self.positions is not None:
             transpositions.forget(self.positions, int(self.counters[NODES]))
+        if self.biases is not None:
+            forget_biases(self.biases, int(self.counters[NODES]))
         self.counters[:] = 0
         self.proofs.clear()
         add_base(self.arrays, 0)
@@ -448,6 +459,13 @@ class Tree:
             self.positions = transpositions.make_positions(len(self.nodes))
         transpositions.gather(self.nodes, count, self.root, self.positions, np.empty(count, np.uint8))
         return self.positions
+
+    def correct_biases(self, factor: float) -> Biases:
+        """What is known of the net's errors, for a search that corrects its values by so much of them."""
+        if self.biases is None:
+            self.biases = make_biases(len(self.nodes))
+        self.biases.factor[0] = factor
+        return self.biases
 
     def child(self, node: int, move: int) -> int:
         """Index of the visited child that ``move`` leads to, or -1."""
@@ -487,6 +505,8 @@ class Tree:
             self.ends.told[len(kept) : used] = 0
         if self.positions is not None:
             transpositions.move(self.positions, np.flatnonzero(place >= 0), used)
+        if self.biases is not None:
+            keep_biases(self.biases, np.flatnonzero(place[:used] >= 0), used)
         self.root = int(place[self.root])
         self.proofs = {int(place[node]): moves for node, moves in self.proofs.items() if place[node] >= 0}
 

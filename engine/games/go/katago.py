@@ -49,6 +49,7 @@ from ..factory import fill_plane, make_encoder
 from . import ladders
 from .board import after, untouched
 from .passalive import AREA, mark_area, tax_seki
+from .patterns import pattern
 from .planes import action_of
 from .rules import PLAY, compensation, situation
 from .rulesets import ALL_TAX, BUTTON, FRIENDLY, KO_MASK, POSITIONAL, SEKI_TAX, SIMPLE, SUICIDE, TERRITORY
@@ -262,6 +263,7 @@ def _make_encoder(name: str, suicidal: bool) -> Encoder:
         action_of,
         _key,
         reads_work=True,
+        pattern=pattern,
         name=name,
         planes=(NUM_PLANES, MAX_LINES, MAX_LINES),
         num_actions=MAX_LINES * MAX_LINES + 1,

@@ -16,6 +16,7 @@ from ...kernels.jit import device
 from ...kernels.splitmix import chain
 from ..encoder import Encoder
 from ..factory import fill_plane, make_encoder
+from .patterns import pattern
 from .rules import PLAY
 from .rulesets import SUICIDE
 from .state import BLACK, MAX_POINTS, MAX_SIZE, TURN_KEY, WORDS
@@ -67,6 +68,7 @@ _ENCODER = make_encoder(
     encode_row,
     action_of,
     _key,
+    pattern=pattern,
     planes=(NUM_PLANES, MAX_SIZE, MAX_SIZE),
     num_actions=MAX_POINTS + 1,
     max_moves=MAX_POINTS + 1,

@@ -10,6 +10,10 @@ It reads like the papers (AlphaGo Zero and AlphaZero, Methods, 'Search algorithm
 - A simulation that comes to a position whose outcome is known is backed up at once and needs no evaluation.
 - At a leaf where the game goes on, mates of up to ``mate_plies`` plies are looked for: the side to move gives check
   until it mates, or it is in check and runs into a mate after each evasion. At the root the mating move comes first.
+- Where the game numbers local patterns, the net's value of a position is corrected by ``subtree_bias`` times the mean
+  error of the net at all positions of its pattern. The error at a position is the mean of the simulations that went on
+  from there less the net's value; it counts with their number to the power of 0.85. Both are renewed whenever a
+  simulation that was evaluated is backed up through the position.
 - An unvisited edge is only looked at when all edges with greater priors have been visited; but with the solver the
   root's moves that end the game are visited first.
 
@@ -56,6 +60,10 @@ class Node:
     terminal: bool = False
     proven: int | None = None  # LOSS, DRAW or WIN once known
     edges: list[Edge] = field(default_factory=list)
+    pattern: int = 0  # 0 = none
+    value: float = 0.0  # the net's
+    bias: float = 0.0  # what its value is corrected by
+    told: tuple[float, float] = (0.0, 0.0)  # weighted error and weight, as its pattern's table has them
 
 
 @dataclass(eq=False)
@@ -89,6 +97,7 @@ class ReferenceSearch:
         self.several = several
         self.mates = mates if params.solver and params.mate_plies else None
         self.root = Node(None, line)
+        self.errors: dict[int, tuple[float, float]] = {}  # sums of weighted errors and of weights, by pattern
         self.simulations = 0
         self.loss = params.virtual_loss  # of this batch
         self.offered = not params.solver  # the root's moves that end the game have had their turn
@@ -244,16 +253,43 @@ class ReferenceSearch:
         else:
             node.expanded = True
             node.edges = [Edge(move, round_prior(prior)) for move, prior in priors]
-        self.backup(node, value, draw)
+            node.pattern, node.value = self.pattern_of(node.line), value
+        self.backup(node, value, draw, corrects=True)
         if outcome is not None and self.params.solver:
             self.prove(node)
 
-    def backup(self, node: Node, value: float, draw: float) -> None:
+    def pattern_of(self, line: State) -> int:
+        game = self.game
+        states, leaves = game.encoder.leaf_after(game.window(line))
+        game.encoder.describe(states, leaves, 1, 1, 0)
+        return int(leaves.rows["pattern"][0])
+
+    def corrected(self, node: Node) -> float:
+        """Renew the node's error and its own value; how much the latter changes."""
+        if not node.pattern or node.proven is not None:
+            return 0.0
+        error, weight = self.errors.get(node.pattern, (0.0, 0.0))
+        if node.n > 1:
+            mean = (node.w - node.value - node.bias) / (node.n - 1)
+            own = (node.n - 1) ** 0.85
+            error += own * (mean - node.value) - node.told[0]
+            weight += own - node.told[1]
+            node.told = own * (mean - node.value), own
+            self.errors[node.pattern] = error, weight
+        before = node.bias
+        node.bias = self.params.subtree_bias * error / weight if weight > 0.5 else before
+        return node.bias - before
+
+    def backup(self, node: Node, value: float, draw: float, *, corrects: bool = False) -> None:
         at: Node | None = node
         while at is not None:
             at.n += 1
             at.w += value
             at.d += draw
+            if corrects:
+                change = self.corrected(at)
+                at.w += change
+                value += change
             at.in_flight -= 1
             value = -value
             at = at.parent

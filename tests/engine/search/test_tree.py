@@ -112,7 +112,7 @@ def test_a_win_by_declaration_at_a_leaf_is_a_loss_one_move_on() -> None:
     for outcome in (RUNNING, WIN):
         assert select(tree.arrays, params, 0, leaves, 1, 1) == (1, 0)
         leaves.rows["count"], leaves.rows["outcome"] = 1, outcome
-        expand(tree.arrays, leaves, 1, True)
+        expand(tree.arrays, leaves, 1, True, None)
     root, child = tree.nodes[0], tree.nodes[1]
     assert (child["bound"], child["plies"]) == (WIN, 1)
     assert (root["bound"], root["plies"]) == (LOSS, 2)
