@@ -55,10 +55,10 @@ CHUNK = 500  # of them
 SHARP = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 
 
-def random_network(seed: int = 1) -> SparseNetwork:
-    """With a value twice as wide as the policy."""
+def random_network(seed: int = 1, wider: int = 2) -> SparseNetwork:
+    """With a value so many times as wide as the policy."""
     torch.manual_seed(seed)
-    config = NetConfig(SPARSE.planes, SPARSE.num_actions, kind="sparse", filters=32, value_filters=2)
+    config = NetConfig(SPARSE.planes, SPARSE.num_actions, kind="sparse", filters=32, value_filters=wider)
     network = SparseNetwork(config, SPARSE.encoder.features, SPARSE.encoder.alike)
     with torch.no_grad():
         for parameter in network.parameters():
@@ -85,7 +85,13 @@ def file(model: onnx.ModelProto, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return path
 
 
-def test_kernel_and_file_agree_bit_for_bit(file: Path) -> None:
+@pytest.mark.parametrize("wider", [2, 32])
+def test_kernel_and_file_agree_bit_for_bit(wider: int, tmp_path: Path) -> None:
+    """``wider``: how many times as wide as the policy the value is; the greatest width is among them."""
+    network, file = random_network(wider=wider), tmp_path / "net.onnx"
+    with torch.no_grad():
+        network.value_hidden.weight.mul_(2 / wider)  # so that its sums are exact in float32
+    file.write_bytes(sparse_export.to_onnx(network, info()).SerializeToString())
     evaluator = load_evaluator(str(file), CHESS)
     assert isinstance(evaluator, SparseEvaluator)
     for seed in range(3):
@@ -331,8 +337,8 @@ def test_the_engine_obeys_its_options(file: Path) -> None:
 def test_a_width_or_kind_that_does_not_fit_is_refused() -> None:
     with pytest.raises(OptionError, match="multiple of 32"):
         NetConfig(SPARSE.planes, SPARSE.num_actions, kind="sparse", filters=40)
-    with pytest.raises(OptionError, match="512 wide at most"):
-        NetConfig(SPARSE.planes, SPARSE.num_actions, kind="sparse", filters=256, value_filters=3)
+    with pytest.raises(OptionError, match="1024 wide at most"):
+        NetConfig(SPARSE.planes, SPARSE.num_actions, kind="sparse", filters=256, value_filters=5)
     run = RunConfig.from_values({"game": "chess", "net": {"kind": "sparse"}})
     with pytest.raises(OptionError, match="--supervised alone"):
         run.net_config(CHESS)
