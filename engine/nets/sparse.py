@@ -31,7 +31,8 @@ HIDDEN_SHIFT = 7  # of the sums that become the value's hidden units
 HIDDEN_MOST = 254  # the greatest hidden unit
 HIDDEN_ONE = PRODUCT * SMALL_UNIT / 2**HIDDEN_SHIFT  # what a hidden unit of 1 is
 
-# Bounds of the weights. A first layer's: 64 features and a bias stay within an int16; the others': float32 is exact.
+# Bounds of the weights. A first layer's: 64 features and a bias stay within an int16; the others': float32 is exact up
+# to a width of 512, beyond it where read_sparse_net finds that it is.
 FIRST_BOUND, SMALL_BOUND, OUT_BOUND = 1.9, 1.98, 15.0
 HIDDEN = 32  # the value's hidden units
 POLICY_SCALE = np.float32(1 / (PRODUCT * ROW_UNIT))

@@ -37,7 +37,7 @@ class Biases(NamedTuple):
 
     notes: NDArray[Any]  # NOTE[N], of the tree's nodes
     table: NDArray[np.float64]  # [PATTERNS, 2]: sums of weighted errors and of weights, of the side to move
-    factor: NDArray[np.float64]  # [1]
+    factor: NDArray[np.float64]  # [1], in [0, 1]; with 0 nothing is told either
 
 
 def make_biases(nodes: int) -> Biases:
@@ -57,7 +57,7 @@ def note_pattern(biases, node, pattern):
 def renew(biases, nd, node):
     """Tell the table of the error at a NODE that was visited, and correct its own value; how much its W has to grow."""
     note = biases.notes[node]
-    if note.pattern == 0 or nd.bound != RUNNING:
+    if biases.factor[0] == 0.0 or note.pattern == 0 or nd.bound != RUNNING:
         return 0.0
     entry = biases.table[note.pattern]
     below = np.float64(nd.n - 1)

@@ -499,14 +499,14 @@ class Tree:
         order = np.argsort(self.nodes["first_edge"][:used], kind="stable").astype(np.int32)
         place = np.empty(used, np.int32)
         compact(self.arrays, 0, base, place, order)
+        kept = np.flatnonzero(place >= 0)  # in the order of their new places
         if self.ends is not None:
-            kept = np.flatnonzero(place >= 0)  # in the order of their new places
             copy_ends(self.ends, kept, self.ends, place[kept])
             self.ends.told[len(kept) : used] = 0
         if self.positions is not None:
-            transpositions.move(self.positions, np.flatnonzero(place >= 0), used)
+            transpositions.move(self.positions, kept, used)
         if self.biases is not None:
-            keep_biases(self.biases, np.flatnonzero(place[:used] >= 0), used)
+            keep_biases(self.biases, kept, used)
         self.root = int(place[self.root])
         self.proofs = {int(place[node]): moves for node, moves in self.proofs.items() if place[node] >= 0}
 

@@ -24,8 +24,8 @@ GO = get_game("go5")
 CORRECTING = SearchParams(subtree_bias=0.6, mate_plies=0)
 
 
-def correcting_search(visits: int, factor: float = 0.6) -> Search:
-    return search_of(GO, GO.initial(), pure_net(GO.num_actions), replace(CORRECTING, subtree_bias=factor), 4, visits)
+def correcting_search(visits: int) -> Search:
+    return search_of(GO, GO.initial(), pure_net(GO.num_actions), CORRECTING, 4, visits)
 
 
 @pytest.mark.parametrize("batch", [1, 4])
@@ -53,6 +53,7 @@ def test_without_a_factor_nothing_is_corrected() -> None:
     ]
     first, second = (search.tree.nodes[: search.tree.counters[0]] for search in searches)
     assert searches[0].tree.biases is not None
+    assert not searches[0].tree.biases.table.any()
     assert searches[1].tree.biases is None
     assert (first == second).all()
     assert (correcting_search(400).tree.nodes[:400]["w"] != first[:400]["w"]).any()
