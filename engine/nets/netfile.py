@@ -29,7 +29,7 @@ OPERATORS = frozenset(
     QLinearConv QLinearMatMul QuantizeLinear Reciprocal ReduceMax ReduceMean ReduceSum Relu Reshape Selu Shape Sigmoid
     Slice Softmax Softplus Split Sqrt Squeeze Sub Sum Swish Tanh Transpose Unsqueeze Where""".split()
 )
-FLOAT, UINT8, INT8, INT16, INT32, INT64 = 1, 2, 3, 5, 6, 7  # ONNX element types
+FLOAT, UINT8, INT8, INT16, INT32, INT64, BOOL = 1, 2, 3, 5, 6, 7, 9  # ONNX element types
 ELEMENTS = {"float32": FLOAT, "uint8": UINT8, "int8": INT8, "int16": INT16, "int32": INT32, "int64": INT64}
 _STANDARD_DOMAINS = (b"", b"ai.onnx")
 

@@ -2,8 +2,9 @@
 
 Two first layers, for value and policy, sum the int16 rows of the position's features. They lie in the file as int8, in
 units of COARSE, or as int16. The sums are clipped to 0 .. 255, and one half is multiplied by the other,
-p = a b >> 8. A hidden layer and an output layer make the WDL logits of the value's products; the logit of a move is the
-product of its int8 row and the policy's products. onnxruntime does the same in float32, where all these whole numbers
+p = a b >> 8. A hidden layer and an output layer make the WDL logits of the value's products: K of them lie in the file,
+its buckets, and the number of features chooses one. The logit of a move is the product of its int8 row and the policy's
+products. onnxruntime does the same in float32, where all these whole numbers
 are exact.
 
 The encoders are ``games.sparse``'s; ``models.net.sparse`` trains such nets, ``models.net.sparse_export`` writes them.
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from ..errors import NetError
 from ..kernels.jit import borrow, device, kernel
 from .netfile import read_constants
-from .netinfo import SPARSE_WIDEST
+from .netinfo import SPARSE_BUCKETS, SPARSE_WIDEST
 
 UNIT = 255  # of a first layer's sums: clipped to 0 .. UNIT, which stands for 0 .. 1
 COARSE = 4  # unit of an int8 first layer in the file
@@ -35,13 +36,14 @@ HIDDEN_ONE = PRODUCT * SMALL_UNIT / 2**HIDDEN_SHIFT  # what a hidden unit of 1 i
 # to a width of 512, beyond it where read_sparse_net finds that it is.
 FIRST_BOUND, SMALL_BOUND, OUT_BOUND = 1.9, 1.98, 15.0
 HIDDEN = 32  # the value's hidden units
+BUCKET = 4  # features to a bucket: 1 to 4 of them belong to the first, more than 4 K - 4 to the last
 POLICY_SCALE = np.float32(1 / (PRODUCT * ROW_UNIT))
 VALUE_SCALE = np.float32(1 / (HIDDEN_ONE * SMALL_UNIT))
 _EXACT = 2**24  # whole numbers below it are exact in float32
 
 
 class SparseNet(NamedTuple):
-    """The integers of a net whose policy is H wide and its value V, a multiple of H, for F features and A rows.
+    """The integers of a net whose policy is H wide, its value V, a multiple of H, in K buckets, for F features, A rows.
 
     Row 0 of a first layer is no feature: zeros.
     """
@@ -50,9 +52,9 @@ class SparseNet(NamedTuple):
     value_bias: NDArray[np.int16]  # [V]
     policy_first: NDArray[np.int16]  # [1 + F, H]
     policy_bias: NDArray[np.int16]  # [H]
-    hidden: NDArray[np.int16]  # [HIDDEN, V / 2]
-    hidden_bias: NDArray[np.int32]  # [HIDDEN]
-    out: NDArray[np.int16]  # [3, HIDDEN]
+    hidden: NDArray[np.int16]  # [K HIDDEN, V / 2]
+    hidden_bias: NDArray[np.int32]  # [K HIDDEN]
+    out: NDArray[np.int16]  # [3, K HIDDEN]
     out_bias: NDArray[np.int32]  # [3]
     rows: NDArray[np.int8]  # [A, H / 2]
     row_bias: NDArray[np.int32]  # [A]
@@ -71,7 +73,9 @@ def blank_net() -> SparseNet:
 def read_sparse_net(content: bytes, features: int, actions: int) -> SparseNet:
     """The integers in a checked ONNX file. Errors: NetError when they are not those of a sparse net of that size."""
     constants = read_constants(content)
-    value, width = (constants[name].size if name in constants else 0 for name in ("value_bias", "policy_bias"))
+    value, width, units = (
+        constants[name].size if name in constants else 0 for name in ("value_bias", "policy_bias", "hidden_bias")
+    )
     half = width // 2
     for name in ("value_first", "policy_first"):
         if name in constants and constants[name].dtype == np.int8:
@@ -81,9 +85,9 @@ def read_sparse_net(content: bytes, features: int, actions: int) -> SparseNet:
         "value_bias": (value,),
         "policy_first": (1 + features, width),
         "policy_bias": (width,),
-        "hidden": (HIDDEN, value // 2),
-        "hidden_bias": (HIDDEN,),
-        "out": (3, HIDDEN),
+        "hidden": (units, value // 2),
+        "hidden_bias": (units,),
+        "out": (3, units),
         "out_bias": (3,),
         "rows": (actions, half),
         "row_bias": (actions,),
@@ -91,15 +95,17 @@ def read_sparse_net(content: bytes, features: int, actions: int) -> SparseNet:
     wrong = [
         n for n in shapes if n not in constants or constants[n].shape != shapes[n] or constants[n].dtype != KINDS[n]
     ]
-    if wrong or not all(32 <= wide <= SPARSE_WIDEST and wide % 32 == 0 for wide in (value, width)) or value % width:
-        raise NetError(
-            f"this is no sparse net for the game: {(wrong or ['its width'])[0]} does not fit; export it again"
-        )
+    if not all(32 <= wide <= SPARSE_WIDEST and wide % 32 == 0 for wide in (value, width)) or value % width:
+        wrong.append("its width")
+    if not HIDDEN <= units <= SPARSE_BUCKETS * HIDDEN or units % HIDDEN:
+        wrong.append("the number of its buckets")
+    if wrong:
+        raise NetError(f"this is no sparse net for the game: {wrong[0]} does not fit; export it again")
     net = SparseNet(**{name: np.array(constants[name], order="C") for name in shapes})
-    first = round(FIRST_BOUND * UNIT)
+    first, out = round(FIRST_BOUND * UNIT), np.abs(net.out.astype(np.int64)).reshape(3, -1, HIDDEN)
     sums = (
         HIDDEN_MOST * np.abs(net.hidden.astype(np.int64)).sum(axis=1) + np.abs(net.hidden_bias.astype(np.int64)),
-        HIDDEN_MOST * np.abs(net.out.astype(np.int64)).sum(axis=1) + np.abs(net.out_bias.astype(np.int64)),
+        HIDDEN_MOST * out.sum(axis=2).max(axis=1) + np.abs(net.out_bias.astype(np.int64)),
         HIDDEN_MOST * np.abs(net.rows.astype(np.int64)).sum(axis=1) + np.abs(net.row_bias.astype(np.int64)),
     )
     if max(int(np.abs(part.astype(np.int64)).max()) for part in net[:4]) > first or max(map(np.max, sums)) >= _EXACT:
@@ -118,12 +124,15 @@ def _feature(planes, row, n):
 
 @device
 def _products(planes, row, first, bias, sums, out):
-    """out i2[H / 2] = the clipped products of the features that planes[row] lists; sums i2[H] is working space."""
+    """The number of features that planes[row] lists; out i2[H / 2] = their clipped products.
+
+    sums i2[H] is working space.
+    """
     width = bias.shape[0]
     half = width >> 1
     for i in range(width):
         sums[i] = bias[i]
-    n, a = 0, _feature(planes, row, 0)
+    n, count, a = 0, 0, _feature(planes, row, 0)
     while a:  # four at a time: the sums are loaded and stored less often; row 0 is zero
         b = _feature(planes, row, n + 1)
         c = _feature(planes, row, n + 2) if b else 0
@@ -131,19 +140,27 @@ def _products(planes, row, first, bias, sums, out):
         for i in range(width):
             sums[i] += first[a, i] + first[b, i] + first[c, i] + first[d, i]
         n += 4
+        count += 1 + (b > 0) + (c > 0) + (d > 0)
         a = _feature(planes, row, n) if d else 0
     for i in range(half):
         left = np.int32(min(max(sums[i], np.int16(0)), np.int16(UNIT)))
         right = np.int32(min(max(sums[half + i], np.int16(0)), np.int16(UNIT)))
         out[i] = np.int16(np.int32(left * right) >> np.int32(SHIFT))
+    return count
 
 
 @device
 def _dot(weights, row, products):
     """The product i4 of weights[row] and products i2[N]."""
+    return _dot_from(weights, row, 0, products)
+
+
+@device
+def _dot_from(weights, row, start, products):
+    """The product i4 of weights[row, start : start + N] and products i2[N]."""
     total = np.int32(0)
     for i in range(products.shape[0]):
-        total = np.int32(total + np.int32(np.int32(weights[row, i]) * np.int32(products[i])))
+        total = np.int32(total + np.int32(np.int32(weights[row, start + i]) * np.int32(products[i])))
     return total
 
 
@@ -151,12 +168,13 @@ def _dot(weights, row, products):
 def judge_value(net, planes, row, space, wdl):
     """wdl f4[3] = the WDL logits of the features that planes[row] lists. space: see :func:`judge_space`."""
     sums, products, _, hidden = space
-    _products(planes, row, net.value_first, net.value_bias, sums, products)
+    count = _products(planes, row, net.value_first, net.value_bias, sums, products)
+    start = min(max(count - 1, 0) // BUCKET * HIDDEN, net.hidden_bias.shape[0] - HIDDEN)
     for j in range(HIDDEN):
-        total = np.int32(_dot(net.hidden, j, products) + net.hidden_bias[j]) >> np.int32(HIDDEN_SHIFT)
+        total = np.int32(_dot(net.hidden, start + j, products) + net.hidden_bias[start + j]) >> np.int32(HIDDEN_SHIFT)
         hidden[j] = min(max(total, 0), HIDDEN_MOST)
     for k in range(3):
-        wdl[k] = np.float32(_dot(net.out, k, hidden) + net.out_bias[k]) * VALUE_SCALE
+        wdl[k] = np.float32(_dot_from(net.out, k, start, hidden) + net.out_bias[k]) * VALUE_SCALE
 
 
 @device

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...engine.kernels.jit import kernel, summing_kernel
+from ...engine.kernels.jit import device, kernel, summing_kernel
+from ...engine.nets.sparse import BUCKET, HIDDEN
 
 
 @summing_kernel
@@ -99,11 +100,18 @@ def divide(shared, own, bound, gradient, to_shared, to_own):
             to_shared[f % rows, i] += to_own[f, i]
 
 
+@device
+def _bucket(count, weights):
+    """The first hidden unit of the bucket to which so many features belong."""
+    return min(max(count - 1, 0) // BUCKET * HIDDEN, weights.hidden_bias.shape[0] - HIDDEN)
+
+
 @summing_kernel
 def value_forward(planes, weights, sums, units, out):
     """out f4[B, 3] = the WDL logits of planes u1[B, 2 P].
 
-    Kept for the way back, clipped to 0 .. 1: sums f4[B, V] of the first layer and hidden units f4[B, U].
+    Kept for the way back, clipped to 0 .. 1: sums f4[B, V] of the first layer and the hidden units f4[B, HIDDEN] of the
+    position's bucket.
     """
     places, width, half = planes.shape[1] // 2, sums.shape[1], sums.shape[1] // 2
     products = np.empty(half, np.float32)
@@ -112,13 +120,16 @@ def value_forward(planes, weights, sums, units, out):
         row = sums[b]
         for i in range(width):
             row[i] = weights.bias[i]
+        count = 0
         for n in range(places):
             feature = planes[b, n] + 256 * np.int64(planes[b, places + n]) - 1
             if feature < 0:
                 break
+            count += 1
             source = weights.first[feature]
             for i in range(width):
                 row[i] += source[i]
+        start = _bucket(count, weights)
         for i in range(width):
             row[i] = min(max(row[i], zero), one)
         for i in range(half):
@@ -126,13 +137,13 @@ def value_forward(planes, weights, sums, units, out):
         for k in range(3):
             out[b, k] = weights.out_bias[k]
         for j in range(units.shape[1]):
-            total = weights.hidden_bias[j]
+            total, layer = weights.hidden_bias[start + j], weights.hidden[start + j]
             for i in range(half):
-                total += products[i] * weights.hidden[j, i]
+                total += products[i] * layer[i]
             total = min(max(total, zero), one)
             units[b, j] = total
             for k in range(3):
-                out[b, k] += total * weights.out[k, j]
+                out[b, k] += total * weights.out[k, start + j]
 
 
 @summing_kernel
@@ -143,7 +154,10 @@ def value_backward(planes, weights, sums, units, gradient, to):
     grown = np.empty(2 * half, np.float32)
     zero, one = np.float32(0), np.float32(1)
     for b in range(planes.shape[0]):
-        row = sums[b]
+        row, count = sums[b], 0
+        while count < places and (planes[b, count] or planes[b, places + count]):
+            count += 1
+        start = _bucket(count, weights)
         for i in range(half):
             products[i], back[i] = row[i] * row[half + i], zero
         for k in range(3):
@@ -151,14 +165,15 @@ def value_backward(planes, weights, sums, units, gradient, to):
         for j in range(units.shape[1]):
             unit, slope = units[b, j], zero
             for k in range(3):
-                to.out[k, j] += gradient[b, k] * unit
-                slope += gradient[b, k] * weights.out[k, j]
+                to.out[k, start + j] += gradient[b, k] * unit
+                slope += gradient[b, k] * weights.out[k, start + j]
             if unit <= zero or unit >= one:
                 continue
-            to.hidden_bias[j] += slope
+            to.hidden_bias[start + j] += slope
+            layer, grows = weights.hidden[start + j], to.hidden[start + j]
             for i in range(half):
-                to.hidden[j, i] += slope * products[i]
-                back[i] += slope * weights.hidden[j, i]
+                grows[i] += slope * products[i]
+                back[i] += slope * layer[i]
         for i in range(half):
             left, right = row[i], row[half + i]
             grown[i] = back[i] * right if zero < left < one else zero

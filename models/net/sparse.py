@@ -1,9 +1,9 @@
 """A sparse network in torch: shallow, its inputs a list of features, its policy one row a move.
 
 Value and policy each sum the rows of the position's features in a first layer of their own, clip the sums to 0..1 and
-multiply one half by the other. A small net makes win, draw and loss of the value's products; a move's logit is the
-product of its row and the policy's products. The kernels of :mod:`features` gather and scatter the
-first layers and the rows: a position touches some thirty rows of thousands.
+multiply one half by the other. A small net, one for every bucket of like numbers of features, makes win, draw and loss
+of the value's products; a move's logit is the product of its row and the policy's products. The kernels of
+:mod:`features` gather and scatter the first layers and the rows: a position touches some thirty rows of thousands.
 
 What features share that are alike (chess: a man on a square, attacked or not) is learned by itself, and each has its
 own part beside it; likewise for the rows of a move. :meth:`SparseNetwork.keep_bounds` holds the weights to what the
@@ -17,12 +17,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...engine.nets.sparse import COARSE, FIRST_BOUND, OUT_BOUND, SMALL_BOUND, UNIT
+from ...engine.nets.sparse import COARSE, FIRST_BOUND, HIDDEN, OUT_BOUND, SMALL_BOUND, UNIT
 from ..train.config import NetConfig
 from .features import gather_features, gather_rows, scatter_features, scatter_rows
 from .sparse_value import Joined, SparseValue
 
-VALUE_HIDDEN = 32  # units between the value's products and the outcome
 _OF_INPUTS_AND_MOVES = ("value_shared", "value_own", "policy_shared", "policy_own", "rows_shared", "rows_own")
 
 
@@ -107,8 +106,9 @@ class SparseNetwork(nn.Module):
         self.value_shared, self.policy_shared = (random(features // kinds, wide) for wide in widths)
         self.value_own, self.policy_own = (zero(features, wide) for wide in widths)
         self.value_bias, self.policy_bias = (nn.Parameter(torch.full((wide,), 0.4)) for wide in widths)
-        self.value_hidden = nn.Linear(value // 2, VALUE_HIDDEN)
-        self.value_out = nn.Linear(VALUE_HIDDEN, 3)
+        units = config.value_buckets * HIDDEN
+        self.value_hidden = nn.Linear(value // 2, units)
+        self.value_out = nn.Linear(units, 3)
         self.rows_shared = random(config.actions // per_move, width // 2)
         self.rows_own = zero(config.actions, width // 2)
         self.row_bias = zero(config.actions)
@@ -159,9 +159,9 @@ class SparseNetwork(nn.Module):
         self.value_out.weight.clamp_(-OUT_BOUND, OUT_BOUND)
 
     def widened(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The state of a network with a narrower value or policy, in this one's widths: the new units say nothing yet.
+        """The state of a network with a narrower value or policy or one bucket, in this one's sizes.
 
-        Another state is returned as it is.
+        New units say nothing yet, new buckets what the one says. Another state is returned as it is.
         """
         own, found = self.state_dict(), dict(state)
         if not own.keys() <= state.keys() or any(len(state[name]) != len(own[name]) for name in _OF_INPUTS_AND_MOVES):
@@ -176,8 +176,13 @@ class SparseNetwork(nn.Module):
                 found[name][..., :narrow] = state[name][..., :narrow]
                 found[name][..., wide : wide + narrow] = state[name][..., narrow:]
             for name in behind:
-                found[name] = torch.zeros_like(own[name])
+                found[name] = own[name].new_zeros(len(state[name]), wide)
                 found[name][:, :narrow] = state[name]
+        buckets = len(own["value_hidden.bias"]) // HIDDEN
+        if buckets > 1 and len(state["value_hidden.bias"]) == HIDDEN:
+            for name in ("value_hidden.weight", "value_hidden.bias"):
+                found[name] = found[name].repeat(buckets, *[1] * (found[name].dim() - 1))
+            found["value_out.weight"] = found["value_out.weight"].repeat(1, buckets)
         return found
 
     def parameter_count(self) -> int:

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...engine.errors import NetError
-from ...engine.nets.netfile import FLOAT, INT32, INT64
+from ...engine.nets.netfile import BOOL, FLOAT, INT32, INT64
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.session import raw_session
 from ...engine.nets.sparse import (
+    BUCKET,
     COARSE,
+    HIDDEN,
     HIDDEN_MOST,
     HIDDEN_ONE,
     HIDDEN_SHIFT,
@@ -129,6 +131,18 @@ class SparseWriter(GraphWriter):
         scaled = self.node("Mul", [x, self.number(2.0**-bits)], f"{name}.scaled")
         return self.node("Cast", [self.node("Cast", [scaled], f"{name}.cut", to=INT32)], f"{name}.whole", to=FLOAT)
 
+    def in_bucket(self, x: str, features: str, units: int) -> str:
+        """Hidden units float32 [B, U], those of other buckets than the one of so many features made zero."""
+        own = self.constant("buckets", np.arange(units, dtype=np.int64) // HIDDEN)
+        listed = self.node("Cast", [self.node("Cast", [features], "listed.bits", to=BOOL)], "listed", to=INT64)
+        count = self.node("ReduceSum", [listed, self.constant("axis", np.array([1], np.int64))], "count", keepdims=1)
+        one, size = (self.constant(f"bucket.{n}", np.array([n], np.int64)) for n in (1, BUCKET))
+        least = self.node("Sub", [self.node("Max", [count, one], "count.least"), one], "count.before")
+        last = self.constant("bucket.last", np.array([units // HIDDEN - 1], np.int64))
+        bucket = self.node("Min", [self.node("Div", [least, size], "bucket.any"), last], "bucket")
+        kept = self.node("Cast", [self.node("Equal", [bucket, own], "kept.bits")], "kept", to=FLOAT)
+        return self.node("Mul", [x, kept], "hidden.kept")
+
     def layer(self, x: str, weight: NDArray[Any], bias: NDArray[Any], names: tuple[str, str]) -> str:
         return self.node("Gemm", [x, *map(self.whole, names, (weight, bias))], f"{names[0]}.sum", transB=1)
 
@@ -145,6 +159,8 @@ def to_onnx(network: SparseNetwork, info: NetInfo) -> onnx.ModelProto:
     x = graph.layer(x, net.hidden, net.hidden_bias, ("hidden", "hidden_bias"))
     most = graph.number(float((HIDDEN_MOST << HIDDEN_SHIFT) + 2**HIDDEN_SHIFT - 1))
     x = graph.shifted(graph.node("Clip", [x, graph.number(0.0), most], "hidden.clipped"), HIDDEN_SHIFT, "hidden")
+    if len(net.hidden) > HIDDEN:
+        x = graph.in_bucket(x, features, len(net.hidden))
     x = graph.layer(x, net.out, net.out_bias, ("out", "out_bias"))
     graph.node("Mul", [x, graph.number(float(VALUE_SCALE))], "wdl")
     y = graph.products(features, stored(net.policy_first), net.policy_bias, "policy")

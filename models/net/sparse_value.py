@@ -15,13 +15,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ...engine.nets.sparse import HIDDEN
 from .features import divide, join, value_backward, value_forward
 
 Array = NDArray[np.float32]
 
 
 class ValueWeights(NamedTuple):
-    """The layers of a value V wide with U hidden units, for F features; also their gradients."""
+    """The layers of a value V wide with U hidden units, HIDDEN to a bucket, for F features; also their gradients."""
 
     first: Array  # [F, V]
     bias: Array  # [V]
@@ -74,7 +75,7 @@ class SparseValue(torch.autograd.Function):
     def forward(context: Any, planes: Tensor, threads: int, *weights: Tensor) -> Tensor:
         rows, arrays = planes.numpy(), ValueWeights(*(w.detach().contiguous().numpy() for w in weights))
         sums = np.empty((len(rows), len(arrays.bias)), np.float32)
-        units = np.empty((len(rows), len(arrays.hidden_bias)), np.float32)
+        units = np.empty((len(rows), HIDDEN), np.float32)
         out = torch.empty(len(rows), 3)
         logits = out.numpy()
 

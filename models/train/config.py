@@ -8,7 +8,7 @@ from typing import Any, Literal
 from ...engine.errors import OptionError
 from ...engine.games.base import Game
 from ...engine.games.encoder import Encoder
-from ...engine.nets.netinfo import SPARSE_WIDEST
+from ...engine.nets.netinfo import SPARSE_BUCKETS, SPARSE_WIDEST
 from ...engine.settings import check, setting
 
 Kind = Literal["dual-res", "sep-res", "dual-conv", "sep-conv", "sparse"]
@@ -27,7 +27,7 @@ class NetConfig:
     compares (Figure 4): *dual* is one tower for both heads and *sep* one tower each; *res* has a first
     convolution and ``blocks`` residual blocks, *conv* is ``blocks`` plain convolutional blocks (12 in the paper).
     *sparse* is no tower but a shallow network of a list of features, see ``net.sparse``; ``filters`` is its width, and
-    its value is ``value_filters`` times as wide.
+    its value is ``value_filters`` times as wide and has ``value_buckets`` output layers.
     """
 
     planes: tuple[int, int, int]  # C, H, W of the input
@@ -61,6 +61,13 @@ class NetConfig:
         "filters of the value head's 1x1 convolution (the papers: 1); sparse: how many times as wide as the policy the "
         "value is",
         low=1,
+        flag=True,
+    )
+    value_buckets: int = setting(
+        1,
+        "output layers of a sparse network's value, one to every four men; 8 are enough for chess",
+        low=1,
+        high=SPARSE_BUCKETS,
         flag=True,
     )
     value_hidden: int = setting(256, "units of the value head's hidden layer (the papers: 256)", low=1, flag=True)
@@ -116,7 +123,8 @@ class NetConfig:
         """Short name, e.g. ``dual-res 6x64 se16``."""
         if self.kind == "sparse":
             wider = f", value {self.filters * self.value_filters}" if self.value_filters > 1 else ""
-            return f"sparse {self.filters}{wider}"
+            buckets = f", buckets {self.value_buckets}" if self.value_buckets > 1 else ""
+            return f"sparse {self.filters}{wider}{buckets}"
         return f"{self.kind} {self.blocks}x{self.filters}" + (f" se{self.squeeze}" if self.squeeze else "")
 
     def to_json(self) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from ...engine.nets.fit import check_net
 from ...engine.nets.netfile import read_outline
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.session import raw_session
-from ...engine.nets.sparse import SparseNet, read_sparse_net
+from ...engine.nets.sparse import HIDDEN, SparseNet, read_sparse_net
 from ...engine.nets.weights import dense_net, embedded_net
 from ..net.network import ConvBlock, Network
 from ..net.probes import own_games
@@ -93,8 +93,15 @@ def _sparse_net(content: bytes, info: NetInfo, game: Game) -> SparseNet:
 def sparse_config(net: SparseNet, info: NetInfo, game: Game) -> NetConfig:
     """The network of an exported sparse net."""
     width = len(net.policy_bias)
-    wider = len(net.value_bias) // width
-    config = NetConfig(info.planes, info.actions, kind="sparse", filters=width, value_filters=wider, value_head="wdl")
+    config = NetConfig(
+        info.planes,
+        info.actions,
+        kind="sparse",
+        filters=width,
+        value_filters=len(net.value_bias) // width,
+        value_buckets=len(net.hidden_bias) // HIDDEN,
+        value_head="wdl",
+    )
     return config.seeing(game.using(info.encoder).encoder)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import pytest
 import torch
+from numpy.typing import NDArray
 from onnx import numpy_helper
 
 from az_engine.bench.match.players import parse_spec
@@ -24,7 +25,7 @@ from az_engine.engine.games.leaves import Leaves
 from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets import weights
-from az_engine.engine.nets.netinfo import NetInfo
+from az_engine.engine.nets.netinfo import SPARSE_BUCKETS, NetInfo
 from az_engine.engine.nets.onnx import OnnxEvaluator
 from az_engine.engine.nets.positions import random_lines, random_planes
 from az_engine.engine.nets.sparse import read_sparse_net
@@ -55,16 +56,33 @@ CHUNK = 500  # of them
 SHARP = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 
 
-def random_network(seed: int = 1, wider: int = 2) -> SparseNetwork:
+def random_network(seed: int = 1, wider: int = 2, buckets: int = 1) -> SparseNetwork:
     """With a value so many times as wide as the policy."""
     torch.manual_seed(seed)
-    config = NetConfig(SPARSE.planes, SPARSE.num_actions, kind="sparse", filters=32, value_filters=wider)
+    config = NetConfig(
+        SPARSE.planes,
+        SPARSE.num_actions,
+        kind="sparse",
+        filters=32,
+        value_filters=wider,
+        value_buckets=buckets,
+    )
     network = SparseNetwork(config, SPARSE.encoder.features, SPARSE.encoder.alike)
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(torch.empty_like(parameter).uniform_(-0.6, 0.6))
         network.keep_bounds()
     return network
+
+
+def positions(count: int, seed: int) -> NDArray[np.uint8]:
+    """Planes of random games, of which a random number of men was taken off the board: all, sometimes."""
+    planes = random_planes(SPARSE, count, seed)
+    lists = planes.reshape(count, 2, -1)
+    men = (lists != 0).any(1).sum(1)
+    left = np.random.default_rng(seed).integers(0, men + 1)
+    lists[np.broadcast_to((np.arange(lists.shape[2]) >= left[:, None])[:, None], lists.shape)] = 0
+    return planes
 
 
 def info(**changes: Any) -> NetInfo:
@@ -85,17 +103,17 @@ def file(model: onnx.ModelProto, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return path
 
 
-@pytest.mark.parametrize("wider", [2, 32])
-def test_kernel_and_file_agree_bit_for_bit(wider: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("wider", "buckets"), [(2, 1), (2, 8), (32, 8), (1, SPARSE_BUCKETS)])
+def test_kernel_and_file_agree_bit_for_bit(wider: int, buckets: int, tmp_path: Path) -> None:
     """``wider``: how many times as wide as the policy the value is; the greatest width is among them."""
-    network, file = random_network(wider=wider), tmp_path / "net.onnx"
+    network, file = random_network(wider=wider, buckets=buckets), tmp_path / "net.onnx"
     with torch.no_grad():
         network.value_hidden.weight.mul_(2 / wider)  # so that its sums are exact in float32
     file.write_bytes(sparse_export.to_onnx(network, info()).SerializeToString())
     evaluator = load_evaluator(str(file), CHESS)
     assert isinstance(evaluator, SparseEvaluator)
     for seed in range(3):
-        planes = random_planes(SPARSE, 300, seed)
+        planes = np.concatenate([random_planes(SPARSE, 300, seed), positions(300, seed)])
         for file_says, kernel_says in zip(
             OnnxEvaluator.evaluate(evaluator, planes), evaluator.evaluate(planes), strict=True
         ):
@@ -359,7 +377,7 @@ def test_train_export_play(tmp_path: Path) -> None:
 def test_a_net_read_back_has_the_same_integers(file: Path) -> None:
     there = origin(file, SPARSE)
     net = there.state["net"]
-    assert (net["kind"], net["filters"], net["value_filters"]) == ("sparse", 32, 2)
+    assert (net["kind"], net["filters"], net["value_filters"], net["value_buckets"]) == ("sparse", 32, 2, 1)
     network = SparseNetwork(NetConfig.from_json(there.state["net"]), SPARSE.encoder.features, SPARSE.encoder.alike)
     network.load_state_dict({name.removeprefix("averaged."): tensor for name, tensor in there.tensors.items()})
     net = read_sparse_net(file.read_bytes(), SPARSE.encoder.features, SPARSE.num_actions)
@@ -382,10 +400,10 @@ def test_training_goes_on_from_a_net(tmp_path: Path, file: Path, capfd: pytest.C
     assert main([*words.split(), "default", "--out", str(tmp_path / "default")]) == 0
     assert "sparse 256, value 512" in (tmp_path / "default" / "card.md").read_text()
     capfd.readouterr()
-    wider_words = ["--value-filters", "4", "--threads", "2", "--out", str(tmp_path / "wide")]
+    wider_words = ["--value-filters", "4", "--value-buckets", "8", "--threads", "2", "--out", str(tmp_path / "wide")]
     assert main([*words.split(), str(file), *wider_words]) == 0
     card = (tmp_path / "wide" / "card.md").read_text()
-    assert "sparse 32, value 128" in card
+    assert "sparse 32, value 128, buckets 8" in card
     assert "on 2 threads of a" in card
     policy_words = ["--filters", "64", "--value-filters", "1", "--out", str(tmp_path / "policy")]
     assert main([*words.split(), str(file), *policy_words]) == 0
@@ -443,19 +461,19 @@ def test_the_package_has_one_for_cpus_and_a_named_one_for_gpus(
     assert weights.net_path("", game, provider="auto") == inside.path
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_the_values_kernels_are_what_torch_makes_of_the_layers(threads: int) -> None:
+@pytest.mark.parametrize(("threads", "buckets"), [(1, 1), (3, 1), (2, 8)])
+def test_the_values_kernels_are_what_torch_makes_of_the_layers(threads: int, buckets: int) -> None:
     """Logits and every gradient, against torch's own operations in float64."""
-    network = random_network()
+    network = random_network(buckets=buckets)
     network.coarse_value, network.threads = False, threads
-    planes = torch.from_numpy(random_planes(SPARSE, 70, 4))
+    planes = torch.from_numpy(positions(200, 4))
     said = network.value_of(planes)
-    wdl = torch.rand(70, 3).softmax(1)
+    wdl = torch.rand(200, 3).softmax(1)
     torch.nn.functional.cross_entropy(said, wdl).backward()  # type: ignore[no-untyped-call]
 
     numbers = planes.flatten(1).long()
     features = (numbers[:, :64] + 256 * numbers[:, 64:]).numpy()
-    listed = torch.zeros(70, SPARSE.encoder.features, dtype=torch.float64)
+    listed = torch.zeros(200, SPARSE.encoder.features, dtype=torch.float64)
     for row, own in enumerate(features):
         listed[row, own[own > 0] - 1] = 1
     plain = {
@@ -466,7 +484,10 @@ def test_the_values_kernels_are_what_torch_makes_of_the_layers(threads: int) -> 
     first = (plain["value_shared"].repeat(4, 1) + plain["value_own"]).clamp(-1.9, 1.9)
     left, right = (listed @ first + plain["value_bias"]).clamp(0, 1).chunk(2, 1)
     hidden = left * right @ plain["value_hidden.weight"].T + plain["value_hidden.bias"]
-    expected = hidden.clamp(0, 1) @ plain["value_out.weight"].T + plain["value_out.bias"]
+    own = torch.from_numpy(np.clip(((features > 0).sum(1) - 1) // 4, 0, buckets - 1))
+    kept = hidden.clamp(0, 1) * (torch.arange(32 * buckets) // 32 == own[:, None])
+    expected = kept @ plain["value_out.weight"].T + plain["value_out.bias"]
+    assert len(np.unique(own)) == buckets
     torch.nn.functional.cross_entropy(expected, wdl.double()).backward()  # type: ignore[no-untyped-call]
 
     assert torch.allclose(said.double(), expected, atol=1e-4)
