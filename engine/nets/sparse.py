@@ -1,11 +1,10 @@
 """A sparse net: shallow, judged by a kernel of our own in integers, bit for bit as onnxruntime judges its file.
 
-Two first layers, for value and policy, sum the int16 rows of the position's features. They lie in the file as int8, in
-units of COARSE, or as int16. The sums are clipped to 0 .. 255, and one half is multiplied by the other,
-p = a b >> 8. A hidden layer and an output layer make the WDL logits of the value's products: K of them lie in the file,
-its buckets, and the number of features chooses one. The logit of a move is the product of its int8 row and the policy's
-products. onnxruntime does the same in float32, where all these whole numbers
-are exact.
+Two first layers, for value and policy, sum the int8 rows of the position's features, in units of COARSE. Those of older
+files are int16; then the kernel also sums what the units leave over. The sums are clipped to 0 .. 255, and one half is
+multiplied by the other, p = a b >> 8. A hidden layer and an output layer make the WDL logits of the value's products: K
+of both lie in the file, its buckets, and the number of features chooses one. The logit of a move is the product of its
+int8 row and the policy's products. onnxruntime does the same in float32, where all these whole numbers are exact.
 
 The encoders are ``games.sparse``'s; ``models.net.sparse`` trains such nets, ``models.net.sparse_export`` writes them.
 """
@@ -23,7 +22,8 @@ from .netfile import read_constants
 from .netinfo import SPARSE_BUCKETS, SPARSE_WIDEST
 
 UNIT = 255  # of a first layer's sums: clipped to 0 .. UNIT, which stands for 0 .. 1
-COARSE = 4  # unit of an int8 first layer in the file
+COARSE_SHIFT = 2
+COARSE = 1 << COARSE_SHIFT  # unit of an int8 first layer
 SHIFT = 8  # of the products of two clipped sums: they become 0 .. 254
 PRODUCT = UNIT * UNIT / 2**SHIFT  # what a product of 1 is
 ROW_UNIT = 64  # of a policy row's weights
@@ -39,18 +39,21 @@ HIDDEN = 32  # the value's hidden units
 BUCKET = 4  # features to a bucket: 1 to 4 of them belong to the first, more than 4 K - 4 to the last
 POLICY_SCALE = np.float32(1 / (PRODUCT * ROW_UNIT))
 VALUE_SCALE = np.float32(1 / (HIDDEN_ONE * SMALL_UNIT))
+_FIRST = "value_first", "policy_first"
 _EXACT = 2**24  # whole numbers below it are exact in float32
 
 
 class SparseNet(NamedTuple):
     """The integers of a net whose policy is H wide, its value V, a multiple of H, in K buckets, for F features, A rows.
 
-    Row 0 of a first layer is no feature: zeros.
+    Row 0 of a first layer is no feature: zeros. Its rest is empty where whole units say all.
     """
 
-    value_first: NDArray[np.int16]  # [1 + F, V]
+    value_first: NDArray[np.int8]  # [1 + F, V], in units of COARSE
+    value_rest: NDArray[np.int8]  # [1 + F, V] or [0, V]
     value_bias: NDArray[np.int16]  # [V]
-    policy_first: NDArray[np.int16]  # [1 + F, H]
+    policy_first: NDArray[np.int8]  # [1 + F, H], in units of COARSE
+    policy_rest: NDArray[np.int8]  # [1 + F, H] or [0, H]
     policy_bias: NDArray[np.int16]  # [H]
     hidden: NDArray[np.int16]  # [K HIDDEN, V / 2]
     hidden_bias: NDArray[np.int32]  # [K HIDDEN]
@@ -60,14 +63,27 @@ class SparseNet(NamedTuple):
     row_bias: NDArray[np.int32]  # [A]
 
 
-KINDS = dict.fromkeys(SparseNet._fields, "int16") | {"rows": "int8"}
-KINDS |= dict.fromkeys(("hidden_bias", "out_bias", "row_bias"), "int32")
+KINDS = dict.fromkeys(SparseNet._fields, "int8") | dict.fromkeys(("hidden_bias", "out_bias", "row_bias"), "int32")
+KINDS |= dict.fromkeys(("value_bias", "policy_bias", "hidden", "out"), "int16")
 
 
 def blank_net() -> SparseNet:
     """A net of the least size, which says nothing: for the types of its arrays."""
     sizes = {name: (1,) if name.endswith("bias") else (1, 1) for name in SparseNet._fields}
     return SparseNet(**{name: np.zeros(size, KINDS[name]) for name, size in sizes.items()})
+
+
+def split(first: NDArray[np.int16]) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+    """A first layer [1 + F, V] in units of COARSE, and its rest."""
+    units = (first + COARSE // 2) // COARSE
+    rest = (first - units * COARSE).astype(np.int8)
+    return units.astype(np.int8), rest if rest.any() else rest[:0]
+
+
+def joined(units: NDArray[np.int8], rest: NDArray[np.int8]) -> NDArray[np.int16]:
+    """The inverse of :func:`split`."""
+    first = units.astype(np.int16) * COARSE
+    return first + rest if len(rest) else first
 
 
 def read_sparse_net(content: bytes, features: int, actions: int) -> SparseNet:
@@ -77,7 +93,7 @@ def read_sparse_net(content: bytes, features: int, actions: int) -> SparseNet:
         constants[name].size if name in constants else 0 for name in ("value_bias", "policy_bias", "hidden_bias")
     )
     half = width // 2
-    for name in ("value_first", "policy_first"):
+    for name in _FIRST:
         if name in constants and constants[name].dtype == np.int8:
             constants[name] = constants[name].astype(np.int16) * COARSE
     shapes = {
@@ -92,8 +108,9 @@ def read_sparse_net(content: bytes, features: int, actions: int) -> SparseNet:
         "rows": (actions, half),
         "row_bias": (actions,),
     }
+    kinds = KINDS | dict.fromkeys(_FIRST, "int16")
     wrong = [
-        n for n in shapes if n not in constants or constants[n].shape != shapes[n] or constants[n].dtype != KINDS[n]
+        n for n in shapes if n not in constants or constants[n].shape != shapes[n] or constants[n].dtype != kinds[n]
     ]
     if not all(32 <= wide <= SPARSE_WIDEST and wide % 32 == 0 for wide in (value, width)) or value % width:
         wrong.append("its width")
@@ -101,18 +118,24 @@ def read_sparse_net(content: bytes, features: int, actions: int) -> SparseNet:
         wrong.append("the number of its buckets")
     if wrong:
         raise NetError(f"this is no sparse net for the game: {wrong[0]} does not fit; export it again")
-    net = SparseNet(**{name: np.array(constants[name], order="C") for name in shapes})
-    first, out = round(FIRST_BOUND * UNIT), np.abs(net.out.astype(np.int64)).reshape(3, -1, HIDDEN)
+    arrays = {name: np.array(constants[name], order="C") for name in shapes}
+
+    def size(name: str) -> NDArray[np.int64]:
+        return np.abs(arrays[name].astype(np.int64))
+
     sums = (
-        HIDDEN_MOST * np.abs(net.hidden.astype(np.int64)).sum(axis=1) + np.abs(net.hidden_bias.astype(np.int64)),
-        HIDDEN_MOST * out.sum(axis=2).max(axis=1) + np.abs(net.out_bias.astype(np.int64)),
-        HIDDEN_MOST * np.abs(net.rows.astype(np.int64)).sum(axis=1) + np.abs(net.row_bias.astype(np.int64)),
+        HIDDEN_MOST * size("hidden").sum(axis=1) + size("hidden_bias"),
+        HIDDEN_MOST * size("out").reshape(3, -1, HIDDEN).sum(axis=2).max(axis=1) + size("out_bias"),
+        HIDDEN_MOST * size("rows").sum(axis=1) + size("row_bias"),
     )
-    if max(int(np.abs(part.astype(np.int64)).max()) for part in net[:4]) > first or max(map(np.max, sums)) >= _EXACT:
+    most = max(int(size(name).max()) for name in (*_FIRST, "value_bias", "policy_bias"))
+    if most > round(FIRST_BOUND * UNIT) or max(map(np.max, sums)) >= _EXACT:
         raise NetError("a weight of this sparse net is too large for its integers; export it again with az-engine")
-    if net.value_first[0].any() or net.policy_first[0].any():
+    if any(arrays[name][0].any() for name in _FIRST):
         raise NetError("this sparse net gives weight to no feature; export it again with az-engine")
-    return net
+    value_first, value_rest = split(arrays.pop("value_first"))
+    policy_first, policy_rest = split(arrays.pop("policy_first"))
+    return SparseNet(value_first, value_rest, policy_first=policy_first, policy_rest=policy_rest, **arrays)
 
 
 @device
@@ -123,25 +146,36 @@ def _feature(planes, row, n):
 
 
 @device
-def _products(planes, row, first, bias, sums, out):
-    """The number of features that planes[row] lists; out i2[H / 2] = their clipped products.
-
-    sums i2[H] is working space.
-    """
-    width = bias.shape[0]
-    half = width >> 1
-    for i in range(width):
-        sums[i] = bias[i]
+def _add_rows(planes, row, first, sums):
+    """Add the rows i1 of the features that planes[row] lists to sums i2[H]. Returns their number."""
     n, count, a = 0, 0, _feature(planes, row, 0)
     while a:  # four at a time: the sums are loaded and stored less often; row 0 is zero
         b = _feature(planes, row, n + 1)
         c = _feature(planes, row, n + 2) if b else 0
         d = _feature(planes, row, n + 3) if c else 0
-        for i in range(width):
-            sums[i] += first[a, i] + first[b, i] + first[c, i] + first[d, i]
+        for i in range(sums.shape[0]):
+            sums[i] += np.int16(first[a, i]) + np.int16(first[b, i]) + np.int16(first[c, i]) + np.int16(first[d, i])
         n += 4
         count += 1 + (b > 0) + (c > 0) + (d > 0)
         a = _feature(planes, row, n) if d else 0
+    return count
+
+
+@device
+def _products(planes, row, first, rest, bias, sums, out):
+    """out i2[H / 2] = the clipped products of the features that planes[row] lists; sums i2[H] is working space.
+
+    Returns the number of features.
+    """
+    width = bias.shape[0]
+    half = width >> 1
+    for i in range(width):
+        sums[i] = 0
+    count = _add_rows(planes, row, first, sums[:width])
+    for i in range(width):
+        sums[i] = np.int16((sums[i] << COARSE_SHIFT) + bias[i])
+    if rest.shape[0]:
+        _add_rows(planes, row, rest, sums[:width])
     for i in range(half):
         left = np.int32(min(max(sums[i], np.int16(0)), np.int16(UNIT)))
         right = np.int32(min(max(sums[half + i], np.int16(0)), np.int16(UNIT)))
@@ -168,7 +202,7 @@ def _dot_from(weights, row, start, products):
 def judge_value(net, planes, row, space, wdl):
     """wdl f4[3] = the WDL logits of the features that planes[row] lists. space: see :func:`judge_space`."""
     sums, products, _, hidden = space
-    count = _products(planes, row, net.value_first, net.value_bias, sums, products)
+    count = _products(planes, row, net.value_first, net.value_rest, net.value_bias, sums, products)
     start = min(max(count - 1, 0) // BUCKET * HIDDEN, net.hidden_bias.shape[0] - HIDDEN)
     for j in range(HIDDEN):
         total = np.int32(_dot(net.hidden, start + j, products) + net.hidden_bias[start + j]) >> np.int32(HIDDEN_SHIFT)
@@ -181,7 +215,7 @@ def judge_value(net, planes, row, space, wdl):
 def judge_moves(net, planes, row, space, actions, b, count, logits):
     """logits[b, :count] f4 = those of actions[b] in the position whose features planes[row] lists."""
     sums, _, products, _ = space
-    _products(planes, row, net.policy_first, net.policy_bias, sums, products)
+    _products(planes, row, net.policy_first, net.policy_rest, net.policy_bias, sums, products)
     for k in range(count):
         action = np.int64(actions[b, k])
         logits[b, k] = np.float32(_dot(net.rows, action, products) + net.row_bias[action]) * POLICY_SCALE

@@ -29,6 +29,8 @@ from ...engine.nets.sparse import (
     UNIT,
     VALUE_SCALE,
     SparseNet,
+    joined,
+    split,
 )
 from .onnxfile import GraphWriter
 from .probes import check, run
@@ -47,13 +49,15 @@ def integers(network: SparseNetwork) -> SparseNet:
         rounded = np.rint(tensor.detach().cpu().double().numpy() * unit)
         return np.ascontiguousarray(np.clip(rounded, bounds.min, bounds.max).astype(kind))
 
-    def first(tensor: Tensor) -> NDArray[Any]:
-        return np.concatenate([np.zeros((1, tensor.shape[1]), np.int16), whole(tensor, UNIT, "int16")])
+    def first(tensor: Tensor) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+        return split(np.concatenate([np.zeros((1, tensor.shape[1]), np.int16), whole(tensor, UNIT, "int16")]))
 
+    value, policy = first(network.value_first), first(network.policy_first)
     return SparseNet(
-        value_first=first(network.value_first),
+        *value,
+        policy_first=policy[0],
+        policy_rest=policy[1],
         value_bias=whole(network.value_bias, UNIT, "int16"),
-        policy_first=first(network.policy_first),
         policy_bias=whole(network.policy_bias, UNIT, "int16"),
         hidden=whole(network.value_hidden.weight, SMALL_UNIT, "int16"),
         hidden_bias=whole(network.value_hidden.bias, PRODUCT * SMALL_UNIT, "int32"),
@@ -83,8 +87,9 @@ def weights(net: SparseNet, network: SparseNetwork) -> dict[str, Tensor]:
         "value_out.bias": numbers(net.out_bias, HIDDEN_ONE * SMALL_UNIT),
         "row_bias": numbers(net.row_bias, PRODUCT * ROW_UNIT),
     }
-    for name, first in (("value", net.value_first[1:]), ("policy", net.policy_first[1:])):
-        rows = numbers(first, UNIT)
+    firsts = {"value": joined(net.value_first, net.value_rest), "policy": joined(net.policy_first, net.policy_rest)}
+    for name, first in firsts.items():
+        rows = numbers(first[1:], UNIT)
         state[f"{name}_shared"] = rows.reshape(kinds, -1, rows.shape[1]).mean(0)
         state[f"{name}_own"] = rows - state[f"{name}_shared"].repeat(kinds, 1)
     rows = numbers(net.rows, ROW_UNIT)
@@ -150,12 +155,12 @@ class SparseWriter(GraphWriter):
 def to_onnx(network: SparseNetwork, info: NetInfo) -> onnx.ModelProto:
     """The ONNX model of a network's current weights with ``info`` as its metadata. Errors: NetError."""
 
-    def stored(first: NDArray[np.int16]) -> NDArray[Any]:
-        return first if (first % COARSE).any() else (first // COARSE).astype(np.int8)
+    def stored(units: NDArray[np.int8], rest: NDArray[np.int8]) -> NDArray[Any]:
+        return joined(units, rest) if len(rest) else units
 
     net, graph = integers(network), SparseWriter()
     features = graph.numbers(info.planes[1] * info.planes[2])
-    x = graph.products(features, stored(net.value_first), net.value_bias, "value")
+    x = graph.products(features, stored(net.value_first, net.value_rest), net.value_bias, "value")
     x = graph.layer(x, net.hidden, net.hidden_bias, ("hidden", "hidden_bias"))
     most = graph.number(float((HIDDEN_MOST << HIDDEN_SHIFT) + 2**HIDDEN_SHIFT - 1))
     x = graph.shifted(graph.node("Clip", [x, graph.number(0.0), most], "hidden.clipped"), HIDDEN_SHIFT, "hidden")
@@ -163,7 +168,7 @@ def to_onnx(network: SparseNetwork, info: NetInfo) -> onnx.ModelProto:
         x = graph.in_bucket(x, features, len(net.hidden))
     x = graph.layer(x, net.out, net.out_bias, ("out", "out_bias"))
     graph.node("Mul", [x, graph.number(float(VALUE_SCALE))], "wdl")
-    y = graph.products(features, stored(net.policy_first), net.policy_bias, "policy")
+    y = graph.products(features, stored(net.policy_first, net.policy_rest), net.policy_bias, "policy")
     y = graph.layer(y, net.rows, net.row_bias, ("rows", "row_bias"))
     graph.node("Mul", [y, graph.number(float(POLICY_SCALE))], "policy")
     model = onnx.load_model_from_string(graph.to_bytes(info, {"policy": [info.actions], "wdl": [3]}))
