@@ -405,7 +405,7 @@ def test_training_goes_on_from_a_net(tmp_path: Path, file: Path, capfd: pytest.C
     )
     assert np.abs(before[0] - after[0]).max() < 0.1
     assert main([*words.split(), "default", "--out", str(tmp_path / "default")]) == 0
-    assert "sparse 256, value 512" in (tmp_path / "default" / "card.md").read_text()
+    assert "sparse 256, value 1024, buckets 8" in (tmp_path / "default" / "card.md").read_text()
     capfd.readouterr()
     wider_words = ["--value-filters", "4", "--value-buckets", "8", "--threads", "2", "--out", str(tmp_path / "wide")]
     assert main([*words.split(), str(file), *wider_words]) == 0
