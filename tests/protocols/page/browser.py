@@ -104,8 +104,9 @@ class Browser:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-        self._link = self._chromium.link
-        self.call("Target.disposeBrowserContext", browserContextId=self._context)
+        # Chromium's answer, which once came after more than a minute, is left to the next page's calls to skip
+        message = {"id": 0, "method": "Target.disposeBrowserContext", "params": {"browserContextId": self._context}}
+        self._chromium.link.send(json.dumps(message))
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         number = next(self._numbers)
