@@ -184,13 +184,7 @@ def _products(planes, row, first, rest, bias, sums, out):
 
 
 @device
-def _dot(weights, row, products):
-    """The product i4 of weights[row] and products i2[N]."""
-    return _dot_from(weights, row, 0, products)
-
-
-@device
-def _dot_from(weights, row, start, products):
+def _dot(weights, row, start, products):
     """The product i4 of weights[row, start : start + N] and products i2[N]."""
     total = np.int32(0)
     for i in range(products.shape[0]):
@@ -199,16 +193,22 @@ def _dot_from(weights, row, start, products):
 
 
 @device
+def bucket_start(count, units):
+    """The first of a bucket's hidden units, of ``units`` in all, for a position of ``count`` features."""
+    return min(max(count - 1, 0) // BUCKET * HIDDEN, units - HIDDEN)
+
+
+@device
 def judge_value(net, planes, row, space, wdl):
     """wdl f4[3] = the WDL logits of the features that planes[row] lists. space: see :func:`judge_space`."""
     sums, products, _, hidden = space
     count = _products(planes, row, net.value_first, net.value_rest, net.value_bias, sums, products)
-    start = min(max(count - 1, 0) // BUCKET * HIDDEN, net.hidden_bias.shape[0] - HIDDEN)
+    start = bucket_start(count, net.hidden_bias.shape[0])
     for j in range(HIDDEN):
-        total = np.int32(_dot(net.hidden, start + j, products) + net.hidden_bias[start + j]) >> np.int32(HIDDEN_SHIFT)
-        hidden[j] = min(max(total, 0), HIDDEN_MOST)
+        total = np.int32(_dot(net.hidden, start + j, 0, products) + net.hidden_bias[start + j])
+        hidden[j] = min(max(total >> np.int32(HIDDEN_SHIFT), 0), HIDDEN_MOST)
     for k in range(3):
-        wdl[k] = np.float32(_dot_from(net.out, k, start, hidden) + net.out_bias[k]) * VALUE_SCALE
+        wdl[k] = np.float32(_dot(net.out, k, start, hidden) + net.out_bias[k]) * VALUE_SCALE
 
 
 @device
@@ -218,7 +218,7 @@ def judge_moves(net, planes, row, space, actions, b, count, logits):
     _products(planes, row, net.policy_first, net.policy_rest, net.policy_bias, sums, products)
     for k in range(count):
         action = np.int64(actions[b, k])
-        logits[b, k] = np.float32(_dot(net.rows, action, products) + net.row_bias[action]) * POLICY_SCALE
+        logits[b, k] = np.float32(_dot(net.rows, action, 0, products) + net.row_bias[action]) * POLICY_SCALE
 
 
 @device

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...engine.kernels.jit import device, kernel, summing_kernel
-from ...engine.nets.sparse import BUCKET, HIDDEN
+from ...engine.kernels.jit import kernel, summing_kernel
+from ...engine.nets.sparse import bucket_start
 
 
 @summing_kernel
@@ -100,12 +100,6 @@ def divide(shared, own, bound, gradient, to_shared, to_own):
             to_shared[f % rows, i] += to_own[f, i]
 
 
-@device
-def _bucket(count, weights):
-    """The first hidden unit of the bucket to which so many features belong."""
-    return min(max(count - 1, 0) // BUCKET * HIDDEN, weights.hidden_bias.shape[0] - HIDDEN)
-
-
 @summing_kernel
 def value_forward(planes, weights, sums, units, out):
     """out f4[B, 3] = the WDL logits of planes u1[B, 2 P].
@@ -129,7 +123,7 @@ def value_forward(planes, weights, sums, units, out):
             source = weights.first[feature]
             for i in range(width):
                 row[i] += source[i]
-        start = _bucket(count, weights)
+        start = bucket_start(count, weights.hidden_bias.shape[0])
         for i in range(width):
             row[i] = min(max(row[i], zero), one)
         for i in range(half):
@@ -157,7 +151,7 @@ def value_backward(planes, weights, sums, units, gradient, to):
         row, count = sums[b], 0
         while count < places and (planes[b, count] or planes[b, places + count]):
             count += 1
-        start = _bucket(count, weights)
+        start = bucket_start(count, weights.hidden_bias.shape[0])
         for i in range(half):
             products[i], back[i] = row[i] * row[half + i], zero
         for k in range(3):

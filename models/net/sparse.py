@@ -159,9 +159,9 @@ class SparseNetwork(nn.Module):
         self.value_out.weight.clamp_(-OUT_BOUND, OUT_BOUND)
 
     def widened(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
-        """The state of a network with a narrower value or policy or one bucket, in this one's sizes.
+        """The state of a network with a narrower value or policy, or with one bucket, in this one's sizes.
 
-        New units say nothing yet, new buckets what the one says. Another state is returned as it is.
+        New units say nothing yet; each bucket says what the one did. Any other state is returned as it is.
         """
         own, found = self.state_dict(), dict(state)
         if not own.keys() <= state.keys() or any(len(state[name]) != len(own[name]) for name in _OF_INPUTS_AND_MOVES):

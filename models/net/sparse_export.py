@@ -52,11 +52,13 @@ def integers(network: SparseNetwork) -> SparseNet:
     def first(tensor: Tensor) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
         return split(np.concatenate([np.zeros((1, tensor.shape[1]), np.int16), whole(tensor, UNIT, "int16")]))
 
-    value, policy = first(network.value_first), first(network.policy_first)
+    value_first, value_rest = first(network.value_first)
+    policy_first, policy_rest = first(network.policy_first)
     return SparseNet(
-        *value,
-        policy_first=policy[0],
-        policy_rest=policy[1],
+        value_first=value_first,
+        value_rest=value_rest,
+        policy_first=policy_first,
+        policy_rest=policy_rest,
         value_bias=whole(network.value_bias, UNIT, "int16"),
         policy_bias=whole(network.policy_bias, UNIT, "int16"),
         hidden=whole(network.value_hidden.weight, SMALL_UNIT, "int16"),
@@ -137,7 +139,7 @@ class SparseWriter(GraphWriter):
         return self.node("Cast", [self.node("Cast", [scaled], f"{name}.cut", to=INT32)], f"{name}.whole", to=FLOAT)
 
     def in_bucket(self, x: str, features: str, units: int) -> str:
-        """Hidden units float32 [B, U], those of other buckets than the one of so many features made zero."""
+        """Hidden units float32 [B, U], zero outside each position's bucket; features i64 [B, P]."""
         own = self.constant("buckets", np.arange(units, dtype=np.int64) // HIDDEN)
         listed = self.node("Cast", [self.node("Cast", [features], "listed.bits", to=BOOL)], "listed", to=INT64)
         count = self.node("ReduceSum", [listed, self.constant("axis", np.array([1], np.int64))], "count", keepdims=1)

@@ -65,7 +65,7 @@ class NetConfig:
     )
     value_buckets: int = setting(
         1,
-        "output layers of a sparse network's value, one to every four men; 8 are enough for chess",
+        "output layers of a sparse network's value, one to every four men; 8 for chess; of no use in shogi",
         low=1,
         high=SPARSE_BUCKETS,
         flag=True,
@@ -82,6 +82,8 @@ class NetConfig:
     def __post_init__(self) -> None:
         check(self)
         _, height, width = self.planes
+        if self.kind != "sparse" and self.value_buckets > 1:
+            raise OptionError("only a sparse network's value has buckets; leave out value_buckets or give kind sparse")
         if self.kind == "sparse":
             if self.filters % 32:
                 raise OptionError(f"a sparse network of width {self.filters} has no even halves; give a multiple of 32")

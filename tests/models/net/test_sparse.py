@@ -364,6 +364,8 @@ def test_a_width_or_kind_that_does_not_fit_is_refused() -> None:
         NetConfig(SPARSE.planes, SPARSE.num_actions, kind="sparse", filters=40)
     with pytest.raises(OptionError, match="1024 wide at most"):
         NetConfig(SPARSE.planes, SPARSE.num_actions, kind="sparse", filters=256, value_filters=5)
+    with pytest.raises(OptionError, match="only a sparse network's value has buckets"):
+        NetConfig(CHESS.planes, CHESS.num_actions, value_buckets=2)
     run = RunConfig.from_values({"game": "chess", "net": {"kind": "sparse"}})
     with pytest.raises(OptionError, match="--supervised alone"):
         run.net_config(CHESS)

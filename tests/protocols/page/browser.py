@@ -104,7 +104,7 @@ class Browser:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-        # Chromium's answer, which once came after more than a minute, is left to the next page's calls to skip
+        # Chromium can take more than a minute to answer: the next page's calls skip it
         message = {"id": 0, "method": "Target.disposeBrowserContext", "params": {"browserContextId": self._context}}
         self._chromium.link.send(json.dumps(message))
 
