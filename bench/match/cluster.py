@@ -8,10 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...cluster import Actor, Crew, Freight, connected, unpacked
-from ...engine.games import get_game
-from ...engine.nets.weights import net_path
 from .game import EnginePool, MatchGame, MatchSettings, Pairing, play_game
-from .players import PlayerSpec
 from .tournament import Tournament
 
 TURN_SECONDS = 0.5
@@ -35,11 +32,6 @@ class Board(Actor):
         return play_game(task, self._settings, self._pool, threading.Event()).to_json()
 
 
-def _int8(player: PlayerSpec) -> bool:
-    """Whether another program's net is quantised for a player, as it is without a cluster."""
-    return "false" not in (player.options.get("Int8"), player.options.get("int8"))
-
-
 def play_on(
     address: str,
     tournament: Tournament,
@@ -54,8 +46,7 @@ def play_on(
     a KeyboardInterrupt leaves the finished games.
     """
     settings = tournament.settings
-    game = get_game(settings.game)
-    nets = {each.net: net_path(each.net, game, int8=_int8(each)) for each in settings.players if each.net}
+    nets = {each.net: each.net_file(settings.game) for each in settings.players if each.net}
     with connected(address) as ray:
         freight = Freight(ray, {name: path for name, path in nets.items() if path is not None})
         waiting = iter(tournament.missing)

@@ -10,7 +10,7 @@ from typing import Protocol
 from ...engine.errors import OptionError
 from ...engine.games import game_names, get_game
 from ...engine.limits import Limits
-from ...engine.nets.weights import other_nets
+from ...engine.nets.weights import net_path, other_nets
 from ...engine.process import module_command
 from ...engine.system import split_command
 from ...protocols.clients import client_of
@@ -108,6 +108,12 @@ class PlayerSpec:
     @property
     def own(self) -> bool:
         return not self.command
+
+    def net_file(self, game: str) -> Path | None:
+        """The file of this engine's net; BLOCKS while another program's is converted. Errors: NetError, OptionError."""
+        told = {name.lower(): value for name, value in self.options.items()}
+        int8 = BY_KEY["int8"].parse(told.get("int8", "true"))
+        return net_path(self.net, get_game(game), provider=told.get("provider", "auto"), int8=bool(int8))
 
     def with_limit(self, common: MoveLimit, protocol: str) -> PlayerSpec:
         """The player with ``common`` as its limit, if it has none. Errors: OptionError when both are empty."""
@@ -227,6 +233,7 @@ def launch(spec: PlayerSpec, game: str, *, ready_s: float, endless_s: float) -> 
         return OwnPlayer(spec.name, game, spec.net, spec.options)
     flags = {"resign": "0", "move-time": "3600"} | dict(spec.options)
     if spec.net:
+        spec.net_file(game)  # converts it here, where nobody waits for an answer
         flags["weights-file"] = spec.net
     if spec.limit.nodes is not None:
         flags["nodes-limit"] = str(spec.limit.nodes)

@@ -82,6 +82,26 @@ def test_a_flag_of_gtp_is_on_or_off(value: str, trouble: str | None) -> None:
         launch(spec, "go5", ready_s=120, endless_s=120)
 
 
+@pytest.mark.parametrize(("options", "int8"), [({}, True), ({"int8": "false"}, False)])
+def test_a_net_is_converted_before_the_engine_that_plays_it_starts(
+    options: dict[str, str], int8: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The conversion may take longer than an engine has for its first answer."""
+    happened: list[object] = []
+
+    def convert(path: Path, tell: object, *, int8: bool) -> Path:
+        happened.append((path.name, int8))
+        return path
+
+    def start(command: list[str], **limits: float) -> None:
+        happened.append(Path(command[command.index("--weights-file") + 1]).name)
+
+    monkeypatch.setattr("az_engine.engine.nets.weights.native_net", convert)
+    monkeypatch.setattr("az_engine.bench.match.players.client_of", lambda protocol: start)
+    launch(replace(UNIFORM, net="b6c96.bin.gz", options=options), "go5", ready_s=1, endless_s=1)
+    assert happened == [("b6c96.bin.gz", int8), "b6c96.bin.gz"]
+
+
 def test_shogi_is_kept_in_both_formats(tmp_path: Path) -> None:
     openings = choose_openings("random:4", "shogi", 1, 0)
     match = Match("shogi", (UNIFORM, UNIFORM), openings, 2, tmp_path, max_plies=8)
