@@ -18,42 +18,24 @@ from .attacks import (
     pawn_attacks,
     rook_attacks,
 )
-from .rules import MAX_MOVES, generate, in_check, king_can_move, make, sides
+from .rules import MAX_MOVES, Aim, generate, generate_aimed, in_check, king_can_move, make, sides
 
 
 @device
 def _checks(s, moves, row):
-    """Write the legal moves that may give check to moves[row]; returns their number."""
-    return _keep_checks(s, moves, row, generate(s, moves, row))
+    """Write the legal moves that may give check to moves[row], all that do and few others; returns their number."""
+    own, enemy = sides(s)
+    king, occupied = lowest_bit(s.kings & enemy), own | enemy
+    straight, diagonal = rook_attacks(king, occupied), bishop_attacks(king, occupied)
+    near = pawn_attacks(bit(king), 1 - s.turn)
+    aim = Aim(near, KNIGHT_ATTACKS[king], diagonal, straight, _screens(s, own, enemy, king))
+    return generate_aimed(s, moves, row, aim)
 
 
 @device
-def _keep_checks(s, moves, row, legal):
-    """Keep of the legal moves moves[row, :legal] those that may give check, all that do and few others; how many."""
-    own, enemy = sides(s)
-    occupied = own | enemy
-    king = lowest_bit(s.kings & enemy)
-    straight, diagonal = rook_attacks(king, occupied), bishop_attacks(king, occupied)
-    near = pawn_attacks(bit(king), 1 - s.turn)
-    screens = _screens(s, own, enemy, king)
-    n = 0
-    for i in range(legal):
-        move = np.int64(moves[row, i])
-        source, target = bit(move & 63), bit((move >> 6) & 63)
-        wanted = NONE
-        if s.knights & source:
-            wanted = KNIGHT_ATTACKS[king]
-        elif s.pawns & source:
-            wanted = near
-        if (s.rooks | s.queens) & source:
-            wanted |= straight
-        if (s.bishops | s.queens) & source:
-            wanted |= diagonal
-        odd = move >> 12 or own & target or (s.pawns & source and (move >> 6) & 63 == np.int64(s.ep))
-        if odd or (screens & source) | (wanted & target):
-            moves[row, n] = move
-            n += 1
-    return n
+def _list_checks(s, moves, row, legal):
+    """As :func:`_checks`, where the legal moves are in moves[row]."""
+    return _checks(s, moves, row)
 
 
 @device
@@ -92,4 +74,4 @@ def _can_move(s, moves, row):
     return king_can_move(s) or generate(s, None, 0) > 0
 
 
-MATES = short_mates(Attack(MAX_MOVES, generate, _can_move, _checks, _keep_checks, False, make, in_check, _longest))
+MATES = short_mates(Attack(MAX_MOVES, generate, _can_move, _checks, _list_checks, False, make, in_check, _longest))

@@ -6,6 +6,8 @@ taking its own rook, in standard chess, too, so that both share this file.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ...kernels.bits import lowest_bit, popcount
@@ -37,6 +39,19 @@ _1 = np.uint64(1)
 _RANK_1, _RANK_3 = np.uint64(0xFF), np.uint64(0xFF0000)
 _RANK_6, _RANK_8 = np.uint64(0xFF << 40), np.uint64(0xFF << 56)
 _LIGHT = np.uint64(0x55AA55AA55AA55AA)
+
+
+class Aim(NamedTuple):
+    """Which moves are wanted: those to squares that depend on the man, and some others.
+
+    Promotions, castling and taking en passant are always among them.
+    """
+
+    pawn: np.uint64  # squares that a pawn is to reach
+    knight: np.uint64
+    diagonal: np.uint64  # bishops and queens
+    straight: np.uint64  # rooks and queens
+    free: np.uint64  # men whose moves are wanted wherever they go
 
 
 @device
@@ -180,7 +195,23 @@ def _shift(bits, delta):
 
 
 @device
-def _pawn_moves(s, moves, row, n, men, king, evasions, pinned):
+def _aimed(targets, aim, source, kind):
+    """Of a man's targets those that ``aim`` wants, all with None; kind: the squares that such men are to reach."""
+    if aim is None or aim.free & bit(source):
+        return targets
+    return targets & kind
+
+
+@device
+def _aimed_pawns(targets, aim, delta):
+    """Of the targets of pawns that move by ``delta`` squares those that ``aim`` wants, all of them with None."""
+    if aim is None:
+        return targets
+    return targets & (aim.pawn | _RANK_1 | _RANK_8 | _shift(aim.free, delta))
+
+
+@device
+def _pawn_moves(s, moves, row, n, men, king, evasions, pinned, aim):
     (own, enemy), (pinned_diagonal, pinned_straight) = men, pinned
     pawns = s.pawns & own
     empty = ~(own | enemy)
@@ -190,8 +221,8 @@ def _pawn_moves(s, moves, row, n, men, king, evasions, pinned):
     free = pawns & ~pinned_diagonal
     steps = (_shift(free & ~pinned_straight, up) | (_shift(free & pinned_straight, up) & pinned_straight)) & empty
     double_steps = _shift(steps & third, up) & empty & evasions
-    n = _emit_pawns(moves, row, n, steps & evasions, up)
-    n = _emit_pawns(moves, row, n, double_steps, 2 * up)
+    n = _emit_pawns(moves, row, n, _aimed_pawns(steps & evasions, aim, up), up)
+    n = _emit_pawns(moves, row, n, _aimed_pawns(double_steps, aim, 2 * up), 2 * up)
 
     free = pawns & ~pinned_straight
     for side in range(2):
@@ -199,7 +230,7 @@ def _pawn_moves(s, moves, row, n, men, king, evasions, pinned):
         files = NOT_A_FILE if side == 0 else NOT_H_FILE
         loose, pinned = free & files & ~pinned_diagonal, free & files & pinned_diagonal
         targets = _shift(loose, delta) | (_shift(pinned, delta) & pinned_diagonal)
-        n = _emit_pawns(moves, row, n, targets & enemy & evasions, delta)
+        n = _emit_pawns(moves, row, n, _aimed_pawns(targets & enemy & evasions, aim, delta), delta)
 
     if s.ep != NO_SQUARE:
         capturers = pawn_attacks(bit(np.int64(s.ep)), 1 - s.turn) & pawns
@@ -219,6 +250,7 @@ def _span(a, b):
 
 @device
 def _castling_moves(s, moves, row, n, men, king, danger, pinned_straight):
+    """danger: squares that the enemy attacks; None where they are not known yet."""
     own, enemy = men
     rooks = s.castling & own & ~pinned_straight
     while rooks:
@@ -228,35 +260,57 @@ def _castling_moves(s, moves, row, n, men, king, danger, pinned_straight):
         rook_to = rank + (5 if rook > king else 3)
         king_path, rook_path = _span(king, king_to), _span(rook, rook_to)
         others = (own | enemy) & ~(bit(king) | bit(rook))
-        if (king_path | rook_path) & others == NONE and king_path & danger == NONE:
-            n = _emit(moves, row, n, king, bit(rook))
+        if (king_path | rook_path) & others == NONE:
+            attacked = _king_danger(s, own, enemy, king) if danger is None else danger
+            if king_path & attacked == NONE:
+                n = _emit(moves, row, n, king, bit(rook))
     return n
+
+
+@device
+def _king_moves(s, moves, row, men, king, danger, aim):
+    own, enemy = men
+    if aim is None:
+        return _emit(moves, row, 0, king, KING_ATTACKS[king] & ~(own | danger))
+    if aim.free & bit(king):
+        return _emit(moves, row, 0, king, KING_ATTACKS[king] & ~(own | _king_danger(s, own, enemy, king)))
+    return 0
 
 
 @device
 def generate(s, moves, row):
     """Write the legal moves to moves[row] and return their number (i64); with ``moves`` None only count them."""
+    return generate_aimed(s, moves, row, None)
+
+
+@device
+def generate_aimed(s, moves, row, aim):
+    """As :func:`generate`, but only the moves that ``aim`` wants: Aim, None for all."""
     own, enemy = sides(s)
     king = lowest_bit(s.kings & own)
     evasions, pinned_diagonal, pinned_straight, checkers = _pins_and_checks(s, own, enemy, king)
-    danger = _king_danger(s, own, enemy, king)
-    n = _emit(moves, row, 0, king, KING_ATTACKS[king] & ~(own | danger))
+    danger = _king_danger(s, own, enemy, king) if aim is None else None
+    n = _king_moves(s, moves, row, (own, enemy), king, danger, aim)
     if checkers > 1:
         return n
     occupied = own | enemy
     allowed = ~own & evasions
 
-    n = _pawn_moves(s, moves, row, n, (own, enemy), king, evasions, (pinned_diagonal, pinned_straight))
+    n = _pawn_moves(s, moves, row, n, (own, enemy), king, evasions, (pinned_diagonal, pinned_straight), aim)
     men = s.knights & own & ~(pinned_diagonal | pinned_straight)
     while men:
         square, men = first(men)
-        n = _emit(moves, row, n, square, KNIGHT_ATTACKS[square] & allowed)
+        wanted = NONE if aim is None else aim.knight
+        n = _emit(moves, row, n, square, _aimed(KNIGHT_ATTACKS[square] & allowed, aim, square, wanted))
     men = (s.bishops | s.queens) & own & ~pinned_straight
     while men:
         square, men = first(men)
         targets = bishop_attacks(square, occupied) & allowed
         if pinned_diagonal & bit(square):
             targets &= pinned_diagonal
+        if aim is not None:
+            wanted = aim.diagonal | aim.straight if s.queens & bit(square) else aim.diagonal
+            targets = _aimed(targets, aim, square, wanted)
         n = _emit(moves, row, n, square, targets)
     men = (s.rooks | s.queens) & own & ~pinned_diagonal
     while men:
@@ -264,6 +318,9 @@ def generate(s, moves, row):
         targets = rook_attacks(square, occupied) & allowed
         if pinned_straight & bit(square):
             targets &= pinned_straight
+        if aim is not None:
+            wanted = aim.diagonal | aim.straight if s.queens & bit(square) else aim.straight
+            targets = _aimed(targets, aim, square, wanted)
         n = _emit(moves, row, n, square, targets)
     if checkers == 0 and s.castling & own:
         n = _castling_moves(s, moves, row, n, (own, enemy), king, danger, pinned_straight)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 
 from az_engine.engine.games.base import State
+from az_engine.engine.games.chess.checks import _checks
 from az_engine.engine.games.mates import NO_MOVE
 from az_engine.engine.games.outcome import LOSS, RUNNING, WIN
+from az_engine.engine.kernels.jit import kernel
 from az_engine.engine.search.mate import short_mate
 
-from .agreement import CHESS960, GAME, choose, random_start
+from .agreement import CHESS960, GAME, choose, internal, random_start
 from .naive_mates import mates
 
 
@@ -28,6 +31,30 @@ def expected(line: State, plies: int) -> tuple[int, int, int]:
     if mate is None:
         return RUNNING, -1, NO_MOVE
     return (WIN, *mate) if mate[0] % 2 else (LOSS, mate[0], NO_MOVE)
+
+
+@kernel
+def list_checks(states, moves):  # type: ignore[no-untyped-def]
+    """How many moves of states[0] may give check; they are written to moves u2[1, M]."""
+    return _checks(states[0], moves, 0)
+
+
+def test_moves_that_give_check_are_listed_in_the_order_of_all_moves() -> None:
+    """All that do, and of the others only some: the budget of the search for mates counts them."""
+    rng, listed = random.Random(2), np.empty((1, GAME.max_moves), np.uint16)
+    checks, others = 0, 0
+    for _ in range(30):
+        board = random_start(rng)
+        while not board.is_game_over() and board.ply() < 200:
+            line = (CHESS960 if board.chess960 else GAME).parse_position(board.fen())[0]
+            found = listed[0, : list_checks(line[-1:], listed)].tolist()
+            giving = {internal(board, move) for move in board.legal_moves if board.gives_check(move)}
+            assert giving <= set(found), board.fen()
+            assert found == [move for move in GAME.legal_moves(line).tolist() if move in found], board.fen()
+            checks, others = checks + len(giving), others + len(found) - len(giving)
+            board.push(choose(board, rng))
+    assert checks > 1000
+    assert others < checks
 
 
 def test_all_short_mates_and_no_others() -> None:
