@@ -100,6 +100,7 @@ class Search:
         self._spinlock = make_spinlock()  # of the kernels that share it
         self._counting = threading.Lock()  # of the simulations that these kernels make
         self._grown = threading.Condition()
+        self._waiting = 0  # workers that wait for it
 
     def minibatch(self) -> Minibatch:
         """The leaves of one worker of this search."""
@@ -186,7 +187,7 @@ class Search:
 
     def _tell_others(self) -> None:
         """Wake the workers that found no leaf."""
-        if self.workers > 1:
+        if self._waiting:
             with self._grown:
                 self._grown.notify_all()
 
@@ -271,7 +272,7 @@ class Search:
                 self.note = f"there is not enough memory for {self.workers} Threads; set fewer"
                 return
             while not self.stopping:
-                known = self._known
+                known = self.proven and self._known
                 if self._over(known):
                     break
                 done = 0 if known else self.step(batch, slot)
@@ -281,7 +282,9 @@ class Search:
                     self.stopping = True
                 elif done == 0 and (slot > 0 or not known) and not self.stopping:
                     with self._grown:
+                        self._waiting += 1
                         self._grown.wait(0.002)
+                        self._waiting -= 1
         except BaseException as error:  # noqa: BLE001 - handed to the caller of run
             self.error = self.error or error
             self.stopping = True

@@ -20,9 +20,10 @@ class SharedLock:
 
     def __enter__(self) -> None:
         self._door.acquire()
-        with self._left:
-            while self._sharing:
-                self._left.wait()
+        if self._sharing:  # nobody joins them while the door is held
+            with self._left:
+                while self._sharing:
+                    self._left.wait()
 
     def __exit__(self, *error: object) -> None:
         self._door.release()
