@@ -273,6 +273,15 @@ class _Counting(Evaluator):
         self._counts[slot] = self._counts.get(slot, 0) + len(planes)
         return self._evaluator.evaluate(planes, slot)
 
+    def bind(self, planes: Planes, slot: int = 0) -> Callable[[int], Output]:
+        ask = self._evaluator.bind(planes, slot)
+
+        def counted(count: int) -> Output:
+            self._counts[slot] = self._counts.get(slot, 0) + count
+            return ask(count)
+
+        return counted
+
     def evaluate_all(
         self, planes: NDArray[np.uint8], slot: int = 0
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], *Extra]:

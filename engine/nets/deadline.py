@@ -15,13 +15,18 @@ TICK_S = 0.25
 class Evaluation:
     """A call of a net, while it is under way; may be used again for the next one unless it was ended."""
 
-    __slots__ = ("on_late", "options", "seconds", "ticks")
+    __slots__ = ("ended", "on_late", "options", "seconds", "ticks")
 
     def __init__(self, options: Any, on_late: Callable[[float], None]) -> None:
         """``options``: onnxruntime's RunOptions of the call; ``on_late`` gets the seconds of a deadline missed."""
         self.options, self.on_late = options, on_late
         self.seconds = 0.0  # its deadline
         self.ticks = 0  # left to it
+        self.ended = False
+
+    def end(self) -> None:
+        """Have onnxruntime give it up."""
+        self.ended = self.options.terminate = True
 
 
 class Watchdog:
@@ -52,7 +57,7 @@ class Watchdog:
         """End the calls of the net with that ``on_late`` that are under way."""
         for evaluation in self._running.copy():
             if evaluation.on_late == on_late:
-                evaluation.options.terminate = True
+                evaluation.end()
 
     def _wake(self) -> None:
         with self._starting:
@@ -74,7 +79,7 @@ class Watchdog:
                 evaluation.ticks -= 1
                 if evaluation.ticks == 0:
                     evaluation.on_late(evaluation.seconds)
-                    evaluation.options.terminate = True
+                    evaluation.end()
 
 
 WATCHDOG = Watchdog()

@@ -7,6 +7,7 @@ An evaluator answers from the view of the side to move. Calls block and release 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -54,6 +55,19 @@ class Evaluator(Protocol):
 
         Errors: NetError when the net cannot be run or misses its deadline; Interrupted.
         """
+
+    def bind(self, planes: Planes, slot: int = 0) -> Callable[[int], Output]:
+        """What evaluates the first K rows of ``planes`` u1[B, C * H * W], an array that stays where it is, for each K.
+
+        As ``evaluate``, but its next call may overwrite the answers, whose rows lie one after another in memory. Not
+        safe to call from two threads at once.
+        """
+
+        def ask(count: int) -> Output:
+            logits, values = self.evaluate(planes[:count], slot)
+            return np.ascontiguousarray(logits, np.float32), np.ascontiguousarray(values, np.float32)
+
+        return ask
 
     def evaluate_all(self, planes: Planes, slot: int = 0) -> tuple[*Output, *Extra]:
         """``evaluate``, and ownership and score where the net has them, for the time of one evaluation.

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ..clock import Stopwatch
 from ..errors import NetError
 from ..games.base import Game
+from .binding import Binding
 from .deadline import WATCHDOG, Evaluation
 from .evaluator import Evaluator, Extra, Interrupted, Output, Planes
 from .fit import EXTRA, check_net, check_outputs
@@ -111,6 +112,31 @@ class OnnxEvaluator(Evaluator):
         policy, value = self._run(self._outputs, planes, slot)
         return policy, value
 
+    def bind(self, planes: Planes, slot: int = 0) -> Callable[[int], Output]:
+        if self.on_gpu or list(self._sessions[0].get_providers()) != PROVIDERS["cpu"]:
+            return super().bind(planes, slot)
+        assert self.info is not None
+        widths = self._game.num_actions, 3 if self.info.value_head == "wdl" else 1
+        outputs = dict(zip(self._outputs, widths, strict=True))
+        binding = Binding(self._session(slot), planes.reshape(-1, *self._game.planes), outputs)
+        evaluation = self._new_evaluation()
+
+        def ask(count: int) -> Output:
+            nonlocal evaluation
+            if self.fault is not None:
+                raise self.fault
+            WATCHDOG.begin(evaluation, max(self._deadline, self._row_deadline * count))
+            try:
+                return binding.run(count, evaluation.options)
+            except Exception as error:  # see raw_session
+                raise self._explained(error, evaluation) from error
+            finally:
+                WATCHDOG.end(evaluation)
+                if evaluation.ended:
+                    evaluation = self._new_evaluation()
+
+        return ask
+
     def estimate(self, planes: Planes) -> Extra:
         """What the net says of planes u1[B, C * H * W] beside policy and value, None where it does not say it.
 
@@ -134,24 +160,30 @@ class OnnxEvaluator(Evaluator):
         try:
             evaluation = self._idle.pop()
         except IndexError:
-            evaluation = Evaluation(self._new_options(), self._give_up)
-        options = evaluation.options
+            evaluation = self._new_evaluation()
         WATCHDOG.begin(evaluation, max(self._deadline, self._row_deadline * len(planes)))
         try:
             got: list[NDArray[np.float32]] = session.run(
-                outputs, {"planes": planes.reshape(-1, *self._game.planes)}, options
+                outputs, {"planes": planes.reshape(-1, *self._game.planes)}, evaluation.options
             )
         except Exception as error:  # see raw_session
-            if self.fault is not None:
-                raise self.fault from None
-            if options.terminate:
-                raise Interrupted("the evaluation was interrupted") from None
-            raise NetError(f"onnxruntime failed while running the net: {first_line(error)}") from error
+            raise self._explained(error, evaluation) from error
         finally:
             WATCHDOG.end(evaluation)
-            if not options.terminate:
+            if not evaluation.ended:
                 self._idle.append(evaluation)
         return got
+
+    def _new_evaluation(self) -> Evaluation:
+        return Evaluation(self._new_options(), self._give_up)
+
+    def _explained(self, error: Exception, evaluation: Evaluation) -> NetError:
+        """What onnxruntime's error in an evaluation means."""
+        if self.fault is not None:
+            return self.fault
+        if evaluation.ended:
+            return Interrupted("the evaluation was interrupted")
+        return NetError(f"onnxruntime failed while running the net: {first_line(error)}")
 
     def _give_up(self, seconds: float) -> None:
         self.fault = NetError(f"the net {self.path.name!r} gave no answer within {seconds:.0f} s and is given up")

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import NetError
 from ..games.base import Game
-from .evaluator import Output, Planes
+from .evaluator import Evaluator, Output, Planes
 from .netfile import EMBEDDED
 from .onnx import OnnxEvaluator
 from .positions import random_planes
@@ -46,3 +46,6 @@ class SparseEvaluator(OnnxEvaluator):
         wdl = np.empty((len(planes), 3), np.float32)
         judge_all(self.sparse, planes.reshape(len(planes), -1), policy, wdl)
         return policy, wdl
+
+    def bind(self, planes: Planes, slot: int = 0) -> Callable[[int], Output]:
+        return Evaluator.bind(self, planes, slot)

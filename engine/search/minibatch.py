@@ -20,7 +20,7 @@ from ..games.capabilities import Tablebase
 from ..games.leaves import make_leaves
 from ..games.outcome import BY_TABLES, RUNNING
 from ..kernels.jit import entry
-from ..nets.evaluator import Evaluator, Turn
+from ..nets.evaluator import Evaluator, Output, Turn
 from ..nets.sparse import SparseNet
 from ..params import SearchParams
 from .biases import Biases, make_biases
@@ -96,8 +96,9 @@ class Minibatch:
         self._mate_plies = mate_plies if game.encoder.finds_mates else 0
         self._ends, self._tables, self._biases = ends, tables, biases
         self._told = None if ends is None else make_ends(size, ends.owners.shape[1])  # of the leaves
-        self._row, self._numbers = self.leaves.rows["row"], np.arange(size, dtype=np.int32)
+        self.leaves.rows["row"] = np.arange(size)  # where no cache says otherwise
         self._roots = True  # whether the root of a tree may be among them
+        self._ask: tuple[Evaluator, int, Callable[[int], Output]] | None = None  # evaluates what lies in our planes
         self.positions = NONE_SHARED  # of tree 0, where :meth:`grow` shares them
 
     def select(self, params: NDArray[Any], root: int, wanted: int, budget: int) -> tuple[int, int]:
@@ -121,6 +122,18 @@ class Minibatch:
 
         history: positions that the net's planes show.
         """
+        self._choose(count, history)
+        return self._turned()
+
+    def _turned(self) -> NDArray[np.uint8]:
+        """The planes to evaluate, as the net is to see them."""
+        planes, symmetries = self.leaves.planes[: self.missing], self._game.symmetries
+        if symmetries is None or self._salts is None or not self.missing:
+            return planes
+        return turn(symmetries, self.leaves, self.count, planes)
+
+    def _choose(self, count: int, history: int) -> None:
+        """As :meth:`choose`, but that nothing is turned; the planes to evaluate are the first ``missing``."""
         leaves = self.leaves
         self.count, self.failed = count, 0
         self._describe(self._states, leaves, count, history, self._mate_plies)
@@ -134,16 +147,7 @@ class Minibatch:
             for b in np.flatnonzero((rows["outcome"] != RUNNING) & (rows["end"] < 0)):
                 line = self._states[0, : rows["root"][b] + 1]
                 note_finished(self._game, line, leaves.paths[b, : rows["length"][b]], int(b), self._told)
-        if self._cache is not None:
-            self.missing = self._cache.probe(leaves, count, self._told)
-        else:
-            self._row[:count] = self._numbers[:count]
-            self.missing = count
-        planes = leaves.planes[: self.missing]
-        symmetries = self._game.symmetries
-        if symmetries is None or self._salts is None or not self.missing:
-            return planes
-        return turn(symmetries, leaves, count, planes)
+        self.missing = count if self._cache is None else self._cache.probe(leaves, count, self._told)
 
     def _look_up(self, tables: Tablebase, count: int) -> None:
         """Let tables say how leaves end."""
@@ -171,23 +175,33 @@ class Minibatch:
         """
         leaves, count = self.leaves, self.count
         if logits is not None:
-            rows = np.ascontiguousarray(logits, np.float32), np.ascontiguousarray(values, np.float32)
-            self.failed = int(_of_answers()(leaves, count, *rows, self._temperature))
+            self._digest(np.ascontiguousarray(logits, np.float32), np.ascontiguousarray(values, np.float32))
             if self._told is not None:
                 asked = np.flatnonzero(leaves.rows["row"][:count] >= 0)
                 root = self._states[0, leaves.rows["root"][0]]
                 note_outputs(self._game, root, leaves, asked, (ownership, score), self._salts is not None, self._told)
-            if self._cache is not None:
-                self._cache.store(leaves, count, self._told)
-        self._arrange_roots()
+            self._keep()
+        else:
+            self._arrange_roots()
+
+    def _keep(self) -> None:
+        """Tell the cache what the net said, then arrange the roots."""
+        if self._cache is not None:
+            self._cache.store(self.leaves, self.count, self._told)
+        if self._roots:
+            self._arrange_roots()
+
+    def _digest(self, logits: NDArray[np.float32], values: NDArray[np.float32]) -> None:
+        """Turn a net's answers, which lie in rows one after another, into priors and values."""
+        self.failed = _of_answers()(self.leaves, self.count, logits, values, self._temperature)
 
     def judge(self, net: SparseNet) -> None:
         """Have a sparse net judge the leaves that :meth:`choose` left to it, by a kernel."""
         if self.missing:
             judge_leaves(net, self.leaves, self.count, self._temperature)
-            if self._cache is not None:
-                self._cache.store(self.leaves, self.count)
-        self._arrange_roots()
+            self._keep()
+        else:
+            self._arrange_roots()
 
     def grow(
         self,
@@ -235,19 +249,33 @@ class Minibatch:
 
         Returns what is wrong with the net; the leaves that failed are then left as they were by :meth:`expand`.
         """
-        planes = self.choose(count, evaluator.history)
-        if evaluator.sparse is not None and self._salts is None and self._told is None:
+        self._choose(count, evaluator.history)
+        plain = self._salts is None and self._told is None  # the net sees our planes, and only priors and values count
+        if plain and evaluator.sparse is not None:
             self.judge(evaluator.sparse)
             return None
         try:
-            ask = evaluator.evaluate if self._told is None else evaluator.evaluate_all
-            self.take(*(ask(planes, slot) if len(planes) else ()))
+            if not self.missing:
+                self.take()
+            elif plain:
+                self._digest(*self._bound(evaluator, slot)(self.missing))
+                self._keep()
+            else:
+                ask = evaluator.evaluate if self._told is None else evaluator.evaluate_all
+                self.take(*ask(self._turned(), slot))
         except NetError as error:
             self.failed = count
             self.leaves.rows["count"][:count] = -1
             self.leaves.rows["outcome"][:count] = RUNNING
             return error
-        return self.fault
+        return self.fault if self.failed else None
+
+    def _bound(self, evaluator: Evaluator, slot: int) -> Callable[[int], Output]:
+        """What evaluates the first rows of our planes."""
+        known = self._ask
+        if known is None or known[0] is not evaluator or known[1] != slot:
+            known = self._ask = evaluator, slot, evaluator.bind(self.leaves.planes, slot)
+        return known[2]
 
     @property
     def fault(self) -> NetError | None:
