@@ -211,8 +211,8 @@ def _aimed_pawns(targets, aim, delta):
 
 
 @device
-def _pawn_moves(s, moves, row, n, men, king, evasions, pinned, aim):
-    (own, enemy), (pinned_diagonal, pinned_straight) = men, pinned
+def _pawn_moves(s, moves, row, n, men, king, limits, aim):
+    (own, enemy), (evasions, pinned_diagonal, pinned_straight) = men, limits
     pawns = s.pawns & own
     empty = ~(own | enemy)
     up = 8 if s.turn == WHITE else -8
@@ -296,7 +296,8 @@ def generate_aimed(s, moves, row, aim):
     occupied = own | enemy
     allowed = ~own & evasions
 
-    n = _pawn_moves(s, moves, row, n, (own, enemy), king, evasions, (pinned_diagonal, pinned_straight), aim)
+    limits = evasions, pinned_diagonal, pinned_straight
+    n = _pawn_moves(s, moves, row, n, (own, enemy), king, limits, aim)
     men = s.knights & own & ~(pinned_diagonal | pinned_straight)
     while men:
         square, men = first(men)
