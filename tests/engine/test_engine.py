@@ -447,7 +447,7 @@ def test_a_draw_nobody_claims(engine: Engine, root: str | None, moves: list[str]
     recorder = think(engine, root, moves, nodes=300)
     assert chess.Move.from_uci(recorder.answer.move or "") in board.legal_moves
     assert recorder.answer.messages == ()
-    assert recorder.report.nodes >= 10
+    assert recorder.report.nodes > board.legal_moves.count()  # the root and every move
     assert sum(n > 0 for n in root_visits(engine).values()) > 1
 
 
