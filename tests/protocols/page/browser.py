@@ -74,6 +74,10 @@ class Chromium:
         self._process.wait(PATIENCE_S)
 
 
+class Navigated(AssertionError):
+    """The page went elsewhere before it had answered."""
+
+
 class Browser:
     """One page. ``faults`` are its errors on the console, and requests that failed or left the server."""
 
@@ -114,6 +118,8 @@ class Browser:
         while True:
             heard = json.loads(self._link.recv(timeout=PATIENCE_S))
             if heard.get("id") == number:
+                if "navigated" in heard.get("error", {}).get("message", ""):
+                    raise Navigated(method, params)
                 assert "error" not in heard, heard
                 found: dict[str, Any] = heard["result"]
                 return found
@@ -151,10 +157,17 @@ class Browser:
         assert "exceptionDetails" not in said, said
         return said["result"].get("value")
 
+    def _holds(self, script: str) -> bool:
+        """Whether an expression is true; not while the page is on its way elsewhere."""
+        try:
+            return bool(self.do(f"Boolean({script})"))
+        except Navigated:
+            return False
+
     def wait(self, script: str) -> None:
-        """Until an expression is true."""
+        """Until an expression is true, also across the loading of a page."""
         deadline = time.monotonic() + PATIENCE_S
-        while not self.do(f"Boolean({script})"):
+        while not self._holds(script):
             assert time.monotonic() < deadline, (script, self.do("document.body.innerText"), self.faults)
             time.sleep(0.02)
 
