@@ -233,11 +233,12 @@ def launch(spec: PlayerSpec, game: str, *, ready_s: float, endless_s: float) -> 
         return OwnPlayer(spec.name, game, spec.net, spec.options)
     flags = {"resign": "0", "move-time": "3600"} | dict(spec.options)
     if spec.net:
-        spec.net_file(game)  # converts it here, where nobody waits for an answer
         flags["weights-file"] = spec.net
     if spec.limit.nodes is not None:
         flags["nodes-limit"] = str(spec.limit.nodes)
     words = [word for name, value in flags.items() for word in _flag(spec.name, name, value)]
+    if spec.net:
+        spec.net_file(game)  # converts it here, where nobody waits for an answer
     command = module_command("az_engine", "gtp", *words)
     return client_of(protocol)(command, ready_s=ready_s, endless_s=endless_s)
 

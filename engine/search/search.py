@@ -274,7 +274,7 @@ class Search:
                 self.note = f"there is not enough memory for {self.workers} Threads; set fewer"
                 return
             while not self.stopping:
-                known = self.proven and self._known
+                known = self._known
                 if self._over(known):
                     break
                 done = 0 if known else self.step(batch, slot)
