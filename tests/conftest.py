@@ -11,9 +11,14 @@ from hypothesis import settings
 from az_engine.engine import clock as engine_clock
 
 from .fakes.clock import FakeClock
+from .rings import Rings
 
 settings.register_profile("az-engine", deadline=None, derandomize="CI" in os.environ, print_blob=True)
 settings.load_profile("az-engine")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Rings(config))
 
 
 @pytest.fixture(scope="session", autouse=True)

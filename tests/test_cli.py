@@ -54,6 +54,7 @@ def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", sorted(cli.COMMANDS))
 def test_every_command_explains_itself_without_torch(command: str) -> None:
     done = run(WITHOUT_TORCH, command, "--help")
@@ -245,6 +246,7 @@ def test_without_ray_one_sentence_has_the_command() -> None:
     assert re.fullmatch(r"az-engine: match needs ray, which is not installed: .*ray.*\n", done.stderr)
 
 
+@pytest.mark.slow
 def test_nets_of_other_programs_are_quantised_without_torch(tmp_path: Path) -> None:
     done = run(WITHOUT_TORCH, "import", str(lc0_file(tmp_path)), "--int8", "-o", str(tmp_path / "int8.onnx"))
     assert (done.returncode, done.stderr) == (0, "")

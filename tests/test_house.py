@@ -65,6 +65,7 @@ def files_of(wheel: Path) -> set[str]:
         return set(archive.namelist())
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_package_and_nothing_else(distributions: tuple[Path, Path, Path]) -> None:
     files = files_of(distributions[0])
     assert {name.split("/")[0].partition("-")[0] for name in files} == {"az_engine"}
@@ -74,10 +75,12 @@ def test_the_wheel_holds_the_package_and_nothing_else(distributions: tuple[Path,
     assert {name for name in files if name.startswith("az_engine/")} == expected
 
 
+@pytest.mark.slow
 def test_the_source_distribution_gives_the_same_wheel(distributions: tuple[Path, Path, Path]) -> None:
     assert files_of(distributions[0]) == files_of(distributions[1])
 
 
+@pytest.mark.slow
 def test_the_source_distribution_holds_documents_tests_and_launchers(distributions: tuple[Path, Path, Path]) -> None:
     with tarfile.open(distributions[2]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
@@ -93,6 +96,7 @@ def test_the_source_distribution_holds_documents_tests_and_launchers(distributio
     assert {path.relative_to(ROOT).as_posix() for path in expected} <= names
 
 
+@pytest.mark.slow
 def test_the_wheel_runs_outside_the_checkout(distributions: tuple[Path, Path, Path], tmp_path: Path) -> None:
     place = tmp_path / "installed"
     with zipfile.ZipFile(distributions[0]) as archive:
@@ -114,6 +118,7 @@ def test_onnxruntime_keeps_nothing_to_tell_its_makers(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*onnxruntime*"))
 
 
+@pytest.mark.slow
 def test_the_wheel_says_its_licence_and_commands(distributions: tuple[Path, Path, Path]) -> None:
     with zipfile.ZipFile(distributions[0]) as archive:
         read = {name.rpartition("/")[2]: name for name in archive.namelist() if ".dist-info/" in name}

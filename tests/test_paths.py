@@ -13,6 +13,8 @@ import pytest
 
 from az_engine import cli
 
+pytestmark = pytest.mark.slow
+
 PROTOCOLS = ("uci", "usi", "gtp", "analysis")
 KINDS = {"FILE": "file", "NET": "file", "DATA": "file", "IN": "file", "OUT": "file", "DIR": "folder", "RUN": "folder"}
 NAMED = {"weights_file": "file", "log_file": "file", "init": "file"}  # by the attribute of the parsed arguments

@@ -16,6 +16,7 @@ CARDS = ROOT / "src" / "az_engine" / "models" / "nets"
 pytest.importorskip("mkdocs", reason="mkdocs is not installed (pip install 'az-engine[docs]')")
 
 
+@pytest.mark.slow
 def test_the_site_builds_strictly_and_needs_no_network(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     env = {

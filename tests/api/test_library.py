@@ -32,6 +32,7 @@ def engine() -> Any:
         yield engine
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["", ".api.engine", ".api.position", ".api.net"])
 def test_examples_in_docstrings(module: str) -> None:
     found = doctest.testmod(importlib.import_module(f"az_engine{module}"))
@@ -289,12 +290,14 @@ TEXT = "".join((ROOT / name).read_text() for name in ("docs/python.md", "README.
 PROGRAMS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", PROGRAMS)
 def test_documented_programs_run(block: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(block, "a document", "exec"), {})  # noqa: S102 - our own document
     assert capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_pgn_is_annotated(tmp_path: Path) -> None:
     path = tmp_path / "game.pgn"
     path.write_text("1. e4 e5 2. Nf3 d6 3. Bc4 h6 4. Nc3 Bg4 5. Nxe5 Bxd1 6. Bxf7+ Ke7 7. Nd5# 1-0\n")
@@ -322,6 +325,7 @@ TOUR = json.loads((ROOT / "examples" / "tour.ipynb").read_text())["cells"]
 CELLS = ["".join(cell["source"]) for cell in TOUR if cell["cell_type"] == "code"]
 
 
+@pytest.mark.slow
 def test_the_notebook_runs() -> None:
     names: dict[str, Any] = {}
     for source in CELLS[:-1]:

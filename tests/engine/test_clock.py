@@ -55,6 +55,7 @@ def game(
     return spent
 
 
+@pytest.mark.slow
 @given(
     left=MS,
     increment=MS,
@@ -101,6 +102,7 @@ def test_no_move_ever_exceeds_its_clock(
         assert used <= max(movetime, 0) + 1e-6  # ms, rounded to the nearest double of seconds
 
 
+@pytest.mark.slow
 @given(
     left=st.integers(3_000, 6 * 3_600_000),
     increment=st.integers(0, 60_000),
@@ -118,6 +120,7 @@ def test_whole_games_are_never_lost_on_time(
     game(left, increment, overhead, 60, instability=instability, lag=lag * overhead / 5 + JITTER_MS, session=session)
 
 
+@pytest.mark.slow
 @given(left=st.integers(200, 100_000), increment=st.integers(60, 5_000), instability=st.floats(0, 1))
 @settings(max_examples=200, deadline=None)
 def test_increments_that_cover_the_lag_carry_any_game(left: int, increment: int, instability: float) -> None:

@@ -152,6 +152,7 @@ class Starter:
         thread.start()
 
 
+@pytest.mark.slow
 def test_infinite_waits_for_stop_even_when_all_is_known(engine: Engine) -> None:
     for root in (None, MATE_IN_TWO, "7k/5Q2/8/8/8/8/8/7K b - - 0 1", "7k/6Q1/6K1/8/8/8/8/8 b - - 0 1"):
         engine.set_position(root, [])

@@ -39,6 +39,7 @@ def sentences(recorder: Recorder) -> str:
     return " ".join([*(info.message for info in recorder.infos if info.message), *answer.messages])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_net_inside_plays_on(monkeypatch: pytest.MonkeyPatch, fault: str, threads: int) -> None:
@@ -72,6 +73,7 @@ def test_without_any_net_every_move_is_as_likely(monkeypatch: pytest.MonkeyPatch
     engine.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["late", "deaf"])
 def test_stop_is_answered_while_the_net_computes_without_end(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
     let_fail(monkeypatch)

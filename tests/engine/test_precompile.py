@@ -17,6 +17,8 @@ from az_engine.engine.games.encoder import OWN_ENCODER, SPARSE_ENCODER
 from az_engine.engine.kernels import jit
 from az_engine.engine.process import module_command
 
+pytestmark = pytest.mark.slow
+
 SECOND = """
 import json
 from az_engine.engine.kernels import jit
@@ -37,7 +39,6 @@ def helper(cache: Path, encoder: str = OWN_ENCODER) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
 
-@pytest.mark.slow
 def test_an_engine_finds_the_kernels_of_its_tree(tmp_path: Path) -> None:
     """Also the engine of another game: chess was told, Go starts."""
     with helper(tmp_path) as process:
@@ -104,7 +105,6 @@ def test_a_kernel_is_missing_until_it_was_compiled(tmp_path: Path) -> None:
     assert done.stdout.split() == [b"True", b"False", b"True"], done.stderr
 
 
-@pytest.mark.slow
 def test_chess_finds_the_kernel_that_searches_with_its_net(tmp_path: Path) -> None:
     with helper(tmp_path, SPARSE_ENCODER) as process:
         assert process.wait(240) == 0
@@ -122,7 +122,6 @@ def test_chess_finds_the_kernel_that_searches_with_its_net(tmp_path: Path) -> No
     assert then == b"then", "nothing is left to compile in an ending, where it searches beside tables"
 
 
-@pytest.mark.slow
 def test_nothing_is_left_to_compile_in_the_game_when_the_net_has_kernels_of_its_own(tmp_path: Path) -> None:
     code = "from az_engine.engine.engine import Engine\nfrom az_engine.engine.kernels import jit\n"
     code += "from az_engine.engine.limits import Limits\nfrom az_engine.engine.nets.evaluator import UniformEvaluator\n"

@@ -92,6 +92,7 @@ CONVERSATIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", CONVERSATIONS)
 def test_conversations_of_windows(command: str, tmp_path: Path) -> None:
     """Lines end with CR LF, what only POSIX has is hidden, the log's name is Japanese."""
@@ -121,6 +122,7 @@ def test_a_match_and_a_run_without_posix(tmp_path: Path) -> None:
     assert (tmp_path / "run" / "nets" / "current.json").is_file()
 
 
+@pytest.mark.slow
 def test_the_windows_half_by_itself(tmp_path: Path) -> None:
     code = f"""{WINDOWS}
 from az_engine.engine.system import *
@@ -156,6 +158,7 @@ def test_command_lines_of_windows_keep_their_backslashes() -> None:
     assert split_command(r"'a b' c\ d") == ["a b", "c d"]
 
 
+@pytest.mark.slow
 def test_memory_is_limited() -> None:
     code = "from az_engine.engine.system import limit_process\nlimit_process(1 << 30)\nkept = bytearray(2 << 30)"
     assert "MemoryError" in child(code).stderr

@@ -24,6 +24,8 @@ from az_engine.models.data.shards import TargetOptions, Teaching
 from ..protocols.process import EngineProcess, UsiProcess
 from . import DIRECTORY
 
+pytestmark = pytest.mark.slow
+
 GAME = get_game("connect_four")
 NEW = ("connect_four", "tictactoe")
 ENVIRONMENT = {"AZ_ENGINE_GAMES": str(DIRECTORY)}
@@ -132,7 +134,6 @@ def test_check_says_that_it_has_no_net(monkeypatch: pytest.MonkeyPatch, capsys: 
     assert {"what": "tictactoe", "status": "hint", "text": text} in rows
 
 
-@pytest.mark.slow  # two commands that compile, torch, and an engine
 def test_its_positions_are_labelled_and_learned(tmp_path: Path) -> None:
     engine = f"{sys.executable} -m az_engine uci --game connect_four --weights-file uniform"
     data, run = tmp_path / "data", tmp_path / "run"

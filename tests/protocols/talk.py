@@ -1,7 +1,8 @@
-"""Transcripts: what is sent, what has to come back, and nothing left over.
+"""Transcripts, in UCI and USI: what is sent, what has to come back, and nothing left over.
 
 A transcript is text. ``> line`` is sent as it is; ``< pattern`` is a regular expression that the whole next output line
-must match; ``<* pattern`` swallows any number of such lines; ``. seconds`` asserts silence for that long.
+must match; ``<* pattern`` swallows any number of such lines; ``. seconds`` asserts silence for that long. The
+patterns INFO, BEST and REPLY are the protocol's: any report, and the fake engine's moves at the start and a ply later.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ import queue
 import re
 import threading
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Self
 
+from az_engine.engine.games import get_game
 from az_engine.engine.params import EngineOptions
 from az_engine.protocols.lines import LineReader, LineWriter
 from az_engine.protocols.loader import EngineSeam
 from az_engine.protocols.options import OptionValues, Value
 from az_engine.protocols.uci import UciSession
+from az_engine.protocols.usi import UsiSession
 
-from ..fakes.engine import FakeEngine
+from ..fakes.engine import FakeEngine, FakeShogiEngine, faulty
 
 INFO = r"info depth \d+ seldepth \d+ multipv \d+ score cp -?\d+ nodes \d+ nps \d+ hashfull \d+ time \d+ pv( \w+)+"
 READY = """
@@ -138,11 +142,16 @@ class Talk(Conversation):
     """Transcripts in UCI."""
 
     kind: type[UciSession] = UciSession
+    engine: type[FakeEngine] = FakeEngine
     protocol = "uci"
+    info = INFO
+    best, reply = "bestmove a2a3 ponder a7a5", "bestmove a7a5 ponder a2a3"
+    first_move = "e2e4"
+    hash_option, weights_option, ponder_option = "Hash", "WeightsFile", "Ponder"
 
     def __init__(
         self,
-        make_engine: Callable[[EngineOptions], EngineSeam] = FakeEngine,
+        make_engine: Callable[[EngineOptions], EngineSeam] | None = None,
         start: Mapping[str, Value] | None = None,
         *,
         status: int = 0,
@@ -150,7 +159,7 @@ class Talk(Conversation):
     ) -> None:
         super().__init__(status)
         values = OptionValues(self.protocol, start)
-        self.session = self.kind(make_engine, values, LineWriter(self.session_out), notes)
+        self.session = self.kind(make_engine or self.engine, values, LineWriter(self.session_out), notes)
         self._back: list[str | None] = []
         self.start(self.session.run)
 
@@ -186,6 +195,7 @@ class Talk(Conversation):
         """Play a transcript."""
         for number, row in enumerate(transcript.strip("\n").split("\n"), start=1):
             kind, _, text = row.strip().partition(" ")
+            text = {"INFO": self.info, "BEST": self.best, "REPLY": self.reply}.get(text, text)
             try:
                 if kind == ">":
                     self.send(text)
@@ -200,10 +210,48 @@ class Talk(Conversation):
             except AssertionError as error:
                 raise AssertionError(f"row {number}, {row.strip()}:\n{error}") from None
 
+    @classmethod
+    def broken(cls, **faults: object) -> Callable[[EngineOptions], FakeEngine]:
+        """A maker of engines with these class attributes."""
+        return faulty(cls.engine, **faults)
 
-def play(transcript: str, make: Callable[..., FakeEngine] = FakeEngine, *, ready: bool = True, status: int = 0) -> None:
-    """Play a transcript in a session of its own, after `isready` unless told otherwise."""
-    with Talk(make, status=status) as talk:
-        if ready:
-            talk.run(READY)
-        talk.run(transcript)
+    @classmethod
+    def play(
+        cls, transcript: str, make: Callable[[EngineOptions], EngineSeam] | None = None, *, ready: bool = True
+    ) -> None:
+        """Play a transcript in a session of its own, after `isready` unless told otherwise."""
+        with cls(make) as talk:
+            if ready:
+                talk.run(READY)
+            talk.run(transcript)
+
+
+@cache
+def load_shogi() -> None:
+    """The fake shogi engine's rules: a test's patience is not for their compilation."""
+    game = get_game("shogi")
+    line = game.initial()
+    game.play(line, int(game.legal_moves(line)[0]))
+
+
+class UsiTalk(Talk):
+    """Transcripts in USI."""
+
+    kind = UsiSession
+    engine = FakeShogiEngine
+    protocol = "usi"
+    info = INFO.replace(r"score cp -?\d+", r"score (cp -?\d+|mate -?\d+)").replace(r"\w+", r"[\w*+]+")
+    best, reply = "bestmove 1g1f ponder 1a1b", "bestmove 1a1b ponder 1g1f"
+    first_move = "7g7f"
+    hash_option, weights_option, ponder_option = "USI_Hash", "DNN_Model", "USI_Ponder"
+
+    def __init__(
+        self,
+        make_engine: Callable[[EngineOptions], EngineSeam] | None = None,
+        start: Mapping[str, Value] | None = None,
+        *,
+        status: int = 0,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        load_shogi()
+        super().__init__(make_engine, start, status=status, notes=notes)

@@ -142,6 +142,7 @@ def test_no_move_is_an_answer() -> None:
         assert engine.play(None, [], QUICK).move is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "fault", "words"),
     [

@@ -18,8 +18,7 @@ from az_engine.protocols.uci import UciSession
 from ..engine.failing import FAULTS, let_fail
 from ..fakes.engine import FakeShogiEngine, faulty
 from .gtp.talk import GtpTalk
-from .talk import INFO, READY, Talk
-from .usi_talk import UsiTalk
+from .talk import INFO, READY, Talk, UsiTalk
 
 START = {"hash": 16, "threads": 2}
 
@@ -87,6 +86,7 @@ def test_go_with_nets_that_fail(monkeypatch: pytest.MonkeyPatch, fault: str) -> 
             assert response.split()[-1] in ("pass", *(f"{x}{y}" for x in "ABCDEFGHJ" for y in range(1, 10)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("talk", [Talk, UsiTalk])
 def test_the_end_of_the_input_waits_for_what_was_asked(talk: type[Talk]) -> None:
     gate = threading.Event()
@@ -118,6 +118,7 @@ def test_a_closed_output_ends_the_wait_after_the_end_of_the_input() -> None:
     assert talk.status() == 0
 
 
+@pytest.mark.slow
 def test_many_searches_and_stops_are_counted_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each command looks at few searches, however many wait."""
     stops: list[object] = []

@@ -14,6 +14,8 @@ from az_engine.engine.engine import Engine
 from ..fakes.clock import FakeClock
 from .talk import Talk
 
+pytestmark = pytest.mark.slow
+
 LINE = re.compile(
     r"info depth (?P<depth>\d+) seldepth (?P<seldepth>\d+) multipv (?P<multipv>\d+) "
     r"score (?P<kind>cp|mate) (?P<score>-?\d+) wdl (?P<win>\d+) (?P<draw>\d+) (?P<loss>\d+) nodes (?P<nodes>\d+) "

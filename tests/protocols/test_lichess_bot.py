@@ -10,6 +10,8 @@ import pytest
 
 from .process import COMMAND
 
+pytestmark = pytest.mark.slow
+
 OPTIONS: dict[str, str | int | bool] = {  # uci_options of config.yml.default, version 2026.8.2
     "Move Overhead": 100,
     "Threads": 4,

@@ -20,8 +20,7 @@ from az_engine.protocols.usi import UsiSession
 
 from ..fakes.engine import FakeEngine, FakeShogiEngine
 from .gtp.talk import PLAIN, make_engine
-from .talk import Conversation
-from .usi_talk import load_rules
+from .talk import Conversation, load_shogi
 
 MAKERS: dict[str, Callable[[LineWriter], Session]] = {  # type: ignore[type-arg]
     "uci": lambda writer: UciSession(FakeEngine, OptionValues("uci"), writer),
@@ -37,7 +36,7 @@ TALKS = {
 
 @pytest.mark.parametrize("protocol", MAKERS)
 def test_two_clients_over_sockets(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    load_rules()
+    load_shogi()
     monkeypatch.setattr(sys, "stdin", None)
     monkeypatch.setattr(sys, "stdout", None)
     text, answer = TALKS[protocol]
@@ -74,7 +73,7 @@ class Early(Conversation):
 
     def __init__(self, protocol: str, seconds: float = 0.0, gate: threading.Event | None = None) -> None:
         super().__init__(0)
-        load_rules()
+        load_shogi()
         session = MAKERS[protocol](LineWriter(self.session_out))
         if protocol == "uci":
             session = UciSession(

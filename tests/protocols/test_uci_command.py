@@ -22,6 +22,8 @@ from az_engine.protocols.lines import clean
 
 from .process import COMMAND, EngineProcess
 
+pytestmark = pytest.mark.slow
+
 CASES = [
     json.loads(line)
     for line in Path(__file__)

@@ -2,53 +2,12 @@
 
 from __future__ import annotations
 
-import re
-import threading
-
 import pytest
 
-from az_engine.protocols.usi import UsiSession
-
 from ..fakes.engine import FakeEngine
-from .talk import READY
-from .usi_talk import BEST, INFO, REPLY, UsiTalk, broken, play
+from .talk import READY, UsiTalk
 
 # ---------------------------------------------------------------------------------------------------- start, identity
-
-
-def test_s1_the_greeting_loads_nothing_and_can_be_repeated() -> None:
-    with UsiTalk() as talk:
-        talk.silence(0.1)
-        before = threading.active_count()
-        talk.send("usi")
-        first = talk.until("usiok")
-        assert threading.active_count() == before
-        talk.send("usi")
-        assert talk.until("usiok") == first
-    assert first[0].startswith("id name az-engine")
-    assert first[1].startswith("id author ")
-    assert {line.split()[0] for line in first[2:-1]} == {"option"}
-
-
-def test_s1_every_option_line_is_well_formed_and_its_name_is_one_word() -> None:
-    patterns = {
-        "check": r"default (true|false)",
-        "spin": r"default -?\d+ min -?\d+ max -?\d+",
-        "combo": r"default \S+( var \S+)+",
-        "button": r"",
-        "string": r"default \S.*",
-        "filename": r"default \S.*",
-    }
-    with UsiTalk() as talk:
-        talk.send("usi")
-        options = talk.until("usiok")[2:-1]
-    for line in options:
-        match = re.fullmatch(r"option name (\S+) type (check|spin|combo|button|string|filename)(?: (.*))?", line)
-        assert match, line
-        assert re.fullmatch(patterns[match[2]], match[3] or ""), line
-        if match[2] == "spin":
-            default, low, high = (int(n) for n in re.findall(r"-?\d+", match[3]))
-            assert low <= default <= high
 
 
 def test_s1_s11_the_names_that_programs_expect() -> None:
@@ -64,23 +23,6 @@ def test_s1_s11_the_names_that_programs_expect() -> None:
     assert set(names.split(", ")) <= offered
 
 
-def test_s1_blank_lines_keep_the_gui_waiting_during_a_long_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(UsiSession, "keep_alive_s", 0.05)
-    gate = threading.Event()
-    with UsiTalk(broken(gate=gate, progress=("compiling the rules",))) as talk:
-        talk.run("> isready\n< info string compiling the rules")
-        for _ in range(3):
-            talk.expect("")
-        gate.set()
-        talk.run("<* \n< info string playing with the embedded net\n<* \n< readyok")
-
-
-def test_u3_quit_right_after_the_greeting() -> None:
-    with UsiTalk() as talk:
-        talk.send("usi", "quit")
-        talk.rest()
-
-
 # -------------------------------------------------------------------------------------------------------- synchronising
 
 
@@ -94,39 +36,11 @@ def test_s2_isready_and_usinewgame_before_every_game() -> None:
                 > usinewgame
                 > position startpos
                 > go nodes 10
-                <* {INFO}
-                < {BEST}
+                <* INFO
+                < BEST
                 > gameover{result}
             """)
         assert FakeEngine.made.calls.count("new_game") == 5
-
-
-def test_u6_isready_before_usi_when_the_net_fails_and_during_a_search() -> None:
-    play(
-        f"""
-        > setoption name DNN_Model value missing.onnx
-        > isready
-        < info string missing.onnx: there is no such file
-        < info string going on with the embedded net
-        < readyok
-        > go infinite
-        > isready
-        <* {INFO}
-        < readyok
-        > stop
-        <* {INFO}
-        < {BEST}
-        """,
-        ready=False,
-    )
-
-
-def test_u8_a_thousand_isready() -> None:
-    with UsiTalk() as talk:
-        talk.send(*["isready"] * 1000)
-        talk.expect("info string playing with .*")
-        for _ in range(1000):
-            talk.expect("readyok")
 
 
 # -------------------------------------------------------------------------------------------------------------- options
@@ -148,11 +62,11 @@ def test_s11_options_that_guis_send_without_being_asked() -> None:
 
 
 def test_unknown_options_are_told_in_debug_mode_only() -> None:
-    play("> debug on\n> setoption name Foo value 3\n< info string no such option: Foo\n> debug off")
+    UsiTalk.play("> debug on\n> setoption name Foo value 3\n< info string no such option: Foo\n> debug off")
 
 
 def test_u11_bad_values_leave_the_option_as_it_is() -> None:
-    play("""
+    UsiTalk.play("""
         > setoption name USI_Hash value abc
         < info string USI_Hash must be a whole number from 1 to 131072, not 'abc'; it stays at 256
         > setoption name EnteringKingRule value PointRule
@@ -232,23 +146,23 @@ def test_s3_position_forms(command: str, call: str | None) -> None:
 
 @pytest.mark.parametrize("hands", ["RB2Gp2l", "2lpB2GR", "2G2lRpB", "10P2l"])
 def test_s3_hands_come_in_any_order_and_with_two_digits(hands: str) -> None:
-    play(f"""
+    UsiTalk.play(f"""
         > position sfen 4k4/9/9/9/9/9/9/9/4K4 b {hands} 1 moves 5i5h L*9a
         > go nodes 10
-        <* {INFO}
+        <* INFO
         < bestmove .*
     """)
 
 
 def test_s4_drops_keep_their_capital_letter_for_both_sides_and_in_searchmoves() -> None:
-    play(f"""
+    UsiTalk.play("""
         > position sfen 4k4/9/9/9/9/9/9/9/4K4 w Pp 1 moves P*5e P*5f
         > go nodes 10 searchmoves 5a5b
-        <* {INFO}
+        <* INFO
         < bestmove 5a5b ponder 5f5e
         > position sfen 4k4/9/9/9/9/9/9/9/4K4 w p 1
         > go searchmoves P*5e p*1b nodes 10
-        <* {INFO}
+        <* INFO
         < bestmove P\\*5e ponder .*
         > position startpos moves p*5e
         < info string .*p\\*5e.*
@@ -260,10 +174,10 @@ def test_s4_drops_keep_their_capital_letter_for_both_sides_and_in_searchmoves() 
 
 
 def test_s14_handicap_positions_begin_with_white() -> None:
-    play(f"""
+    UsiTalk.play("""
         > position sfen lnsgkgsnl/1r7/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL w - 1 moves 3c3d
         > go nodes 10
-        <* {INFO}
+        <* INFO
         < bestmove 1g1f ponder .*
     """)
 
@@ -324,7 +238,7 @@ BAD_MOVES = {
 
 
 def refused(command: str) -> None:
-    play(f"""
+    UsiTalk.play(f"""
         > {LEGAL}
         > {command}
         < info string .+
@@ -337,8 +251,8 @@ def refused(command: str) -> None:
         < checkmate timeout
         > position startpos moves 7g7f
         > go nodes 10
-        <* {INFO}
-        < {REPLY}
+        <* INFO
+        < REPLY
     """)
 
 
@@ -364,4 +278,4 @@ def test_s13_illegal_moves_are_refused_and_the_next_position_recovers(command: s
 
 
 def test_s12_the_full_set_is_accepted() -> None:
-    play(f"> position sfen 4k4/9/9/9/9/9/9/9/4K4 b 2R2B4G4S4N4L18P 1\n> go nodes 10\n<* {INFO}\n< bestmove .*")
+    UsiTalk.play("> position sfen 4k4/9/9/9/9/9/9/9/4K4 b 2R2B4G4S4N4L18P 1\n> go nodes 10\n<* INFO\n< bestmove .*")

@@ -21,6 +21,8 @@ from az_engine.protocols.usi import UsiSession
 
 from .process import COMMAND, UsiProcess
 
+pytestmark = pytest.mark.slow
+
 QUICK = ("--weights-file", "uniform", "--hash", "16", "--threads", "1")
 MOVE = r"(?:[1-9][a-i][1-9][a-i]\+?|[PLNSBRG]\*[1-9][a-i])"
 INFO = re.compile(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 
 import pytest
@@ -17,9 +16,8 @@ from az_engine.protocols.loader import EngineSeam
 from az_engine.protocols.usi import UsiSession
 
 from ..fakes.clock import FakeClock
-from ..fakes.engine import FakeEngine, FakeShogiEngine
-from .talk import READY
-from .usi_talk import BEST, INFO, REPLY, UsiTalk, broken, play
+from ..fakes.engine import FakeEngine
+from .talk import READY, UsiTalk
 
 MATED = "4k4/4G4/4P4/9/9/9/9/9/4K4 w - 1"
 NO_MOVE = "+R+N+SGKG+S+N+R/+B+N+SG+LG+S+N+B/P+LPP+LPP+LP/1P2P2P1/9/9/9/9/4k4 b 9P 200"  # and no check
@@ -73,45 +71,9 @@ def test_s5_waiting_beyond_the_clock_is_taken_from_the_byoyomi(clock: FakeClock)
     assert go.limits_left().byoyomi == 1000
 
 
-@pytest.mark.parametrize(
-    "clock",
-    [
-        "movetime 0",
-        "movetime -5",
-        "btime 0 wtime 0",
-        "btime 0 wtime 0 byoyomi 0",
-        "btime -100 wtime 1000",
-        "btime 0 wtime 0 binc 0 winc 0",
-        "wtime 60000",
-        "byoyomi 1",
-        "byoyomi -1",
-        "nodes 0",
-        "depth 0",
-        "depth -3",
-        "nodes 1",
-    ],
-)
-def test_u34_u36_the_smallest_limits_give_a_move_at_once(clock: str) -> None:
-    with UsiTalk() as talk:
-        talk.run(READY)
-        talk.send("go " + clock)
-        talk.until(BEST)
-        assert FakeEngine.made.spent_ms <= 5
-
-
-def test_u24_one_bestmove_after_an_info_with_score_and_pv() -> None:
-    for make in (FakeShogiEngine, broken(silent=True)):
-        with UsiTalk(make) as talk:
-            talk.run(READY)
-            talk.send("go nodes 120")
-            *infos, best = talk.until("bestmove.*")
-            assert re.fullmatch(INFO, infos[-1])
-            assert infos[-1].split(" pv ")[1].split()[0] == best.split()[1]
-
-
 @pytest.mark.parametrize("sfen", [MATED, NO_MOVE], ids=["mated", "no move"])
 def test_s6_s10_who_cannot_move_has_lost(sfen: str) -> None:
-    play(f"""
+    UsiTalk.play(f"""
         > position sfen {sfen}
         > go btime 1000 wtime 1000
         < info depth 0 score mate -0
@@ -125,9 +87,9 @@ def test_s6_s10_who_cannot_move_has_lost(sfen: str) -> None:
 
 
 def test_s6_resignation_and_declaration() -> None:
-    play(f"> go nodes 10\n<* {INFO}\n< bestmove resign", broken(resigns=True))
+    UsiTalk.play("> go nodes 10\n<* INFO\n< bestmove resign", UsiTalk.broken(resigns=True))
     won = BestMove(None, win=True, lines=(Line(12800, 1, Wdl(1.0, 0.0, 0.0), 0, 0.0, ()),))
-    play(f"> go nodes 10\n<* {INFO}\n< info depth 0 score mate 1\n< bestmove win", broken(verdict=won))
+    UsiTalk.play("> go nodes 10\n<* INFO\n< info depth 0 score mate 1\n< bestmove win", UsiTalk.broken(verdict=won))
 
 
 @pytest.mark.parametrize(
@@ -144,18 +106,18 @@ def test_s6_resignation_and_declaration() -> None:
 def test_s7_go_mate_gets_one_checkmate_line_and_no_bestmove(proof: Checkmate | None, said: str) -> None:
     for how in ("100", "-1", "0", "infinite", "", "abc"):
         stop = "" if how.lstrip("-").isdigit() else "> stop"
-        play(
+        UsiTalk.play(
             f"""
             > go mate {how}
             {"< info string go: mate needs a whole number, not 'abc'; left out" if how == "abc" else ""}
             {stop}
-            <* {INFO}
+            <* INFO
             < {said}
             > stop
             > isready
             < readyok
             """,
-            broken(proof=proof),
+            UsiTalk.broken(proof=proof),
         )
     limits = UsiSession.read_go(["mate", "5000"])[1]
     assert (limits.solve, limits.movetime, limits.infinite) == (True, 5000, False)
@@ -163,7 +125,7 @@ def test_s7_go_mate_gets_one_checkmate_line_and_no_bestmove(proof: Checkmate | N
 
 
 def test_s7_quit_during_go_mate() -> None:
-    with UsiTalk(broken(proof=Checkmate("timeout"))) as talk:
+    with UsiTalk(UsiTalk.broken(proof=Checkmate("timeout"))) as talk:
         talk.run(READY)
         talk.send("go mate infinite", "quit")
         assert [line for line in talk.rest() if not line.startswith("info")] == ["checkmate timeout"]
@@ -176,28 +138,18 @@ def test_s8_gameover_ends_the_search_before_the_next_game_begins(search: str, en
     with UsiTalk() as talk:
         talk.run(READY)
         talk.send("position startpos moves 7g7f", f"go {search}")
-        talk.until(INFO)
+        talk.until(UsiTalk.info)
         talk.send(*end.split("\n"), "isready", "usinewgame", "position startpos", "go nodes 10")
-        assert [line for line in talk.until(BEST) if not line.startswith("info")] == [REPLY, "readyok", BEST]
+        answers = [line for line in talk.until(UsiTalk.best) if not line.startswith("info")]
+        assert answers == [UsiTalk.reply, "readyok", UsiTalk.best]
 
 
 def test_s8_gameover_while_idle_or_still_loading() -> None:
     gate = threading.Event()
-    with UsiTalk(broken(gate=gate)) as talk:
+    with UsiTalk(UsiTalk.broken(gate=gate)) as talk:
         talk.send("gameover", "gameover draw", "go infinite", "gameover lose", "isready")
         gate.set()
-        assert [line for line in talk.until("readyok") if not line.startswith("info")] == [BEST, "readyok"]
-
-
-def test_s9_ponderhit_ignores_what_follows_it() -> None:
-    with UsiTalk() as talk:
-        talk.run(READY)
-        talk.run("> ponderhit btime 100 wtime 100\n. 0.05\n> go ponder movetime 200")
-        talk.until(INFO.replace(r"nodes \d+", r"nodes \d{4,}"))  # it has pondered for 100 ms and more
-        talk.send("ponderhit btime 99999999 wtime 99999999 byoyomi 99999 foo", "ponderhit")
-        talk.until(BEST)
-        assert 50 < FakeEngine.made.spent_ms <= 200
-        assert FakeEngine.made.calls.count("ponderhit") == 1
+        assert [line for line in talk.until("readyok") if not line.startswith("info")] == [UsiTalk.best, "readyok"]
 
 
 def test_s9_clocks_after_ponderhit_count_when_there_were_none() -> None:
@@ -206,12 +158,12 @@ def test_s9_clocks_after_ponderhit_count_when_there_were_none() -> None:
         talk.run(READY)
         for clock in ("btime 0 wtime 0 byoyomi 300", "movetime 1 btime 0 wtime 0"):
             talk.send("go ponder")
-            talk.until(INFO)
+            talk.until(UsiTalk.info)
             talk.send(f"ponderhit {clock}")
-            talk.until(BEST)
+            talk.until(UsiTalk.best)
             assert FakeEngine.made.spent_ms <= 300
         talk.send("go ponder", "ponderhit btime 99999999 wtime 0", "stop")
-        talk.until(BEST)
+        talk.until(UsiTalk.best)
 
 
 def test_stochastic_ponder_searches_all_replies() -> None:
@@ -224,7 +176,7 @@ def test_stochastic_ponder_searches_all_replies() -> None:
             talk.send("position startpos moves 7g7f 8c8d", "go ponder movetime 20", "isready")
             assert talk.until("readyok") == ["readyok"]  # nothing is reported of another position
             talk.send(end)
-            assert talk.until(BEST)[-1].startswith("bestmove 1g1f")  # black's
+            assert talk.until(UsiTalk.best)[-1].startswith("bestmove 1g1f")  # black's
             calls = [call for call in FakeEngine.made.calls if call.startswith(("set_position", "go"))]
             assert [call for call in calls if call.startswith("set")] == [
                 "set_position start 7g7f 8c8d",
@@ -235,15 +187,15 @@ def test_stochastic_ponder_searches_all_replies() -> None:
             assert "infinite=True" in early
             assert limits in last
         talk.send("go ponder movetime 20", "stop", "ponderhit")
-        talk.until(BEST)
+        talk.until(UsiTalk.best)
         talk.send("position startpos", "go ponder movetime 20", "ponderhit")  # no reply to leave out
-        talk.until(BEST)
+        talk.until(UsiTalk.best)
         assert not any("infinite=True" in call for call in FakeEngine.made.calls[-2:])
         talk.run("> isready\n< readyok")
 
 
 def test_u25_ponder_waits_even_when_mated() -> None:
-    play(f"""
+    UsiTalk.play(f"""
         > position sfen {MATED}
         > go ponder btime 1 wtime 1
         . 0.15
@@ -253,51 +205,8 @@ def test_u25_ponder_waits_even_when_mated() -> None:
     """)
 
 
-def test_u26_stop_when_idle_twice_and_late() -> None:
-    play(f"""
-        > stop
-        . 0.05
-        > go infinite
-        > stop
-        > stop
-        <* {INFO}
-        < {BEST}
-        > stop
-        . 0.05
-    """)
-
-
-def test_u30_u31_a_second_go_and_what_comes_during_a_search() -> None:
-    play(f"""
-        > go infinite
-        > usinewgame
-        > position startpos moves 7g7f
-        > setoption name MultiPV value 1
-        > isready
-        <* {INFO}
-        < readyok
-        > go nodes 10
-        <* {INFO}
-        < {BEST}
-        <* {INFO}
-        < {REPLY}
-        > go nodes 100
-        > go nodes 200
-        <* {INFO}
-        < {REPLY}
-        <* {INFO}
-        < {REPLY}
-    """)
-
-
-def test_u37_numbers_beyond_64_bits_and_garbage() -> None:
-    go, limits = UsiSession.read_go(f"nodes {10**30} depth -{10**30} byoyomi abc btime".split())
-    assert (limits.nodes, limits.depth, limits.byoyomi, limits.time) == (2**63 - 1, 1, 0, (None, None))
-    assert len(go.complaints) == 2
-
-
 def test_perft() -> None:
-    play("""
+    UsiTalk.play("""
         > go perft 1
         <* \\w\\w\\w\\w: 1
         <
@@ -330,24 +239,7 @@ def test_chances_only_when_asked_for() -> None:
         assert " wdl " in talk.until("bestmove.*")[0]
 
 
-def test_u41_multipv_blocks_stay_together() -> None:
-    with UsiTalk() as talk:
-        talk.run(READY)
-        talk.send("setoption name MultiPV value 500", "go nodes 1000")
-        lines = talk.until("bestmove.*")[:-1]
-        assert [int(line.split()[6]) for line in lines] == [*range(1, 31)] * (len(lines) // 30)
-        assert all(re.fullmatch(INFO, line) for line in lines)
-
-
 # ----------------------------------------------------------------------------------------------------------- robustness
-
-
-def test_u45_u46_unknown_words_line_ends_blanks_comments_bytes() -> None:
-    with UsiTalk() as talk:
-        talk.run(READY)
-        talk.raw(b"\xef\xbb\xbfisready\r\n\r\n\n   \t \n# isready\n  isready \t\r\n")
-        talk.raw(b"\xff\xfe\x80 isready\nis\x00re\x07ady\n\x1b[31m\nUSI\nfoo bar\n")
-        talk.run("< readyok\n< readyok\n< readyok\n< readyok\n. 0.05")
 
 
 _WORDS = st.sampled_from(
@@ -381,42 +273,6 @@ def test_whatever_comes_there_is_one_answer_to_each_go(lines: list[str]) -> None
         if words[first] == "go":
             wanted.append("checkmate" if UsiSession.read_go(words[first + 1 :])[1].solve else "bestmove")
     assert [line.split()[0] for line in said if line.startswith(("bestmove ", "checkmate "))] == wanted
-
-
-def test_s15_u47_the_end_of_input_and_quit_during_an_endless_search() -> None:
-    for end in ("quit", ""):
-        with UsiTalk() as talk:
-            talk.run(READY)
-            talk.send("go infinite")
-            talk.until(INFO)
-            if end:
-                talk.send(end)
-            else:
-                talk.close_input()
-            assert talk.rest()[-1] == BEST
-            assert talk.status() == 0
-
-
-def test_without_any_net_the_search_does_without() -> None:
-    play(
-        f"""
-        > isready
-        < info string the net inside the package is damaged: install az-engine again
-        < info string going on with uniform
-        < readyok
-        > position startpos
-        > go nodes 10
-        <* {INFO}
-        < {BEST}
-        > setoption name WeightsFile value good.onnx
-        > go nodes 10
-        < info string playing with good.onnx
-        <* {INFO}
-        < {BEST}
-        """,
-        broken(embedded_is_broken=True),
-        ready=False,
-    )
 
 
 def test_the_real_engine_fits_the_seam() -> None:

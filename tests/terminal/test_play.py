@@ -148,6 +148,7 @@ def test_words_name_every_piece(game: str) -> None:
     assert len(squares) == {"chess": 32, "shogi": 40, "go9": 1}[game]
 
 
+@pytest.mark.slow
 def test_by_a_pipe() -> None:
     command = [sys.executable, "-m", "az_engine", "play", "--net", "uniform", "--visits", "10", "--words"]
     done = subprocess.run(command, input="e4\r\n\xff\n".encode("latin-1"), capture_output=True, check=True)

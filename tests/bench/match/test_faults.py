@@ -15,6 +15,8 @@ from az_engine.protocols.clients import process
 from .events import Match
 from .test_players import scripted
 
+pytestmark = pytest.mark.slow
+
 GOOD = {  # the moves of both sides, over and over
     "chess": ("uci", "g1f3", "g8f6", "f3g1", "f6g8"),
     "shogi": ("usi", "2h3h", "8b7b", "3h2h", "7b8b"),

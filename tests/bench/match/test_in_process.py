@@ -113,6 +113,7 @@ def test_shogi_is_kept_in_both_formats(tmp_path: Path) -> None:
     assert all(game.record.comments[5] for game in match.finished)  # evaluations
 
 
+@pytest.mark.slow
 def test_go_is_played_over_gtp() -> None:
     player = launch(replace(UNIFORM, limit=MoveLimit(nodes=8)), "go5", ready_s=120, endless_s=120)
     assert player.name == "az-engine"

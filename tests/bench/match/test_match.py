@@ -23,6 +23,8 @@ from ...fakes.program import COMMAND
 from .events import Match
 from .test_players import fake, scripted
 
+pytestmark = pytest.mark.slow
+
 
 def play(a: PlayerSpec, b: PlayerSpec, games: int = 4, **more: Any) -> Match:
     return Match("chess", (a, b), choose_openings("book", "chess", games, 0), games, **more)

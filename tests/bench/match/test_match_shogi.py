@@ -86,6 +86,7 @@ def test_illegal_moves_lose(answer: str) -> None:
     assert match.score().losses == 2
 
 
+@pytest.mark.slow
 def test_byoyomi(tmp_path: Path) -> None:
     heard = tmp_path / "heard.txt"
     quick = scripted("usi", *SHUFFLE, options={"Log": str(heard)}, base_ms=0, byoyomi_ms=5000)

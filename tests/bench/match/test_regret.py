@@ -107,6 +107,7 @@ def test_figures_are_those_of_an_independent_computation(
         assert row["more_than_first_95"] == pytest.approx(1.96 * less.std(ddof=1) / 3, abs=1e-2)
 
 
+@pytest.mark.slow
 def test_it_goes_on_with_what_it_has(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = rows(words, capsys)
     journal = tmp_path / "out" / JOURNAL
@@ -166,6 +167,7 @@ def test_bad_input_is_told_in_a_sentence(
     assert re.search(says, error)
 
 
+@pytest.mark.slow
 def test_other_judges_silent_judges_other_players_and_go(
     words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -92,6 +92,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         Journal(tmp_path / "file", settings, {})
 
 
+@pytest.mark.slow
 def test_going_on_after_kills(tmp_path: Path) -> None:
     """Killed again and again without warning; at the end every game is there, once."""
     games, out = 12, tmp_path / "out"
@@ -127,6 +128,7 @@ def test_going_on_after_kills(tmp_path: Path) -> None:
     assert sum(json.loads(done.stdout)[key] for key in ("wins", "draws", "losses")) == games
 
 
+@pytest.mark.slow
 def test_an_interruption_is_no_loss(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "az_engine", "match", "-A", f"{ENGINE} name=X", "-B", f"{ENGINE} name=Y"]
     command += ["--games", "1000", "--openings", "random:2", "--max-plies", "30", "--out", str(tmp_path), "--json"]

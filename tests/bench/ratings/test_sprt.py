@@ -61,6 +61,7 @@ def pair_distribution(elo: float, draws: float, bias: float) -> np.ndarray:
     return chances
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("right", ["H0", "H1"])
 def test_error_rates_over_a_thousand_simulated_events(right: str) -> None:
     """At the hypotheses themselves, where it errs most; of 1000 events 50 may be wrong, and 2.6 deviations more."""

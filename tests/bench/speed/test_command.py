@@ -21,6 +21,8 @@ from az_engine.protocols.clients.process import EngineProcess
 from ...fakes.program import COMMAND
 from ...games import DIRECTORY
 
+pytestmark = pytest.mark.slow
+
 COUNTS = Path(__file__).parents[2] / "data" / "perft_chess.jsonl"
 SHOGI_COUNTS = COUNTS.with_name("perft_shogi.jsonl")
 

@@ -27,6 +27,7 @@ def test_each_bench_of_the_table_is_a_command(bench: str) -> None:
     cli.parse("bench", [*shlex.split(bench), "--json"])
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "BENCHES", ("perft --depth 2", "rules --game go --size 9 --rounds 1"))
     assert cli.main(["bench", "figures", "--out", str(tmp_path / "figures.md")]) == 0

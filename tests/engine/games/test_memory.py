@@ -16,6 +16,8 @@ from az_engine.engine.games import game_names
 
 from ...games import DIRECTORY
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import hashlib, sys
 import numpy as np

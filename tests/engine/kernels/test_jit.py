@@ -15,6 +15,8 @@ import pytest
 
 from az_engine.engine.kernels import jit
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = """
 import json, sys
 if {limit_files}:

@@ -216,6 +216,7 @@ def test_a_single_field_that_occurs_twice_is_refused(tmp_path: Path, message: st
     assert f"of a {message} twice" in refusal(tmp_path / "twice.onnx")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     [bytes(100 << 20), write_field(14, b"") * (30 << 20), write_field(7, write_field(1, b"") * (30 << 20))],
@@ -236,6 +237,7 @@ def test_memory_bomb_is_refused_by_the_trial(tmp_path: Path) -> None:
     refusal(write(model, tmp_path / "bomb.onnx"))
 
 
+@pytest.mark.slow
 def test_a_net_that_computes_without_end_is_refused_by_the_trial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -97,6 +97,7 @@ def check(tree: Tree, line: State, *, fresh: bool = True) -> tuple[int, int]:
     return len(below), len(aliases)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("params", PARAMS.values(), ids=PARAMS)
 @pytest.mark.parametrize("fen", POSITIONS.values(), ids=POSITIONS)
 def test_same_graph_as_the_reference(fen: str, params: SearchParams) -> None:
@@ -148,6 +149,7 @@ def test_more_positions_are_seen_with_as_many_simulations() -> None:
     assert seen[1] > 1.5 * seen[0]
 
 
+@pytest.mark.slow
 def test_fines_position() -> None:
     """Fine, Basic Chess Endings, 70: 1 Kb1 alone wins. A tree does not see it in a million visits."""
     line = line_of("8/k7/3p4/p2P1p2/P2P1P2/8/8/K7 w - - 0 1")

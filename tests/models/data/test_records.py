@@ -83,6 +83,7 @@ def test_positions_moves_and_results(folder: Path) -> None:
             row += 1
 
 
+@pytest.mark.slow
 def test_a_net_learns_from_them(folder: Path, tmp_path: Path) -> None:
     words = ["--blocks", "1", "--filters", "8", "--value-hidden", "16", "--history", "1", "--batch", "16"]
     words += ["--steps", "6", "--precision", "fp32", "--warmup", "2", "--game", "shogi"]

@@ -144,6 +144,7 @@ def test_refusals(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_training_with_other_planes(tmp_path: Path) -> None:
     """From games to a file of Lc0's."""
     rng, games = random.Random(1), ""

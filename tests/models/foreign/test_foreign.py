@@ -167,6 +167,7 @@ def test_import_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert len(capsys.readouterr().err.splitlines()) == 3
 
 
+@pytest.mark.slow
 def test_a_foreign_file_as_weights_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is converted by a child once, plays, and its game is checked."""
     monkeypatch.setattr(jit, "private_directory", lambda: tmp_path / "cache")
@@ -249,6 +250,7 @@ def quantisation(path: Path) -> str:
     return read_info(read_outline(path)[0], CHESS).quantisation
 
 
+@pytest.mark.slow
 def test_a_foreign_net_is_quantised_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a child, once, beside the fp32 one; the sentence says which of the two it became."""
     monkeypatch.setattr(jit, "private_directory", lambda: tmp_path / "cache")

@@ -217,7 +217,7 @@ def bomb() -> bytes:
         (lambda: gzip.compress(GOOD)[:-8] + b"8 others", "damaged"),
         (lambda: gzip.compress(b"hello"), "no net"),
         (lambda: b"", "no net"),
-        (bomb, "unpacks to more"),
+        pytest.param(bomb, "unpacks to more", marks=pytest.mark.slow),
         (lambda: GOOD[:5] + write_field(10, write_field(2, b"") * 200_000), "parts"),
         (lambda: GOOD[:5] + write_field(10, write_field(5, write_field(4, 9))), "encoding 9"),
         (lambda: GOOD + write_field(11, b"onnx"), "ONNX"),

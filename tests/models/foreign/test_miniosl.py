@@ -126,6 +126,7 @@ def test_as_weights_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert (policy.shape, value.shape) == ((1, 2187), (1, 1))
 
 
+@pytest.mark.slow
 def test_import(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, out = write(net(), tmp_path / "model.onnx"), tmp_path / "out.onnx"
     assert main(["import", str(path), "-o", str(out), "--int8"]) == 0

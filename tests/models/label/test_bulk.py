@@ -76,6 +76,7 @@ def test_shogi_engines_speak_usi() -> None:
         BulkTeacher(Engine((*COMMAND, "gtp")), get_game("go9"), labels_of("go9"), 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "error", "text"),
     [
@@ -100,6 +101,7 @@ def test_an_engine_that_goes_wrong_is_named_and_ended(words: tuple[str, ...], er
         teacher.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "text"),
     [
@@ -128,6 +130,7 @@ def around(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_walks_are_recorded_with_the_engines_word(tmp_path: Path, around: Path) -> None:
     words = ("--around", str(around), "--positions", "60", "--ahead", "8")
     assert label.main(arguments(tmp_path / "a", *words)) == 0
@@ -150,6 +153,7 @@ def test_walks_are_recorded_with_the_engines_word(tmp_path: Path, around: Path) 
     assert others["n"].max() == 2
 
 
+@pytest.mark.slow
 def test_an_engine_is_started_again_once(tmp_path: Path, around: Path) -> None:
     marker = tmp_path / "died"
     script = f"[ -e {marker} ] || fault='--fault go@9=die'; touch {marker}; exec {shlex.join(UCI)} $fault"

@@ -50,6 +50,7 @@ def replayed(d: Records, g: Records, size: int) -> list[Any]:
     return positions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", [[*FAKE, "--owners"], FAKE, LZ], ids=["owners", "no owners", "lz"])
 def test_records_say_what_the_engine_said(tmp_path: Path, engine: list[str]) -> None:
     d, g = make(tmp_path, "--multipv", "4", "--blunders", "0.3", engine=engine)
@@ -75,6 +76,7 @@ def test_records_say_what_the_engine_said(tmp_path: Path, engine: list[str]) -> 
     assert not ((d["rnd"] == 1) & (d["played"] == 25)).any()  # nobody passes blindly
 
 
+@pytest.mark.slow
 def test_results_are_those_of_the_board(tmp_path: Path) -> None:
     d, g = make(tmp_path, engine=FAKE, games=4, size=3)
     for row in g:
@@ -92,6 +94,7 @@ def test_dead_stones_are_those_that_katagos_count_takes_off() -> None:
     assert any(found)
 
 
+@pytest.mark.slow
 def test_the_learner_reads_them(tmp_path: Path) -> None:
     make(tmp_path, engine=[*FAKE, "--owners"], games=12)
     path = next(tmp_path.glob("*.npz"))
@@ -105,6 +108,7 @@ def test_the_learner_reads_them(tmp_path: Path) -> None:
     assert train.score is not None
 
 
+@pytest.mark.slow
 def test_a_run_goes_on(tmp_path: Path) -> None:
     first, _ = make(tmp_path, engine=FAKE, games=1)
     both, g = make(tmp_path, engine=FAKE, games=2)
@@ -112,12 +116,14 @@ def test_a_run_goes_on(tmp_path: Path) -> None:
     assert (both[: len(first)] == first).all()
 
 
+@pytest.mark.slow
 def test_with_our_own_engine(tmp_path: Path) -> None:
     d, g = make(tmp_path, "--max-plies", "8", "--openings", "2", engine=OURS, games=1)
     assert len(replayed(d, g, 5)) == len(d) >= 1
     assert (d["n"] >= 1).all()
 
 
+@pytest.mark.slow
 def test_engines_that_do_not_analyse(tmp_path: Path) -> None:
     with pytest.raises(EngineProcessError, match="does not analyse"):
         make(tmp_path, engine=[*COMMAND, "gtp", "pass"], games=1)

@@ -77,6 +77,7 @@ def by_game(records: Records) -> dict[int, bytes]:
     return {int(g): records[records["game"] == g].tobytes() for g in np.unique(records["game"])}
 
 
+@pytest.mark.slow
 def test_records_say_what_the_engine_said_and_what_was_played(tmp_path: Path) -> None:
     assert label.main(arguments(tmp_path, "--blunders", "0.2", "--multipv", "4")) == 0
     records = read(tmp_path)
@@ -111,6 +112,7 @@ def fen_with_clock(board: chess.Board, record: np.void) -> str:
     return board.fen()
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_with_the_missing_games(tmp_path: Path) -> None:
     label.main(arguments(tmp_path / "whole", games=4))
     label.main(arguments(tmp_path / "parts", games=2))
@@ -120,6 +122,7 @@ def test_a_stopped_run_goes_on_with_the_missing_games(tmp_path: Path) -> None:
     assert len(read(tmp_path / "whole")) == len(read(tmp_path / "parts"))
 
 
+@pytest.mark.slow
 def test_games_differ_and_a_seed_repeats_them(tmp_path: Path) -> None:
     label.main(arguments(tmp_path / "a"))
     label.main(arguments(tmp_path / "b", "--seed", "9"))
@@ -128,6 +131,7 @@ def test_games_differ_and_a_seed_repeats_them(tmp_path: Path) -> None:
     assert a != b
 
 
+@pytest.mark.slow
 def test_the_engines_own_chances_are_used_where_it_gives_them(tmp_path: Path) -> None:
     label.main(arguments(tmp_path, engine=FAKE + " --wdl", games=1))
     records = read(tmp_path)
@@ -135,6 +139,7 @@ def test_the_engines_own_chances_are_used_where_it_gives_them(tmp_path: Path) ->
     assert set(records["l"].tolist()) == {100}
 
 
+@pytest.mark.slow
 def test_an_engine_that_dies_once_is_started_again(tmp_path: Path) -> None:
     label.main(arguments(tmp_path / "whole", games=1))
     plies = len(read(tmp_path / "whole"))
@@ -146,6 +151,7 @@ def test_an_engine_that_dies_once_is_started_again(tmp_path: Path) -> None:
     assert by_game(read(tmp_path / "again")) == by_game(read(tmp_path / "never"))
 
 
+@pytest.mark.slow
 def test_an_engine_that_always_dies_ends_the_run_with_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(EngineProcessError, match="failed twice in game 0"):
         label.main(arguments(tmp_path, engine=FAKE + " --fault=go@3=die"))
@@ -172,6 +178,7 @@ def test_scores_of_mates_and_large_ones() -> None:
     assert centipawns(PvInfo(cp=-40000)) == -20000
 
 
+@pytest.mark.slow
 def test_stockfish_labels_what_a_net_can_learn_from(tmp_path: Path) -> None:
     stockfish = shutil.which("stockfish", path="/usr/games:/usr/local/bin:/usr/bin")
     if stockfish is None:
@@ -223,6 +230,7 @@ def wait_for_the_end(session: int) -> None:
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks into /proc")
 def test_interrupts_however_many_stop_a_run_that_keeps_its_games(tmp_path: Path) -> None:
     process = endless(tmp_path)
@@ -238,6 +246,7 @@ def test_interrupts_however_many_stop_a_run_that_keeps_its_games(tmp_path: Path)
     assert by_game(read(tmp_path)).items() >= kept.items()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc").exists(), reason="looks into /proc")
 def test_nothing_outlives_a_run_that_is_killed(tmp_path: Path) -> None:
     process = endless(tmp_path)

@@ -59,6 +59,7 @@ def softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.asarray(weights / weights.sum())
 
 
+@pytest.mark.slow
 def test_shogi_records_say_what_the_net_says_of_their_positions(tmp_path: Path) -> None:
     records = shogi_records(tmp_path, "--openings", "0,1,3")
     net, seen = evaluator("shogi"), 0
@@ -87,6 +88,7 @@ def test_shogi_records_say_what_the_net_says_of_their_positions(tmp_path: Path) 
     assert seen > 20
 
 
+@pytest.mark.slow
 def test_go_records_say_what_the_net_says_of_their_positions(tmp_path: Path) -> None:
     assert label.main(arguments(tmp_path, "go", "--openings", "0,3")) == 0
     d, g = read_shard(next(tmp_path.glob("*.npz")), 81)
@@ -140,6 +142,7 @@ def test_a_short_mate_corrects_the_net() -> None:
     assert mating_move(GO, GO.initial(), 3) is None
 
 
+@pytest.mark.slow
 def test_moves_follow_the_policy_and_the_temperature(tmp_path: Path) -> None:
     quiet = shogi_records(tmp_path / "cold", "--temperatures", "0.01", "--blunders", "0", games=3)
     loud = shogi_records(tmp_path / "hot", "--temperatures", "3", "--blunders", "0", games=3)
@@ -150,6 +153,7 @@ def test_moves_follow_the_policy_and_the_temperature(tmp_path: Path) -> None:
     assert {bytes(r) for r in again} == {bytes(r) for r in loud}
 
 
+@pytest.mark.slow
 def test_the_learner_reads_them(tmp_path: Path) -> None:
     shogi_records(tmp_path, games=1)
     label.main(arguments(tmp_path / "held", "shogi", "--first-game", "9", games=1))
@@ -188,6 +192,7 @@ def test_a_teacher_must_be_named_and_only_one(tmp_path: Path) -> None:
             parser.parse_args(["--out", str(tmp_path), *words])
 
 
+@pytest.mark.slow
 def test_torch_labels_as_onnxruntime_does(tmp_path: Path) -> None:
     info = replace(GO_INFO, boards=(9, 19), history=2)
     net = tmp_path / "net.onnx"

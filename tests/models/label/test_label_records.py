@@ -67,6 +67,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_every_position_of_finished_games_is_labelled(tmp_path: Path) -> None:
     pgn = write(tmp_path / "games.pgn", GAMES)
     assert label.main(arguments(tmp_path / "out", [pgn], "--first-game", "100")) == 0
@@ -88,6 +89,7 @@ def test_every_position_of_finished_games_is_labelled(tmp_path: Path) -> None:
     assert set(records["game"]) == {100, 101}
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_and_may_take_a_part(tmp_path: Path) -> None:
     pgn = write(tmp_path / "games.pgn", GAMES)
     assert label.main(arguments(tmp_path / "out", [pgn], "--games", "1")) == 0
@@ -98,6 +100,7 @@ def test_a_run_goes_on_and_may_take_a_part(tmp_path: Path) -> None:
     assert len(both) == 10
 
 
+@pytest.mark.slow
 def test_go_games_become_what_the_learner_reads(tmp_path: Path) -> None:
     go = get_game("go5")
     rng = np.random.default_rng(5)
@@ -130,6 +133,7 @@ def test_go_games_become_what_the_learner_reads(tmp_path: Path) -> None:
     assert (len(train.drawn), len(heldout.drawn)) == (26, 12)
 
 
+@pytest.mark.slow
 def test_games_against_itself_are_labelled(tmp_path: Path) -> None:
     """A self-play run's own file holds as good games as any; one of another game is refused."""
     chess_game = get_game("chess")
@@ -160,6 +164,7 @@ def test_games_against_itself_are_labelled(tmp_path: Path) -> None:
         label.main(arguments(tmp_path / "other", [shard_path(tmp_path, 1, 0)]))
 
 
+@pytest.mark.slow
 def test_go_games_are_labelled_under_the_rules_of_labels(tmp_path: Path) -> None:
     """Tromp-Taylor lets a stone be its own capture; records do not, and keep one komi."""
     root = "5/5/5/5/5 b - 7.5 tromp-taylor 0 0 0"

@@ -93,6 +93,7 @@ def test_scores_are_the_evaluation_nets(task: tuple[Recipe, Records]) -> None:
     assert NnueJudge(recipe.teacher.path, CHESS).judge(states).tolist() == records["cp"][:, 0].tolist()
 
 
+@pytest.mark.slow
 def test_a_task_depends_on_its_number_and_the_seed_alone(task: tuple[Recipe, Records]) -> None:
     recipe, records = task
     games = QuickGames(recipe)
@@ -118,6 +119,7 @@ def test_games_begin_where_they_are_told(net: Path) -> None:
     assert not records["bb"][:, 1:5].any()
 
 
+@pytest.mark.slow
 def test_moves_are_judged_where_that_is_wanted(net: Path) -> None:
     records = QuickGames(replace(recipe_of(net, 12), judged_moves=2)).walk(0)
     assert FORMAT.first_fault(records) == ""
@@ -131,12 +133,14 @@ def test_openings_without_an_end_get_a_sentence(net: Path) -> None:
         QuickGames(replace(recipe_of(net, 5), openings=(6,))).walk(0)
 
 
+@pytest.mark.slow
 def test_a_convolution_net_plays_too(net: Path) -> None:
     records = QuickGames(replace(recipe_of(net, 3), student="chess-conv")).walk(0)
     assert FORMAT.first_fault(records) == ""
     assert len(records) > GAMES
 
 
+@pytest.mark.slow
 def test_the_command(net: Path, tmp_path: Path) -> None:
     command = ["label", "--nnue", str(net), "--positions", "1500", "--max-plies", "5", "--seed", "66"]
     assert main([*command, "--out", str(tmp_path)]) == 0
@@ -149,6 +153,7 @@ def test_the_command(net: Path, tmp_path: Path) -> None:
     assert len(np.concatenate([FORMAT.read(path) for path in sorted(tmp_path.glob("*.npz"))])) == len(found)
 
 
+@pytest.mark.slow
 def test_shogi(tmp_path: Path) -> None:
     write_shogi_net(tmp_path / "nn.bin", "K+P", 3)
     shogi, labels = get_game("shogi"), SHOGI_LABELS

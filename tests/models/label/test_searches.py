@@ -96,6 +96,7 @@ def test_searches_begin_where_the_game_is_open(net: Path, around: Path, tmp_path
         assert 0 <= plies.min() <= 2
 
 
+@pytest.mark.slow
 def test_moves_are_judged_by_what_they_lead_to(net: Path, around: Path) -> None:
     """--judge-moves: against python-chess, move by move."""
     recipe = replace(recipe_of(net, around), judged_moves=3, least_visits=2)
@@ -150,6 +151,7 @@ def test_scores_are_the_evaluation_nets(task: tuple[Recipe, Records]) -> None:
     assert NnueJudge(recipe.teacher.path, CHESS).judge(states).tolist() == records["cp"][:, 0].tolist()
 
 
+@pytest.mark.slow
 def test_a_task_depends_on_its_number_and_the_seed_alone(task: tuple[Recipe, Records]) -> None:
     recipe, records = task
     searcher = Searcher(recipe)
@@ -164,6 +166,7 @@ def test_castling_is_written_as_records_write_it() -> None:
     assert {move_of(code) for code in codes} == set(chess.Board(CHESS.format_position(line[-1])).legal_moves)
 
 
+@pytest.mark.slow
 def test_the_command(net: Path, around: Path, tmp_path: Path) -> None:
     command = ["label", "--nnue", str(net), "--around", str(around), "--positions", "1000", "--search", "60"]
     assert main([*command, "--out", str(tmp_path)]) == 0
@@ -173,6 +176,7 @@ def test_the_command(net: Path, around: Path, tmp_path: Path) -> None:
     assert len(np.concatenate([FORMAT.read(path) for path in sorted(tmp_path.glob("*.npz"))])) == len(found)
 
 
+@pytest.mark.slow
 def test_shogi(tmp_path: Path) -> None:
     write_shogi_net(tmp_path / "nn.bin", "K+P", 3)
     shogi, labels = get_game("shogi"), SHOGI_LABELS

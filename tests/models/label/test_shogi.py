@@ -57,6 +57,7 @@ def check_with_cshogi(records: Records) -> None:
         before = record
 
 
+@pytest.mark.slow
 def test_records_say_what_the_engine_said(tmp_path: Path) -> None:
     import shogi
 
@@ -95,6 +96,7 @@ def test_a_mate_in_one_is_certain() -> None:
     assert record["hand"].tolist() == [0, 0, 0, 0, 1, 0, 0, 17, 3, 4, 4, 3, 2, 1]
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_a_game_and_a_run_goes_on(tmp_path: Path) -> None:
     first = make(tmp_path / "a", "--max-plies", "12", games=1)
     both = make(tmp_path / "a", "--max-plies", "12", games=2)
@@ -103,6 +105,7 @@ def test_a_seed_repeats_a_game_and_a_run_goes_on(tmp_path: Path) -> None:
     assert both[: len(first)].tobytes() == first.tobytes()
 
 
+@pytest.mark.slow
 def test_engines_that_will_not_do_are_told(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="1 to 8"):
         make(tmp_path, "--multipv", "9")
@@ -110,6 +113,7 @@ def test_engines_that_will_not_do_are_told(tmp_path: Path) -> None:
         make(tmp_path, "--option", "Nonsense=3")
 
 
+@pytest.mark.slow
 def test_fairy_stockfish_labels_what_a_net_can_learn_from(tmp_path: Path) -> None:
     engine = shutil.which("fairy-stockfish", path="/usr/games:/usr/local/bin:/usr/bin")
     if engine is None:

@@ -31,6 +31,7 @@ def test_the_handicaps_of_shogi_are_positions_where_the_giver_moves() -> None:
         assert SHOGI.format_position(line[-1]) == start
 
 
+@pytest.mark.slow
 def test_games_of_handicaps_are_labelled(tmp_path: Path) -> None:
     words = ("--starts", "handicap", "--openings", "0", "--max-plies", "6")
     records = make(tmp_path, *words, games=30)
@@ -47,6 +48,7 @@ def test_games_of_handicaps_are_labelled(tmp_path: Path) -> None:
     assert FORMAT.chances(records, TargetOptions()).shape == (len(records), 3)
 
 
+@pytest.mark.slow
 def test_positions_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "starts.txt"
     path.write_text(f"# starts\n\nsfen {FOUR_PIECES}  # four pieces\n")

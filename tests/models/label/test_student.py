@@ -46,6 +46,7 @@ def test_the_policy_is_over_the_legal_moves_and_its_greatest_is_the_engines_firs
     assert answers[0].move == texts[int(chances.argmax())]
 
 
+@pytest.mark.slow
 def test_the_random_moves_of_a_game_are_the_students(tmp_path: Path) -> None:
     words = ("--blunders", "1", "--openings", "6")
     label.main(arguments(tmp_path / "student", *words, "--student", "default", games=4))
@@ -69,6 +70,7 @@ def test_the_random_moves_of_a_game_are_the_students(tmp_path: Path) -> None:
     assert surprise["student"] + 1 < surprise["blind"]
 
 
+@pytest.mark.slow
 def test_a_seed_repeats_a_students_games(tmp_path: Path) -> None:
     for name, words in (("a", ()), ("b", ()), ("c", ("--seed", "5"))):
         label.main(arguments(tmp_path / name, "--student", "default", "--blunders", "0.5", *words))
@@ -92,6 +94,7 @@ def test_a_student_knows_every_game() -> None:
         assert len(said.moves) == len(said.policy) == len(game.legal_moves(game.initial()))
 
 
+@pytest.mark.slow
 def test_games_end_once_they_are_decided(tmp_path: Path) -> None:
     label.main(arguments(tmp_path / "soon", "--decided", "1", games=12))
     label.main(arguments(tmp_path / "late", games=12))

@@ -104,6 +104,7 @@ def written(path: Path, game: Game, count: int, plies: int) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_chess_lines_follow_their_games(tmp_path: Path) -> None:
     game = get_game("chess")
     pgn = written(tmp_path / "games.pgn", game, 2, 12)
@@ -138,6 +139,7 @@ def _with_holdout(folder: Path) -> list[Path]:
     return [path, folder / "holdout.npz"]
 
 
+@pytest.mark.slow
 def test_go_lines_have_the_teachers_result(tmp_path: Path) -> None:
     game = get_game("go9")
     sgf = written(tmp_path / "games.sgf", game, 2, 10)

@@ -170,6 +170,7 @@ def stored(folder: Path) -> Records:
     return np.concatenate([FORMAT.read(path) for path in sorted(folder.glob("*.npz"))])
 
 
+@pytest.mark.slow
 def test_the_command_goes_on_where_it_stopped(tmp_path: Path, around: Path, capfd: pytest.CaptureFixture[str]) -> None:
     words = ("--around", str(around), "--seed", "3")
     assert label.main(arguments(tmp_path / "a", *words, "--positions", "60")) == 0
@@ -187,6 +188,7 @@ def test_the_command_goes_on_where_it_stopped(tmp_path: Path, around: Path, capf
     assert one[one["game"] < shared].tobytes() == other[other["game"] < shared].tobytes()
 
 
+@pytest.mark.slow
 def test_games_of_every_form_of_records_but_go(tmp_path: Path, around: Path) -> None:
     shogi = shard_format("shogi")
     words = ("--game", "shogi", "--around", str(DATA / "shogi_train_sample.npz"), "--positions", "100")

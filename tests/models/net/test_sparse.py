@@ -103,6 +103,7 @@ def file(model: onnx.ModelProto, tmp_path_factory: pytest.TempPathFactory) -> Pa
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wider", "buckets", "coarse"),
     [(2, 1, "both"), (2, 8, "policy"), (32, 8, "both"), (1, SPARSE_BUCKETS, "value"), (2, 1, "neither")],
@@ -137,6 +138,7 @@ def leaves_of(game: Game, lines: list[State]) -> Leaves:
     return leaves
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["chess", "shogi"])
 def test_the_net_inside_and_its_file_agree_bit_for_bit(name: str) -> None:
     """All logits, and what the search makes of them: value, draw, the legal moves and their priors."""
@@ -371,6 +373,7 @@ def test_a_width_or_kind_that_does_not_fit_is_refused() -> None:
         run.net_config(CHESS)
 
 
+@pytest.mark.slow
 def test_train_export_play(tmp_path: Path) -> None:
     from az_engine.cli import main
 
@@ -396,6 +399,7 @@ def test_a_net_read_back_has_the_same_integers(file: Path) -> None:
     assert shared.abs().mean() > network.value_own.detach().abs().mean() / 4
 
 
+@pytest.mark.slow
 def test_training_goes_on_from_a_net(tmp_path: Path, file: Path, capfd: pytest.CaptureFixture[str]) -> None:
     from az_engine.cli import main
 
@@ -429,6 +433,7 @@ def test_training_goes_on_from_a_net(tmp_path: Path, file: Path, capfd: pytest.C
     assert "the network to begin from is another" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kept", "coarse"), [("policy", True), ("policy", False), ("value", True), ("value", False)])
 def test_policy_and_value_learn_alone(tmp_path: Path, kept: str, coarse: bool) -> None:
     """``coarse``: the net to begin from is in steps that a byte can say."""

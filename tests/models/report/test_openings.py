@@ -77,6 +77,7 @@ def test_other_games_are_counted_by_their_first_moves() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_report_of_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = RunConfig("go7")
     (tmp_path / "config.json").write_text(json.dumps({"run": run.to_json()}))

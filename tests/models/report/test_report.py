@@ -19,6 +19,8 @@ from az_engine.models.report.diagrams import draw_board
 from az_engine.models.report.scaling import Doublings
 from az_engine.models.report.search import places
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parents[2] / "data" / "chess_train_sample.npz"
 
 
@@ -116,7 +118,6 @@ def test_scaling(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", "scaling", "--visits", "0", "--out", str(tmp_path)]) == 2
 
 
-@pytest.mark.slow
 def test_architectures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["report", "architectures", "--supervised", str(DATA), "--steps", "4", "--blocks", "1", "--filters", "8"]
     command += ["--batch", "16", "--visits", "2", "--games", "1", "--out", str(tmp_path)]
@@ -132,7 +133,6 @@ def test_architectures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert main(command) == 0  # everything is there already
 
 
-@pytest.mark.slow
 def test_shapes_play_by_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Int8 files, one thread, the options of training that were given."""
     command = ["report", "architectures", "--supervised", str(DATA), "--steps", "20", "--shapes", "1x8,2x8"]

@@ -59,6 +59,7 @@ def test_what_it_tells(tmp_path: Path) -> None:
     assert text == get_game("go5").format_position(line[-1])
 
 
+@pytest.mark.slow
 def test_a_long_run_is_a_small_page(tmp_path: Path) -> None:
     points = [(x, y) for y in range(19) for x in range(19)][::2]
     words = "".join(f";{'BW'[i % 2]}[{chr(97 + x)}{chr(97 + y)}]C[+0.10]" for i, (x, y) in enumerate(points))

@@ -83,6 +83,7 @@ def on_board(number: int, lines: int) -> GameRecord:
     return replace(random_game(GO.sized(lines) if lines else GO, number, plies=12), board=lines)
 
 
+@pytest.mark.slow
 def test_a_run_plays_and_learns_on_all_of_its_boards(whole: Path) -> None:
     records = stored(whole)
     positions = {lines: sum(r.targets for r in records if r.board == lines) for lines in (0, 3, 4)}
@@ -98,6 +99,7 @@ def test_a_run_plays_and_learns_on_all_of_its_boards(whole: Path) -> None:
         assert net.info.boards == (3, 4, 5)
 
 
+@pytest.mark.slow
 def test_killed_it_goes_on_as_if_it_had_not_been(whole: Path, tmp_path: Path) -> None:
     """What a kill leaves on the disk is what is there at some instant."""
     folder, left, games = begin(tmp_path / "run"), list[Path](), len(stored(whole))
@@ -217,6 +219,7 @@ def test_flags(tmp_path: Path) -> None:
             boards("--size", words[0], "--shares", words[1])
 
 
+@pytest.mark.slow
 def test_a_run_keeps_its_boards(whole: Path) -> None:
     words = ("--game", "go", "--size", "5,4,3", "--out", str(whole))
     with pytest.raises(OptionError, match=r"boards\.3.*cannot change while a run goes on"):

@@ -94,6 +94,7 @@ def same(a: PlayedGame, b: PlayedGame) -> bool:
     )
 
 
+@pytest.mark.slow
 def test_games_are_those_of_one_process(net: Path, server: EvaluatorServer) -> None:
     alone = SelfPlay(GAME, TorchEvaluator(net, GAME, batch_size=8, steps=1), CONFIG, 7, range(20), net=3)
     expected: dict[int, PlayedGame] = {}

@@ -33,6 +33,7 @@ def learner() -> Learner:
     return made
 
 
+@pytest.mark.slow
 def test_a_run_that_begins_with_a_net_plays_with_int8_at_once(learner: Learner, tmp_path: Path) -> None:
     """No position of the run is there to calibrate on yet."""
     said: list[str] = []
@@ -50,6 +51,7 @@ def test_a_run_that_begins_with_a_net_plays_with_int8_at_once(learner: Learner, 
     assert [p.name for p in tmp_path.iterdir()] == ["net.onnx"]
 
 
+@pytest.mark.slow
 def test_weights_that_are_not_finite_are_not_published(tmp_path: Path) -> None:
     broken = Learner(GO, network_at(DEFAULT, GO), LearnerConfig(precision="fp32"))
     with torch.no_grad():

@@ -60,6 +60,8 @@ from .games import random_game
 from .perfect import Perfect, never_loses
 from .test_runconfig import parsed
 
+pytestmark = pytest.mark.slow
+
 GAME = get_game("tictactoe")
 SMALL: Values = {
     "game": "tictactoe",
@@ -168,7 +170,6 @@ def test_the_recipe_s_parts_go_together(tmp_path: Path) -> None:
         config(net={"ownership": True}).net_config(GAME)
 
 
-@pytest.mark.slow
 def test_processes_share_an_evaluator_and_a_killed_one_is_started_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -432,7 +433,6 @@ def test_another_seed_is_another_run(whole: Path, tmp_path: Path) -> None:
     assert games_of(tmp_path)[200:1000] != games_of(whole)[200:1000]
 
 
-@pytest.mark.slow
 def test_kill_9_at_random_instants_goes_on_bit_by_bit(whole: Path, tmp_path: Path) -> None:
     """The instants follow the games on disk, not the clock: a fast machine ends the whole run within seconds."""
     folder, chance, kills = begin(tmp_path / "run", config()), random.Random(1), 0
@@ -458,7 +458,6 @@ def wait_for(ready: Callable[[], Any], seconds: float = 200.0) -> Any:
     return found
 
 
-@pytest.mark.slow
 def test_workers_and_learner_killed_every_finished_game_is_there_once(tmp_path: Path) -> None:
     """Two workers of the run and one started by hand; each kind is killed, and the learner is."""
     folder = begin(tmp_path / "run", config(machine={"workers": 2, "hang_seconds": 60.0}, loop={"steps": 100_000}))
@@ -662,7 +661,6 @@ def test_a_run_without_an_end_is_refused() -> None:
         config(loop={"steps": 0})
 
 
-@pytest.mark.slow
 def test_from_random_weights_to_a_net_that_never_loses(tmp_path: Path) -> None:
     """With 25 visits: drawn against every line of perfect play, lost in none of any play."""
     run = config(

@@ -84,6 +84,7 @@ def test_a_killed_worker_is_started_again(running: Supervisor, said: list[str]) 
     running.check()
 
 
+@pytest.mark.slow
 def test_a_stopped_worker_is_killed_and_started_again(running: Supervisor, said: list[str]) -> None:
     (pid,) = running.pids
     os.kill(pid, signal.SIGSTOP)

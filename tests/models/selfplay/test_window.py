@@ -37,6 +37,7 @@ def expected(game: Game, record: GameRecord, ply: int) -> tuple[bytes, dict[int,
     return planes.tobytes(), policy, record.result if ply % 2 == 0 else -record.result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("game", [CHESS, GO], ids=["chess", "go5"])
 def test_every_position_is_what_was_played(game: Game) -> None:
     records = [random_game(game, n, plies=30, every=1 + n % 2) for n in range(12)]

@@ -58,6 +58,7 @@ def exported(path: Path, network: Network, **changes: Any) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", FAMILY, ids=str)
 def test_an_exported_net_comes_back(changes: dict[str, Any], tmp_path: Path) -> None:
     network = lively(tiny(**changes))
@@ -140,6 +141,7 @@ def test_the_nets_inside_the_package_can_be_trained_on(name: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_run_begins_with_a_net(tmp_path: Path) -> None:
     """One step at a rate of nearly nothing says what the net inside the package says; the card names where it began."""
     parser = argparse.ArgumentParser()

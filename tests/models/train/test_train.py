@@ -31,6 +31,8 @@ from az_engine.models.train.log import read_config, read_log
 
 from ..samples import CHESS, GO, GO9_SAMPLE, GO19, GO19_SAMPLE, SAMPLE, go_positions, rows, sample_positions, tiny
 
+pytestmark = pytest.mark.slow
+
 NET = ["--blocks", "1", "--filters", "8", "--squeeze", "4", "--history", "1", "--value-hidden", "16"]
 LEARN = ["--batch", "32", "--warmup", "5", "--rate", "0.01", "--precision", "fp32"]
 NAMED = ("--name", "a test net", "--net-search", "policy_temperature=1.3", "--net-search", "mate_plies=3")

@@ -208,6 +208,7 @@ def test_analysis_of_either_colour_changes_nothing() -> None:
             assert talk.ask("showboard", "printsgf") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["genmove_analyze", "lz-genmove_analyze", "kata-genmove_analyze"])
 def test_genmove_with_analysis_is_a_normal_move(name: str) -> None:
     with GtpTalk(move_time=0.6, hash=128) as talk:

@@ -57,6 +57,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "QUIT_S", 0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "fault", "words"),
     [

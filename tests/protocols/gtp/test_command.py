@@ -21,6 +21,8 @@ import pytest
 from az_engine.protocols.gtp.command import read_command
 from az_engine.protocols.lines import clean
 
+pytestmark = pytest.mark.slow
+
 CASES = [
     json.loads(line)
     for line in Path(__file__).parents[2].joinpath("data", "badinput_gtp.jsonl").read_text("utf-8").splitlines()

@@ -261,6 +261,7 @@ def test_g12_quit_answers_first_and_what_comes_after_it_is_not_read() -> None:
         assert talk.rest() == ["= az-engine", "", "=", ""]
 
 
+@pytest.mark.slow
 def test_g12_the_end_of_the_input_ends_a_search_that_still_gives_its_move() -> None:
     with GtpTalk(move_time=600.0, hash=256) as talk:
         talk.one("boardsize 9")
@@ -282,6 +283,7 @@ def test_g12_quit_ends_a_search() -> None:
         assert talk.rest() == ["=6", ""]
 
 
+@pytest.mark.slow
 def test_g12_quit_does_not_wait_for_what_cannot_be_stopped() -> None:
     """A net that loads for long, say: the command fails."""
     over = threading.Event()
@@ -311,6 +313,7 @@ def test_g13_300_moves_are_replayed() -> None:
         assert talk.ask(*moves[:190]) == ["="] * 190
 
 
+@pytest.mark.slow
 def test_g15_input_is_read_during_a_long_genmove_and_answers_keep_their_order() -> None:
     with GtpTalk(move_time=1.0, hash=256) as talk:
         talk.ask("boardsize 9", "genmove b")

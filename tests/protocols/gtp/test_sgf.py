@@ -44,6 +44,7 @@ FILES = {
 }
 
 
+@pytest.mark.slow
 def test_g14_files_that_cannot_be_used_are_refused_without_a_word_of_what_is_in_them(tmp_path: Path) -> None:
     file = tmp_path / "bad.sgf"
     with GtpTalk() as talk:

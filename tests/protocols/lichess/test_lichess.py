@@ -300,6 +300,7 @@ def test_tokens_that_are_refused(
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_the_command(broker: Broker, tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_CONFIG_HOME": str(tmp_path), "LICHESS_API_TOKEN": TOKEN}
     command = [*COMMAND, "lichess", "--server", broker.url, "--net", "uniform", "--threads", "1"]

@@ -18,6 +18,7 @@ from .test_review import FOOLS_MATE, sheet_of
 
 _AXE = find_spec("axe_core_python")
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium"),
     pytest.mark.skipif(_AXE is None, reason="axe-core is not installed: pip install axe-core-python"),
 ]

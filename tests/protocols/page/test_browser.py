@@ -20,7 +20,10 @@ from ..serve.test_web import port_of
 from .browser import CHROMIUM, READY, Browser, Chromium, show
 from .test_review import FOOLS_MATE, sheet_of
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium"),
+]
 NOTE = "document.getElementById('note').textContent"
 STATUS = "document.getElementById('status').textContent"
 SAYS = "document.getElementById('says').textContent"

@@ -11,7 +11,10 @@ import pytest
 from ..serve.lines import RunningServer
 from .browser import CHROMIUM, PATIENCE_S, READY, Browser, Chromium, show
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium"),
+]
 EMPTY = "game=go&from=5/5/5/5/5 b - 0.5&moves=&you=2"
 FOOLS_MATE = "1. f3 e5 2. g4 Qh4# 0-1"
 REVIEWED = "!az.review.runs && az.match.values.filter(Boolean).length === az.match.moves.length + 1"

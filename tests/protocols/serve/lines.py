@@ -20,7 +20,7 @@ from az_engine.protocols.serve.web import Web
 
 from ...fakes.engine import FakeEngine, FakeShogiEngine
 from ..gtp.talk import PLAIN, make_engine
-from ..usi_talk import load_rules
+from ..talk import load_shogi
 
 PATIENCE_S = 60.0  # only a failing test waits as long
 
@@ -87,7 +87,7 @@ class RunningServer:
         loading: Mapping[str, GameLoad] | None = None,
     ) -> None:
         """``loading``: by name, games that are not loaded yet."""
-        load_rules()
+        load_shogi()
         offers = [
             Offer("chess", "uci", lambda options, _: chess(options)),
             Offer("shogi", "usi", lambda options, _: FakeShogiEngine(options)),

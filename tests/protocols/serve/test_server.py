@@ -25,6 +25,8 @@ from ...fakes.engine import faulty
 from ..process import COMMAND, EngineProcess
 from .lines import PATIENCE_S, LineClient, RunningServer
 
+pytestmark = pytest.mark.slow
+
 TOKEN = "0123456789abcdef-a"
 
 
@@ -312,7 +314,6 @@ def test_an_answer_over_tcp_is_the_one_on_stdin() -> None:
     assert len(essence(said)) == 6
 
 
-@pytest.mark.slow
 def test_memory_stays_level() -> None:
     def converse(port: int) -> None:
         with LineClient(port, "uci", "setoption name Hash value 16", "isready", "go nodes 300") as client:

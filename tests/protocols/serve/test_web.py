@@ -287,6 +287,7 @@ def test_hostile_requests_get_one_refusal(server: RunningServer, request_: str, 
         until(other, "uciok")
 
 
+@pytest.mark.slow
 def test_slow_senders(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("az_engine.protocols.serve.listener.HELLO_S", 0.2)
     monkeypatch.setattr("az_engine.protocols.serve.web.PATIENCE_S", 0.5)
@@ -347,6 +348,7 @@ def test_many_connections(tmp_path: Path) -> None:
         wait_for(lambda: ask(server, "/healthz")[0] == 200, "nobody is let in any more")
 
 
+@pytest.mark.slow
 def test_a_client_that_reads_nothing_loses_its_session(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("az_engine.protocols.serve.web.PATIENCE_S", 0.3)
     head = (

@@ -39,6 +39,7 @@ def list_checks(states, moves):  # type: ignore[no-untyped-def]
     return _checks(states[0], moves, 0)
 
 
+@pytest.mark.slow
 def test_moves_that_give_check_are_listed_in_the_order_of_all_moves() -> None:
     """All that do, and of the others only some: the budget of the search for mates counts them."""
     rng, listed = random.Random(2), np.empty((1, GAME.max_moves), np.uint16)
@@ -57,6 +58,7 @@ def test_moves_that_give_check_are_listed_in_the_order_of_all_moves() -> None:
     assert others < checks
 
 
+@pytest.mark.slow
 def test_all_short_mates_and_no_others() -> None:
     rng = random.Random(1)
     found = {1: 0, 2: 0, 3: 0}

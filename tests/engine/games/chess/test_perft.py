@@ -48,6 +48,7 @@ def named_counts(fen: str) -> dict[str, int]:
     return {CHESS960.format_move(state, move): leaves for move, leaves in CHESS960.perft(state, 2).items()}
 
 
+@pytest.mark.slow
 def test_chess960_names_every_move() -> None:
     rng, castled = random.Random(1), 0
     for start in range(0, 960, 8):

@@ -91,6 +91,7 @@ def test_faults_are_told(text: str, moves: int, fault: str) -> None:
     assert fault in record.fault
 
 
+@pytest.mark.slow
 def test_bombs_are_refused_or_harmless() -> None:
     (record,) = read("1. e4 " + "(1. d4 " * 100_000 + ")" * 100_000 + " e5 1-0\n")
     assert record.moves == ("e2e4", "e7e5")

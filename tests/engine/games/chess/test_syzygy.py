@@ -120,6 +120,7 @@ def test_folders_that_are_none(tmp_path: Path, engine: Engine) -> None:
     assert "holds no Syzygy tables" in told[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("men", ["KRk", "KQk", "KPk"])
 def test_won_endings_are_won_against_the_best_defence(men: str, engine: Engine, tables: chess.syzygy.Tablebase) -> None:
     """The net alone won 16 of 20 games with the rook, at 1,000 nodes."""

@@ -96,6 +96,7 @@ def test_two_eyes_own_what_is_inside() -> None:
     assert planes[THEIR_AREA].sum() == 17
 
 
+@pytest.mark.slow
 def test_areas_as_if_suicide_were_legal() -> None:
     line = position("O.X.X .XXXX XXOOO OOO.O .O.OO", rules="chinese")  # only one eye if the corner could be left empty
     assert planes_of(line)[OWN_AREA].sum() == 12

@@ -113,6 +113,7 @@ def compare_game(size: int, ko: str, suicide: bool, rng: random.Random, plies: i
     return plies
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ko", "suicide"), list(itertools.product(KO, (False, True))))
 def test_random_games_agree_with_the_naive_rules(ko: str, suicide: bool) -> None:
     rng = random.Random(f"{ko} {suicide}")
@@ -142,6 +143,7 @@ def test_the_search_knows_what_the_game_forbids_below_its_root(ko: str, suicide:
                 compare_leaves(game, [(line, *random_paths(game, line, rng, 12))])
 
 
+@pytest.mark.slow
 def test_whole_random_games_agree_with_flood_filling() -> None:
     """A few of the games that ``python -m tests.engine.games.go.agreement`` plays by the thousand."""
     rng, seen = random.Random(4), Counter[str]()

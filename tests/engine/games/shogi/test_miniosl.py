@@ -45,6 +45,7 @@ def labels_of(line: State) -> dict[str, int]:
     return {SHOGI.format_move(line[-1], int(move)): int(label) for move, label in zip(legal, labels[0], strict=True)}
 
 
+@pytest.mark.slow
 def test_planes() -> None:
     assert SHOGI.planes == (176, 9, 9)
     assert DATA["planes"].any(axis=(0, 2, 3)).all(), "every plane is seen in use"

@@ -174,6 +174,7 @@ def slow_quiet(line: State, value: Callable[[np.void], int], depth: int, ply: in
     return best
 
 
+@pytest.mark.slow
 def test_captures_are_resolved(small: Path) -> None:
     """Against a search without bounds, where this does not look at too many positions."""
     judge, net, quiescence = NnueJudge(small, SHOGI), read_net(small), SHOGI.quiescence
