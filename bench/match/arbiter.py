@@ -19,7 +19,7 @@ from ...engine.errors import AzError, IllegalMoveError, OptionError, PositionErr
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.games.outcome import DRAW, LOSS, RUNNING, WIN
-from ...engine.games.record import Reason
+from ...engine.records.record import Reason
 
 TERRITORY_RULES = "chinese-ogs"  # area scoring, positional superko, no suicide: every Go program can play by them
 

@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeVar, get_args
 
 from ...engine.errors import EngineProcessError, IllegalMoveError
 from ...engine.games import get_game
-from ...engine.games.record import Reason, Record
 from ...engine.limits import Limits
+from ...engine.records.record import Reason, Record
 from ...protocols.clients import client_of
 from ...protocols.clients.base import Answer
 from ...protocols.clients.process import EngineDied, EngineFlooded, EngineMisbehaved, EngineStalled
@@ -124,7 +124,7 @@ class MatchGame:
         ending = Ending(int(data["result"]), data["words"], data["reason"], data["margin"])
         first, second = data["players"]
         white, black = data["names"]
-        record = Record(
+        record = Record.of_line(
             moves,
             opening.root,
             ending.result,
@@ -133,6 +133,7 @@ class MatchGame:
             tuple(data["times"]),
             tuple(data["comments"]),
             data["headers"],
+            margin=None if ending.margin is None else abs(ending.margin),
         )
         pairing = Pairing(int(data["number"]), int(first), int(second), opening)
         return cls(pairing, ending, record, data["fault"], data["at_fault"], float(data["overstep_ms"]))
@@ -312,10 +313,8 @@ class _RunningGame:
         for side, spec in zip(get_game(self._settings.game).sides, self._specs, strict=True):
             headers[f"{side}Limit"] = str(spec.limit)
         headers |= {"Opening": opening.name, "Termination": "normal" if fault is None else fault}
-        if ending.margin is not None:
-            headers["Margin"] = f"{abs(ending.margin):g}"
         self._comments[-1] = ", ".join(filter(None, (self._comments[-1], ending.words)))
-        return Record(
+        return Record.of_line(
             tuple(self._moves),
             opening.root,
             ending.result,
@@ -324,6 +323,7 @@ class _RunningGame:
             tuple(self._times),
             tuple(self._comments),
             headers,
+            margin=None if ending.margin is None else abs(ending.margin),
         )
 
 

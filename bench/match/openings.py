@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...engine.errors import DataError, OptionError, PositionError
 from ...engine.games import get_game
-from ...engine.games.record import is_record, read_games
+from ...engine.records.formats import is_record, read_games
 from .arbiter import new_arbiter, random_opening
 
 SUITES = Path(__file__).parent.parent / "openings"  # book/chess.txt ...: NAME: MOVES on each line
@@ -93,7 +94,8 @@ def _read(text: str, game: str, start: str | None) -> list[Opening]:
         except PositionError as error:
             raise DataError(f"{place}: {error}") from None
         if arbiter.ending() is not None:
-            raise DataError(f"{place}: the game is already over there")
+            print(f"{place}: the game is already over there; it is skipped", file=sys.stderr)
+            continue
         openings.append(opening)
     if not openings:
         raise DataError(f"{path} holds no opening")
@@ -103,10 +105,14 @@ def _read(text: str, game: str, start: str | None) -> list[Opening]:
 def _of_records(path: Path, game: str, most: int | None) -> Iterator[tuple[str, Opening]]:
     """The beginnings of recorded games, and where they stand. Errors: DataError for a record that is damaged there."""
     for number, record in enumerate(read_games(get_game(game).record_formats, path), 1):
-        place = f"{path.name} game {number}"
+        place = f"{path.name} {'game' if record.tree.children else 'position'} {number}"
+        if record.fault and not record.tree.children:
+            print(f"{path.name}, {record.fault}; it is skipped", file=sys.stderr)
+            continue
         if record.fault and (most is None or len(record.moves) < most):
             raise DataError(f"{place}: {record.fault}")
-        yield place, Opening(record.headers.get("Opening") or place, record.root, record.moves[:most])
+        name = record.headers.get("Opening") or record.headers.get("id") or place
+        yield place, Opening(name, record.root, record.moves[:most])
 
 
 def _of_lines(path: Path, game: str, start: str | None) -> Iterator[tuple[str, Opening]]:

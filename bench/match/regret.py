@@ -27,8 +27,8 @@ from ...engine.files import write_atomically
 from ...engine.games import game_names, get_game
 from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
-from ...engine.games.record import read_games
 from ...engine.limits import Limits
+from ...engine.records.formats import read_games
 from ...protocols.clients.base import Answer, PvInfo
 from ..ratings.elo import Z95
 from .players import MoveLimit, Player, PlayerSpec, launch, parse_spec
@@ -207,19 +207,19 @@ def played(game: Game, position: Position, move: str) -> Position:
 
 def positions_of(game: Game, files: Sequence[Path], from_ply: int) -> Iterator[Position]:
     """The distinct positions of the games, shuffled with a fixed seed. Errors: DataError, OptionError."""
-    games = [record for path in files for record in read_games(game.record_formats, path)]
-    places = [(i, ply) for i, record in enumerate(games) for ply in range(from_ply, len(record.moves))]
+    records = (record for path in files for record in read_games(game.record_formats, path))
+    games = [(game.start_of(record), record.root, record.moves) for record in records]
+    places = [(i, ply) for i, (_, _, moves) in enumerate(games) for ply in range(from_ply, len(moves))]
     random.Random(0).shuffle(places)
     met: set[str] = set()
     for i, ply in places:
-        record = games[i]
-        line = game.start_of(record)
-        for move in record.moves[:ply]:
+        line, root, moves = games[i]
+        for move in moves[:ply]:
             line = game.play(line, game.parse_move(line, move))
         text = game.format_position(line[-1])
         if text not in met and game.outcome(line) == RUNNING:
             met.add(text)
-            yield Position(record.root, record.moves[:ply], line, text)
+            yield Position(root, moves[:ply], line, text)
 
 
 def main(args: argparse.Namespace) -> int:

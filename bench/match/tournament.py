@@ -21,7 +21,7 @@ from typing import Any
 from ...engine.errors import DataError, EngineProcessError, OptionError
 from ...engine.files import write_atomically
 from ...engine.games import get_game
-from ...engine.games.record import format_games
+from ...engine.records.formats import format_games
 from ...engine.system import lock
 from .game import EnginePool, GameStopped, MatchGame, MatchSettings, Pairing, play_game
 from .openings import Opening

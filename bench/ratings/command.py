@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ...engine.errors import DataError, OptionError
 from ...engine.games import game_names, get_game
-from ...engine.games.record import is_record, read_games
+from ...engine.records.formats import is_record, read_games
 from ..match.tournament import JOURNAL, parse_journal
 from .bayes import PairScore, Rating, rate
 from .elo import Z95, MatchScore, normal_cdf

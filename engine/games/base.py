@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import OptionError
+from ..records.formats import RecordFormat
+from ..records.record import Record
 from .book import Book
 from .capabilities import Declaration, MateSearch, Quiescence, Symmetries, Tablebase, Territory, TrainingDefaults
 from .encoder import Encoder
 from .outcome import DRAW
 from .position_lines import position_lines
-from .record import Record, RecordFormat
 from .rules import Rules
 
 State = NDArray[np.void]
@@ -126,7 +127,12 @@ class Game(Rules):
 
     def start_of(self, record: Record) -> State:
         """The line State[1] that a recorded game begins with. Errors: PositionError."""
-        return self.initial() if record.root is None else self.parse_position(record.root)[0]
+        game = self.of_record(record)
+        return game.initial() if record.root is None else game.parse_position(record.root)[0]
+
+    def of_record(self, record: Record) -> Game:
+        """The game in the form that a recorded one has: the size of its board, a variant. Errors: OptionError."""
+        return self
 
     def position_of_line(self, text: str) -> str:
         """A position in the game's notation from a line of a list of positions, where chess has EPD, too."""

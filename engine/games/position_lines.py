@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import BinaryIO
 
 from ..errors import DataError, PositionError, quoted
-from .record import MAX_PLIES, BoundedLines, Record, RecordFormat
+from ..records.formats import MAX_PLIES, RecordFormat
+from ..records.record import Record
+from ..records.text import BoundedLines
 from .rules import Rules
 
 
@@ -33,7 +35,7 @@ def position_lines(game: Rules, name: str, keyword: str, suffixes: tuple[str, ..
         moves = " moves " + " ".join(record.moves) if record.moves else ""
         return f"position {start}{moves}\n"
 
-    return RecordFormat(name, suffixes, read, write, "")
+    return RecordFormat(name, suffixes, read, write, "", holds=frozenset())
 
 
 def _read_line(game: Rules, keyword: str, words: list[str], number: int) -> Record:
@@ -42,8 +44,8 @@ def _read_line(game: Rules, keyword: str, words: list[str], number: int) -> Reco
     played: list[str] = []
     try:
         at = words.index("moves") if "moves" in words else len(words)
-        if words[:1] == [keyword]:
-            line = game.parse_position(" ".join(words[1:at]))[0]
+        if words[:1] == [keyword] or "/" in "".join(words[:1]):
+            line = game.parse_position(" ".join(words[words[:1] == [keyword] : at]))[0]
             root = game.format_position(line[-1])
         elif words[:at] == ["startpos"]:
             line = game.initial()
@@ -56,8 +58,8 @@ def _read_line(game: Rules, keyword: str, words: list[str], number: int) -> Reco
             played.append(game.format_move(line[-1], move))
             line = game.play(line, move)
     except (PositionError, DataError) as error:
-        return Record(tuple(played), root, fault=f"line {number}: {error}")
-    return Record(tuple(played), root)
+        return Record.of_line(tuple(played), root, fault=f"line {number}: {error}")
+    return Record.of_line(tuple(played), root)
 
 
 def completed(text: str, notation: str, optional: Mapping[str, str]) -> tuple[list[str], list[str]]:

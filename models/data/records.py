@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from ...engine.errors import DataError, PositionError
 from ...engine.games.base import Game, State
-from ...engine.games.record import Record, read_games
+from ...engine.records.formats import read_games
+from ...engine.records.record import Record
 from .dataset import HOLDOUT_EVERY, HOLDOUT_REST, Positions, one_hot_result
 
 

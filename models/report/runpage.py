@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...engine.errors import AzError
 from ...engine.files import write_atomically
 from ...engine.games import game_names, get_game
-from ...engine.games.record import format_named, is_record, read_games
+from ...engine.records.formats import format_named, is_record, read_games
 from ...protocols.page.paper import write_paper
 from ...protocols.page.scoresheet import Scoresheet
 from ...protocols.serve.runpage import RUN_PAGE
@@ -24,7 +24,7 @@ from ..selfplay.rundir import Beat
 from ..train.log import read_config, read_log
 
 if TYPE_CHECKING:
-    from ...engine.games.record import Record
+    from ...engine.records.record import Record
 
 MOST_POINTS, MOST_GAMES = 400, 50
 SILENT_S = 300.0  # a log or a worker that has written nothing for so long is silent

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ...engine.files import write_atomically
 from ...engine.games.base import Game
-from ...engine.games.record import Reason, Record, format_games
+from ...engine.records.formats import format_games
+from ...engine.records.record import Reason, Record
 from .replay import GameRecord, on_its_board
 
 GAMES = 8  # in a file
@@ -20,7 +21,7 @@ def record_for_people(game: Game, played: GameRecord) -> Record:
     start = game.initial()[0]
     names = tuple(f"net {step}" for step in played.nets)  # nets between the first and the last are not named
     values = [f"{value:+.2f}" for value in played.values.tolist()]
-    return Record(
+    return Record.of_line(
         moves=game.format_moves(start, played.moves.tolist()),
         root=game.format_position(start),
         result=played.result,

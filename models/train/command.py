@@ -19,8 +19,8 @@ from ...engine.files import write_atomically
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.games.encoder import OWN_ENCODER, SPARSE_ENCODER
-from ...engine.games.record import is_record
 from ...engine.nets.netinfo import read_search
+from ...engine.records.formats import is_record
 from ...protocols.serve.runpage import show_run
 from ..data.dataset import Dataset, Mixture, Positions
 from ..data.formats import shards_of

@@ -11,23 +11,24 @@ from .game import SKIP, GtpGame, Move, Start
 from .rules import Rules, read_rules
 
 if TYPE_CHECKING:
-    from ...engine.games.record import Record, RecordFormat
+    from ...engine.records.formats import RecordFormat
+    from ...engine.records.record import Record
 
 
 def _sgf() -> RecordFormat:
     from ...engine.games import get_game
-    from ...engine.games.record import format_named
+    from ...engine.records.formats import format_named
 
     return format_named(get_game("go").record_formats, "sgf")
 
 
 def write_sgf(game: GtpGame) -> str:
     """The text of the game so far."""
-    from ...engine.games.record import Record
+    from ...engine.records.record import Record
 
     write = _sgf().write
     assert write is not None
-    return write(Record(game.words, game.text))
+    return write(Record.of_line(game.words, game.text))
 
 
 def read_sgf(path: Path) -> Record:

@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ...engine.errors import DataError
-from ...engine.games.record import Record
 from ...engine.info import BestMove, ThinkingInfo
 from ...engine.limits import Limits
+from ...engine.records.record import Record
 
 if TYPE_CHECKING:
     from ...engine.engine import Engine
@@ -131,7 +131,7 @@ def comments(sheet: Scoresheet, judged: Sequence[Judgement | None]) -> tuple[str
 
 def annotated(sheet: Scoresheet, judged: Sequence[Judgement | None], record: Record) -> Record:
     """The game as a record with the judgements as comments; names and result are those of ``record``."""
-    return Record(
+    return Record.of_line(
         tuple(sheet.moves),
         sheet.root,
         record.result,

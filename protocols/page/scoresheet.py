@@ -12,8 +12,9 @@ import numpy as np
 from ...engine.errors import AzError, DataError, IllegalMoveError, OptionError, PositionError
 from ...engine.games import get_game
 from ...engine.games.outcome import RUNNING
-from ...engine.games.record import MAX_PLIES, Record, format_named
 from ...engine.games.rules import Rules
+from ...engine.records.formats import MAX_PLIES, format_named
+from ...engine.records.record import Record
 
 if TYPE_CHECKING:
     from ...engine.games.base import Game, State
@@ -228,7 +229,7 @@ def read_record(family: str, text: str, name: str) -> Record:
     except AzError as error:
         names = ", ".join(form.name for form in game.record_formats)
         raise DataError(f"this is neither a game ({names}) nor a position: {error}") from None
-    return Record(tuple(sheet.moves), sheet.root)
+    return Record.of_line(tuple(sheet.moves), sheet.root)
 
 
 def read_any(family: str, others: Iterable[str], text: str, name: str) -> tuple[str, Record]:

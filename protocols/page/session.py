@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ... import __version__
 from ...engine.errors import AzError, DataError, NetError, OptionError
-from ...engine.games.record import Record, format_named
 from ...engine.info import BestMove, ThinkingInfo
 from ...engine.limits import Limits
 from ...engine.nets.weights import embedded_net, other_nets
 from ...engine.params import EngineOptions
+from ...engine.records.formats import format_named
+from ...engine.records.record import Record
 from ...engine.search.strength import HIGHEST, LOWEST
 from ..analysis.analyst import AnalysisEngine
 from ..lines import LineWriter, one_line
@@ -179,7 +180,7 @@ class PageSession(Session[PageEngine]):
         """The game as a file, with what was found as comments."""
         sheet = self._held(asked)
         names = asked.words("names")
-        plain = Record(
+        plain = Record.of_line(
             result=asked.integer("result", -1, 1), names=(names[0], names[1]) if len(names) == 2 else ("", "")
         )
         judged = [None if value is None else Judgement.read(value) for value in asked.tables("values")]

@@ -10,14 +10,15 @@ import pytest
 from az_engine.commands import convert
 from az_engine.engine.errors import AzError, DataError, OptionError
 from az_engine.engine.games import get_game
-from az_engine.engine.games.record import Record, format_games, format_named, read_games
+from az_engine.engine.records.formats import format_games, format_named, read_games
+from az_engine.engine.records.record import Record
 
 from ..games import DIRECTORY
 
 SHOGI = get_game("shogi")
 GAMES = [
-    Record(("7g7f", "3c3d", "8h2b+"), None, 1, "resignation", ("先手", "後手"), (1.0, 2.0, 3.0)),
-    Record(("2g2f",), None, 0, "impasse", ("a", "b"), headers={"Event": "E"}),
+    Record.of_line(("7g7f", "3c3d", "8h2b+"), None, 1, "resignation", ("先手", "後手"), (1.0, 2.0, 3.0)),
+    Record.of_line(("2g2f",), None, 0, "impasse", ("a", "b"), headers={"Event": "E"}),
 ]
 
 
@@ -90,7 +91,7 @@ def test_damage_is_told_and_the_rest_used(tmp_path: Path, capsys: pytest.Capture
 def test_what_cannot_be_done_is_refused(csa: Path, tmp_path: Path) -> None:
     (tmp_path / "there.kif").write_text("x")
     (tmp_path / "empty").mkdir()
-    (tmp_path / "x.ki2").write_text("▲７六歩", encoding="utf-8")
+    (tmp_path / "x.sgf").write_text("(;SZ[9])", encoding="utf-8")
     refused: list[tuple[tuple[object, ...], type[AzError], str]] = [
         ((tmp_path / "none.csa",), DataError, "does not exist"),
         ((tmp_path / "empty",), DataError, "no game's records"),
@@ -99,7 +100,7 @@ def test_what_cannot_be_done_is_refused(csa: Path, tmp_path: Path) -> None:
         ((csa, tmp_path / "folder"), OptionError, "say --to"),
         ((csa, tmp_path / "x.pgn"), OptionError, "no format for games"),
         ((csa, csa), OptionError, "there already"),
-        ((tmp_path / "x.ki2", tmp_path / "y.ki2"), OptionError, "only read"),
+        ((tmp_path / "x.sgf", tmp_path / "y.gib"), OptionError, "only read"),
         ((tmp_path / "there.kif",), DataError, "there is no KIF"),
     ]
     for words, kind, text in refused:

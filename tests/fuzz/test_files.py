@@ -15,9 +15,10 @@ from az_engine.engine.errors import AzError, DataError, NetError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game
 from az_engine.engine.games.outcome import RUNNING
-from az_engine.engine.games.record import Record, RecordFormat, format_games, read_games
 from az_engine.engine.nets.weights import embedded_net, load_evaluator
 from az_engine.engine.params import SearchParams
+from az_engine.engine.records.formats import RecordFormat, format_games, read_games
+from az_engine.engine.records.record import Record
 from az_engine.engine.search.search import Search
 from az_engine.engine.search.tree import Tree
 from az_engine.models.data.formats import shards_of
@@ -56,7 +57,7 @@ def random_records(game: Game, rng: random.Random, count: int) -> list[Record]:
         )
         headers = {"Event": "x", "Date": "2026.01.02", "Round": "1"}
         result = rng.choice((1, 0, -1, None))
-        found.append(Record(tuple(moves), root, result, "", ("First", "Second [x]"), times, comments, headers))
+        found.append(Record.of_line(tuple(moves), root, result, "", ("First", "Second [x]"), times, comments, headers))
     return found
 
 

@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import IllegalMoveError
+from ...records.formats import RecordFormat
+from ...records.record import Record
 from ..base import Game
 from ..book import BOOK_OPTIONS, Book
 from ..capabilities import TABLE_OPTIONS, Tablebase
 from ..encoder import Encoder
 from ..outcome import DRAW, RUNNING
 from ..position_lines import position_lines
-from ..record import Record, RecordFormat
 from ..rules import line_of
 from . import lc0, notation, rules, sparse
 from .openings import OPENINGS
@@ -75,18 +76,18 @@ class Chess(Game):
         return notation.format_uci(state, move, chess960=self._chess960)
 
     def read_move(self, line: State, text: str) -> int:
-        from . import pgn  # imports python-chess, which few callers need
+        from .records.san import read_san  # imports python-chess, which few callers need
 
         try:
             return super().read_move(line, text)
         except IllegalMoveError:
-            return self.parse_move(line, pgn.read_san(self.format_position(line_of(line)[-1]), text, self._chess960))
+            return self.parse_move(line, read_san(self.format_position(line_of(line)[-1]), text, self._chess960))
 
     def write_move(self, line: State, move: int) -> str:
-        from . import pgn
+        from .records.san import write_san
 
         state = line_of(line)[-1]
-        return pgn.write_san(self.format_position(state), self.format_move(state, move))
+        return write_san(self.format_position(state), self.format_move(state, move))
 
     def outcome(self, line: State) -> int:
         state, code = line[-1], self.look(line[-1:])[1]
@@ -118,18 +119,17 @@ class Chess(Game):
     def men(self, state: State) -> int:
         return int(state["white"] | state["black"]).bit_count()
 
-    def start_of(self, record: Record) -> State:
-        chess960 = self._chess960 or notation.is_chess960(record)
-        return notation.parse_fen(record.root or notation.START, chess960=chess960)[0]
+    def of_record(self, record: Record) -> Game:
+        return self.variant("chess960") if notation.is_chess960(record) else self
 
     def position_of_line(self, text: str) -> str:
         return notation.fen_of_epd(text)
 
     @property
     def record_formats(self) -> tuple[RecordFormat, ...]:
-        from . import pgn  # imports python-chess, which few callers need
+        from .records import EPD, PGN  # imports python-chess, which few callers need
 
-        return pgn.FORMAT, position_lines(self, "UCI", "fen", (".uci",))
+        return PGN, position_lines(self, "UCI", "fen", (".uci",)), EPD
 
 
 GAME, CHESS960 = Chess(), Chess(chess960=True)

@@ -11,8 +11,8 @@ import re
 import numpy as np
 
 from ...errors import IllegalMoveError, PositionError, quoted
+from ...records.record import Record
 from ..position_lines import completed
-from ..record import Record
 from .rules import settle_all
 from .state import BLACK, KING, NO_SQUARE, PAWN, PIECES, STATE, WHITE, State, square_name
 
@@ -70,8 +70,14 @@ def fen_of_epd(text: str) -> str:
 
 
 def is_chess960(record: Record) -> bool:
-    """Whether a recorded game says that it is of Chess960."""
-    return record.headers.get("Variant", "").lower() in ("chess960", "chess 960", "fischerandom", "fischerrandom")
+    """Whether a recorded game says that it is of Chess960, or begins with rights to castle that only that has."""
+    variant = re.sub("[ -]", "", record.headers.get("Variant", "").lower())
+    if variant in ("chess960", "fischerandom", "fischerrandom", "960"):
+        return True
+    if record.tree.position is None:
+        return False
+    usual, free = (parse_fen(record.tree.position, chess960=chess960)[0] for chess960 in (False, True))
+    return bool(usual[0]["castling"] != free[0]["castling"])
 
 
 def _parse_board(text: str) -> dict[int, str]:

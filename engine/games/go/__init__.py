@@ -15,11 +15,12 @@ from functools import cache
 import numpy as np
 
 from ...errors import OptionError
+from ...records.formats import RecordFormat
+from ...records.record import Record
 from ..base import Game
 from ..capabilities import Symmetries, TrainingDefaults, board_symmetries
 from ..encoder import Encoder
 from ..outcome import RUNNING
-from ..record import RecordFormat
 from ..rules import line_of
 from . import katago, notation, rules
 from .planes import encoder
@@ -88,11 +89,16 @@ class Go(Game):
     def outcome(self, line: State) -> int:
         return self.territory.outcome(line[-1]) if line[-1]["passes"] >= 2 else RUNNING
 
+    def of_record(self, record: Record) -> Game:
+        if record.root is None:
+            return self
+        return self.sized(*notation.size_of(notation.parse_position(record.root)[0][0]))
+
     @property
     def record_formats(self) -> tuple[RecordFormat, ...]:
-        from . import sgf  # wanted by few
+        from .records import GIB, NGF, SGF, UGF  # wanted by few
 
-        return (sgf.FORMAT,)
+        return SGF, GIB, NGF, UGF
 
     def normalise(self, states: State) -> None:
         rules.settle_all(states)

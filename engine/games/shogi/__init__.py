@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import IllegalMoveError
+from ...records.formats import RecordFormat
+from ...records.record import Record
 from ..base import Game
 from ..book import BOOK_OPTIONS
 from ..capabilities import Declaration, TrainingDefaults
 from ..encoder import Encoder
 from ..position_lines import position_lines
-from ..record import RecordFormat
 from ..rules import line_of
 from . import book, dlshogi, endings, miniosl, notation, rules, sparse
 from .mate import ShogiMate
@@ -77,7 +78,7 @@ class Shogi(Game):
 
     @property
     def handicaps(self) -> tuple[str, ...]:
-        from .kif import HANDICAPS  # which few callers need
+        from .records.words import HANDICAPS  # which few callers need
 
         return tuple(sfen for sfen in HANDICAPS.values() if sfen != notation.START)
 
@@ -98,12 +99,12 @@ class Shogi(Game):
         return notation.format_usi(move)
 
     def read_move(self, line: State, text: str) -> int:
-        from . import kif
+        from .records import moves
 
         try:
             return super().read_move(line, text)
         except IllegalMoveError:
-            return self.parse_move(line, kif.read_move(line_of(line), text))
+            return self.parse_move(line, moves.read_move(line_of(line), text))
 
     def legal_moves(self, line: State) -> NDArray[np.uint16]:
         return self.encoder.look(line_of(line)[-1:])[0]
@@ -119,9 +120,12 @@ class Shogi(Game):
 
     @property
     def record_formats(self) -> tuple[RecordFormat, ...]:
-        from . import csa, kif  # needed by few callers
+        from .records import CSA, JKF, KI2, KIF  # needed by few callers
 
-        return csa.FORMAT, kif.KIF, kif.KI2, position_lines(self, "USI", "sfen", (".usi", ".sfen"))
+        return CSA, KIF, KI2, JKF, position_lines(self, "USI", "sfen", (".usi", ".sfen"))
+
+    def start_of(self, record: Record) -> State:
+        return notation.parse_sfen(record.root or notation.START, problem=True)[0]
 
 
 GAME = Shogi()

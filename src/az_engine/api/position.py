@@ -16,7 +16,7 @@ from ..engine.games import game_names, get_game
 from ..engine.games.base import Game, State
 from ..engine.games.diagram import board_svg, board_text, board_words
 from ..engine.games.outcome import RUNNING
-from ..engine.games.record import is_record, read_games
+from ..engine.records.formats import is_record, read_games
 
 if TYPE_CHECKING:
     import chess

@@ -5,20 +5,20 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..engine.errors import DataError, OptionError
 from ..engine.files import write_atomically
 from ..engine.games import game_names, get_game
 from ..engine.games.base import Game
-from ..engine.games.record import Record, RecordFormat, format_games, format_named, is_record, read_games
+from ..engine.records.formats import RecordFormat, encoded, format_games, format_named, is_record, left_out, read_games
 
 HELP = """\
-Convert game records: chess between PGN and position lines; shogi between CSA, KIF and position lines (KI2: only read);
-any other game as position lines. Main lines are kept, variations are not; every move is checked by the rules. A damaged
-record is used up to the damage, which is reported. CSA and KIF are read in UTF-8, UTF-16, Shift-JIS or EUC and written
-in UTF-8 (a .kif file in Shift-JIS, as programs expect it).
+Convert game records with their variations, comments, times and headers: shogi between KIF, KI2, CSA and JKF; Go from GIB,
+NGF and UGF to SGF; chess from PGN, EPD and lists of FENs; every game as position lines. Every move is checked by the rules.
+A damaged record is used up to the damage, which is reported; so is what the new format cannot hold. Files are read in any
+encoding and written in UTF-8 (.kif and .ki2 in Shift-JIS, as programs expect it, where that can hold them).
 
 examples:
   az-engine convert game.kif                        print it as a line: position startpos moves 7g7f ...
@@ -26,12 +26,14 @@ examples:
   az-engine convert games.csa kifu/ --to kif        a file a game: kifu/games_0001.kifu ...
   az-engine convert folder/ all.csa --game shogi    all records of a folder in one file"""
 
+Written = list[tuple[str, str]]  # (stem of its file, text) of each game
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("source", metavar="IN", type=Path, help="a record, or a folder of them")
     add("target", metavar="OUT", type=Path, nargs="?", help="a file, or a folder; left out: the terminal")
-    add("--to", metavar="FORMAT", help="pgn, csa, kif, usi or uci (the last two: position lines); else by OUT's name")
+    add("--to", metavar="FORMAT", help="pgn, csa, kif, ki2, jkf, sgf, usi or uci (position lines); else by OUT's name")
     add("--game", choices=game_names(), help="the game of the records (default: by IN's name)")
     add("--force", action="store_true", help="replace existing files")
 
@@ -49,22 +51,32 @@ def main(args: argparse.Namespace) -> int:
         raise DataError(f"{source} holds no records of {game.name}")
     target: Path | None = args.target
     form = _form_of(game, target, args.to)
-    damaged = 0
-    records: list[tuple[str, Record]] = []
+    if form.write is None:
+        raise OptionError(f"{form.name} is only read; choose another format to write")
+    written, damaged = _written(game, paths, form, source)
+    if target is None:
+        sys.stdout.write(("\n" if form.between is None else form.between).join(text for _, text in written))
+    elif target.is_dir() or not target.suffix:
+        _write_folder(target, form, written, args.force)
+    else:
+        _write(target, form, [text for _, text in written], args.force)
+    return 1 if damaged else 0
+
+
+def _written(game: Game, paths: Sequence[Path], form: RecordFormat, source: Path) -> tuple[Written, int]:
+    """The games as text, and how many of them are damaged, which is told, as is what the format cannot hold."""
+    written, damaged, lost = Written(), 0, Counter[str]()
     for path in paths:
         for number, record in enumerate(read_games(game.record_formats, path), 1):
             if record.fault:
                 damaged += 1
                 print(f"{path.name}, game {number}: {record.fault}", file=sys.stderr)
-            records.append((path.stem if form.between is None and len(paths) > 1 else source.stem, record))
-    if target is None:
-        between = "\n" if form.between is None else form.between
-        sys.stdout.write(between.join(format_games([record], form) for _, record in records))
-    elif target.is_dir() or not target.suffix:
-        _write_folder(target, form, records, args.force)
-    else:
-        _write(target, form, [record for _, record in records], args.force)
-    return 1 if damaged else 0
+            lost += form.lost(record)
+            stem = path.stem if form.between is None and len(paths) > 1 else source.stem
+            written.append((stem, format_games([record], form)))
+    if lost:
+        print(f"{source.name}: {left_out(form, lost)}", file=sys.stderr)
+    return written, damaged
 
 
 def _game_of(source: Path) -> Game:
@@ -88,28 +100,32 @@ def _form_of(game: Game, target: Path | None, name: str | None) -> RecordFormat:
     return format_named(game.record_formats, target.name)
 
 
-def _names(records: list[tuple[str, Record]]) -> Iterator[tuple[str, Record]]:
+def _names(written: Written) -> Iterator[tuple[str, str]]:
     """File names without their ends: numbered where a stem has several games."""
     count: Counter[str] = Counter()
-    total = Counter(stem for stem, _ in records)
-    for stem, record in records:
+    total = Counter(stem for stem, _ in written)
+    for stem, text in written:
         count[stem] += 1
-        yield (stem if total[stem] == 1 else f"{stem}_{count[stem]:04}"), record
+        yield (stem if total[stem] == 1 else f"{stem}_{count[stem]:04}"), text
 
 
-def _write_folder(folder: Path, form: RecordFormat, records: list[tuple[str, Record]], force: bool) -> None:
+def _write_folder(folder: Path, form: RecordFormat, written: Written, force: bool) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OptionError(f"cannot write to {folder} ({error.strerror}); choose another OUT") from error
-    for name, record in _names(records):
-        _write(folder / f"{name}{form.suffixes[0]}", form, [record], force)
+    for name, text in _names(written):
+        _write(folder / f"{name}{form.suffixes[0]}", form, [text], force)
 
 
-def _write(path: Path, form: RecordFormat, records: list[Record], force: bool) -> None:
+def _write(path: Path, form: RecordFormat, texts: list[str], force: bool) -> None:
     if path.exists() and not force:
         raise OptionError(f"{path} is there already; choose another OUT, or say --force")
-    content = form.encode(format_games(records, form), path.name)
+    if len(texts) > 1 and form.between is None:
+        raise OptionError(f"a {form.name} file holds one game, not {len(texts)}; write to a folder")
+    content, note = encoded(form, (form.between or "").join(texts), path.name)
+    if note:
+        print(note, file=sys.stderr)
     try:
         write_atomically(path, content)
     except OSError as error:

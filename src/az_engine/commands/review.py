@@ -14,8 +14,9 @@ from ..engine.engine import Engine
 from ..engine.errors import DataError, OptionError
 from ..engine.files import write_atomically
 from ..engine.games import game_names, get_game
-from ..engine.games.record import Record, RecordFormat, format_named, is_record, read_games
 from ..engine.params import EngineOptions
+from ..engine.records.formats import RecordFormat, format_named, is_record, read_games
+from ..engine.records.record import Record
 from ..protocols.page.paper import write_paper
 from ..protocols.page.review import Mistake, annotated, judge_game, mistakes, review_data
 from ..protocols.page.scoresheet import Scoresheet

@@ -12,8 +12,8 @@ from az_engine.bench.match.openings import choose_openings
 from az_engine.bench.match.players import MoveLimit, PlayerSpec, launch
 from az_engine.engine.errors import NetError, OptionError
 from az_engine.engine.games import get_game
-from az_engine.engine.games.record import read_games
 from az_engine.engine.limits import Limits
+from az_engine.engine.records.formats import read_games
 from az_engine.protocols.clients.gtp import GtpClient
 
 from .events import Match, go_start

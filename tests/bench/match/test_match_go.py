@@ -14,7 +14,7 @@ from az_engine.bench.match.players import PlayerSpec
 from az_engine.cli import main
 from az_engine.engine.errors import IllegalMoveError, PositionError
 from az_engine.engine.games import get_game
-from az_engine.engine.games.record import read_games
+from az_engine.engine.records.formats import read_games
 
 from ...fakes.program import COMMAND
 from .events import Match, go_start

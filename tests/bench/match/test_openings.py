@@ -31,7 +31,7 @@ def one(path: Path, game: str, text: str, suffix: str = "", **more: str) -> tupl
     return opening.name, opening.root, opening.moves
 
 
-def test_records(tmp_path: Path) -> None:
+def test_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     game = '[Event "x"]\n[Opening "Mine"]\n\n1. e4 e5 2. Nf3 Nc6 *\n'
     assert one(tmp_path / "a.pgn", "chess", game) == ("Mine", None, ("e2e4", "e7e5", "g1f3", "b8c6"))
     assert one(tmp_path / "a.pgn", "chess", game, ":2") == ("Mine", None, ("e2e4", "e7e5"))
@@ -43,22 +43,27 @@ def test_records(tmp_path: Path) -> None:
     assert (name, moves) == ("a.sgf game 1", ("E5", "C7"))
     assert root is not None
     assert " 6.5 " in root
-    with pytest.raises(DataError, match="already over"):
-        one(tmp_path / "a.pgn", "chess", "1. f3 e5 2. g4 Qh4# 0-1\n")
+    over = "1. f3 e5 2. g4 Qh4# 0-1\n\n"
+    assert one(tmp_path / "a.pgn", "chess", over + game)[0] == "Mine", "a finished game is skipped"
+    assert capsys.readouterr().err == "a.pgn game 1: the game is already over there; it is skipped\n"
+    with pytest.raises(DataError, match="holds no opening"):
+        one(tmp_path / "a.pgn", "chess", over)
 
 
-def test_lines(tmp_path: Path) -> None:
+def test_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     epd = 'rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - bm Nf3; id "King\'s Pawn";\n'
     fen = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2"
     assert one(tmp_path / "a.epd", "chess", epd) == ("King's Pawn", fen.replace("0 2", "0 1"), ())
-    assert one(tmp_path / "a.fen", "chess", fen) == ("a.fen line 1", fen, ())
+    assert one(tmp_path / "a.fen", "chess", fen) == ("a.fen position 1", fen, ())
     assert one(tmp_path / "a.txt", "chess", f"position fen {fen} moves g1f3\n")[1:] == (fen, ("g1f3",))
     assert one(tmp_path / "a.sfen", "shogi", "startpos moves 7g7f 3c3d\n")[1:] == (None, ("7g7f", "3c3d"))
     sfen = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
     assert one(tmp_path / "a.sfen", "shogi", f"sfen {sfen}\n")[1:] == (sfen, ())
     start = go_start(9)
     assert one(tmp_path / "a.txt", "go9", "E5 C3\n", start=start)[1:] == (start, ("E5", "C3"))
-    with pytest.raises(DataError, match=r"a.epd line 2: .*no FEN"):
-        one(tmp_path / "a.epd", "chess", epd + epd.replace("RNBQKBNR", "RNBQKBNX"))
+    assert one(tmp_path / "a.epd", "chess", epd.replace("RNBQKBNR", "RNBQKBNX") + epd)[0] == "King's Pawn"
+    assert "a.epd, line 1: 'X' in the FEN's board is neither" in capsys.readouterr().err
+    counts = epd.replace("bm Nf3;", "hmvc 4; fmvn 7;")
+    assert one(tmp_path / "b.epd", "chess", counts)[1] == fen.replace("0 2", "4 7")
     with pytest.raises(OptionError, match="no file of openings"):
         choose_openings(str(tmp_path / "none.pgn"), "chess", 1, 0)

@@ -12,7 +12,7 @@ from az_engine.bench.match.game import MatchGame, MatchSettings, Pairing
 from az_engine.bench.match.openings import Opening
 from az_engine.bench.match.players import MoveLimit, PlayerSpec
 from az_engine.bench.match.standings import colour_table, standings_table
-from az_engine.engine.games.record import Record
+from az_engine.engine.records.record import Record
 
 SETTINGS = MatchSettings(
     "chess", tuple(PlayerSpec(name, limit=MoveLimit(nodes=9)) for name in ("az-engine default", "old [x]"))
@@ -21,7 +21,7 @@ SETTINGS = MatchSettings(
 
 def played(number: int, result: int, *, crash: bool = False) -> MatchGame:
     """A game of player 0 as white."""
-    record = Record((), None, result, "", ("", ""), (), ("",), {})
+    record = Record.of_line((), None, result, "", ("", ""), (), ("",), {})
     pairing, ending = Pairing(number, 0, 1, Opening("o")), Ending(result, "mate")
     return MatchGame(pairing, ending, record, "crash" if crash else None, 1 if crash else None)
 

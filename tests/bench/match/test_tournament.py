@@ -25,7 +25,7 @@ from az_engine.bench.ratings.sprt import Sprt
 from az_engine.cli import main
 from az_engine.engine.errors import DataError, OptionError
 from az_engine.engine.games import get_game
-from az_engine.engine.games.record import read_games
+from az_engine.engine.records.formats import read_games
 from az_engine.protocols.clients.base import PvInfo
 
 from ...fakes.program import COMMAND

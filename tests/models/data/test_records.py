@@ -10,7 +10,8 @@ import pytest
 
 from az_engine.engine.errors import DataError, OptionError
 from az_engine.engine.games import get_game
-from az_engine.engine.games.record import Record, format_named, read_games
+from az_engine.engine.records.formats import format_named, read_games
+from az_engine.engine.records.record import Record
 from az_engine.models.data.records import line_of_record, read_files
 from az_engine.models.train import command as train
 

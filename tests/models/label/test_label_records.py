@@ -14,7 +14,8 @@ import pytest
 
 from az_engine.engine.errors import DataError, OptionError
 from az_engine.engine.games import get_game
-from az_engine.engine.games.record import Record, format_games, format_named
+from az_engine.engine.records.formats import format_games, format_named
+from az_engine.engine.records.record import Record
 from az_engine.models.data.formats import labels_of
 from az_engine.models.data.games.chess import FORMAT
 from az_engine.models.data.games.go import read_folder, read_shard
@@ -113,9 +114,9 @@ def test_go_games_become_what_the_learner_reads(tmp_path: Path) -> None:
             words.append(go.format_move(line[-1], move))
             line = go.play(line, move)
         if number:
-            records.append(Record(tuple(words), EMPTY, 1, "resignation"))
+            records.append(Record.of_line(tuple(words), EMPTY, 1, "resignation"))
         else:
-            records.append(Record((*words, "pass", "pass"), EMPTY, -1))
+            records.append(Record.of_line((*words, "pass", "pass"), EMPTY, -1))
     sgf = tmp_path / "games.sgf"
     sgf.write_text(format_games(records, format_named(go.record_formats, "sgf")))
     assert label.main(arguments(tmp_path / "out", [sgf], "--size", "5", "--nodes", "5", game="go")) == 0
@@ -170,7 +171,7 @@ def test_go_games_are_labelled_under_the_rules_of_labels(tmp_path: Path) -> None
     root = "5/5/5/5/5 b - 7.5 tromp-taylor 0 0 0"
     words = ("A3", "A1", "B2", "E5", "B1", "A2", "pass", "pass")  # A2 is the suicide of two stones
     sgf = tmp_path / "games.sgf"
-    games = [Record(words, root, -1), Record((*words[:5], "E4", "pass", "pass"), root, 1)]
+    games = [Record.of_line(words, root, -1), Record.of_line((*words[:5], "E4", "pass", "pass"), root, 1)]
     sgf.write_text(format_games(games, format_named(get_game("go5").record_formats, "sgf")))
     said: list[str] = []
     first, second = read_played(get_game("go5"), labels_of("go5"), [sgf], said.append)

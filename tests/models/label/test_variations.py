@@ -13,8 +13,9 @@ from az_engine.engine.errors import OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game, State
 from az_engine.engine.games.outcome import RUNNING
-from az_engine.engine.games.record import Record, format_games
 from az_engine.engine.nets.opinions import RawNet
+from az_engine.engine.records.formats import format_games
+from az_engine.engine.records.record import Record
 from az_engine.models.data.formats import shards_of
 from az_engine.models.data.games.chess import FORMAT
 from az_engine.models.data.games.go import ADJUDICATED, read_shard
@@ -98,7 +99,7 @@ def written(path: Path, game: Game, count: int, plies: int) -> Path:
     for number in range(count):
         line, moves = played(game, plies, number)
         words = tuple(game.format_move(state, move) for state, move in zip(line, moves.tolist(), strict=False))
-        games.append(Record(words, game.format_position(line[0]), 1, "resignation"))
+        games.append(Record.of_line(words, game.format_position(line[0]), 1, "resignation"))
     form = game.record_formats[0]
     path.write_bytes(form.encode(format_games(games, form), path.name))
     return path

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from az_engine.engine.games.record import Record
+from az_engine.engine.records.record import Record
 from az_engine.protocols.page.paper import write_paper
 from az_engine.protocols.page.review import Judgement, review_data
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from az_engine.engine.errors import OptionError
-from az_engine.engine.games.record import Record
+from az_engine.engine.records.record import Record
 from az_engine.protocols.page.paper import write_paper
 from az_engine.protocols.page.review import Judgement, review_data
 from az_engine.protocols.serve.preparation import GameLoad, Preparation, Tell

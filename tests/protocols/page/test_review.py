@@ -12,8 +12,8 @@ import pytest
 from az_engine.cli import main
 from az_engine.engine.engine import Engine
 from az_engine.engine.errors import DataError
-from az_engine.engine.games.record import Record
 from az_engine.engine.params import EngineOptions
+from az_engine.engine.records.record import Record
 from az_engine.protocols.page.paper import bundle, write_paper
 from az_engine.protocols.page.request import Request
 from az_engine.protocols.page.review import Judgement, annotated, judge_game, mistakes, review_data
@@ -55,7 +55,7 @@ def test_every_position_is_judged_and_a_finished_game_by_the_rules() -> None:
     assert judged[3].score == 0.0, "Black mates: the search has proven it"
     assert judged[3].words == ("Qh4#",)
     assert judged[4].score == 0.0
-    record = annotated(sheet, judged, Record(names=("A", "B"), result=-1))
+    record = annotated(sheet, judged, Record.of_line(names=("A", "B"), result=-1))
     assert record.comments[4] == "White 0 %"
     assert "blunder" in record.comments[3]
 
@@ -64,7 +64,7 @@ def test_the_page_holds_data_that_cannot_end_its_script() -> None:
     sheet = sheet_of("chess", ["e2e4"])
     judged = [Judgement(0.5), Judgement(0.6)]
     evil = "</script><script>alert(1)</script>"
-    data = review_data(sheet, judged, Record(names=(evil, "B")), "net")
+    data = review_data(sheet, judged, Record.of_line(names=(evil, "B")), "net")
     page = write_paper(data["title"], "paper.js", data)
     assert page.count("</script>") == 2
     assert "<script>alert" not in page

@@ -10,7 +10,8 @@ import pytest
 
 from az_engine.engine.errors import DataError, PositionError
 from az_engine.engine.games import get_game
-from az_engine.engine.games.record import Record, format_games, format_named
+from az_engine.engine.records.formats import format_games, format_named
+from az_engine.engine.records.record import Record
 
 CHESS = get_game("chess")
 PGN, UCI = format_named(CHESS.record_formats, "pgn"), format_named(CHESS.record_formats, "uci")
@@ -36,23 +37,23 @@ def test_a_game_with_everything() -> None:
     assert (record.root, record.result, record.reason, record.fault) == (None, 1, "time", "")
     assert record.names == ("A", "B")
     assert record.times == (1.5, None, None, None, None, None)
-    assert record.comments == ("Begin", "king's pawn", "", "", "", "", "slow reply")
+    assert record.comments == ("Begin", "king's pawn", "", "", "", "", "slow\n reply")
     assert record.headers == {"Event": "Test", "Termination": "time forfeit"}
 
 
 def test_what_is_written_is_read_by_us_and_by_python_chess() -> None:
     root = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"
     records = [
-        Record(("e2e4", "c7c5"), None, 0, "", ("A a", "B"), (1.25, 61.0), ("x", "y {z}", ""), {"Event": "E"}),
-        Record(("e1g1", "e8c8"), root, None, "", ("A", "B")),
-        Record((), None, -1, "", ("", "B")),
+        Record.of_line(("e2e4", "c7c5"), None, 0, "", ("A a", "B"), (1.25, 61.0), ("x", "y {z}", ""), {"Event": "E"}),
+        Record.of_line(("e1g1", "e8c8"), root, None, "", ("A", "B")),
+        Record.of_line((), None, -1, "", ("", "B")),
     ]
     text = format_games(records, PGN)
     again = read(text)
     assert [(r.moves, r.root, r.result, r.names, r.times) for r in again] == [
         (r.moves, r.root, r.result, r.names, r.times) for r in records
     ]
-    assert again[0].comments == ("x", "y (z)", "")
+    assert again[0].comments == ("x", "y {z}", "")
     with io.StringIO(text) as file:
         games = list(iter(lambda: chess.pgn.read_game(file), None))
     assert [[m.uci() for m in game.mainline_moves()] for game in games] == [list(r.moves) for r in records]
@@ -61,7 +62,7 @@ def test_what_is_written_is_read_by_us_and_by_python_chess() -> None:
 
 def test_chess960_keeps_its_castling() -> None:
     root = "nrk1bqrb/pppppppp/8/8/8/8/PPPPPPPP/NRK1BQRB w KQkq - 0 1"
-    written = PGN.write(Record(("e2e3",), root, headers={"Variant": "Chess960"})) if PGN.write else ""
+    written = PGN.write(Record.of_line(("e2e3",), root, headers={"Variant": "Chess960"})) if PGN.write else ""
     (record,) = read(written)
     assert record.root == root
     assert record.headers["Variant"] == "Chess960"
@@ -71,7 +72,7 @@ def test_position_lines() -> None:
     fen = "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1"
     text = f"position startpos moves e2e4\n# remark\n\nfen {fen} moves e1g1\n"
     records = list(UCI.read(io.BytesIO(text.encode())))
-    assert records == [Record(("e2e4",)), Record(("e1g1",), fen)]
+    assert records == [Record.of_line(("e2e4",)), Record.of_line(("e1g1",), fen)]
     assert format_games(records, UCI) == f"position startpos moves e2e4\nposition fen {fen} moves e1g1\n"
 
 
@@ -80,7 +81,7 @@ def test_position_lines() -> None:
     [
         ("1. e4 e5 2. Ke3 1-0\n", 2, "illegal san"),
         ("1. e4 -- 2. d4 1-0\n", 1, "left out"),
-        ('[Variant "Crazyhouse"]\n\n1. e4 1-0\n', 0, "the variant crazyhouse is not played here"),
+        ('[Variant "Crazyhouse"]\n\n1. e4 1-0\n', 0, "a game of Crazyhouse, which is not played here"),
         ('[FEN "nonsense"]\n\n1. e4 1-0\n', 0, "fen"),
         ("1. Nf3 Nf6 2. Ng1 Ng8 " * 600 + "1-0\n", 2000, "more than 2000 moves"),
     ],
@@ -109,7 +110,7 @@ def test_bombs_are_refused_or_harmless() -> None:
 def test_damaged_files_never_crash(seed: int) -> None:
     rng = random.Random(seed)
     moves = ("e2e4", "e7e5", "g1f3", "b8c6", "f1b5", "a7a6", "e1g1")
-    text = format_games([Record(moves, None, 1, "mate", ("A", "B"), (), ("c",) * 8, {"Event": "E"})] * 2, PGN)
+    text = format_games([Record.of_line(moves, None, 1, "mate", ("A", "B"), (), ("c",) * 8, {"Event": "E"})] * 2, PGN)
     pieces = [
         "(",
         ")",

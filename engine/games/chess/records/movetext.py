@@ -1,0 +1,146 @@
+"""The games of a PGN stream as headers and tokens: whatever stands between the games, and however lines end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ....errors import DataError
+from ....records.text import BoundedLines
+
+_TAG = re.compile(r'\[\s*([A-Za-z0-9][A-Za-z0-9_+#=:-]*)\s+"((?:[^"\\]|\\.)*)"\s*\]')
+_LOOSE_TAG = re.compile(r'\[\s*([A-Za-z0-9][A-Za-z0-9_+#=:-]*)\s+"(.*)"\s*\]\s*')  # with quotation marks in it
+_TOKEN = re.compile(r"\{|;|\$[0-9]*|\(|\)|\}|[^\s{}();$]+")
+_RESULTS = {"1-0": "1-0", "0-1": "0-1", "1/2-1/2": "1/2-1/2", "*": "*", "½-½": "1/2-1/2", "1/2": "1/2-1/2"}
+_RESULTS |= {"1–0": "1-0", "0–1": "0-1", "½–½": "1/2-1/2", "1:0": "1-0", "0:1": "0-1"}
+_NUMBER = re.compile(r"[0-9]+(?:\.+|…|$)|\.{2,}|…|\.")
+
+
+class Token(NamedTuple):
+    kind: str  # a word, "{" a comment, ";" one to the end of its line, "$", "(", ")" or "*" a result
+    text: str
+    line: int
+
+
+@dataclass(slots=True)
+class RawGame:
+    """The text of one game."""
+
+    headers: dict[str, str] = field(default_factory=dict)
+    tokens: list[Token] = field(default_factory=list)
+    result: str = ""  # the token that ends it
+    fault: str = ""
+
+    @property
+    def begun(self) -> bool:
+        return bool(self.headers or self.tokens or self.result)
+
+
+def raw_games(lines: BoundedLines) -> Iterator[RawGame]:
+    """The games of a stream, one after the other. Errors: DataError."""
+    splitter = _Splitter(lines)
+    while (game := splitter.next()) is not None:
+        yield game
+
+
+class _Splitter:
+    """Decides where a game ends: at a result, before the headers of the next, and before another first move."""
+
+    def __init__(self, lines: BoundedLines) -> None:
+        self._lines = lines
+        self._ahead: str | None = None  # a line that belongs to the next game
+
+    def next(self) -> RawGame | None:
+        game, blank, depth = RawGame(), False, 0
+        self._lines.begin_game()
+        while line := self._line():
+            text = line.strip()
+            if not text:
+                blank = True
+                continue
+            if line.startswith("%"):
+                continue
+            tag = text[0] == "[" and self._tag(text)
+            if tag:
+                if game.tokens or game.result or (blank and game.headers and tag[0][0] in game.headers):
+                    self._ahead = line
+                    return game
+                game.headers.update(tag)
+            elif text[0] == "[" and re.match(r"\[[A-Za-z0-9]+\s*[\"\]]", text) and not game.tokens:
+                game.fault = game.fault or f"line {self._lines.number}: {text[:40]!r} is no header"
+            else:
+                if (game.result and text[0] not in "{;") or (
+                    blank and depth == 0 and game.tokens and re.match(r"1\s*\.(?!\.)", text)
+                ):
+                    self._ahead = line
+                    return game
+                depth = self._tokens(game, line, depth)
+            blank = False
+            if game.result and depth == 0 and self._ahead is not None:
+                return game
+        return game if game.begun else None
+
+    def _line(self) -> str:
+        line, self._ahead = self._ahead, None
+        return self._lines.readline() if line is None else line
+
+    def _tag(self, text: str) -> list[tuple[str, str]]:
+        """The headers in a line; none where it is no line of headers."""
+        found = _TAG.findall(text)
+        if found and not _TAG.sub("", text).strip():
+            return [(name, re.sub(r"\\([\"\\])", r"\1", value)) for name, value in found]
+        loose = _LOOSE_TAG.fullmatch(text)
+        return [(loose[1], loose[2])] if loose else []
+
+    def _tokens(self, game: RawGame, line: str, depth: int) -> int:
+        """Split a line of movetext; the depth of variations after it. A line of a comment may be followed by others."""
+        at, number, add = 0, self._lines.number, game.tokens.append
+        while found := _TOKEN.search(line, at):
+            word, at = found[0], found.end()
+            kind = word[0]
+            if kind == "{":
+                text, line, at = self._comment(game, line, at)
+                add(Token("{", text, number))
+                number = self._lines.number
+            elif kind == ";":
+                add(Token(";", line[at:].strip(), number))
+                break
+            elif kind in "()":
+                depth = depth + 1 if kind == "(" else max(depth - 1, 0)
+                add(Token(kind, word, number))
+            elif kind == "$":
+                add(Token("$", word[1:], number))
+            elif depth == 0 and word in _RESULTS:
+                game.result = _RESULTS[word]
+                rest = line[at:]
+                if rest.strip() and not rest.lstrip().startswith((";", "{", "%")):
+                    self._ahead = rest.lstrip()
+                    break
+            elif kind != "}":
+                if word[0] in "0123456789.…" and (prefix := _NUMBER.match(word)):
+                    word = word[prefix.end() :]
+                if word:
+                    add(Token("", word, number))
+        return depth
+
+    def _comment(self, game: RawGame, line: str, at: int) -> tuple[str, str, int]:
+        """(a comment, the line that it ends in, where it ends there)."""
+        parts, start = [], self._lines.number
+        while (end := line.find("}", at)) < 0:
+            parts.append(line[at:])
+            line, at = self._lines.readline(), 0
+            if not line or line.startswith('[Event "'):
+                game.fault = game.fault or f"line {start}: a comment is not closed"
+                self._ahead = line or None
+                return "".join(parts).strip(), "", 0
+        parts.append(line[at:end])
+        return "".join(parts).strip(), line, end + 1
+
+
+def checked(lines: BoundedLines, digits: str) -> int:
+    """The number of an annotation. Errors: DataError."""
+    if not 1 <= len(digits) <= 9:
+        raise DataError(f"line {lines.number} is no PGN (an annotation is $ and a number)")
+    return int(digits)

@@ -1,0 +1,250 @@
+"""Reads PGN: python-chess knows the moves, :mod:`movetext` the text around them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import BinaryIO, get_args
+
+import chess
+
+from ....errors import DataError
+from ....records.formats import MAX_PLIES
+from ....records.record import Node, Reason, Record
+from ....records.text import BoundedLines
+from .. import notation
+from . import letters
+from .movetext import RawGame, Token, raw_games
+
+RESULTS = {"1-0": 1, "1/2-1/2": 0, "0-1": -1}
+TERMINATIONS: dict[Reason, str] = {
+    "time": "time forfeit",
+    "illegal move": "rules infraction",
+    "interrupted": "abandoned",
+}
+ROSTER = {"Event": "?", "Site": "?", "Date": "????.??.??", "Round": "?", "White": "?", "Black": "?", "Result": "*"}
+STANDARD = frozenset({"", "standard", "chess", "normal", "from position", "fromposition", "classic", "orthodox"})
+_DEEPEST = 200  # variations in variations
+_TIME = re.compile(r"\[%emt (\d{1,4}):(\d\d):(\d\d(?:\.\d{1,6})?)\]\s*", re.ASCII)
+_REASONS: dict[str, Reason] = {reason: reason for reason in get_args(Reason) if reason}
+_REASONS |= {words: reason for reason, words in TERMINATIONS.items()}
+_SUFFIXES = {"!": 1, "?": 2, "!!": 3, "??": 4, "!?": 5, "?!": 6}
+_SYMBOLS = {
+    "=": 10, "∞": 13, "⩲": 14, "+/=": 14, "+=": 14, "⩱": 15, "=/+": 15, "=+": 15, "±": 16, "+/-": 16, "+/−": 16,
+    "∓": 17, "-/+": 17, "−/+": 17, "+-": 18, "+−": 18, "+--": 18, "-+": 19, "−+": 19, "N": 146, "⨀": 22, "⟳": 32,
+    "↑": 36, "→": 40, "⇆": 132, "⊕": 138, "D": 220, "□": 7,
+}  # fmt: skip
+_NULL = ("--", "Z0", "0000", "@@@@", "null", "pass")
+
+
+def read(stream: BinaryIO) -> Iterator[Record]:
+    """The games of a file. Errors: DataError when it is no PGN file or has no game."""
+    lines = BoundedLines(stream)
+    count = 0
+    for game in raw_games(lines):
+        count += 1
+        yield _read_game(game)
+    if not count:
+        raise DataError("there is no PGN game in it")
+
+
+def _read_game(game: RawGame) -> Record:
+    """The game in English letters, or in those of the one language that its moves are right in."""
+    first = _Tree(game, None)
+    first.read()
+    if not first.stumbled:
+        return first.record()
+    words = [token.text for token in game.tokens if token.kind == ""]
+    found = letters.letters_of(words)
+    readings: list[_Tree] = []
+    for language in letters.languages_of(found):
+        tree = _Tree(game, language)
+        tree.read()
+        if not tree.stumbled and not any(tree.tree == other.tree for other in readings):
+            readings.append(tree)
+    if len(readings) == 1:
+        return readings[0].record()
+    if letters.languages_of(found) or not found <= {*letters.ENGLISH, "P"}:
+        strange = ", ".join(sorted(found - {*letters.ENGLISH, "P"}))
+        first.fault = f"{first.fault}; pieces are written {strange}: write them as K, Q, R, B and N"
+    return first.record()
+
+
+class _Tree:
+    """One game on its way from tokens to a record."""
+
+    def __init__(self, game: RawGame, language: str | None) -> None:
+        self._game, self._language = game, language
+        self.tree = Node()
+        self.fault, self.stumbled = game.fault, False
+        self._line = [self.tree]  # of the variation that is read; the first node stands before it
+        self._fresh = False  # a variation has begun, no move of it is read
+        self._before = ""  # comment before its first move
+        self._outer: list[tuple[list[Node], chess.Board]] = []
+        self._board = chess.Board()
+
+    def read(self) -> None:
+        try:
+            self._board = self._start()
+        except (ValueError, DataError) as error:
+            self.fault = self.fault or str(error)
+            return
+        skipped = 0  # depth of variations inside one that is not read
+        for token in self._game.tokens:
+            if skipped:
+                skipped += (token.kind == "(") - (token.kind == ")")
+                if not skipped:
+                    self._close()
+                continue
+            if token.kind == "":
+                try:
+                    self._word(token)
+                except (ValueError, DataError) as error:
+                    if not self._outer:
+                        self.fault = self.fault or f"line {token.line}: {error}"
+                        return
+                    self.fault = self.fault or f"line {token.line}, in a variation: {error}"
+                    skipped = 1
+            elif token.kind == "(":
+                skipped = self._open(token)
+            else:
+                self._mark(token)
+
+    def _start(self) -> chess.Board:
+        headers = self._game.headers
+        variant = headers.get("Variant", "")
+        chess960 = notation.is_chess960(Record(headers=headers))
+        if variant.strip().lower() not in STANDARD and not chess960:
+            raise DataError(
+                f"this is a game of {variant[:40]}, which is not played here; give games of chess or Chess960"
+            )
+        board = chess.Board(headers.get("FEN", chess.STARTING_FEN), chess960=chess960)
+        board.chess960 = chess960 or board.has_chess960_castling_rights()
+        if board.fen() != chess.STARTING_FEN:
+            self.tree.position = board.fen()
+        return board
+
+    # ------------------------------------------------------------------ moves
+
+    def _word(self, token: Token) -> None:
+        """A move, or a sign about the last one. Errors: ValueError, DataError."""
+        word = token.text
+        if word in _SYMBOLS or word in _SUFFIXES:
+            self._node.nags += (_SYMBOLS.get(word) or _SUFFIXES[word],)
+            return
+        text = word.rstrip("!?⩲⩱±∓∞□=")
+        move = self._parse(text or word)
+        if move is None:
+            self._say(word)
+            return
+        if not move and not self._outer:
+            raise DataError("a move is left out (--)")
+        if not self._outer and len(self._line) > MAX_PLIES:
+            raise DataError(f"the game has more than {MAX_PLIES} moves")
+        node = Node(self._board.uci(move) if move else "0000")
+        if text != word:
+            mark = word[len(text) :]
+            signs = re.findall(r"[!?]+|=$|[⩲⩱±∓∞□]", mark)
+            node.nags = tuple(_SUFFIXES.get(sign) or _SYMBOLS.get(sign, 0) for sign in signs if sign)
+        self._play(node, move)
+
+    def _parse(self, text: str) -> chess.Move | None:
+        """A move; None for a word that is none. Errors: ValueError, DataError."""
+        try:
+            if self._language is None:
+                return self._board.parse_san(text)
+        except chess.InvalidMoveError:
+            pass
+        except ValueError:
+            self.stumbled = True
+            raise
+        if text in _NULL:
+            return chess.Move.null()
+        if not letters.is_move(text):
+            return None
+        plain = letters.in_english(text, self._language)
+        try:
+            return self._board.parse_san(plain)
+        except ValueError as error:
+            self.stumbled = True
+            shown = plain if plain == text or not isinstance(error, chess.InvalidMoveError) else text
+            raise DataError(f"{str(error) if shown == plain else f'{shown[:20]!r} is no move'}") from None
+
+    def _play(self, node: Node, move: chess.Move) -> None:
+        node.before, self._before = self._before, ""
+        parent = self._line[-1]
+        if not self._outer and parent is self.tree:
+            parent.children.insert(0, node)  # a variation may stand before the first move
+        else:
+            parent.children.append(node)
+        self._line.append(node)
+        self._fresh = False
+        self._board.push(move)
+
+    # ------------------------------------------------------------------ what stands around them
+
+    @property
+    def _node(self) -> Node:
+        return self._line[-1]
+
+    def _mark(self, token: Token) -> None:
+        if token.kind in "{;":
+            self._say(token.text)
+        elif token.kind == "$":
+            if not 1 <= len(token.text) <= 9:
+                raise DataError(f"line {token.line} is no PGN: an annotation is $ and a number")
+            self._node.nags += (int(token.text),)
+        elif token.kind == ")" and self._outer:
+            self._close()
+
+    def _say(self, text: str) -> None:
+        """Add to the comment that stands here."""
+        if self._fresh:
+            self._before = " ".join(filter(None, (self._before, text)))
+            return
+        node = self._node
+        if node.move and node.seconds is None and (found := _TIME.match(text)):
+            node.seconds = 3600 * int(found[1]) + 60 * int(found[2]) + float(found[3])
+            text = text[found.end() :]
+        node.comment = " ".join(filter(None, (node.comment, text)))
+
+    def _open(self, token: Token) -> int:
+        """Begin a variation in place of the last move; 1 when it is not read."""
+        if len(self._outer) == _DEEPEST:
+            self.fault = (
+                self.fault or f"line {token.line}: variations nest deeper than {_DEEPEST}; the rest is left out"
+            )
+            self._outer.append((self._line, self._board))
+            return 1
+        self._outer.append((self._line, self._board))
+        board = self._board.copy(stack=1)
+        if len(self._line) > 1:
+            board.pop()
+            self._line = [self._line[-2]]
+        else:
+            self._line = [self._line[-1]]
+        self._board, self._fresh = board, True
+        return 0
+
+    def _close(self) -> None:
+        """End a variation."""
+        if self._before:  # a variation without a move is a remark
+            self._outer[-1][0][-1].comment = " ".join(filter(None, (self._outer[-1][0][-1].comment, self._before)))
+        self._line, self._board = self._outer.pop()
+        self._fresh, self._before = False, ""
+
+    def record(self) -> Record:
+        headers = dict(self._game.headers)
+        names = (headers.pop("White", "").strip(), headers.pop("Black", "").strip())
+        token = headers.pop("Result", "*")
+        reason = _REASONS.get(headers.get("Termination", "").lower(), "")
+        for used in ("FEN", "SetUp"):
+            headers.pop(used, None)
+        return Record(
+            self.tree,
+            RESULTS.get(token if token in RESULTS else self._game.result),
+            reason,
+            names=("" if names[0] == "?" else names[0], "" if names[1] == "?" else names[1]),
+            headers={name: value for name, value in headers.items() if ROSTER.get(name) != value},
+            fault=self.fault,
+        )

@@ -1,0 +1,340 @@
+"""Reads SGF files (FF[1] to FF[4]): sgfmill parses them, our own rules check the main line.
+
+Every property stays in ``Node.more`` as it was written. Stones that are set up in the main line begin it anew, so that
+a record's last position is the file's. Two moves of one colour running have :data:`notation.SKIP` between them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import numpy as np
+from sgfmill import sgf_grammar
+
+from ....errors import DataError, IllegalMoveError, PositionError
+from ....records.formats import MAX_PLIES
+from ....records.record import ILLEGAL, Node, Record
+from ....records.text import detect, foreign_of, is_utf8, likely, read_whole, unicode_of
+from ...factory import line_kernel
+from .. import notation, rules
+from ..notation import SKIP
+from ..planes import encoder
+from ..rulesets import TERRITORY
+from ..state import BLACK, EMPTY, STATE, WHITE, stones_from_array, stones_to_array
+from . import terms
+
+_play_in_line = line_kernel(rules.PLAY)
+Properties = dict[str, tuple[str, ...]]  # as they are written, escapes and all
+
+MAX_MARKS = 400_000  # brackets and semicolons in a file: each becomes an object
+HEADERS = {
+    "EV": "Event",
+    "PC": "Site",
+    "DT": "Date",
+    "RO": "Round",
+    "TM": "TimeControl",
+    "RU": "Rules",
+    "ON": "Opening",
+}
+OTHERS = {"2": "Othello", "3": "chess", "4": "Gomoku", "5": "Nine Men's Morris", "6": "Backgammon", "7": "Chinese chess",
+    "8": "shogi", "9": "Lines of Action", "10": "Ataxx", "11": "Hex"}  # fmt: skip
+_CHARSET = re.compile(
+    r"utf-?8|us-?ascii|ascii|latin-?[0-9]|iso-?8859-?[0-9]+|(windows-?|cp)[0-9]+|gb2312|gbk|gb18030|big5([-_]?hkscs)?"
+    r"|euc[-_]?(jp|kr|cn)|shift[-_]?jis|sjis|koi8-?[ru]|ks_?c_?5601.*|uhc",
+    re.IGNORECASE,
+)
+_WIDER = {
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "euccn": "gb18030",
+    "shiftjis": "cp932",
+    "sjis": "cp932",
+    "euckr": "cp949",
+}
+LETTERS = "bw"  # of BLACK and WHITE
+
+
+def read(stream: BinaryIO) -> Iterator[Record]:
+    """The games of a file. Errors: DataError when there is none, or it is too large to be one."""
+    content = read_whole(stream)
+    if sum(map(content.count, (b"(", b";", b"["))) > MAX_MARKS:
+        raise DataError(f"it has more than {MAX_MARKS} nodes, variations and properties; split it")
+    try:
+        trees = sgf_grammar.parse_sgf_collection(decode(content).encode())
+    except ValueError as error:
+        raise DataError("it is not SGF, or is damaged") from error
+    for tree in trees:
+        yield _SgfReader(tree).record()
+
+
+def decode(content: bytes) -> str:
+    """The text of a file: in Unicode if it can be, else as it says of itself, unless that is wrong."""
+    if name := unicode_of(content):
+        return content.decode(name, "replace")
+    if is_utf8(content):
+        return content.decode("utf-8", "replace")
+    found = re.search(rb"CA\s*\[([^\]]{0,40})\]", content)
+    foreign = foreign_of(content)
+    names = [*_said(found[1].decode("latin-1").strip() if found else ""), detect(foreign)]
+    fitting = [name for name in names if _fits(content, name)] or ["latin-1"]
+    bonus = {names[0]: 0.2}  # what a file says of itself is right more often than not
+    best = max(fitting, key=lambda name: likely(foreign.decode(name, "replace"), name) + bonus.get(name, 0.0))
+    return content.decode(best)
+
+
+def _said(name: str) -> list[str]:
+    """Python's name of a character set of people; Python knows more, such as Punycode, which takes hours."""
+    if not _CHARSET.fullmatch(name):
+        return []
+    plain = re.sub("[-_]", "", name.lower())
+    if plain.startswith(("ksc5601", "uhc")):
+        return ["cp949"]
+    return ["latin-1" if plain in ("iso88591", "latin1", "ascii", "usascii") else _WIDER.get(plain, name)]
+
+
+def _fits(content: bytes, name: str) -> bool:
+    try:
+        content.decode(name)
+    except (UnicodeDecodeError, LookupError):
+        return False
+    return True
+
+
+def text_of(values: tuple[str, ...]) -> str:
+    """The text of a property, without its escapes; "" for none."""
+    return str(sgf_grammar.text_value(values[0].encode()).decode()) if values else ""
+
+
+class _SgfReader:
+    """One game on its way from sgfmill's tree to a record."""
+
+    def __init__(self, coarse: Any) -> None:
+        self._coarse = coarse
+        self._root = _properties(coarse.sequence[0])
+        self._columns = self._rows = 19
+        self._headers: dict[str, str] = {}
+        self._line = np.empty(1, STATE)
+        self._count = 1  # positions in _line
+        self._played = 0  # moves of the main line, with SKIP
+        self._turn = BLACK  # in variations, and after a fault
+        self._checked = True  # the main line is read, and right so far
+        self._nodes = 0
+        self._fault = ""
+        self._tree = Node()
+
+    def record(self) -> Record:
+        game = self._text("GM").strip() or "1"
+        if game in OTHERS:
+            return Record(fault=f"this is a game of {OTHERS[game]} (GM[{game}]), which no SGF file holds here")
+        try:
+            self._columns, self._rows = _size(self._text("SZ"))
+            self._line[0] = notation.empty_board(self._columns, self._rows, *self._komi_and_rules())[0]
+        except PositionError as error:
+            return Record(names=(self._text("PB"), self._text("PW")), headers=self._headers, fault=str(error))
+        self._read()
+        result, reason, margin = terms.result_of_text(self._text("RE"))
+        names = (self._text("PB"), self._text("PW"))
+        return Record(self._tree, result, reason, margin, names, self._headers, self._fault)
+
+    def _text(self, name: str) -> str:
+        return text_of(self._root.get(name, ()))
+
+    def _komi_and_rules(self) -> tuple[float, str]:
+        """What the file says; else 0 and Tromp-Taylor, and ``headers`` lack "Komi", or "RuleSet", our name of them."""
+        headers = self._headers
+        for name, header in HEADERS.items():
+            text = self._text(name)
+            if text:
+                headers[header] = text
+        if known := terms.rules_of_text(headers.get("Rules", "")):
+            headers["RuleSet"] = known
+        komi = terms.komi_of_text(self._text("KM"))
+        if komi is not None:
+            headers["Komi"] = f"{komi:g}"
+        return komi or 0.0, headers.get("RuleSet", "tromp-taylor")
+
+    # ------------------------------------------------------------------ the tree
+
+    def _read(self) -> None:
+        """All nodes: the main line by the rules, variations as they stand."""
+        start = notation.format_position(self._line[0])
+        self._tree.position = start
+        waiting: list[tuple[Any, Node, int | None]] = [(self._coarse, self._tree, None)]  # turn None: the main line
+        while waiting:
+            coarse, node, turn = waiting.pop()
+            if turn is not None:
+                self._checked, self._turn = False, turn
+            for raw in coarse.sequence:
+                node = self._take(_properties(raw), node)
+            turn = None if self._checked else self._turn
+            after = turn if turn is not None else int(self._line[self._count - 1]["turn"])
+            for i, child in reversed(list(enumerate(coarse.children))):
+                waiting.append((child, node, turn if i == 0 else after))
+
+    def _take(self, found: Properties, before: Node) -> Node:
+        """Add a node of the file below another; the last of ours that it becomes."""
+        self._nodes += 1
+        node = before if self._nodes == 1 else Node()
+        node.comment = text_of(found.pop("C", ()))
+        moves = [(colour, value) for colour, key in enumerate("BW") for value in found.pop(key, ())]
+        node.more = found
+        if found.keys() & {"AB", "AW", "AE", "PL"} or self._nodes == 1:
+            self._set_up(node)
+        if self._nodes > 1 and (not moves or node.position is not None):
+            before = before.add(node)
+            node = Node() if moves else node
+        elif self._nodes == 1 and moves:
+            node = Node()
+        for colour, value in moves:
+            before = self._move(before, node, colour, value)
+            node = Node()
+        return before
+
+    def _spoil(self, error: Exception) -> None:
+        """What follows in the main line stands as it is."""
+        self._fault = self._fault or str(error)
+        self._turn = int(self._line[self._count - 1]["turn"])
+        self._checked = False
+
+    def _move(self, before: Node, node: Node, colour: int, value: str) -> Node:
+        """Add a move below a node, and SKIP where it is the other side's turn; what was added last."""
+        first = self._checked and not self._played and self._count == 1
+        if first and int(self._line[0]["turn"]) != colour:  # the file's first move says who begins
+            self._line["turn"] = colour
+            self._restart(before)
+        turn = int(self._line[self._count - 1]["turn"]) if self._checked else self._turn
+        try:
+            node.move = notation.vertex(_point(value, self._columns, self._rows), self._columns, self._rows)
+        except PositionError as error:
+            if self._checked:
+                self._spoil(error)
+            else:
+                self._fault = self._fault or f"{error}, in a variation"
+            node.more = {**node.more, "BW"[colour]: (value,)}
+            return before.add(node)
+        words = [SKIP] if turn != colour else []
+        refused = node
+        if words:
+            refused = before = before.add(Node(SKIP))
+        before = before.add(node)
+        if self._checked:
+            try:
+                self._play([*words, node.move])
+            except PositionError as error:
+                refused.more = {**refused.more, ILLEGAL: ()}
+                self._spoil(error)
+        self._turn = 1 - colour
+        return before
+
+    def _restart(self, node: Node) -> None:
+        """The main line begins at the position that a node, or one before it, has set up."""
+        owner = self._tree
+        for each in self._tree.line():
+            owner = each if each.position is not None else owner
+        owner.position = notation.format_position(self._line[0])
+
+    def _set_up(self, node: Node) -> None:
+        """Stones and turn that a node sets up. In variations they stand as they are."""
+        found, root = node.more, self._nodes == 1
+        player = text_of(found.get("PL", ())).strip().lower()[:1]
+        turn = "bw".find(player) if player in ("b", "w") else "12".find(player) if player in ("1", "2") else -1
+        if not self._checked:
+            self._turn = turn if turn >= 0 else self._turn
+            return
+        try:
+            black, white, cleared = (
+                _points(found.get(key, ()), self._columns, self._rows) for key in ("AB", "AW", "AE")
+            )
+            self._place(black, white, cleared, turn, _whole(text_of(found.get("HA", ()))) if root else 0)
+        except PositionError as error:
+            self._spoil(error)
+            return
+        node.position = notation.format_position(self._line[0])
+
+    def _place(self, black: set[int], white: set[int], cleared: set[int], turn: int, handicap: int) -> None:
+        """Begin the main line anew with stones set up. Errors: PositionError."""
+        state = self._line[self._count - 1 : self._count].copy()
+        ahead = notation.stones_ahead(state[0])
+        board = stones_to_array(state[0])
+        for colour, points in ((BLACK, black), (WHITE, white), (EMPTY, cleared)):
+            board[list(points)] = colour
+        state["stones"] = stones_from_array(board[None])
+        state["ko"], state["passes"] = -1, 0
+        if state[0]["rules"] & TERRITORY:  # stones that are set up are no prisoners
+            state["played"] += notation.stones_ahead(state[0]) - ahead
+        if not self._played and ((len(black) > 1 and not white) or (handicap > 1 and black)):
+            state["handicap"] = handicap if handicap > 1 else len(black)
+            state["turn"] = WHITE
+        elif handicap > 1 and not black and not white:
+            state["turn"] = WHITE
+        if turn >= 0:
+            state["turn"] = turn
+        if rules.settle_all(state)[1] >= 0:
+            raise PositionError("stones are set up without a liberty")
+        self._line, self._count, self._played = state, 1, 0
+
+    def _play(self, words: list[str]) -> None:
+        for word in words:
+            if self._played >= MAX_PLIES:
+                raise PositionError(f"the game is longer than {MAX_PLIES} moves and is read no further")
+            line = self._line[: self._count]
+            try:
+                move = notation.parse_move(line[-1], word, encoder(self._columns, self._rows).look(line)[0])
+            except IllegalMoveError as error:
+                raise IllegalMoveError(f"move {self._moves_made() + 1} is illegal") from error
+            if self._count == len(self._line):
+                self._line = np.concatenate([self._line, np.zeros(max(64, self._count), STATE)])
+            _play_in_line(self._line, self._count - 1, move)
+            self._count += 1
+            self._played += 1
+
+    def _moves_made(self) -> int:
+        return sum(node.move not in ("", SKIP) for node in self._tree.line() if ILLEGAL not in node.more) - 1
+
+
+def _properties(raw: dict[str, list[bytes]]) -> Properties:
+    return {name: tuple(value.decode("utf-8", "replace") for value in values) for name, values in raw.items()}
+
+
+def _size(text: str) -> tuple[int, int]:
+    """Columns and rows. Errors: DataError for no size, PositionError for one that is not played."""
+    found = re.fullmatch(r"([0-9]{1,2})(?:\s*[:xX]\s*([0-9]{1,2}))?", text.strip(), re.ASCII)
+    if not text.strip():
+        return 19, 19
+    if found is None or not 1 <= int(found[1]) <= 52 or (found[2] and not 1 <= int(found[2]) <= 52):
+        raise DataError("it has a board size that cannot be read")
+    return int(found[1]), int(found[2] or found[1])
+
+
+def _point(value: str, columns: int, rows: int) -> int:
+    """The point of two letters, columns * rows for a pass. Errors: PositionError."""
+    value = value.strip()
+    if value == "" or (value == "tt" and columns <= 19 and rows <= 19):
+        return columns * rows
+    numbers = ["abcdefghijklmnopqrstuvwxyz".find(letter) for letter in value]
+    if len(numbers) != 2 or not (0 <= numbers[0] < columns and 0 <= numbers[1] < rows):
+        raise PositionError("a move that is no point of the board")
+    return numbers[1] * columns + numbers[0]
+
+
+def _points(values: tuple[str, ...], columns: int, rows: int) -> set[int]:
+    """The points of a list, in which aa:cc is a rectangle. Errors: PositionError."""
+    points: set[int] = set()
+    for value in filter(None, map(str.strip, values)):
+        try:
+            ends = [divmod(_point(end, columns, rows), columns) for end in value.split(":")]
+        except PositionError:
+            ends = []
+        if not 1 <= len(ends) <= 2 or any(row == rows for row, _ in ends):
+            raise PositionError("stones are set up on what is no point of the board")
+        (top, left), (bottom, right) = ends[0], ends[-1]
+        if top > bottom or left > right:
+            raise PositionError("stones are set up on what is no point of the board")
+        points |= {row * columns + column for row in range(top, bottom + 1) for column in range(left, right + 1)}
+    return points
+
+
+def _whole(text: str) -> int:
+    return int(text) if re.fullmatch("[0-9]{1,2}", text.strip(), re.ASCII) else 0

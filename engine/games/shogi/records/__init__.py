@@ -1,0 +1,54 @@
+"""The file formats of shogi: :mod:`kif` and :mod:`kif_writer` (KIF, KI2), :mod:`csa` and :mod:`csa_writer`, :mod:`jkf`.
+
+:mod:`reader` is what they share, :mod:`moves` how people write moves, :mod:`words` their vocabulary.
+"""
+
+from __future__ import annotations
+
+from ....records.formats import EVERYTHING, RecordFormat
+from . import csa, csa_writer, jkf, kif, kif_writer
+
+_OWN = EVERYTHING - {"NAGs", "margin", "setup"}
+_WORDS = frozenset({"KIF", "CSA", "summary"})  # words for the end, which every format has of its own
+CSA = RecordFormat(
+    "CSA",
+    (".csa",),
+    csa.read,
+    csa_writer.write,
+    "/\n",
+    holds=_OWN - {"variations"},
+    keeps=_WORDS,
+    also_lost=csa_writer.lost,
+)
+KIF = RecordFormat(
+    "KIF",
+    (".kifu", ".kif"),
+    kif.read,
+    kif_writer.write,
+    None,
+    kif_writer.encode,
+    _OWN - {"fractions"},
+    _WORDS | {"&", "#"},
+    kif_writer.lost,
+)
+KI2 = RecordFormat(
+    "KI2",
+    (".ki2u", ".ki2"),
+    kif.read,
+    kif_writer.write_ki2,
+    None,
+    kif_writer.encode,
+    _OWN - {"fractions", "times"},
+    _WORDS | {"&", "#"},
+    kif_writer.lost,
+)
+JKF = RecordFormat(
+    "JKF",
+    (".jkf", ".json"),
+    jkf.read,
+    jkf.write,
+    None,
+    holds=_OWN - {"fractions"},
+    keeps=_WORDS,
+    also_lost=csa_writer.lost,
+)

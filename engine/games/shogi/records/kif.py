@@ -1,0 +1,257 @@
+"""Reads KIF and KI2 files.
+
+Headers, a board diagram if the game begins from a special position, then one numbered move in each line (KIF) or moves
+after ``▲`` and ``△`` without their origins (KI2); ``変化：N手`` goes back to move N of the line before it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import partial
+from typing import BinaryIO
+
+from ....errors import AzError, DataError, IllegalMoveError, PositionError
+from ....records.record import Ending, Reason, Record
+from .. import notation
+from ..state import BLACK, HELD, SQUARES
+from . import moves
+from .moves import shown
+from .reader import Draft, GameReader, read_games
+from .words import HANDICAPS, KIF_ENDINGS, KIF_HEADERS, MAN_OF, NUMBER_OF, PLAYERS, RANKS, word_of
+
+_NUMBERED = re.compile(r"\s*([0-9０-９]{1,9})\s+(\S.*)", re.DOTALL)
+_TIME = re.compile(r"\(\s*((?:[0-9]{1,6}:){1,2}[0-9]{1,6}(?:\.[0-9]{1,6})?)\s*(?:/[^()]*)?\)", re.ASCII)
+_SUMMARY = re.compile(r"\s*まで、?\s*[0-9０-９]*手で(.*)")
+_HEADER = re.compile(r"([^\s：:*#&|+]{1,20})[：:](.*)")
+_VARIATION = re.compile(r"\s*変化[：:]\s*([0-9０-９]{1,9})")
+_FURNITURE = re.compile(r"\s*(手数--|\+-|[９9][ 　]*[８8]|[-=]*$)")  # lines that only help the eye
+
+
+def read(stream: BinaryIO) -> Iterator[Record]:
+    """The games of a KIF or KI2 file, of which there is usually one. Errors: DataError when there is none."""
+    return read_games(stream, _KifReader, "KIF or KI2")
+
+
+class _KifReader(GameReader):
+    def __init__(self) -> None:
+        super().__init__()
+        self.moving = False  # the moves have begun
+        self.first = 1  # number of the first move
+        self.number = 0  # of the last move
+        self.sfen: str | None = None  # of the handicap; "" = an unknown one
+        self.handicap = ""
+        self.ranks = 0  # of the diagram read so far
+        self.turn: int | None = None
+
+    def ends_before(self, line: str) -> bool:
+        found = _HEADER.match(line) if self.moving else None
+        return found is not None and found[1] in ("手合割", "開始日時", "先手", "下手")
+
+    def record(self) -> Record:
+        if self.draft.replay is None and not self.draft.fault:
+            try:
+                self._start()
+            except AzError as error:
+                self.draft.fault = str(error)
+        return self.draft.record()
+
+    def take(self, number: int, line: str) -> None:
+        draft = self.draft
+        if line.startswith("*"):
+            draft.comment(line[1:])
+        elif line.startswith(("#", "&")):
+            self._mark(line)
+        elif line.strip():
+            try:
+                self._state(line)
+            except AzError as error:
+                draft.spoil(number, error)
+
+    def _mark(self, line: str) -> None:
+        """A bookmark, or a line of the program that has written the file, which are kept as they are."""
+        draft = self.draft
+        if line[0] == "&":
+            draft.settle()
+        node = draft.node if line[0] == "&" else draft.tree
+        if not re.match("#KIF version|# *-+.*棋譜ファイル", line):
+            node.more[line[0]] = (*node.more.get(line[0], ()), line[1:])
+
+    def _state(self, line: str) -> None:
+        draft = self.draft
+        if found := _VARIATION.match(line):
+            if self.moving:
+                self.number = int(found[1]) - 1
+                draft.vary(int(found[1]) - self.first + 1)
+        elif draft.dead:
+            self._look_for_illegal(line)
+        elif summary := _SUMMARY.match(line):
+            self._start()
+            if not draft.ended:
+                _sum_up(draft, summary[1])
+        elif draft.ended:
+            draft.comment(line)
+        elif not self.moving and _FURNITURE.match(line):
+            self.begun = self.begun or line.startswith("手数--")
+        elif found := _NUMBERED.fullmatch(line):
+            self._numbered(int(found[1]), found[2].strip())
+        elif re.match(r"\s*[▲△▼▽☗☖]", line):
+            for text in re.split("[▲△▼▽☗☖]", line)[1:]:
+                self._move(text.strip())
+        elif self.moving:
+            raise DataError(f"{shown(line)} is no move, remark or end of a game")
+        else:
+            self._begin(line)
+
+    def _begin(self, line: str) -> None:
+        """A line before the first move."""
+        if found := re.match(r"(.*?)\|(.*)\|", line):
+            self._rank(found[2])
+        elif line.strip() in ("後手番", "上手番", "先手番", "下手番"):
+            self.begun = True
+            self.turn = PLAYERS[line.strip()[:2]]
+        elif found := _HEADER.match(line.strip()):
+            self._header(found[1], found[2].strip())
+        else:
+            self.draft.comment(line)
+
+    def _look_for_illegal(self, line: str) -> None:
+        """After an illegal move: check whether it ended the game."""
+        found = _NUMBERED.fullmatch(line)
+        word = _first_word(found[2] if found else line)
+        if word in KIF_ENDINGS:
+            self.draft.end(KIF_ENDINGS[word])
+            self._time(found[2] if found else "")
+        self.draft.offender = None
+
+    def _header(self, key: str, value: str) -> None:
+        self.begun = True
+        if key in PLAYERS:
+            self.draft.names[PLAYERS[key]] = value
+        elif key.removesuffix("の持駒") in PLAYERS:
+            self.hands[PLAYERS[key.removesuffix("の持駒")]] = self._hand(value)
+        elif key == "手合割":
+            self.handicap, self.sfen = value, HANDICAPS.get(value, "")
+        elif key == "手番":
+            self.turn = PLAYERS.get(value[:2], self.turn)
+        else:
+            self.draft.header(KIF_HEADERS.get(key, key), value)
+
+    def _rank(self, text: str) -> None:
+        """A rank of the diagram, from rank a on. Errors: PositionError."""
+        self.begun = True
+        cells = re.findall(r"\s*([vV▽△^▲]?)([^\svV▽△^▲])", text)
+        if len(cells) != 9 or self.ranks == 9:
+            raise PositionError(f"{shown(text)} is no rank of nine squares, or the tenth")
+        self.board = self.board or [0] * SQUARES
+        for column, (side, name) in enumerate(cells):
+            man = MAN_OF.get(name, 0)
+            if not man and name not in "・･.＊*":
+                raise PositionError(f"{shown(name)} in rank {RANKS[self.ranks]} is no man")
+            white = side in ("v", "V", "▽", "△")
+            self.board[9 * (8 - column) + self.ranks] = man + 16 * white if man else 0
+        self.ranks += 1
+
+    def _hand(self, text: str) -> list[int]:
+        """Pieces in hand, such as "飛　歩十二", 飛歩十二 or なし. Errors: PositionError."""
+        hand = [0] * HELD
+        for word in text.split():
+            if word == "なし":
+                continue
+            for name, number in re.findall(f"(.)([0-9０-９]*|十?[{RANKS}]?)(?=[^0-9０-９{RANKS}十]|$)", word):
+                man = MAN_OF.get(name, 0)
+                count = _number(number)
+                if not 1 <= man <= HELD or count is None:
+                    raise PositionError(f"{shown(word)} is nothing to have in hand")
+                hand[man - 1] += count
+        return hand
+
+    def _start(self) -> None:
+        self.begun = True
+        if self.draft.replay is not None:
+            return
+        self.draft.settle()
+        if self.board is not None:
+            if self.ranks != 9:
+                raise PositionError(f"the board has {self.ranks} ranks instead of nine")
+            self.draft.start(self.board, self.hands, self.turn or BLACK)
+            self._note_handicap()
+        elif self.sfen == "":
+            raise PositionError(f"the handicap {shown(self.handicap)} is not known and no board is given")
+        else:
+            self.draft.start_from(self.sfen or notation.START)
+
+    def _note_handicap(self) -> None:
+        """A name of the start beside a board, such as 詰将棋, is a header like others."""
+        if self.handicap not in ("", "その他", *HANDICAPS):
+            self.draft.header("手合割", self.handicap)
+
+    def _numbered(self, number: int, text: str) -> None:
+        if self.moving and number != self.number + 1:
+            raise DataError(f"move {number} stands where move {self.number + 1} should be")
+        self._start()
+        if not self.moving:
+            self.first = number
+        self.moving, self.number = True, number
+        word = _first_word(text)
+        if word in KIF_ENDINGS or not re.match("[1-9１-９▲△▼▽☗☖]|同", text):
+            ending: Ending = KIF_ENDINGS.get(word, ("", None))
+            self.draft.end(ending, KIF="" if word == word_of(KIF_ENDINGS, ending) else word)
+        else:
+            self._move(text)
+        self._time(text[len(word) :])
+
+    def _time(self, text: str) -> None:
+        """The time that a move has taken."""
+        if time := _TIME.search(text):
+            seconds = 0.0
+            for part in time[1].split(":"):
+                seconds = 60 * seconds + float(part)
+            self.draft.node.seconds = seconds
+
+    def _move(self, text: str) -> None:
+        self._start()
+        self.moving = True
+        replay = self.draft.replay
+        assert replay is not None
+        try:
+            self.draft.attempt(moves.written(text), partial(moves.parse, replay, text))
+        except IllegalMoveError as error:
+            raise IllegalMoveError(f"{moves.written(text)}: {error}") from error
+
+
+def _first_word(text: str) -> str:
+    found = re.match(r"[^\s(（]+", text.strip())
+    return found[0] if found else ""
+
+
+def _number(text: str) -> int | None:
+    """A number up to 19 in kanji, or in digits; nothing is 1."""
+    if not text:
+        return 1
+    if re.fullmatch("[0-9０-９]{1,2}", text):
+        return int(unicodedata.normalize("NFKC", text))
+    found = re.fullmatch(f"(十?)([{RANKS}]?)", text)
+    return None if found is None else 10 * len(found[1]) + (NUMBER_OF[found[2]] + 1 if found[2] else 0)
+
+
+def _sum_up(draft: Draft, text: str) -> None:
+    """The result in a last line such as まで112手で後手の勝ち."""
+    turn = BLACK if draft.replay is None else draft.replay.turn
+    text = re.sub(r"\s", "", text)
+    found = re.search("(先手|後手|下手|上手)の(入玉|反則|宣言|不戦)?(勝ち?|負け)", text)
+    if found is None:
+        for word in sorted(KIF_ENDINGS, key=len, reverse=True):
+            if text.startswith(word):
+                draft.end(KIF_ENDINGS[word], KIF="" if word == word_of(KIF_ENDINGS, KIF_ENDINGS[word]) else word)
+                return
+        if text:
+            draft.end(("", None), KIF=text)
+        return
+    won = (PLAYERS[found[1]] == BLACK) == found[3].startswith("勝")
+    kinds: dict[str, Reason] = {"入玉": "declaration", "宣言": "declaration", "反則": "illegal move", "不戦": "forfeit"}
+    others: dict[str, Reason] = {"時間切れ": "time", "詰": "mate", "切断": "disconnection"}
+    usual: Reason = next((each for word, each in others.items() if word in text), "resignation")
+    reason = kinds.get(found[2] or "", usual)
+    draft.end((reason, 1 if won == (turn == BLACK) else -1))

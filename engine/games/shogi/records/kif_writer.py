@@ -1,0 +1,258 @@
+"""Writes KIF and KI2."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ....records.record import ILLEGAL, Ending, Node, Record
+from .. import notation
+from ..state import BLACK
+from . import moves
+from .reader import usual_end
+from .replay import Replay, code_of
+from .words import HANDICAPS, KIF_ENDINGS, KIF_HEADERS, MEN, RANKS, word_of
+
+_A_LINE = 6  # moves of KI2 in a line
+
+
+def write(record: Record) -> str:
+    """One game as KIF. Errors: PositionError."""
+    return _Writer(record, numbered=True).text()
+
+
+def write_ki2(record: Record) -> str:
+    """One game as KI2. Errors: PositionError."""
+    return _Writer(record, numbered=False).text()
+
+
+def lost(record: Record) -> list[str]:
+    """What KIF cannot say of a record, beside what its format lists."""
+    found = []
+    if record.result is not None and not record.reason:
+        found.append("result without its reason (it is written as a resignation)")
+    if record.reason == "pawn drop mate":
+        found.append("word for a mate by a dropped pawn (it is written as an illegal move)")
+    return found
+
+
+def lines_with_variations(tree: Node) -> Iterator[tuple[int, Node]]:
+    """(plies before it, node) of all moves and ends, in the order of KIF: the main line, then its variations, the last
+    first, each followed by its own. A node that begins a variation stands at the same ply as the move that it replaces.
+    """
+    waiting = [(0, child) for child in reversed(tree.children)]
+    while waiting:
+        ply, node = waiting.pop()
+        while True:
+            yield ply, node
+            if not node.children:
+                break
+            ply += bool(node.move)
+            waiting += [(ply, child) for child in reversed(node.children[1:])]
+            node = node.children[0]
+
+
+class _Writer:
+    def __init__(self, record: Record, *, numbered: bool) -> None:
+        self._record, self._numbered = record, numbered
+        self._replay = Replay.of(record.tree.position)
+        self._lines: list[str] = []
+        self._words: list[str] = []  # of a line of KI2
+        self._spent: list[tuple[float, float]] = [(0.0, 0.0)]  # after each move of the line
+        self._handicap = _handicap(record.tree.position)
+        handicapped = self._handicap not in ("平手", "")
+        self._sides = ("下手", "上手") if handicapped else ("先手", "後手")
+
+    def text(self) -> str:
+        record = self._record
+        self._head()
+        self._remark(record.tree)
+        at, ended = 0, False
+        nodes = list(lines_with_variations(record.tree))
+        starts = {id(child) for node in record.tree.walk() for child in node.children[1:]}
+        for ply, node in nodes:
+            if id(node) in starts:
+                if not ended:
+                    self._finish(at)
+                    ended = True
+                self._flush()
+                self._lines += ["", f"変化：{ply + 1}手"]
+            self._replay.back_to(ply)
+            del self._spent[ply + 1 :]
+            self._node(ply, node, main=not ended)
+            at = ply + bool(node.move)
+        if not ended:
+            self._finish(at)
+        self._flush()
+        return "\n".join(self._lines) + "\n"
+
+    # ------------------------------------------------------------------ the beginning
+
+    def _head(self) -> None:
+        record = self._record
+        own = "#KIF version=2.0 encoding=UTF-8" if self._numbered else ""
+        self._lines += [own] if own else []
+        self._lines += [f"#{line}" for line in record.tree.more.get("#", ())]
+        keys = {ours: theirs for theirs, ours in KIF_HEADERS.items()}
+        for name, value in headers_of(record):
+            key = re.sub(r"[\s：:*#&|+]", "_", keys.get(name, name))[:20] or "_"
+            self._lines.append(f"{key}：{value}")
+        self._lines += [f"手合割：{self._handicap}"] if self._handicap else diagram(self._replay)
+        named = any(record.names) or self._numbered
+        sides = zip(self._sides, record.names, strict=True)
+        self._lines += [f"{side}：{one_line(name)}" for side, name in sides] if named else []
+        self._lines += ["手数----指手---------消費時間--"] if self._numbered else [""]
+
+    def _remark(self, node: Node) -> None:
+        """The comments of a node and its bookmarks."""
+        comment = "\n".join(filter(None, (node.before, node.comment)))
+        said = [f"*{line}" for line in comment.splitlines()] + [f"&{line}" for line in node.more.get("&", ())]
+        if said:
+            self._flush()
+            self._lines += said
+
+    # ------------------------------------------------------------------ moves and ends
+
+    def _node(self, ply: int, node: Node, *, main: bool) -> None:
+        if node.move:
+            self._move(ply, node)
+        elif node.end is not None:
+            self._end(ply, node, node.end, main=main)
+        elif ILLEGAL in node.more:
+            self._flush()
+            self._lines.append(f"*反則：{' '.join(node.more[ILLEGAL])}")
+        self._remark(node)
+
+    def _move(self, ply: int, node: Node) -> None:
+        replay = self._replay
+        if ILLEGAL in node.more:
+            code = code_of(node.move)
+            text = moves.kif(replay, code)
+        else:
+            code = notation.parse_usi(replay.state, node.move, replay.legal_moves())
+            text = moves.kif(replay, code) if self._numbered else moves.ki2(replay, code)
+        if self._numbered:
+            self._lines.append(self._timed(ply, text, node))
+        else:
+            self._words.append(f"{'▲△'[replay.turn]}{text}")
+            if len(self._words) == _A_LINE:
+                self._flush()
+        spent = [*self._spent[ply]]
+        spent[replay.turn] += node.seconds or 0.0
+        self._spent.append((spent[0], spent[1]))
+        if ILLEGAL not in node.more:
+            replay.play(code)
+
+    def _timed(self, ply: int, text: str, node: Node) -> str:
+        """A numbered line, with the time where one is known."""
+        if node.seconds is not None:
+            wide = len(re.sub("[ -~]", "", text))
+            text += " " * (14 - 2 * wide - (len(text) - wide))
+            total = self._spent[min(ply, len(self._spent) - 1)][self._replay.turn] + node.seconds
+            text += f"({_clock(node.seconds, 2)}/{_clock(total, 3)})"
+        return f"{ply + 1:4} {text}"
+
+    def _flush(self) -> None:
+        """End a line of KI2."""
+        if self._words:
+            self._lines.append(" ".join(self._words))
+            self._words.clear()
+
+    def _end(self, ply: int, node: Node, end: Ending, *, main: bool) -> None:
+        word = node.more.get("KIF", ("",))[0] or word_of(KIF_ENDINGS, self._sayable(end))
+        if self._numbered:
+            word = word or ("投了" if end[1] == -1 else "引き分け" if end[1] == 0 else "中断")
+            self._lines.append(self._timed(ply, word, node))
+        elif not main:
+            self._flush()
+            self._lines.append(self._summary(ply, end, word))
+
+    def _sayable(self, end: Ending) -> Ending:
+        """An end in KIF's terms."""
+        return ("illegal move", end[1]) if end[0] in ("perpetual check", "pawn drop mate") else end
+
+    def _finish(self, plies: int) -> None:
+        """The end of the main line, unless a node has said it, and the summary."""
+        record = self._record
+        last = list(record.tree.line())[-1]
+        turn = self._replay.turn
+        end = last.end or usual_end(record.reason, record.result, turn)
+        if end is None:
+            return
+        reason, points = self._sayable(end)
+        if last.end is None and self._numbered:
+            word = word_of(KIF_ENDINGS, (reason, points)) or ("投了" if not reason and points == -1 else "")
+            word = word or ("引き分け" if points == 0 else "")
+            self._lines += [f"{plies + 1:4} {word}"] if word else []
+        word = last.more.get("KIF", ("",))[0] or word_of(KIF_ENDINGS, (reason, points))
+        self._flush()
+        self._lines.append(self._summary(plies, (reason, points), word))
+
+    def _summary(self, plies: int, end: Ending, word: str) -> str:
+        reason, points = end
+        if not points:
+            return f"まで{plies}手で{word or '引き分け' if points == 0 else word or '中断'}"
+        first = (points > 0) == (self._replay.turn == BLACK)
+        side = self._sides[not first]
+        how = {"declaration": "入玉勝ち", "illegal move": "反則勝ち", "forfeit": "不戦勝ち"}.get(reason, "勝ち")
+        why = {"time": "時間切れにより", "mate": "詰みにより", "disconnection": "切断により"}.get(reason, "")
+        why = "" if self._numbered else why  # the move's line has said it
+        return f"まで{plies}手で{why}{side}の{how}"
+
+
+def one_line(text: str) -> str:
+    """A text for a header, without line breaks."""
+    return re.sub(r"\s*[\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+\s*", " ", text).strip()
+
+
+def headers_of(record: Record) -> Iterator[tuple[str, str]]:
+    """A record's headers by name, one line each, dates with slashes as in Japanese files."""
+    for name, value in record.headers.items():
+        text = one_line(value)
+        yield name, re.sub(r"^(\d{4})[.-](\d\d)[.-](\d\d)", r"\1/\2/\3", text) if name == "Date" else text
+
+
+def _clock(seconds: float, fields: int) -> str:
+    """Minutes and seconds " 0:16", or hours too "00:00:16"."""
+    total = int(seconds)
+    if fields == 2:
+        return f"{total // 60:2}:{total % 60:02}"
+    return f"{total // 3600:02}:{total // 60 % 60:02}:{total % 60:02}"
+
+
+def _handicap(root: str | None) -> str:
+    """The name of a usual start, else ""."""
+    names = {sfen: name for name, sfen in HANDICAPS.items()}
+    return names.get(notation.START if root is None else root, "")
+
+
+def diagram(replay: Replay) -> list[str]:
+    """A board with the men in hand."""
+    state = replay.state
+    hands = []
+    for side in range(2):
+        held = [(MEN[kind], int(state["hands"][side][kind])) for kind in (5, 4, 6, 3, 2, 1, 0)]
+        hands.append("　".join(name + (_in_kanji(n) if n > 1 else "") for name, n in held if n) or "なし")
+    lines = [f"後手の持駒：{hands[1]}", "  ９ ８ ７ ６ ５ ４ ３ ２ １", "+---------------------------+"]
+    for rank in range(9):
+        men = [int(state["board"][9 * file + rank]) for file in range(8, -1, -1)]
+        cells = [f"{' v'[man >> 4]}{MEN[(man & 15) - 1]}" if man else " ・" for man in men]
+        lines.append(f"|{''.join(cells)}|{RANKS[rank]}")
+    lines += ["+---------------------------+", f"先手の持駒：{hands[0]}"]
+    return lines if replay.turn == BLACK else [*lines, "後手番"]
+
+
+def _in_kanji(number: int) -> str:
+    return "十" * (number // 10) + (RANKS[number % 10 - 1] if number % 10 else "")
+
+
+def encode(text: str, name: str) -> bytes:
+    """A file's bytes: Shift-JIS for the names .kif and .ki2, as programs expect, where it can hold the text, else
+    UTF-8 with its mark.
+    """
+    if name.lower().endswith((".kif", ".ki2")):
+        try:
+            return text.replace("encoding=UTF-8", "encoding=Shift_JIS", 1).encode("cp932")
+        except UnicodeEncodeError:
+            return text.encode("utf-8-sig")
+    return text.encode()

@@ -1,0 +1,179 @@
+"""The text of a file whose encoding nobody knows: Unicode by its marks, else what its bytes look like."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from typing import BinaryIO, cast
+
+from ..errors import DataError
+
+MAX_BYTES = 16 << 20  # of a file that is read whole
+MAX_LINE = 1 << 20  # characters of a line, in a file that is read line by line
+MAX_GAME = 16 << 20  # characters of one game there
+_SAMPLE = 1 << 16
+_MARKS = {
+    "utf-8-sig": (codecs.BOM_UTF8,),
+    "utf-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "utf-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
+# The codes of the characters that are used every day: (encoding, least and greatest first byte)
+_FIRST_LEVEL = {
+    "gb18030": ("gb2312", 0xB0, 0xD7),
+    "big5": ("big5", 0xA4, 0xC6),
+    "big5hkscs": ("big5", 0xA4, 0xC6),
+    "cp932": ("euc_jp", 0xB0, 0xCF),
+    "eucjp": ("euc_jp", 0xB0, 0xCF),
+}
+_UNDEFINED = re.compile("[\x81\x8d\x8f\x90\x9d]")  # bytes without a character in Windows-1252
+
+
+def read_whole(stream: BinaryIO) -> bytes:
+    """The bytes of a file. Errors: DataError when it is too long."""
+    data = stream.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise DataError(f"it is larger than {MAX_BYTES >> 20} MiB; split it")
+    return data
+
+
+def unicode_of(data: bytes) -> str | None:
+    """UTF-16 or UTF-32 by the mark or the zeros at the beginning of a file, UTF-8 by its mark; None for others."""
+    for name, marks in _MARKS.items():
+        if data.startswith(marks):
+            return name
+    sample = data[:200]
+    if len(sample) > 3 and sample.count(0) >= len(sample) // 3:
+        return "utf-16-be" if sample[::2].count(0) > sample[1::2].count(0) else "utf-16-le"
+    return None
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether bytes are UTF-8; the last character may be cut off."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(data)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def decode_japanese(data: bytes) -> str:
+    """A file of shogi: Unicode, Shift-JIS or EUC, whichever has the fewest characters of a wrong encoding."""
+    name = unicode_of(data)
+    if name is None:
+        foreign = re.search(rb"[\x80-\xff]", data)
+        sample = data[foreign.start() :][:_SAMPLE] if foreign else b""
+        name = min(("utf-8", "cp932", "euc_jis_2004"), key=lambda each: _oddity(sample.decode(each, "replace")))
+    return data.decode(name, "replace")
+
+
+def _oddity(text: str) -> int:
+    """Number of characters typical of a wrong encoding: unreadable ones, half-width kana, controls."""
+    return len(re.findall("[\ufffd\uff61-\uff9f\x80-\x9f]", text))
+
+
+def decode_latin(data: bytes) -> str:
+    """A line that is UTF-8, else Latin-1 as the PGN standard says, with the quotation marks of Windows."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+        return text if _UNDEFINED.search(text) else data.decode("cp1252")
+
+
+def detect(data: bytes) -> str:
+    """The likeliest encoding of bytes that may be of any language."""
+    from chardet import detect as detected  # which few callers need
+
+    if is_utf8(data):
+        return "utf-8"
+    found = detected(data[: 4 * _SAMPLE])["encoding"] or "latin-1"
+    name = {"gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932", "euc-kr": "cp949"}.get(found.lower(), found)
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        return "latin-1"
+    return name
+
+
+def decode_any(data: bytes) -> str:
+    """A file of any language: Unicode, else the likeliest encoding of what is not ASCII in it."""
+    if name := unicode_of(data):
+        return data.decode(name, "replace")
+    return data.decode("utf-8" if is_utf8(data) else detect(foreign_of(data)), "replace")
+
+
+def foreign_of(data: bytes) -> bytes:
+    """What is not ASCII in bytes, with what stands close to it."""
+    return b"\n".join(re.findall(rb"[^\s\[\]=,]*[\x80-\xff][^\s\[\]=]*", data[: 16 * _SAMPLE])) or data
+
+
+def likely(text: str, encoding: str) -> float:
+    """The share of the foreign characters of a text that are common ones where people use an encoding."""
+    foreign = [letter for letter in text[: 4 * _SAMPLE] if letter > "\x7f"]
+    return sum(_is_common(letter, encoding) for letter in foreign) / max(len(foreign), 1)
+
+
+def _is_common(letter: str, encoding: str) -> bool:
+    plain = encoding.lower().replace("-", "").replace("_", "")
+    if plain in ("cp949", "euckr"):
+        return "\uac00" <= letter <= "\ud7a3" or "\u3130" <= letter <= "\u318f"
+    if "\u3000" <= letter <= "\u30ff" or "\uff01" <= letter <= "\uff5e":  # kana and full-width signs
+        return True
+    first = _FIRST_LEVEL.get(plain)
+    if first is None:
+        return letter.isalpha()
+    name, least, most = first
+    try:
+        return least <= letter.encode(name)[0] <= most
+    except UnicodeEncodeError:
+        return False
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines of a text, whatever ends them."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+class BoundedLines:
+    """The lines of a stream with bounds on lines and games; each is UTF-8 or else Latin-1, or the whole is Unicode."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        begin = stream.read(_SAMPLE)
+        self._raw = unicode_of(begin) in (None, "utf-8-sig")
+        encoding = "latin-1" if self._raw else unicode_of(begin)
+        begin = begin.removeprefix(codecs.BOM_UTF8)
+        joined = io.BufferedReader(cast("io.RawIOBase", _Joined(begin, stream)))
+        self._text = io.TextIOWrapper(joined, encoding, "replace")
+        self.number = 0  # of the last line
+        self._left = MAX_GAME
+
+    def begin_game(self) -> None:
+        """Restart the count of the game's characters."""
+        self._left = MAX_GAME
+
+    def readline(self) -> str:
+        """The next line with its end, "" at the end of the stream. Errors: DataError for one that is too long."""
+        line = self._text.readline(MAX_LINE)
+        self.number += 1
+        self._left -= len(line)
+        if len(line) == MAX_LINE or self._left < 0:
+            raise DataError(f"line {self.number}: a line or a game is longer than any can be")
+        return decode_latin(line.encode("latin-1")) if self._raw and not line.isascii() else line
+
+
+class _Joined(io.RawIOBase):
+    """Bytes that have been read already, then the rest of a stream, which stays open."""
+
+    def __init__(self, begin: bytes, rest: BinaryIO) -> None:
+        super().__init__()
+        self._begin, self._rest = begin, rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray) -> int:  # type: ignore[override]
+        chunk = self._begin[: len(buffer)] or self._rest.read(len(buffer))
+        self._begin = self._begin[len(chunk) :]
+        buffer[: len(chunk)] = chunk
+        return len(chunk)
