@@ -15,10 +15,10 @@ from ..engine.games.base import Game
 from ..engine.records.formats import RecordFormat, encoded, format_games, format_named, is_record, left_out, read_games
 
 HELP = """\
-Convert game records with their variations, comments, times and headers: shogi between KIF, KI2, CSA and JKF; Go from GIB,
-NGF and UGF to SGF; chess from PGN, EPD and lists of FENs; every game as position lines. Every move is checked by the rules.
-A damaged record is used up to the damage, which is reported; so is what the new format cannot hold. Files are read in any
-encoding and written in UTF-8 (.kif and .ki2 in Shift-JIS, as programs expect it, where that can hold them).
+Convert game records with their variations, comments, times and headers: shogi between KIF, KI2, CSA and JKF; Go from
+GIB, NGF and UGF to SGF; chess from PGN, EPD and lists of FENs; every game as position lines. Every move is checked by
+the rules. A damaged record is used up to the damage, which is reported; so is what the new format cannot hold. Files
+are read in any encoding and written in UTF-8 (.kif and .ki2 in Shift-JIS, as programs expect, where it can hold them).
 
 examples:
   az-engine convert game.kif                        print it as a line: position startpos moves 7g7f ...

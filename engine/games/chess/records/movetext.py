@@ -19,6 +19,8 @@ _NUMBER = re.compile(r"[0-9]+(?:\.+|…|$)|\.{2,}|…|\.")
 
 
 class Token(NamedTuple):
+    """A piece of movetext."""
+
     kind: str  # a word, "{" a comment, ";" one to the end of its line, "$", "(", ")" or "*" a result
     text: str
     line: int

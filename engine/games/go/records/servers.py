@@ -1,4 +1,4 @@
-"""Reads the records of go servers: GIB of Tygem, NGF of WBaduk, UGF of PandaNet. Each is put into SGF and read as such."""
+"""Reads the records of Go servers: GIB of Tygem, NGF of WBaduk, UGF of PandaNet; each is put into SGF and read so."""
 
 from __future__ import annotations
 

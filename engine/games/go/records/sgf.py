@@ -38,8 +38,18 @@ HEADERS = {
     "RU": "Rules",
     "ON": "Opening",
 }
-OTHERS = {"2": "Othello", "3": "chess", "4": "Gomoku", "5": "Nine Men's Morris", "6": "Backgammon", "7": "Chinese chess",
-    "8": "shogi", "9": "Lines of Action", "10": "Ataxx", "11": "Hex"}  # fmt: skip
+OTHERS = {
+    "2": "Othello",
+    "3": "chess",
+    "4": "Gomoku",
+    "5": "Nine Men's Morris",
+    "6": "Backgammon",
+    "7": "Chinese chess",
+    "8": "shogi",
+    "9": "Lines of Action",
+    "10": "Ataxx",
+    "11": "Hex",
+}
 _CHARSET = re.compile(
     r"utf-?8|us-?ascii|ascii|latin-?[0-9]|iso-?8859-?[0-9]+|(windows-?|cp)[0-9]+|gb2312|gbk|gb18030|big5([-_]?hkscs)?"
     r"|euc[-_]?(jp|kr|cn)|shift[-_]?jis|sjis|koi8-?[ru]|ks_?c_?5601.*|uhc",

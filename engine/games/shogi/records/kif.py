@@ -1,7 +1,7 @@
 """Reads KIF and KI2 files.
 
 Headers, a board diagram if the game begins from a special position, then one numbered move in each line (KIF) or moves
-after ``▲`` and ``△`` without their origins (KI2); ``変化：N手`` goes back to move N of the line before it.
+after ``▲`` and ``△`` without their origins (KI2); a variation goes back to move N of the line before it.
 """
 
 from __future__ import annotations

@@ -37,8 +37,9 @@ def lost(record: Record) -> list[str]:
 
 
 def lines_with_variations(tree: Node) -> Iterator[tuple[int, Node]]:
-    """(plies before it, node) of all moves and ends, in the order of KIF: the main line, then its variations, the last
-    first, each followed by its own. A node that begins a variation stands at the same ply as the move that it replaces.
+    """(plies before it, node) of all moves and ends, in the order of KIF.
+
+    The main line comes first, then its variations, the last of them first, each followed by its own.
     """
     waiting = [(0, child) for child in reversed(tree.children)]
     while waiting:
@@ -247,9 +248,7 @@ def _in_kanji(number: int) -> str:
 
 
 def encode(text: str, name: str) -> bytes:
-    """A file's bytes: Shift-JIS for the names .kif and .ki2, as programs expect, where it can hold the text, else
-    UTF-8 with its mark.
-    """
+    """A file's bytes: Shift-JIS for the names .kif and .ki2, as programs expect; UTF-8 with its mark where it must."""
     if name.lower().endswith((".kif", ".ki2")):
         try:
             return text.replace("encoding=UTF-8", "encoding=Shift_JIS", 1).encode("cp932")
