@@ -27,8 +27,8 @@ from .info import Estimate
 from .kernels import jit
 from .limits import Limits
 from .nets.evaluator import Evaluator
-from .nets.fit import read_info
-from .nets.netfile import read_outline
+from .nets.file.fit import read_info
+from .nets.file.netfile import read_outline
 from .nets.netinfo import NetInfo
 from .nets.opinions import Opinion, opinions_of
 from .nets.shared import Seat

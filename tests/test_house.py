@@ -111,7 +111,7 @@ def test_the_wheel_runs_outside_the_checkout(distributions: tuple[Path, Path, Pa
 
 def test_onnxruntime_keeps_nothing_to_tell_its_makers(tmp_path: Path) -> None:
     net = str(ROOT / "models" / "nets" / "go.onnx")
-    program = f"from az_engine.engine.nets.session import raw_session; raw_session({net!r})"
+    program = f"from az_engine.engine.nets.onnx.session import raw_session; raw_session({net!r})"
     kept = {k: v for k, v in os.environ.items() if k not in ("ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME")}
     env = {**kept, "HOME": str(tmp_path), "PYTHONPATH": str(ROOT / "src")}
     run(sys.executable, "-c", program, cwd=tmp_path, env=env)

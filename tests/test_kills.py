@@ -53,7 +53,7 @@ print(jit.compiled_kernels(), file=sys.stderr)
 CONVERT = """
 import sys
 from pathlib import Path
-from az_engine.engine.nets.conversion import native_net
+from az_engine.engine.nets.file.conversion import native_net
 print(native_net(Path(sys.argv[1])))
 """
 

@@ -22,9 +22,9 @@ from ...engine.games.base import Game, State
 from ...engine.games.mates import LONGEST
 from ...engine.games.outcome import RUNNING
 from ...engine.nets.evaluator import Evaluator, Extra, Output, Planes, UniformEvaluator
-from ...engine.nets.onnx import OnnxEvaluator
+from ...engine.nets.onnx.evaluator import OnnxEvaluator
+from ...engine.nets.onnx.session import raw_session
 from ...engine.nets.positions import encode
-from ...engine.nets.session import raw_session
 from ...engine.nets.weights import dense_net, load_evaluator
 from ...engine.params import SearchParams
 from ...engine.search.cache import PositionCache

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from ...engine.errors import NetError, OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game
-from ...engine.nets.onnx import OnnxEvaluator
-from ...engine.nets.session import raw_session
+from ...engine.nets.onnx.evaluator import OnnxEvaluator
+from ...engine.nets.onnx.session import raw_session
 from ...engine.nets.weights import load_evaluator
 from ...engine.search.selfplay import SelfPlay, SelfPlayConfig
 from .measure import Measurement, show

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from ..errors import NetError
 from ..games.base import Game
 from .netinfo import NetInfo
-from .sparse import SparseNet
 
 Planes = NDArray[np.uint8]
 Output = tuple[NDArray[np.float32], NDArray[np.float32]]
@@ -31,11 +30,35 @@ class Interrupted(NetError):
 
 @dataclass(slots=True)
 class Turn:
-    """What a kernel that judges by itself may do now."""
+    """What a search's kernel may do now."""
 
     simulations: int  # at most; 0 = none, the time is over
-    done: int = 0  # by the kernel
+    done: int = 0  # by the kernel, set by the search
     halt: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(1, np.uint8))  # u1[1]; 1 = end now
+
+
+def at_once(simulations: int, left: float = math.inf) -> AbstractContextManager[Turn]:
+    """The turn of a search that shares its net with nobody."""
+    return nullcontext(Turn(simulations))
+
+
+class NetFunctions(NamedTuple):
+    """Device functions that evaluate a position whose planes lie in planes[row], u1[B, C * H * W]."""
+
+    make_space: Callable[..., Any]  # (weights) -> working space, once in each call of a kernel
+    value: Callable[..., None]  # (weights, planes, row, space, wdl): WDL logits to wdl f4[3]
+    policy: Callable[..., None]  # (weights, planes, row, space, actions, b, n, logits): of actions[b, :n] to logits[b]
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledNet:
+    """A net that the search's kernels evaluate by themselves, without a call of Python."""
+
+    functions: NetFunctions
+    weights: Any  # a NamedTuple of arrays
+    # (simulations, seconds until the search has to end, where the turn may allow 0) -> the turn to run a kernel, after
+    # a wait where searches share the processors
+    turn: Callable[[int, float], AbstractContextManager[Turn]] = at_once
 
 
 class Evaluator(Protocol):
@@ -48,7 +71,7 @@ class Evaluator(Protocol):
     description: str  # one line: the net and what runs it
     extra: tuple[str, ...] = ()  # outputs beside policy and value: "ownership", "score"
     fault: NetError | None = None  # why the net is given up: it has missed a deadline
-    sparse: SparseNet | None = None  # the integers of a net that kernels judge by themselves
+    compiled: CompiledNet | None = None  # None: it is called from Python, batch by batch
 
     def evaluate(self, planes: Planes, slot: int = 0) -> Output:
         """planes u1[B, C * H * W] -> (logits f4[B, A], values f4[B, 3] WDL logits or f4[B, 1] in [-1, 1]).
@@ -77,12 +100,9 @@ class Evaluator(Protocol):
         """
         return *self.evaluate(planes, slot), None, None
 
-    def turn(self, simulations: int, left: float = math.inf) -> AbstractContextManager[Turn]:
-        """A turn to run a kernel that judges by itself; it comes at once unless searches share the processors.
-
-        left: seconds until the search has to end, where it may have none. Whoever took the turn notes what was done.
-        """
-        return nullcontext(Turn(simulations))
+    def room(self) -> float:
+        """Leaves that one search may have in flight now, at least one."""
+        return math.inf
 
     def interrupt(self) -> None:
         """End the evaluations that are under way, from any thread. Returns at once."""

@@ -12,8 +12,6 @@ from ..settings import check
 FORMAT = "1"  # of this metadata; readers refuse a greater one
 PREFIX = "az_engine."
 ENCODER = PREFIX + "encoder"  # the key of the family of planes
-SPARSE_WIDEST = 1024  # layer of a sparse net
-SPARSE_BUCKETS = 16  # output layers that its value may have
 _SEARCH = {  # settings that a net may bring, and their kinds
     "c_puct": float,
     "c_base": float,

@@ -3,7 +3,7 @@
 A search asks through its :class:`Seat`, which is an :class:`Evaluator`, and waits. Threads of the :class:`Batcher`, its
 lanes, run the nets: each takes what is waiting, the client with the least service first, and never waits for more.
 
-A sparse net is judged by the searches' own kernels: they take turns, as many at a time as there are lanes.
+A compiled net is evaluated by the searches' own kernels: they take turns, as many at a time as there are lanes.
 
 Service is measured in seconds of the net, divided by the weight of the search; a client that comes back begins where
 the others are (Sheng et al. 2024, "Fairness in Serving Large Language Models", section 4).
@@ -17,7 +17,7 @@ import math
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -107,7 +107,7 @@ class Seat(Evaluator):
         self.batch_size, self.description = evaluator.batch_size, evaluator.description
         self.note: str = getattr(evaluator, "note", "")
         self.extra: tuple[str, ...] = evaluator.extra
-        self.sparse = evaluator.sparse
+        self.compiled = None if evaluator.compiled is None else replace(evaluator.compiled, turn=self._turn)
         self.weight = 2.0
         self.net, self.client = net, client
         self.asked = Stopwatch()  # since its last request
@@ -123,8 +123,7 @@ class Seat(Evaluator):
         policy, value, ownership, score = self._batcher.ask(self, "evaluate_all", planes)
         return policy, value, ownership, score
 
-    def turn(self, simulations: int, left: float = math.inf) -> contextlib.AbstractContextManager[Turn]:
-        """See Evaluator."""
+    def _turn(self, simulations: int, left: float = math.inf) -> contextlib.AbstractContextManager[Turn]:
         return self._batcher.turn(self, simulations, left)
 
     def room(self) -> int:

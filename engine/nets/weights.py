@@ -11,14 +11,14 @@ from typing import Any
 
 from ..errors import NetError
 from ..games.base import Game
-from ..games.encoder import SPARSE_ENCODER
-from .conversion import native_net
+from ..games.encoder import OWN_ENCODER
 from .evaluator import Evaluator, UniformEvaluator
-from .netfile import EMBEDDED, read_outline
+from .families import find_family
+from .file.conversion import native_net
+from .file.netfile import EMBEDDED, read_outline
 from .netinfo import ENCODER
-from .onnx import OnnxEvaluator
-from .session import PROVIDERS, uses_gpu
-from .sparse_evaluator import SparseEvaluator
+from .onnx.evaluator import OnnxEvaluator
+from .onnx.session import PROVIDERS, uses_gpu
 
 
 def embedded_net(game: str, provider: str = "cpu") -> Path | None:
@@ -76,10 +76,10 @@ def net_path(
     return embedded
 
 
-def is_sparse(weights: str, game: Game, provider: str = "cpu") -> bool:
-    """Whether a ``WeightsFile`` setting names a sparse net, as far as a look at a file inside the package tells."""
+def encoder_of(weights: str, game: Game, provider: str = "cpu") -> str:
+    """The encoder of the net that a ``WeightsFile`` setting names, if it is inside the package; else the game's own."""
     path = other_nets(game.name).get(weights) if weights else embedded_net(game.name, provider)
-    return path is not None and read_outline(path)[0].metadata.get(ENCODER) == SPARSE_ENCODER
+    return OWN_ENCODER if path is None else read_outline(path)[0].metadata.get(ENCODER, OWN_ENCODER)
 
 
 def net_of_run(folder: Path) -> Path:
@@ -127,8 +127,8 @@ def net_evaluator(path: Path, game: Game, **options: Any) -> OnnxEvaluator:
 
     Blocks. Errors: NetError.
     """
-    family = SparseEvaluator if read_outline(path)[0].metadata.get(ENCODER) == SPARSE_ENCODER else OnnxEvaluator
-    return family(path, game, **options)
+    family = find_family(read_outline(path)[0].metadata.get(ENCODER, OWN_ENCODER))
+    return (OnnxEvaluator if family is None else family.open)(path, game, **options)
 
 
 def load_stand_in(failed: Evaluator | None, game: Game) -> Evaluator:
@@ -136,7 +136,7 @@ def load_stand_in(failed: Evaluator | None, game: Game) -> Evaluator:
 
     The same net if it ran on a GPU, else the net inside the package whose kernels are there, else no net at all.
     """
-    inside = embedded_net(game.name) if failed is None or failed.sparse is not None else dense_net(game.name)
+    inside = embedded_net(game.name) if failed is None or failed.compiled is not None else dense_net(game.name)
     failed_path = failed.path if isinstance(failed, OnnxEvaluator) else None
     paths = [failed_path if isinstance(failed, OnnxEvaluator) and failed.on_gpu else None, inside]
     if failed_path == inside and not paths[0]:

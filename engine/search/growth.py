@@ -21,7 +21,7 @@ from ..games.leaves import make_leaves
 from ..games.outcome import RUNNING
 from ..kernels.atomics import make_spinlock
 from ..kernels.jit import borrow, device, entry, keep, kernel
-from ..nets.sparse import blank_net, judge_moves, judge_space, judge_value
+from ..nets.families.sparse.integers import blank_net, judge_moves, judge_space, judge_value
 from .policy import outcome_of, softmax_in_place, sort_row
 from .puct import PARAMS, Wanted, select_from
 from .transpositions import NONE_SHARED, Positions, find_twin, make_alias, make_way, remember_node

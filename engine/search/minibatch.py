@@ -21,7 +21,7 @@ from ..games.leaves import make_leaves
 from ..games.outcome import BY_TABLES, RUNNING
 from ..kernels.jit import entry
 from ..nets.evaluator import Evaluator, Output, Turn
-from ..nets.sparse import SparseNet
+from ..nets.families.sparse.integers import SparseNet
 from ..params import SearchParams
 from .biases import Biases, make_biases
 from .cache import PositionCache

@@ -20,7 +20,7 @@ from ..games.outcome import RUNNING, WIN
 from ..info import Estimate
 from ..kernels.atomics import make_spinlock
 from ..nets.evaluator import Evaluator
-from ..nets.sparse import SparseNet
+from ..nets.families.sparse.integers import SparseNet
 from ..params import SearchParams
 from .cache import PositionCache
 from .ends import Averages

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...engine.errors import NetError
-from ...engine.nets.netfile import FLOAT, Outline, Tensor, read_outline_bytes
+from ...engine.nets.file.netfile import FLOAT, Outline, Tensor, read_outline_bytes
+from ...engine.nets.file.protobuf import Damaged, read_messages, read_number, read_text
 from ...engine.nets.netinfo import NetInfo
-from ...engine.nets.protobuf import Damaged, read_messages, read_number, read_text
 from ..net.onnxfile import NODE, GraphWriter, parts, read_opset, write_model
 from .source import Converted, Source
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Protocol
 
 from ...engine.errors import NetError
-from ...engine.nets.netfile import MAX_BYTES, read_net_file
-from ...engine.nets.protobuf import Damaged
+from ...engine.nets.file.netfile import MAX_BYTES, read_net_file
+from ...engine.nets.file.protobuf import Damaged
 from . import dlshogi, katago, lc0, miniosl
 from .source import Converted, Source
 

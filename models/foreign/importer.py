@@ -15,7 +15,7 @@ from ...engine.files import check_writable, write_atomically
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.nets.netinfo import NetInfo
-from ...engine.nets.session import raw_session
+from ...engine.nets.onnx.session import raw_session
 from ...engine.system import limit_process
 from ..net.probes import Probes, own_games
 from .families import convert_file

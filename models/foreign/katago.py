@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.nets.netfile import FLOAT
+from ...engine.nets.file.netfile import FLOAT
 from ...engine.nets.netinfo import NetInfo
 from ..net.onnxfile import GraphWriter
 from .katago_file import GLOBALS, SPATIAL, begins_a_net, read_katago

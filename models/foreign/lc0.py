@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.errors import NetError
-from ...engine.nets.netfile import FLOAT
+from ...engine.nets.file.netfile import FLOAT
 from ...engine.nets.netinfo import NetInfo
 from ..net.onnxfile import GraphWriter
 from .lc0_file import (

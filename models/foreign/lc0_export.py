@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.errors import NetError
-from ...engine.nets.netfile import read_constants, read_outline_bytes
+from ...engine.nets.file.netfile import read_constants, read_outline_bytes
+from ...engine.nets.file.protobuf import write_field
 from ...engine.nets.netinfo import NetInfo
-from ...engine.nets.protobuf import write_field
 from ..net.onnxfile import read_nodes
 from .lc0 import ACTIONS, PLANES
 from .lc0_file import CLASSICAL_HEADS, DENSE_POLICY, MAGIC, SCALAR_VALUE, SE_HEADS, WDL_VALUE

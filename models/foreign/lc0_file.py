@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.errors import NetError
-from ...engine.nets.protobuf import Damaged, read_fields, read_messages, read_number
+from ...engine.nets.file.protobuf import Damaged, read_fields, read_messages, read_number
 
 Array = NDArray[np.float32]
 MAGIC = b"\x0d\xc0\x01\x00\x00"

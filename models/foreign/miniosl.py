@@ -8,9 +8,9 @@ leads to nothing but "aux", which is for training alone, is left out.
 from __future__ import annotations
 
 from ...engine.errors import NetError
-from ...engine.nets.netfile import FLOAT, Outline, read_outline_bytes
+from ...engine.nets.file.netfile import FLOAT, Outline, read_outline_bytes
+from ...engine.nets.file.protobuf import Damaged, read_messages, read_number, read_text
 from ...engine.nets.netinfo import NetInfo
-from ...engine.nets.protobuf import Damaged, read_messages, read_number, read_text
 from ..net.onnxfile import NODE, GraphWriter, needed_parts, read_opset
 from .source import Converted, Source
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...engine.files import write_atomically
 from ...engine.games.base import Game
 from ...engine.nets.netinfo import NetInfo
-from ...engine.nets.session import raw_session
+from ...engine.nets.onnx.session import raw_session
 from ..data.dataset import Dataset, Positions, spread
 from ..train.config import NetConfig
 from ..train.learner import LICENCE, Learner, Measured

@@ -18,8 +18,8 @@ from ...engine.errors import DataError, NetError
 from ...engine.games.base import Game
 from ...engine.games.encoder import SPARSE_ENCODER
 from ...engine.nets.evaluator import Evaluator, Extra, Output, Planes
-from ...engine.nets.fit import check_net
-from ...engine.nets.netfile import read_outline
+from ...engine.nets.file.fit import check_net
+from ...engine.nets.file.netfile import read_outline
 from ...engine.nets.netinfo import NetInfo
 from .batches import STEPS, Batches, Outputs, fold
 from .network import Network

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ...engine.errors import NetError
-from ...engine.nets.netfile import FLOAT
+from ...engine.nets.file.netfile import FLOAT
 from ...engine.nets.netinfo import NetInfo
-from ...engine.nets.session import raw_session
+from ...engine.nets.onnx.session import raw_session
 from .network import (
     ConvBlock,
     ConvPolicy,

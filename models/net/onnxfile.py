@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.errors import NetError
-from ...engine.nets.netfile import ELEMENTS, FLOAT, UINT8
+from ...engine.nets.file.netfile import ELEMENTS, FLOAT, UINT8
+from ...engine.nets.file.protobuf import read_fields, read_messages, read_number, read_text, write_field
 from ...engine.nets.netinfo import NetInfo
-from ...engine.nets.protobuf import read_fields, read_messages, read_number, read_text, write_field
 
 OPSET, IR_VERSION = 17, 8
 NODE, TENSOR = 1, 5  # fields of a graph

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...engine.errors import NetError
 from ...engine.games.base import Game
 from ...engine.games.outcome import RUNNING
-from ...engine.nets.netfile import OPERATORS
+from ...engine.nets.file.netfile import OPERATORS
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.opinions import legal_actions, softmax
 from ...engine.nets.positions import encode

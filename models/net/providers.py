@@ -13,8 +13,8 @@ from ...engine.errors import NetError
 from ...engine.games.base import Game
 from ...engine.nets import weights as engine_weights
 from ...engine.nets.evaluator import Evaluator
-from ...engine.nets.onnx import OnnxEvaluator
-from ...engine.nets.session import nvidia_driver, uses_gpu
+from ...engine.nets.onnx.evaluator import OnnxEvaluator
+from ...engine.nets.onnx.session import nvidia_driver, uses_gpu
 
 Provider = Literal["auto", "cpu", "cuda", "tensorrt", "openvino", "dml", "torch"]
 TORCH = "torch"

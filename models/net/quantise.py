@@ -24,8 +24,8 @@ from onnxruntime.quantization import CalibrationDataReader, CalibrationMethod, Q
 
 from ...engine.errors import NetError
 from ...engine.nets.netinfo import PREFIX
+from ...engine.nets.onnx.session import raw_session
 from ...engine.nets.opinions import expected_points
-from ...engine.nets.session import raw_session
 from ..data.dataset import Batch
 from .probes import check, run
 

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...engine.nets.sparse import COARSE, FIRST_BOUND, HIDDEN, OUT_BOUND, SMALL_BOUND, UNIT
+from ...engine.nets.families.sparse.integers import COARSE, FIRST_BOUND, HIDDEN, OUT_BOUND, SMALL_BOUND, UNIT
 from ..train.config import NetConfig
 from .features import gather_features, gather_rows, scatter_features, scatter_rows
 from .sparse_value import Joined, SparseValue

@@ -11,10 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ...engine.errors import NetError
-from ...engine.nets.netfile import BOOL, FLOAT, INT32, INT64
-from ...engine.nets.netinfo import NetInfo
-from ...engine.nets.session import raw_session
-from ...engine.nets.sparse import (
+from ...engine.nets.families.sparse.integers import (
     BUCKET,
     COARSE,
     HIDDEN,
@@ -32,6 +29,9 @@ from ...engine.nets.sparse import (
     joined,
     split,
 )
+from ...engine.nets.file.netfile import BOOL, FLOAT, INT32, INT64
+from ...engine.nets.netinfo import NetInfo
+from ...engine.nets.onnx.session import raw_session
 from .onnxfile import GraphWriter
 from .probes import check, run
 from .sparse import SparseNetwork

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ...engine.nets.sparse import HIDDEN
+from ...engine.nets.families.sparse.integers import HIDDEN
 from .features import divide, join, value_backward, value_forward
 
 Array = NDArray[np.float32]

@@ -18,9 +18,9 @@ from ...engine.errors import DataError, NetError
 from ...engine.files import write_atomically
 from ...engine.games.base import Game
 from ...engine.nets.netinfo import NetInfo
-from ...engine.nets.onnx import OnnxEvaluator
+from ...engine.nets.onnx.evaluator import OnnxEvaluator
+from ...engine.nets.onnx.session import raw_session
 from ...engine.nets.positions import random_planes
-from ...engine.nets.session import raw_session
 from ..data.dataset import Batch, Positions, spread
 from ..net import export, quantise
 from ..net.probes import own_games

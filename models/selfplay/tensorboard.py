@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ...engine.nets.protobuf import write_field
+from ...engine.nets.file.protobuf import write_field
 from .frames import crc32c
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from ...engine.errors import OptionError
 from ...engine.games.base import Game
 from ...engine.games.encoder import Encoder
-from ...engine.nets.netinfo import SPARSE_BUCKETS, SPARSE_WIDEST
+from ...engine.nets.families.sparse.integers import BUCKETS, WIDEST
 from ...engine.settings import check, setting
 
 Kind = Literal["dual-res", "sep-res", "dual-conv", "sep-conv", "sparse"]
@@ -67,7 +67,7 @@ class NetConfig:
         1,
         "output layers of a sparse network's value, one to every four men; 8 for chess; of no use in shogi",
         low=1,
-        high=SPARSE_BUCKETS,
+        high=BUCKETS,
         flag=True,
     )
     value_hidden: int = setting(256, "units of the value head's hidden layer (the papers: 256)", low=1, flag=True)
@@ -87,9 +87,9 @@ class NetConfig:
         if self.kind == "sparse":
             if self.filters % 32:
                 raise OptionError(f"a sparse network of width {self.filters} has no even halves; give a multiple of 32")
-            if self.filters * self.value_filters > SPARSE_WIDEST:
+            if self.filters * self.value_filters > WIDEST:
                 raise OptionError(
-                    f"a sparse network's value is {SPARSE_WIDEST} wide at most; give less of value_filters"
+                    f"a sparse network's value is {WIDEST} wide at most; give less of value_filters"
                 )
             return
         if self.policy_head == "conv" and self.actions % (height * width):

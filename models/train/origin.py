@@ -20,11 +20,11 @@ from torch import Tensor
 from ...engine.errors import DataError
 from ...engine.games.base import Game
 from ...engine.games.encoder import SPARSE_ENCODER
-from ...engine.nets.fit import check_net
-from ...engine.nets.netfile import read_outline
+from ...engine.nets.families.sparse.integers import HIDDEN, SparseNet, read_sparse_net
+from ...engine.nets.file.fit import check_net
+from ...engine.nets.file.netfile import read_outline
 from ...engine.nets.netinfo import NetInfo
-from ...engine.nets.session import raw_session
-from ...engine.nets.sparse import HIDDEN, SparseNet, read_sparse_net
+from ...engine.nets.onnx.session import raw_session
 from ...engine.nets.weights import dense_net, embedded_net
 from ..net.network import ConvBlock, Network
 from ..net.probes import own_games

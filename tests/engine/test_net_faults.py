@@ -15,9 +15,10 @@ from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
 from az_engine.engine.info import BestMove
 from az_engine.engine.limits import Limits
-from az_engine.engine.nets import deadline, weights
+from az_engine.engine.nets import weights
 from az_engine.engine.nets.evaluator import Interrupted, Output, Planes
-from az_engine.engine.nets.onnx import OnnxEvaluator
+from az_engine.engine.nets.onnx import deadline
+from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.nets.weights import dense_net
 from az_engine.engine.params import EngineOptions
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....engine.errors import DataError
-from ....engine.nets.netfile import MAX_BYTES
+from ....engine.nets.file.netfile import MAX_BYTES
 
 
 class NumberFile:

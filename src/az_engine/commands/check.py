@@ -24,7 +24,7 @@ from ..engine.games import game_names, get_game
 from ..engine.info import BestMove, ThinkingInfo
 from ..engine.kernels.jit import cache_directory, cache_problem, compiled_kernels, cores
 from ..engine.limits import Limits
-from ..engine.nets.session import available_providers
+from ..engine.nets.onnx.session import available_providers
 from ..engine.nets.weights import embedded_net
 from ..engine.system import cpu_name
 from .guis import recipes

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..engine.errors import NetError
 from ..engine.games import game_names
-from ..engine.nets.netfile import read_outline
+from ..engine.nets.file.netfile import read_outline
 from ..engine.nets.netinfo import NetInfo
 from ..engine.nets.weights import embedded_net, other_nets
 

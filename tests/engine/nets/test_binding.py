@@ -10,10 +10,10 @@ import pytest
 
 from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
-from az_engine.engine.nets import deadline
-from az_engine.engine.nets.binding import Binding
 from az_engine.engine.nets.evaluator import Evaluator, Interrupted, Output, Planes
-from az_engine.engine.nets.onnx import OnnxEvaluator
+from az_engine.engine.nets.onnx import deadline
+from az_engine.engine.nets.onnx.binding import Binding
+from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.nets.positions import random_planes
 from az_engine.engine.nets.weights import dense_net, embedded_net, load_evaluator
 from az_engine.engine.params import SearchParams

@@ -20,7 +20,7 @@ from az_engine.engine.info import BestMove, ThinkingInfo
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets import shared
 from az_engine.engine.nets.evaluator import Interrupted, Output, Planes, Turn
-from az_engine.engine.nets.onnx import OnnxEvaluator
+from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.nets.opinions import opinions_of
 from az_engine.engine.nets.shared import Batcher, Seat
 from az_engine.engine.params import EngineOptions

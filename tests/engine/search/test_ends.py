@@ -22,7 +22,7 @@ from az_engine.engine.info import BestMove, Estimate, ThinkingInfo
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.nets.netinfo import NetInfo
-from az_engine.engine.nets.onnx import OnnxEvaluator
+from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.params import EngineOptions, SearchParams
 from az_engine.engine.search.cache import PositionCache
 from az_engine.engine.search.ends import Averages
@@ -31,7 +31,7 @@ from az_engine.engine.search.tree import Tree
 
 from ...fakes.evaluator import FunctionEvaluator
 from ..games.go.naive import area, region
-from ..search.pure_net import pure_net
+from .pure_net import pure_net
 
 INFO = NetInfo("go", (17, 9, 9), 82, 1, 1, "value", boards=(5, 9, 13), history=1)
 

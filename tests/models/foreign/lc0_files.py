@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from az_engine.engine.nets.protobuf import write_field
+from az_engine.engine.nets.file.protobuf import write_field
 
 Array = NDArray[np.float32]
 LINEAR16, FLOAT16, BFLOAT16, FLOAT32 = 1, 2, 3, 4

@@ -18,8 +18,8 @@ from az_engine.cli import main
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game
 from az_engine.engine.nets.netinfo import NetInfo
-from az_engine.engine.nets.onnx import OnnxEvaluator
-from az_engine.engine.nets.session import raw_session
+from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
+from az_engine.engine.nets.onnx.session import raw_session
 from az_engine.models.foreign.lc0_file import read_lc0
 from az_engine.models.net import export
 from az_engine.models.net.network import Network

@@ -26,12 +26,12 @@ from az_engine.engine.games import get_game
 from az_engine.engine.info import BestMove
 from az_engine.engine.kernels import jit
 from az_engine.engine.limits import Limits
-from az_engine.engine.nets import conversion as foreign
 from az_engine.engine.nets import weights
-from az_engine.engine.nets.fit import read_info
-from az_engine.engine.nets.netfile import read_outline
-from az_engine.engine.nets.onnx import OnnxEvaluator
-from az_engine.engine.nets.session import raw_session
+from az_engine.engine.nets.file import conversion as foreign
+from az_engine.engine.nets.file.fit import read_info
+from az_engine.engine.nets.file.netfile import read_outline
+from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
+from az_engine.engine.nets.onnx.session import raw_session
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import EngineOptions
 from az_engine.engine.process import run_module

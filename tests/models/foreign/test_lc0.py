@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 
 from az_engine.engine.errors import NetError
-from az_engine.engine.nets.protobuf import write_field
-from az_engine.engine.nets.session import raw_session
+from az_engine.engine.nets.file.protobuf import write_field
+from az_engine.engine.nets.onnx.session import raw_session
 from az_engine.models.foreign.families import convert_file
 from az_engine.models.foreign.source import Converted
 

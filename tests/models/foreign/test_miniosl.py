@@ -15,7 +15,7 @@ from az_engine.cli import main
 from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
 from az_engine.engine.kernels import jit
-from az_engine.engine.nets.session import raw_session
+from az_engine.engine.nets.onnx.session import raw_session
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.models.foreign.families import convert_file
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from az_engine.engine.errors import NetError, OptionError
 from az_engine.engine.games import get_game
-from az_engine.engine.nets.onnx import OnnxEvaluator
+from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.nets.weights import dense_net
 from az_engine.engine.search.mate import mating_move
 from az_engine.models.data.formats import labels_of, shards_of

@@ -19,10 +19,11 @@ from az_engine.engine.errors import NetError, OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game
 from az_engine.engine.limits import Limits
-from az_engine.engine.nets import session, weights
-from az_engine.engine.nets.netfile import EMBEDDED
+from az_engine.engine.nets import weights
+from az_engine.engine.nets.file.netfile import EMBEDDED
 from az_engine.engine.nets.netinfo import NetInfo
-from az_engine.engine.nets.onnx import OnnxEvaluator
+from az_engine.engine.nets.onnx import session
+from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.nets.opinions import expected_points, softmax
 from az_engine.engine.nets.positions import random_planes
 from az_engine.engine.params import EngineOptions

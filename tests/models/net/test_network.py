@@ -15,9 +15,9 @@ from torch import nn
 
 from az_engine.engine.errors import NetError, OptionError
 from az_engine.engine.games import get_game
-from az_engine.engine.nets.netfile import OPERATORS
+from az_engine.engine.nets.file.netfile import OPERATORS
 from az_engine.engine.nets.netinfo import NetInfo
-from az_engine.engine.nets.session import raw_session
+from az_engine.engine.nets.onnx.session import raw_session
 from az_engine.models.net import export, probes
 from az_engine.models.net.network import Network, ResidualBlock
 from az_engine.models.train.config import NetConfig, paper

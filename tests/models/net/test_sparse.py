@@ -25,11 +25,11 @@ from az_engine.engine.games.leaves import Leaves
 from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets import weights
+from az_engine.engine.nets.families.sparse.evaluator import SparseEvaluator
+from az_engine.engine.nets.families.sparse.integers import read_sparse_net
 from az_engine.engine.nets.netinfo import SPARSE_BUCKETS, NetInfo
-from az_engine.engine.nets.onnx import OnnxEvaluator
+from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.nets.positions import random_lines, random_planes
-from az_engine.engine.nets.sparse import read_sparse_net
-from az_engine.engine.nets.sparse_evaluator import SparseEvaluator
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import EngineOptions, SearchParams
 from az_engine.engine.search.cache import PositionCache

@@ -12,9 +12,9 @@ import torch
 from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
 from az_engine.engine.nets.netinfo import PREFIX
+from az_engine.engine.nets.onnx.session import raw_session
 from az_engine.engine.nets.opinions import expected_points
 from az_engine.engine.nets.positions import random_planes
-from az_engine.engine.nets.session import raw_session
 from az_engine.models.net import probes
 from az_engine.models.selfplay.publish import publish
 from az_engine.models.train.config import LearnerConfig

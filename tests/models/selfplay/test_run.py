@@ -29,7 +29,7 @@ from rich.console import Console
 import az_engine
 from az_engine.engine.errors import DataError, NetError, OptionError
 from az_engine.engine.games import get_game
-from az_engine.engine.nets.onnx import OnnxEvaluator
+from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import paper_params
 from az_engine.engine.records.formats import read_games

@@ -14,8 +14,8 @@ import torch
 
 from az_engine.engine.errors import DataError, NetError
 from az_engine.engine.games import get_game
+from az_engine.engine.nets.onnx.session import raw_session
 from az_engine.engine.nets.opinions import expected_points
-from az_engine.engine.nets.session import raw_session
 from az_engine.engine.nets.weights import dense_net
 from az_engine.models.net import export, probes, quantise
 from az_engine.models.net.network import ConvBlock, Network

@@ -14,10 +14,10 @@ import pytest
 import torch
 
 from az_engine.engine.errors import DataError, NetError, OptionError
-from az_engine.engine.nets.netfile import read_outline
+from az_engine.engine.nets.file.netfile import read_outline
 from az_engine.engine.nets.netinfo import NetInfo
-from az_engine.engine.nets.onnx import OnnxEvaluator
-from az_engine.engine.nets.session import raw_session
+from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
+from az_engine.engine.nets.onnx.session import raw_session
 from az_engine.models.data.dataset import Batch, Positions
 from az_engine.models.net import export, probes, quantise
 from az_engine.models.net.card import recipe

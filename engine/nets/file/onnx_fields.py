@@ -6,7 +6,7 @@ onnxruntime would run the sum of both. Here every message is read whole, in boun
 
 from __future__ import annotations
 
-from ..errors import NetError
+from ...errors import NetError
 from .protobuf import BYTES, FIXED32, FIXED64, VARINT, Damaged, read_wire
 
 MAX_FIELDS = 300_000  # of a whole file: a net of 5,000 nodes has about 100,000

@@ -16,11 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import NetError
-from ..kernels.jit import borrow, device, kernel
-from .netfile import read_constants
-from .netinfo import SPARSE_BUCKETS, SPARSE_WIDEST
+from ....errors import NetError
+from ....kernels.jit import borrow, device, kernel
+from ...file.netfile import read_constants
 
+WIDEST = 1024  # layer
+BUCKETS = 16  # output layers that a value may have
 UNIT = 255  # of a first layer's sums: clipped to 0 .. UNIT, which stands for 0 .. 1
 COARSE_SHIFT = 2
 COARSE = 1 << COARSE_SHIFT  # unit of an int8 first layer
@@ -112,9 +113,9 @@ def read_sparse_net(content: bytes, features: int, actions: int) -> SparseNet:
     wrong = [
         n for n in shapes if n not in constants or constants[n].shape != shapes[n] or constants[n].dtype != kinds[n]
     ]
-    if not all(32 <= wide <= SPARSE_WIDEST and wide % 32 == 0 for wide in (value, width)) or value % width:
+    if not all(32 <= wide <= WIDEST and wide % 32 == 0 for wide in (value, width)) or value % width:
         wrong.append("its width")
-    if not HIDDEN <= units <= SPARSE_BUCKETS * HIDDEN or units % HIDDEN:
+    if not HIDDEN <= units <= BUCKETS * HIDDEN or units % HIDDEN:
         wrong.append("the number of its buckets")
     if wrong:
         raise NetError(f"this is no sparse net for the game: {wrong[0]} does not fit; export it again")

@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..clock import Stopwatch
-from ..errors import NetError
-from ..games.base import Game
-from .binding import Binding
+from ...clock import Stopwatch
+from ...errors import NetError
+from ...games.base import Game
+from ..evaluator import Evaluator, Extra, Interrupted, Output, Planes
 from .deadline import WATCHDOG, Evaluation
-from .evaluator import Evaluator, Extra, Interrupted, Output, Planes
-from .fit import EXTRA, check_net, check_outputs
-from .netfile import EMBEDDED, read_outline
-from .netinfo import NetInfo
-from .positions import random_planes
-from .session import GPU_PROVIDERS, PROVIDERS, first_line, load_onnxruntime, raw_session
+from ..file.fit import EXTRA, check_net, check_outputs
+from ..file.netfile import EMBEDDED, read_outline
 from .trial import extremes_of, try_net
+from ..netinfo import NetInfo
+from ..positions import random_planes
+from .binding import Binding
+from .session import GPU_PROVIDERS, PROVIDERS, first_line, load_onnxruntime, raw_session
 
 _DEADLINE = 20.0  # s that every evaluation is given on a CPU ...
 _GPU_DEADLINE = 600.0  # ... and on a GPU, where TensorRT compiles the net for every new size of a batch
@@ -68,7 +68,7 @@ class OnnxEvaluator(Evaluator):
         given = {output.name for output in outline.outputs}
         self.extra = tuple(name for name in EXTRA if name in given)  # what it says beside policy and value
         if self.path.parent != EMBEDDED:
-            from ..kernels.jit import cache_directory  # here: the trial's own process needs no numba
+            from ...kernels.jit import cache_directory  # here: the trial's own process needs no numba
 
             try_net(
                 self._model,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import NetError
+from ...errors import NetError
 from .onnx_fields import check_fields
 from .protobuf import Damaged, read_fields, read_messages, read_number, read_text
 

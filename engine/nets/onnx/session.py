@@ -8,7 +8,7 @@ import functools
 import sys
 from typing import Any
 
-from ..errors import NetError
+from ...errors import NetError
 
 PROVIDERS = {  # what onnxruntime calls the engine's providers, best first
     "cpu": ["CPUExecutionProvider"],

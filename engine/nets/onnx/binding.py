@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .evaluator import Output
+from ..evaluator import Output
 
 
 class Binding:

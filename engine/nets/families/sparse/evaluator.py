@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import NetError
-from ..games.base import Game
-from .evaluator import Evaluator, Output, Planes
-from .netfile import EMBEDDED
-from .onnx import OnnxEvaluator
-from .positions import random_planes
-from .sparse import judge_all, read_sparse_net
+from ....errors import NetError
+from ....games.base import Game
+from ...evaluator import Evaluator, Output, Planes
+from ...file.netfile import EMBEDDED
+from ...onnx.evaluator import OnnxEvaluator
+from ...positions import random_planes
+from .integers import judge_all, read_sparse_net
 
 _BATCH = 32  # leaves at a time where no kernel searches by itself
 _TRIED = 64  # positions on which kernel and file are compared before the net is used

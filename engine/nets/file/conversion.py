@@ -19,11 +19,11 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..errors import NetError
-from ..process import run_module
-from ..system import lock
+from ...errors import NetError
+from ...process import run_module
+from ...system import lock
+from ..netinfo import PREFIX
 from .netfile import read_net_file, read_outline_bytes
-from .netinfo import PREFIX
 
 _VERSION = 3  # of the conversion: a greater one converts again
 _SECONDS = 300
@@ -41,7 +41,7 @@ def native_net(path: Path, tell: Callable[[str], None] | None = None, *, int8: b
     tell: gets a sentence every _TELL_S while it does; None: stderr does. int8: quantise it, where the onnx package is
     there and the int8 net judges nearly as the file does; see ``models.foreign.fast``. Errors: NetError, one sentence.
     """
-    from ..kernels.jit import private_directory  # here: a net's trial needs no numba
+    from ...kernels.jit import private_directory  # here: a net's trial needs no numba
 
     if not path.is_file():
         return path  # the reader reports it

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..errors import NetError, OptionError
-from ..games.base import Game
+from ...errors import NetError, OptionError
+from ...games.base import Game
+from ..netinfo import NetInfo
 from .netfile import Outline
-from .netinfo import NetInfo
 
 EXTRA = ("ownership", "score")  # optional outputs, beside policy and value
 

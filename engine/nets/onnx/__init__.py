@@ -1,0 +1,1 @@
+"""Nets that onnxruntime runs."""
