@@ -21,24 +21,24 @@ from .errors import AzError, IllegalMoveError, NetError, OptionError, PositionEr
 from .games import get_game
 from .games.base import Game, State
 from .games.databases import Databases
-from .games.encoder import OWN_ENCODER, SPARSE_ENCODER
 from .games.outcome import RUNNING, WIN
 from .info import Estimate
 from .kernels import jit
 from .limits import Limits
 from .nets.evaluator import Evaluator
+from .nets.families import find_family
 from .nets.file.fit import read_info
 from .nets.file.netfile import read_outline
 from .nets.netinfo import NetInfo
 from .nets.opinions import Opinion, opinions_of
 from .nets.shared import Seat
-from .nets.weights import is_sparse, load_evaluator, load_stand_in, net_path
+from .nets.weights import encoder_of, load_evaluator, load_stand_in, net_path
 from .params import EngineOptions
 from .precompile import compile_all, helped
 from .search.cache import PositionCache
 from .search.mate import MateSolver
 from .search.results import final_line
-from .search.search import Search, expected_end
+from .search.search import Scope, Search, expected_end
 from .search.states import Snapshot, look
 from .search.strength import limit_strength
 from .search.transpositions import follow
@@ -124,8 +124,8 @@ class Engine:
         if self._warm:
             return nullcontext(lambda: None)
         game, options = self._game, self.options
-        sparse = is_sparse(options.weights_file, game, options.provider)
-        return helped(game.using(SPARSE_ENCODER) if sparse else game)
+        encoder = encoder_of(options.weights_file, game, options.provider)
+        return helped(game.using(encoder) if find_family(encoder) is not None else game)
 
     def _load_kernels(
         self,
@@ -211,7 +211,7 @@ class Engine:
     @property
     def knows_rules(self) -> bool:
         """Whether the net sees the rules and komi of a position; False before ready()."""
-        return self.net is not None and self.net.encoder not in (OWN_ENCODER, SPARSE_ENCODER)
+        return self.net is not None and self._game.using(self.net.encoder).encoder.knows_rules
 
     @property
     def description(self) -> str:
@@ -492,15 +492,16 @@ class Engine:
             evaluator,
             params,
             game.window(line),
-            cache=self._cache if evaluator.info is not None else None,
-            batch_size=options.batch_size,
-            workers=options.threads,
             visits=None if visits is None or limits.infinite else max(visits, 1),
-            only=only,
-            lines=1 if limits.clocked else options.multipv,
-            ends=limits.with_estimates,
-            room=None if seat is None else seat.room,
+            cache=self._cache if evaluator.info is not None else None,
             tables=tables,
+            scope=Scope(
+                only,
+                lines=1 if limits.clocked else options.multipv,
+                ends=limits.with_estimates,
+                workers=options.threads,
+                batch_size=options.batch_size,
+            ),
         )
         return Task(self._search, line, options, tuple(messages), fallback, error=failed, delays=self._delays)
 

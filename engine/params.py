@@ -49,7 +49,7 @@ class SearchParams:
     mate_plies: int = setting(  # with the solver, in games that have such a search
         5, "The longest mate, in plies, that is looked for at every leaf of the search beside the net; 0 = none.", 0, 7
     )
-    transpositions: bool = setting(  # with sparse nets
+    transpositions: bool = setting(  # with compiled nets
         True, "Search a position once, whatever the order of the moves that lead to it; with the net for CPUs."
     )
     symmetries: bool = setting(  # in games that have some

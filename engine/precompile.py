@@ -1,6 +1,6 @@
 """The first start on a machine: a helper process compiles the search while the engine compiles its game.
 
-numba compiles one kernel at a time in a process. The tree's kernels, or the one that searches with a sparse net, take
+numba compiles one kernel at a time in a process. The tree's kernels, or the one that searches with a compiled net, take
 about as long as a game's; the process that comes second finds them in the cache. For the tree the helper searches
 made-up positions. It ends with the engine, or when the engine no longer needs it. If it fails, the engine compiles
 everything itself.
@@ -17,17 +17,18 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .games import get_game, register_path, registered_paths
 from .games.base import Game, State
-from .games.capabilities import Tablebase
 from .games.leaves import Leaves
 from .games.outcome import RUNNING, WIN
 from .kernels import jit
 from .nets.evaluator import Evaluator, UniformEvaluator
+from .nets.families import find_family
 from .params import SearchParams
 from .process import module_command
 from .search.cache import PositionCache
@@ -35,7 +36,7 @@ from .search.growth import growth_entry, growth_kernel
 from .search.policy import digest
 from .search.puct import select
 from .search.results import RootView
-from .search.search import Search
+from .search.search import Scope, Search
 from .search.tree import EDGES, NODES, Tree
 
 _MOVES = 4  # of every made-up position
@@ -48,7 +49,7 @@ def helped(game: Game) -> Iterator[Callable[[], object]]:
     Gives a function that waits until the helper has done its work.
     """
     helper = None
-    if jit.cores() > 1 and jit.is_missing(growth_kernel(game.encoder.leaf) if _sparse(game) else select):
+    if jit.cores() > 1 and jit.is_missing(_longest(game)):
         command = module_command("az_engine.engine.precompile", game.name, game.encoder.name, *registered_paths())
         with contextlib.suppress(OSError):  # cannot start a process: compile in this one
             helper = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
@@ -60,8 +61,10 @@ def helped(game: Game) -> Iterator[Callable[[], object]]:
             helper.communicate()
 
 
-def _sparse(game: Game) -> bool:
-    return game.encoder.features > 0
+def _longest(game: Game) -> Callable[..., Any]:
+    """The kernel of a search that takes longest to compile."""
+    family = find_family(game.encoder.name)
+    return select if family is None else growth_kernel(game.encoder.leaf, family.blank.functions)
 
 
 def compile_all(game: Game, evaluator: Evaluator, join: Callable[[], object]) -> None:
@@ -74,12 +77,10 @@ def compile_all(game: Game, evaluator: Evaluator, join: Callable[[], object]) ->
     game.play(line, int(only[0]))
     _sprout(tree, only)
     RootView(game, tree, line).lines(2)
-    if not _sparse(game):
+    if evaluator.compiled is None:
         evaluator = UniformEvaluator(game)
     else:
         _use(game, tree, line)
-        tree.clear()  # beside tables it searches in batches, as in an ending
-        _explore(_small_search(game, tree, line, only, evaluator, _NoTables()), line)
         join()
     tree.clear()
     _explore(_small_search(game, tree, line, only, evaluator), line)
@@ -109,29 +110,9 @@ def compile_tree(game: Game) -> None:
         game.mate_search(game.initial(), 1 << 16).advance(1)
 
 
-class _NoTables(Tablebase):
-    """Endgame tables that know nothing."""
-
-    def __init__(self) -> None:
-        self.most_men, self.problems = 0, []
-
-    def outcome(self, state: State) -> int | None:
-        return None
-
-    def best_moves(self, line: State, moves: NDArray[np.uint16]) -> tuple[int, NDArray[np.uint16]] | None:
-        return None
-
-
-def _small_search(
-    game: Game,
-    tree: Tree,
-    line: State,
-    only: NDArray[np.uint16],
-    evaluator: Evaluator,
-    tables: Tablebase | None = None,
-) -> Search:
+def _small_search(game: Game, tree: Tree, line: State, only: NDArray[np.uint16], evaluator: Evaluator) -> Search:
     cache, window = PositionCache(1 << 16), game.window(line)
-    return Search(game, tree, evaluator, SearchParams(), window, visits=40, cache=cache, only=only, tables=tables)
+    return Search(game, tree, evaluator, SearchParams(), window, visits=40, cache=cache, scope=Scope(only))
 
 
 def _explore(search: Search, line: State) -> None:
@@ -179,7 +160,8 @@ if __name__ == "__main__":
     for directory in sys.argv[3:]:
         register_path(Path(directory))
     game = get_game(sys.argv[1]).using(sys.argv[2])
-    if _sparse(game):
-        growth_entry(game.encoder.leaf, game.state_dtype)
-    else:
+    family = find_family(game.encoder.name)
+    if family is None:
         compile_tree(game)
+    else:
+        growth_entry(game, family.blank)

@@ -209,11 +209,11 @@ class Thinking:
         """Run a search in a thread of its own. Interrupt its net when it is long overdue, then leave the thread behind.
 
         Patience is counted in ticks that this thread has seen: a process that was suspended is no fault of the net. A
-        net that our kernels judge cannot hang, and a thread costs as much as some hundred of its simulations: its
-        search runs in this one.
+        compiled net cannot hang, and a thread costs as much as some hundred of its simulations: its search runs in
+        this one.
         """
         watch = partial(self._should_stop, search)
-        if search.evaluator.sparse is not None:
+        if search.evaluator.compiled is not None:
             search.run(watch)
             return
         running = threading.Thread(target=search.run, args=(watch,), name="worker 0")

@@ -28,7 +28,7 @@ from ...engine.nets.positions import encode
 from ...engine.nets.weights import dense_net, load_evaluator
 from ...engine.params import SearchParams
 from ...engine.search.cache import PositionCache
-from ...engine.search.search import Search
+from ...engine.search.search import Scope, Search
 from ...engine.search.tree import EDGE, EDGES, NODE, NODES, Tree
 from .measure import Measurement, show
 
@@ -156,8 +156,8 @@ def _search(args: argparse.Namespace) -> Iterator[Measurement]:
     game = _game(args)
     evaluator = _load(args.net, game, args.provider, args.batch)
     assert evaluator.info is not None
-    if evaluator.sparse is not None:
-        yield from _sparse_search(args, game, evaluator)
+    if evaluator.compiled is not None:
+        yield from _compiled_search(args, game, evaluator)
         return
     size = evaluator.batch_size
     planes = random_planes(game.using(evaluator.encoder), size, evaluator.history)
@@ -185,7 +185,7 @@ def _search(args: argparse.Namespace) -> Iterator[Measurement]:
             yield Measurement(name, told, "positions/s", "the same without", bare, how, told_share)
 
 
-def _sparse_search(args: argparse.Namespace, game: Game, evaluator: OnnxEvaluator) -> Iterator[Measurement]:
+def _compiled_search(args: argparse.Namespace, game: Game, evaluator: OnnxEvaluator) -> Iterator[Measurement]:
     """A search that a kernel makes by itself, beside the convolution net's and one worker's."""
     path = dense_net(game.name)
     if path is None:
@@ -216,7 +216,7 @@ def _simulations(game: Game, line: State, evaluator: Evaluator, workers: int, se
     """Simulations a second of a fresh search with a cache."""
     cache, grown = PositionCache(_MEMORY // 4, game.branching), Tree(_MEMORY, game.branching)
     params = SearchParams(smart_pruning=False)
-    running = Search(game, grown, evaluator, params, game.window(line), cache=cache, workers=workers)
+    running = Search(game, grown, evaluator, params, game.window(line), cache=cache, scope=Scope(workers=workers))
     start = time.perf_counter()
     running.run(lambda: time.perf_counter() - start >= seconds)
     elapsed = time.perf_counter() - start
@@ -245,8 +245,7 @@ def _search_speed(
         SearchParams(smart_pruning=False),
         game.window(line),
         cache=cache,
-        workers=workers,
-        ends=ends,
+        scope=Scope(workers=workers, ends=ends),
     )
     running.ramp = 1
     start = time.perf_counter()

@@ -23,7 +23,7 @@ from .measure import Measurement, percentile, show
 
 _WARM_S = 1.0  # before counting begins
 _GREEDY = 320  # leaves in flight
-_VISITS = 20_000  # of a search, which then begins anew: a sparse net fills any tree in seconds
+_VISITS = 20_000  # of a search, which then begins anew: a compiled net fills any tree in seconds
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -128,7 +128,7 @@ def _measure(args: argparse.Namespace) -> Iterator[Measurement]:
             found = searches.rows(args.seconds)
             batches = nets.batcher.batches - batches
             full = (nets.batcher.rows - rows) / max(batches, 1) / batch
-            fills.append(f"batches {full:.0%} full" if batches else "in turns")  # a sparse net has no batches
+            fills.append(f"batches {full:.0%} full" if batches else "in turns")  # a compiled net has no batches
             return found
 
     alone, many, ratios = [], [], []

@@ -15,6 +15,7 @@ from .outcome import RUNNING
 State = NDArray[np.void]
 OWN_ENCODER = "alphazero"  # name of a game's own planes and actions
 SPARSE_ENCODER = "sparse"  # of the features and rows of sparse nets, see sparse
+NO_TABLES = 1 << 30  # pieces, where endgame tables know nothing
 
 
 class LeafFunctions(NamedTuple):
@@ -26,6 +27,7 @@ class LeafFunctions(NamedTuple):
     reach: Callable[..., Any]  # (work, line, leaves, b, played) -> where it lies; so many moves of its path are played
     look: Callable[..., Any]  # (work, space, line, at, leaves, b, history, plies): all but the actions
     name_moves: Callable[..., Any]  # (line, at, leaves, b): the actions of its moves
+    table_pieces: Callable[..., Any]  # (line, at) -> pieces on the board, NO_TABLES where no endgame table knows them
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -56,6 +58,7 @@ class Encoder:
     legal_actions: Callable[..., None]
     finds_mates: bool = False  # whether describe looks for short mates
     knows_patterns: bool = False  # whether it numbers local patterns
+    knows_rules: bool = False  # whether the planes show the rules and komi
 
     @property
     def width(self) -> int:

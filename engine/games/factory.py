@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..kernels.jit import borrow, device, keep, kernel
-from .encoder import Encoder, LeafFunctions
+from .encoder import NO_TABLES, Encoder, LeafFunctions
 from .mates import NO_MATES, NO_MOVE, Mates
 from .outcome import LOSS, RUNNING, WIN
 
@@ -251,6 +251,7 @@ def make_encoder(
     mates: Mates = NO_MATES,
     reads_work: bool = False,
     pattern: Function | None = None,
+    table_pieces: Function | None = None,
     **fields: Any,
 ) -> Encoder:
     """An encoder with its kernels; ``fields``: the others of :class:`Encoder`.
@@ -261,12 +262,16 @@ def make_encoder(
     key(work, states, at, history, out, row) is a u64 of all that the planes just written to out[row] show, and of the
     legal moves if the past forbids some. mates: how ``describe`` looks for short mates. reads_work: whether encode_row
     does. pattern(work, states, at) is the number of the local pattern of states[at], 0 = none.
+    table_pieces(s) -> i64, pieces on the board, NO_TABLES where the game's endgame tables know nothing.
     """
     shown = play if reads_work else play._replace(workspace=_no_workspace, begin=_nothing, rewind=_nothing)
     if survey is None:
         survey, action_of = _no_survey, _without_survey(action_of)
     look = _look(play, encode_row, key, mates, pattern or _no_pattern)
-    leaf = LeafFunctions(play.workspace, mates[0], play.begin, replay(play), look, _name_moves(survey, action_of))
+    name_moves = _name_moves(survey, action_of)
+    leaf = LeafFunctions(
+        play.workspace, mates[0], play.begin, replay(play), look, name_moves, _of_line(table_pieces or _no_tables)
+    )
     return Encoder(
         leaf=leaf,
         describe=_describe(leaf),
@@ -277,6 +282,11 @@ def make_encoder(
         knows_patterns=pattern is not None,
         **fields,
     )
+
+
+@device
+def _no_tables(s):
+    return np.int64(NO_TABLES)
 
 
 @device
@@ -332,8 +342,16 @@ def _name_moves(survey: Function, action_of: Function) -> Function:
     return name_moves
 
 
+def _of_line(function: Function) -> Function:
+    @device
+    def of_line(line, at):
+        return function(line[at])
+
+    return of_line
+
+
 def _describe(functions: LeafFunctions) -> Function:
-    workspace, make_space, begin, reach, look, name_moves = functions
+    workspace, make_space, begin, reach, look, name_moves, _ = functions
 
     @kernel
     def describe(states, leaves, count, history, plies):

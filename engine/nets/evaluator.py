@@ -50,12 +50,12 @@ class NetFunctions(NamedTuple):
     policy: Callable[..., None]  # (weights, planes, row, space, actions, b, n, logits): of actions[b, :n] to logits[b]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class CompiledNet:
     """A net that the search's kernels evaluate by themselves, without a call of Python."""
 
     functions: NetFunctions
-    weights: Any  # a NamedTuple of arrays
+    weights: Any  # a NamedTuple of arrays, whose types are those of all nets with these functions
     # (simulations, seconds until the search has to end, where the turn may allow 0) -> the turn to run a kernel, after
     # a wait where searches share the processors
     turn: Callable[[int, float], AbstractContextManager[Turn]] = at_once

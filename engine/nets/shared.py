@@ -107,7 +107,7 @@ class Seat(Evaluator):
         self.batch_size, self.description = evaluator.batch_size, evaluator.description
         self.note: str = getattr(evaluator, "note", "")
         self.extra: tuple[str, ...] = evaluator.extra
-        self.compiled = None if evaluator.compiled is None else replace(evaluator.compiled, turn=self._turn)
+        self.compiled = None if evaluator.compiled is None else replace(evaluator.compiled, turn=self.turn)
         self.weight = 2.0
         self.net, self.client = net, client
         self.asked = Stopwatch()  # since its last request
@@ -123,7 +123,8 @@ class Seat(Evaluator):
         policy, value, ownership, score = self._batcher.ask(self, "evaluate_all", planes)
         return policy, value, ownership, score
 
-    def _turn(self, simulations: int, left: float = math.inf) -> contextlib.AbstractContextManager[Turn]:
+    def turn(self, simulations: int, left: float = math.inf) -> contextlib.AbstractContextManager[Turn]:
+        """See CompiledNet."""
         return self._batcher.turn(self, simulations, left)
 
     def room(self) -> int:

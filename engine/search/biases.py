@@ -47,14 +47,28 @@ def make_biases(nodes: int) -> Biases:
 
 @device
 def note_pattern(biases, node, pattern):
-    """Note the pattern of a node that gets its value."""
-    note = biases.notes[node]
-    note.pattern = pattern
-    note.bias = note.error = note.weight = 0.0
+    """Note the pattern of a node that gets its value; biases: Biases or None."""
+    if biases is not None:
+        note = biases.notes[node]
+        note.pattern = pattern
+        note.bias = note.error = note.weight = 0.0
 
 
 @device
-def renew(biases, nd, node):
+def correct(biases, nd, node, value):
+    """Renew the own value of a NODE that a simulation of ``value`` has visited; the value to pass on to the node above.
+
+    biases: Biases or None.
+    """
+    if biases is not None:
+        change = _renew(biases, nd, node)
+        nd.w += change
+        return value + change
+    return value
+
+
+@device
+def _renew(biases, nd, node):
     """Tell the table of the error at a NODE that was visited, and correct its own value; how much its W has to grow."""
     note = biases.notes[node]
     if biases.factor[0] == 0.0 or note.pattern == 0 or nd.bound != RUNNING:

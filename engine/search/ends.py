@@ -1,6 +1,6 @@
 """How the game ends: what the net says of it in every node of a tree, and the averages over the tree.
 
-Only a search that is asked for it keeps this; see ``Search(ends=...)``. An average weighs a node's own evaluation by
+Only a search that is asked for it keeps this; see ``search.Scope``. An average weighs a node's own evaluation by
 the visits that ended there, so that it follows the moves that the search prefers, and a finished game counts as it is.
 """
 

@@ -22,6 +22,7 @@ from .minibatch import Minibatch
 from .puct import Wanted, puct_params, select_from
 from .roots import ROOT, add_gumbels, add_noise, choose, gumbel_edge, improved_policy, most_visits, visit_shares
 from .tree import (
+    ALONE,
     EDGE,
     EDGES,
     FULL,
@@ -86,7 +87,7 @@ def _select_gumbel(tree, params, searches, g, leaves, row):
         edges[k].child = top
         nodes[root.node].children += 1
     leaves.paths[row, 0] = edges[k].move
-    return select_from(tree, params, top, leaves, Wanted(row, 1, 1, 1, False), None, None)
+    return select_from(tree, params, top, leaves, Wanted(row, 1, 1, 1, False), ALONE)
 
 
 @kernel
@@ -108,7 +109,7 @@ def select_all(trees, params, searches, leaves):
                 found, finished = _select_gumbel(tree, params, searches, g, leaves, rows)
             else:
                 left = np.int64(root.wanted - root.done)
-                found, finished = select_from(tree, params, node, leaves, Wanted(rows, 0, 1, left, False), None, None)
+                found, finished = select_from(tree, params, node, leaves, Wanted(rows, 0, 1, left, False), ALONE)
             root.done += finished
             if found:
                 leaves.rows[rows].slot, leaves.rows[rows].root = g, root.last

@@ -20,17 +20,14 @@ from ..games.capabilities import Tablebase
 from ..games.leaves import make_leaves
 from ..games.outcome import BY_TABLES, RUNNING
 from ..kernels.jit import entry
-from ..nets.evaluator import Evaluator, Output, Turn
-from ..nets.families.sparse.integers import SparseNet
+from ..nets.evaluator import Evaluator, Output
 from ..params import SearchParams
 from .biases import Biases, make_biases
 from .cache import PositionCache
 from .ends import note_finished, note_outputs
-from .growth import Growth, growth_entry, judge_leaves
 from .policy import digest, keep_only, put_first
 from .puct import PARAMS, select
 from .symmetry import turn
-from .transpositions import NONE_SHARED
 from .tree import EDGE, MAX_DEPTH, NODE, Ends, TreeArrays, copy_ends, expand, make_ends
 
 
@@ -89,17 +86,16 @@ class Minibatch:
         self.count = 0  # leaves in it
         self.missing = 0  # of these, how many the net is asked for
         self.failed = 0  # of these, how many the net gave no finite answer for
-        self._game, self._trees, self._states, self._cache = game, trees, states, cache
+        self._game, self._trees, self.states, self._cache = game, trees, states, cache
         self._solver, self._temperature = params.solver, np.float32(params.policy_temperature)
         self._salts, self._only = salts, only
         self._describe = _of_game(game.encoder.describe, game.state_dtype)
-        self._mate_plies = mate_plies if game.encoder.finds_mates else 0
+        self.mate_plies = mate_plies if game.encoder.finds_mates else 0
         self._ends, self._tables, self._biases = ends, tables, biases
         self._told = None if ends is None else make_ends(size, ends.owners.shape[1])  # of the leaves
         self.leaves.rows["row"] = np.arange(size)  # where no cache says otherwise
         self._roots = True  # whether the root of a tree may be among them
         self._ask: tuple[Evaluator, int, Callable[[int], Output]] | None = None  # evaluates what lies in our planes
-        self.positions = NONE_SHARED  # of tree 0, where :meth:`grow` shares them
 
     def select(self, params: NDArray[Any], root: int, wanted: int, budget: int) -> tuple[int, int]:
         """Select leaves of tree 0: see ``puct.select``."""
@@ -113,7 +109,7 @@ class Minibatch:
         for some in np.array_split(moves, range(len(leaves.rows), len(moves), len(leaves.rows))):
             leaves.paths[: len(some), 0] = some
             leaves.rows["length"][: len(some)] = 1
-            self._describe(self._states, leaves, len(some), history, 0)
+            self._describe(self.states, leaves, len(some), history, 0)
             found.append(some[leaves.rows["outcome"][: len(some)] != RUNNING])
         return np.concatenate(found)
 
@@ -136,7 +132,7 @@ class Minibatch:
         """As :meth:`choose`, but that nothing is turned; the planes to evaluate are the first ``missing``."""
         leaves = self.leaves
         self.count, self.failed = count, 0
-        self._describe(self._states, leaves, count, history, self._mate_plies)
+        self._describe(self.states, leaves, count, history, self.mate_plies)
         if self._tables is not None:
             self._look_up(self._tables, count)
         if self._salts is not None:
@@ -145,7 +141,7 @@ class Minibatch:
             rows = leaves.rows[:count]
             self._told.told[:count] = 0
             for b in np.flatnonzero((rows["outcome"] != RUNNING) & (rows["end"] < 0)):
-                line = self._states[0, : rows["root"][b] + 1]
+                line = self.states[0, : rows["root"][b] + 1]
                 note_finished(self._game, line, leaves.paths[b, : rows["length"][b]], int(b), self._told)
         self.missing = count if self._cache is None else self._cache.probe(leaves, count, self._told)
 
@@ -153,13 +149,23 @@ class Minibatch:
         """Let tables say how leaves end."""
         rows, paths = self.leaves.rows, self.leaves.paths
         for b in np.flatnonzero((rows["outcome"][:count] == RUNNING) & (rows["length"][:count] > 0)):
-            line, at = self._states[rows["slot"][b]], int(rows["root"][b])
+            line, at = self.states[rows["slot"][b]], int(rows["root"][b])
             for move in paths[b, : rows["length"][b]].tolist():
                 self._game.play_at(line, at, move)
                 at += 1
             outcome = tables.outcome(line[at])
             if outcome is not None:
                 rows["outcome"][b], rows["end"][b] = outcome, BY_TABLES
+
+    def look_up(self) -> None:
+        """Let tables tell how the one leaf ends."""
+        if self._tables is not None:
+            self._look_up(self._tables, 1)
+
+    def arrange_root(self) -> None:
+        """Put the mates of the root, which is the one leaf, first and leave only the moves to search."""
+        self.count, self._roots = 1, True
+        self._arrange_roots()
 
     def take(
         self,
@@ -178,7 +184,7 @@ class Minibatch:
             self._digest(np.ascontiguousarray(logits, np.float32), np.ascontiguousarray(values, np.float32))
             if self._told is not None:
                 asked = np.flatnonzero(leaves.rows["row"][:count] >= 0)
-                root = self._states[0, leaves.rows["root"][0]]
+                root = self.states[0, leaves.rows["root"][0]]
                 note_outputs(self._game, root, leaves, asked, (ownership, score), self._salts is not None, self._told)
             self._keep()
         else:
@@ -195,50 +201,13 @@ class Minibatch:
         """Turn a net's answers, which lie in rows one after another, into priors and values."""
         self.failed = _of_answers()(self.leaves, self.count, logits, values, self._temperature)
 
-    def judge(self, net: SparseNet) -> None:
-        """Have a sparse net judge the leaves that :meth:`choose` left to it, by a kernel."""
-        if self.missing:
-            judge_leaves(net, self.leaves, self.count, self._temperature)
-            self._keep()
-        else:
-            self._arrange_roots()
-
-    def grow(
-        self,
-        net: SparseNet,
-        params: NDArray[Any],
-        lock: NDArray[np.uint32],
-        root: int,
-        history: int,
-        turn: Turn,
-    ) -> None:
-        """Make the simulations of a turn below the node ``root`` of tree 0, one at a time, by one kernel.
-
-        Only threads that call this may use the trees meanwhile; they share ``lock``, see atomics. The turn
-        tells how many were made: fewer when it was ended, the tree is full, or the only leaf is another thread's.
-        """
-        shape = history, self._mate_plies, self._solver, self._temperature
-        growth = Growth(root, False, turn.simulations, *shape, turn.halt, self.positions)
-        grow = growth_entry(self._game.encoder.leaf, self._game.state_dtype)
-        given = self._trees, params, self._states, self.leaves, net, lock
-        turn.done, judged = grow(*given, growth)
-        if judged:  # the root
-            self.count = 1
-            self._arrange_roots()
-            turn.done, _ = grow(*given, growth._replace(judged=True))
-
-    @property
-    def grows(self) -> bool:
-        """Whether :meth:`grow` does all that the leaves need."""
-        return self._salts is None and self._told is None and self._tables is None
-
     def _arrange_roots(self) -> None:
         """Put the roots' mates first and leave only the moves to search."""
         leaves, count = self.leaves, self.count
-        if not self._roots or (not self._mate_plies and self._only is None):
+        if not self._roots or (not self.mate_plies and self._only is None):
             return
         for b in np.flatnonzero(leaves.rows["length"][:count] == 0):
-            if self._mate_plies:
+            if self.mate_plies:
                 legal = max(int(leaves.rows["count"][b]), 0)
                 put_first(int(leaves.rows["begin"][b]), leaves.moves[b, :legal], leaves.priors[b, :legal])
             if self._only is not None:
@@ -251,9 +220,6 @@ class Minibatch:
         """
         self._choose(count, evaluator.history)
         plain = self._salts is None and self._told is None  # the net sees our planes, and only priors and values count
-        if plain and evaluator.sparse is not None:
-            self.judge(evaluator.sparse)
-            return None
         try:
             if not self.missing:
                 self.take()

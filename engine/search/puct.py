@@ -20,8 +20,8 @@ from ..games.outcome import DRAW, LOSS, RUNNING, WIN
 from ..kernels.atomics import enter, fence, leave
 from ..kernels.jit import borrow, device, kernel
 from ..params import SearchParams
-from .transpositions import is_passed, note_alias, twin_of
-from .tree import DEPTH_MAX, DEPTH_SUM, backup, fly, new_node, prove, release, tree_of, unpack_prior
+from .transpositions import begin_way, is_passed, note_alias, twin_of
+from .tree import ALONE, DEPTH_MAX, DEPTH_SUM, backup, fly, new_node, prove, release, tree_of, unpack_prior
 
 PARAMS = np.dtype(
     [
@@ -51,6 +51,7 @@ class Wanted(NamedTuple):
     resumed: bool  # whether the first row's leaf has got its edges and the selection goes on from there
 
 
+_STAY, _REPEAT, _LOOK_AGAIN = -1, -2, -3  # see _follow_alias
 _OUT_OF_QUESTION = -1e9  # Q of an edge that is skipped while there are others
 
 
@@ -164,10 +165,29 @@ def _take_proof(tree, node, twin, lock):
 
 
 @device
-def select_from(tree, params, root, leaves, wanted, lock, way):
-    """Choose leaves below the node ``root``; see :func:`select`. wanted: Wanted; lock: see tree.
+def _follow_alias(tree, node, root, solver, passing, way):
+    """What a simulation does at a node that may be an alias: _STAY, _REPEAT, _LOOK_AGAIN, or the twin to go on from.
 
-    way: Way that becomes the one of the only leaf, where nodes may be aliases; else None.
+    way: that of the pass, Way or None.
+    """
+    if way is None:
+        return np.int64(_STAY)
+    twin = twin_of(tree.nodes[node])
+    if twin < 0:
+        return np.int64(_STAY)
+    if is_passed(tree.nodes, node, root, way, twin):
+        return np.int64(_REPEAT)
+    if solver and _take_proof(tree, node, twin, passing.lock):
+        return np.int64(_LOOK_AGAIN)
+    note_alias(way, node, twin)
+    return twin
+
+
+@device
+def select_from(tree, params, root, leaves, wanted, passing):
+    """Choose leaves below the node ``root``; see :func:`select`. wanted: Wanted; passing: Pass.
+
+    Where nodes may be aliases, the pass's way becomes that of the only leaf.
     """
     nodes, counters, p = tree.nodes, tree.counters, params[0]
     first, resumed = wanted.first, wanted.resumed
@@ -178,32 +198,29 @@ def select_from(tree, params, root, leaves, wanted, lock, way):
             others, resumed = np.uint16(0), False
         else:
             node, start = np.int64(root), np.int64(wanted.start)
-            others = np.uint16(fly(nodes[node], 1, lock))
-            if way is not None:
-                way.length[0] = 0
+            others = np.uint16(fly(nodes[node], 1, passing.lock))
+            begin_way(passing.way)
         depth = start
         while True:
             nd = nodes[node]
             if nd.bound != RUNNING and (nd.terminal or (p.solver and node != root)):
-                backup(nodes, node, root, np.float64(nd.bound), 1.0 if nd.bound == DRAW else 0.0, lock, way, None)
+                backup(nodes, node, root, np.float64(nd.bound), 1.0 if nd.bound == DRAW else 0.0, passing)
                 finished += 1
                 break
-            if way is not None:
-                twin = twin_of(nd)
-                if twin >= 0:
-                    if is_passed(nodes, node, root, way, twin):  # a repetition, a draw
-                        backup(nodes, node, root, 0.0, 1.0, lock, way, None)
-                        finished += 1
-                        break
-                    if p.solver and _take_proof(tree, node, twin, lock):
-                        continue
-                    others = np.uint16(fly(nodes[twin], 1, lock))
-                    note_alias(way, node, twin)
-                    node = twin
-                    continue
+            twin = _follow_alias(tree, node, root, p.solver, passing, passing.way)
+            if twin >= 0:
+                others = np.uint16(fly(nodes[twin], 1, passing.lock))
+                node = twin
+                continue
+            if twin == _REPEAT:  # a draw
+                backup(nodes, node, root, 0.0, 1.0, passing)
+                finished += 1
+                break
+            if twin == _LOOK_AGAIN:
+                continue
             if nd.first_edge < 0:
                 if others:  # already selected, still being evaluated
-                    release(nodes, node, root, lock, way)
+                    release(nodes, node, root, passing)
                     if loss == 1.0 or 2 * count >= wanted.leaves:
                         return count, finished
                     loss, depth = 1.0, start  # it went nowhere
@@ -213,16 +230,16 @@ def select_from(tree, params, root, leaves, wanted, lock, way):
                 count += 1
                 break
             if depth == leaves.paths.shape[1]:
-                backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n, lock, way, None)
+                backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n, passing)
                 finished += 1
                 break
             k = best_edge(nodes, tree.edges, node, p, loss, depth == 0)
-            child = _child_of(tree, node, k, lock)
+            child = _child_of(tree, node, k, passing.lock)
             if child < 0:
-                release(nodes, node, root, lock, way)
+                release(nodes, node, root, passing)
                 return count, finished
             leaves.paths[first + count, depth] = tree.edges[k].move
-            others = np.uint16(fly(nodes[child], 1, lock))
+            others = np.uint16(fly(nodes[child], 1, passing.lock))
             node = child
             depth += 1
         counters[DEPTH_SUM] += depth - start
@@ -238,5 +255,5 @@ def select(trees, params, root, leaves, wanted, budget):
     Returns (leaves chosen, simulations that ended in proven nodes and are already backed up).
     """
     return select_from(
-        tree_of(borrow(trees), 0), params, root, borrow(leaves), Wanted(0, 0, wanted, budget, False), None, None
+        tree_of(borrow(trees), 0), params, root, borrow(leaves), Wanted(0, 0, wanted, budget, False), ALONE
     )

@@ -1,8 +1,7 @@
 """The search of one tree: workers grow it from its root until they are stopped.
 
-Each worker repeats: lock the tree, select a minibatch of leaves, unlock; describe, look up and evaluate them; lock
-again, expand and back up. While one worker waits for the net, the others work on the tree. One worker and a fixed
-number of visits give the same tree every time.
+Each worker repeats the step of its :class:`steppers.Stepper`. One worker and a fixed number of visits give the same
+tree every time.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from ..games.outcome import RUNNING, WIN
 from ..info import Estimate
 from ..kernels.atomics import make_spinlock
 from ..nets.evaluator import Evaluator
-from ..nets.families.sparse.integers import SparseNet
 from ..params import SearchParams
 from .cache import PositionCache
 from .ends import Averages
@@ -28,12 +27,25 @@ from .minibatch import Minibatch
 from .puct import puct_params
 from .rootmates import RootMates
 from .sharing import SharedLock
+from .steppers import BatchStepper, KernelStepper, Stepper
 from .symmetry import salt
+from .transpositions import NONE_SHARED
 from .tree import MAX_DEPTH, Ends, Tree, offer
 
-_GROWN = 256  # simulations at a time of a net that a kernel judges
+_UNBOUNDED = 1 << 62  # simulations
 _FULL = 1024  # simulations until batches are full: before, a batch is smaller, so that its leaves are well chosen
 _STEEPEST = 8  # simulations for one more leaf in a batch, at least: those of more than 128 are full later
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a search finds out of its root, and with how much of the machine."""
+
+    only: NDArray[np.uint16] | None = None  # u2[K], root moves to search; None or empty: all
+    lines: int = 1  # to report; with more than one, other moves are searched when the root's outcome is proven
+    ends: bool = False  # keep in the tree what the net knows of the end of the game, if anything
+    workers: int = 1  # threads
+    batch_size: int = 0  # leaves in a batch; 0: what the evaluator likes best
 
 
 class Search:
@@ -47,65 +59,55 @@ class Search:
         params: SearchParams,
         window: State,
         *,
-        cache: PositionCache | None = None,
-        batch_size: int = 0,
-        workers: int = 1,
         visits: int | None = None,
-        only: NDArray[np.uint16] | None = None,
-        lines: int = 1,
-        ends: bool = False,
-        room: Callable[[], int] | None = None,
+        cache: PositionCache | None = None,
         tables: Tablebase | None = None,
+        scope: Scope | None = None,
     ) -> None:
-        """``visits``: simulations after which it ends; ``only`` u2[K]: root moves to search, None = all.
-
-        lines: with more than one, other moves are searched when the root's outcome is proven. ends: keep in the tree
-        what the net says of the end of the game, if it says anything. room: leaves that may be in flight now, at least
-        one. tables: where to look up positions with few men.
-        """
+        """``visits``: simulations after which it ends; tables: where to look up positions with few pieces."""
+        scope = scope or Scope()
         self.game = game.using(evaluator.encoder)
         self.tree, self.evaluator, self.params = tree, evaluator, params
-        self.workers = workers
-        self.batch_size = batch_size or evaluator.batch_size
+        self.workers = scope.workers
+        self.batch_size = scope.batch_size or evaluator.batch_size
         self.ramp = max(_FULL // self.batch_size, _STEEPEST)  # simulations for one more leaf in a batch
         self.visits = visits
-        self.simulations = 0  # done in this search
+        self.simulations = 0  # done in this search ...
+        self.in_flight = 0  # ... and begun by its workers
         self.error: BaseException | None = None
         self.stopping = False
         self.running = False  # run() has not returned
         self.left: Callable[[], float] = lambda: math.inf  # seconds until it has to end
-        self.note = ""  # a sentence for the user when fewer workers than wanted search
-        self._in_flight = 0
-        self._room, self._tables = room, tables
+        self.note = ""  # a sentence for the user when fewer workers than requested search
+        self._tables, self._cache, self._window = tables, cache, window
         self._offered = not params.solver  # the root's moves that end the game have been looked for
-        self._cache = cache
-        self._only = only if only is not None and len(only) else None
-        self._window = window
-        self.skip_proven = lines > 1
+        self._only = scope.only if scope.only is not None and len(scope.only) else None
+        self.skip_proven = scope.lines > 1
         self.puct = puct_params(params, skip_proven=self.skip_proven)
         turning = params.symmetries and self.game.symmetries is not None
-        told = evaluator.extra
+        known = evaluator.extra
         self._ends: Ends | None = None
-        if ends and told:
-            points = int(np.prod(self.game.planes[1:])) if "ownership" in told else 0
+        if scope.ends and known:
+            points = int(np.prod(self.game.planes[1:])) if "ownership" in known else 0
             self._ends = tree.keep_ends(points)
             if cache is not None:
                 cache.keep_ends(points)
         self._salts = np.array([salt(params.seed)]) if turning else None
         looking = params.solver and params.mate_plies > 0 and self.game.encoder.finds_mates
         self._mates = RootMates(self.game, window, params.mate_plies) if looking else None
-        sharing = params.transpositions and self.game.encoder.transpositions and evaluator.sparse is not None
-        self._positions = tree.share_positions() if sharing else None
+        self._net = evaluator.compiled if self._salts is None and self._ends is None else None  # kernels may search
+        sharing = params.transpositions and self.game.encoder.transpositions and self._net is not None
+        self.positions = tree.share_positions() if sharing else NONE_SHARED
         correcting = self.game.encoder.knows_patterns
         self._biases = tree.correct_biases(params.subtree_bias) if correcting else None
         self.lock = SharedLock()  # of the tree
-        self._spinlock = make_spinlock()  # of the kernels that share it
-        self._counting = threading.Lock()  # of the simulations that these kernels make
-        self._grown = threading.Condition()
+        self.spinlock = make_spinlock()  # of the kernels that share it
+        self.counting = threading.Lock()  # of the simulations that these kernels make
+        self._progress = threading.Condition()
         self._waiting = 0  # workers that wait for it
 
-    def minibatch(self) -> Minibatch:
-        """The leaves of one worker of this search."""
+    def stepper(self, slot: int = 0) -> Stepper:
+        """How worker number ``slot`` makes simulations: by a kernel, where net and settings allow it."""
         params = self.params
         length = len(self._window) + MAX_DEPTH + params.mate_plies + 1
         states = np.zeros((1, length), self.game.state_dtype)
@@ -125,76 +127,28 @@ class Search:
             biases=self._biases,
         )
         batch.leaves.rows["root"] = len(self._window) - 1
-        if self._positions is not None:
-            batch.positions = self._positions
-        return batch
+        if self._net is not None:
+            return KernelStepper(self, batch, self._net, self._tables)
+        return BatchStepper(self, batch, slot)
 
-    def step(self, batch: Minibatch, slot: int = 0) -> int:
-        """One batch: select, evaluate, expand. Returns the simulations done, 0 when every leaf is in flight elsewhere.
+    @property
+    def left_to_begin(self) -> int:
+        """Simulations that may still be begun."""
+        return _UNBOUNDED if self.visits is None else self.visits - self.simulations - self.in_flight
 
-        Blocks for one evaluation. Errors: NetError when the net fails or gives NaN; the tree stays sound.
-        """
-        if self.evaluator.sparse is not None and batch.grows:
-            return self._grow(batch, self.evaluator.sparse)
-        with self.lock:
-            if not self._offered and self.tree.expanded:
-                self._offer_endings(batch)
-            budget = self.batch_size * 8
-            if self.visits is not None:
-                budget = min(budget, self.visits - self.simulations - self._in_flight)
-            wanted = min(self.batch_size, 1 + (self.simulations + self._in_flight) // self.ramp)
-            if self._room is not None:
-                wanted = max(min(wanted, self._room() - self._in_flight), 1)
-            count, finished = batch.select(self.puct, self.tree.root, wanted, budget)
-            self.simulations += finished
-            self._in_flight += count
-        if count == 0:
-            return int(finished)
-        error = batch.evaluate(count, self.evaluator, slot)
-        with self.lock:
-            batch.expand()
-            self._in_flight -= count
-            self.simulations += count - batch.failed
-        self._tell_others()
-        if error is not None:
-            raise error
-        return int(finished + count)
-
-    def _grow(self, batch: Minibatch, net: SparseNet) -> int:
-        """Have a kernel make simulations by itself, beside the other workers'; how many it made."""
-        if not self._offered and self.tree.expanded:
-            with self.lock:
-                if not self._offered:
-                    self._offer_endings(batch)
-        with self._counting:
-            wanted = _GROWN if self.tree.expanded else 1
-            if self.visits is not None:
-                wanted = min(wanted, self.visits - self.simulations - self._in_flight)
-            if wanted <= 0:
-                return 0
-            self._in_flight += wanted
-        done, left = 0, self.left() if self.tree.expanded else math.inf
-        try:
-            with self.evaluator.turn(wanted, left) as turn:
-                if turn.simulations:
-                    with self.lock.shared():
-                        batch.grow(net, self.puct, self._spinlock, self.tree.root, self.evaluator.history, turn)
-                    done = turn.done
-        finally:
-            with self._counting:
-                self._in_flight -= wanted
-                self.simulations += done
-        self._tell_others()
-        return done
-
-    def _tell_others(self) -> None:
+    def wake_others(self) -> None:
         """Wake the workers that found no leaf."""
         if self._waiting:
-            with self._grown:
-                self._grown.notify_all()
+            with self._progress:
+                self._progress.notify_all()
 
-    def _offer_endings(self, batch: Minibatch) -> None:
-        """Visit the root's moves that end the game first, however small their priors are."""
+    @property
+    def endings_due(self) -> bool:
+        """Whether :meth:`offer_endings` has something to do."""
+        return not self._offered and self.tree.expanded
+
+    def offer_endings(self, batch: Minibatch) -> None:
+        """Visit the root's moves that end the game first, however small their priors are; under the lock."""
         self._offered = True
         moves = np.ascontiguousarray(self.tree.children_of(self.tree.root)[0]["move"])
         offer(self.tree.arrays, self.tree.root, batch.ending_moves(moves, self.evaluator.history))
@@ -258,8 +212,8 @@ class Search:
             self.note = f"only {1 + len(started)} of {self.workers} Threads could be started; set fewer"
         self._work(0, watch)
         self.stopping = True
-        with self._grown:
-            self._grown.notify_all()
+        with self._progress:
+            self._progress.notify_all()
         for thread in started:
             thread.join()
         self.running = False
@@ -267,7 +221,7 @@ class Search:
     def _work(self, slot: int, watch: Callable[[], bool] | None) -> None:
         try:
             try:
-                batch = self.minibatch()
+                stepper = self.stepper(slot)
             except MemoryError:
                 if slot == 0:
                     raise
@@ -277,15 +231,15 @@ class Search:
                 known = self._known
                 if self._over(known):
                     break
-                done = 0 if known else self.step(batch, slot)
+                done = 0 if known else stepper.step()
                 if slot == 0 and self._mates is not None and (known or self._mates.due(self.simulations)):
                     self._look_for_mates(self._mates)
                 if watch is not None and watch():
                     self.stopping = True
                 elif done == 0 and (slot > 0 or not known) and not self.stopping:
-                    with self._grown:
+                    with self._progress:
                         self._waiting += 1
-                        self._grown.wait(0.002)
+                        self._progress.wait(0.002)
                         self._waiting -= 1
         except BaseException as error:  # noqa: BLE001 - handed to the caller of run
             self.error = self.error or error
@@ -303,7 +257,7 @@ def expected_end(game: Game, evaluator: Evaluator, line: State, visits: int) -> 
     line = game.territory.unended(line)
     tree = Tree(visits * 4096, game.branching)
     params = SearchParams(solver=False, mate_plies=0, smart_pruning=False)
-    search = Search(game, tree, evaluator, params, game.window(line), visits=visits, ends=True)
+    search = Search(game, tree, evaluator, params, game.window(line), visits=visits, scope=Scope(ends=True))
     search.run(lambda: False)
     if search.error is not None:
         raise search.error

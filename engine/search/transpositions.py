@@ -43,10 +43,16 @@ def make_positions(nodes: int) -> Positions:
 NONE_SHARED = Positions(np.zeros(0, np.uint64), np.zeros(0, np.int32))
 
 
-@device
-def make_way(depth):
+def make_way(depth: int) -> Way:
     """An empty way of up to ``depth`` aliases."""
     return Way(np.empty(depth, np.int32), np.empty(depth, np.int32), np.zeros(1, np.int64))
+
+
+@device
+def begin_way(way):
+    """Begin at the root again; way: Way or None."""
+    if way is not None:
+        way.length[0] = 0
 
 
 @device

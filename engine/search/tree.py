@@ -21,7 +21,7 @@ from ..games.outcome import DRAW, LOSS, RUNNING, WIN
 from ..kernels.atomics import adder, enter, fence, leave
 from ..kernels.jit import borrow, device, kernel
 from . import transpositions
-from .biases import Biases, forget_biases, keep_biases, make_biases, note_pattern, renew
+from .biases import Biases, correct, forget_biases, keep_biases, make_biases, note_pattern
 from .transpositions import Positions, aliases_passed, copy_mean, follow, step_up, twin_of
 
 NODE = np.dtype(
@@ -113,14 +113,22 @@ def tree_of(trees, slot):
     return TreeArrays(trees.nodes[slot], trees.edges[slot], trees.counters[slot])
 
 
-# Device functions below that take a ``lock`` change the tree beside other threads that share it, see atomics; with None
-# the tree is theirs alone.
+class Pass(NamedTuple):
+    """What one pass of simulations through a tree needs beside it; each None where it is not needed."""
+
+    lock: NDArray[np.uint32] | None = None  # of the threads that share the tree, see atomics; None: there are no others
+    way: transpositions.Way | None = None  # of the path, where nodes may be aliases
+    biases: Biases | None = None  # of the tree
+
+
+ALONE = Pass()  # one thread in a plain tree
+
 _add_in_flight, _add_n, _add_w, _add_d = (adder(field) for field in ("in_flight", "n", "w", "d"))
 
 
 @device
 def fly(nd, step, lock):
-    """Add to the simulations in flight through a node; returns how many there were."""
+    """Add to the simulations in flight through a node; returns how many there were. lock: see Pass."""
     if lock is None:
         before = nd.in_flight
         nd.in_flight += step
@@ -149,44 +157,45 @@ def new_node(tree, parent):
 
 
 @device
-def release(nodes, node, root, lock, way):
-    """Take back the visits in flight from ``node`` up to the root; way: Way of the path, if it may hold aliases."""
-    node, left = np.int64(node), aliases_passed(way)
-    while True:
-        fly(nodes[node], -1, lock)
-        if node == root:
-            return
-        node, left = step_up(nodes, node, way, left)
+def _add_visit(nd, value, draw, lock):
+    if lock is None:
+        nd.n += 1
+        nd.w += value
+        nd.d += draw
+    else:
+        _add_n(nd, 1)
+        _add_w(nd, value)
+        _add_d(nd, draw)
 
 
 @device
-def backup(nodes, node, root, value, draw, lock, way, biases):
+def release(nodes, node, root, passing):
+    """Take back the visits in flight from ``node`` up to the root; passing: Pass."""
+    node, left = np.int64(node), aliases_passed(passing.way)
+    while True:
+        fly(nodes[node], -1, passing.lock)
+        if node == root:
+            return
+        node, left = step_up(nodes, node, passing.way, left)
+
+
+@device
+def backup(nodes, node, root, value, draw, passing):
     """Add a value (of the side to move at ``node``) up to the base of the tree; the visit is in flight up to the root.
 
-    way: Way of the path, if it may hold aliases; an alias that was passed gets the mean of its twin. biases: Biases of
-    the tree, or None.
+    passing: Pass; an alias on its way gets the mean of its twin.
     """
-    below, node, left, twin = True, np.int64(node), aliases_passed(way), np.int64(-1)
+    below, node, left, twin = True, np.int64(node), aliases_passed(passing.way), np.int64(-1)
     while node >= 0:
         nd = nodes[node]
-        if lock is None:
-            nd.n += 1
-            nd.w += value
-            nd.d += draw
-        else:
-            _add_n(nd, 1)
-            _add_w(nd, value)
-            _add_d(nd, draw)
+        _add_visit(nd, value, draw, passing.lock)
         if twin >= 0:
             copy_mean(nd, nodes[twin])
-        if biases is not None:
-            change = renew(biases, nd, node)
-            nd.w += change
-            value += change
+        value = correct(passing.biases, nd, node, value)
         if below:
-            fly(nd, -1, lock)
+            fly(nd, -1, passing.lock)
             below = node != root
-        above, before = step_up(nodes, node, way, left)
+        above, before = step_up(nodes, node, passing.way, left)
         twin = node if before < left else np.int64(-1)
         if twin < 0:  # by a move, not from a twin to its alias
             value = -value
@@ -230,16 +239,16 @@ def expand(trees, leaves, count, solver, biases):
     """
     trees, leaves = borrow(trees), borrow(leaves)
     for b in range(count):
-        expand_leaf(tree_of(trees, leaves.rows[b].slot), leaves, b, solver, True, None, None, biases)
+        expand_leaf(tree_of(trees, leaves.rows[b].slot), leaves, b, solver, True, Pass(None, None, biases))
 
 
 @device
-def expand_leaf(tree, leaves, b, solver, now, lock, way, biases):
+def expand_leaf(tree, leaves, b, solver, now, passing):
     """Back the value of evaluated leaf ``b`` of a tree up, and expand it if ``now``; see :func:`expand`.
 
-    A leaf that was judged before and not expanded has its value in the tree already.
+    passing: Pass. A leaf that was evaluated before and not expanded has its value in the tree already.
     """
-    leaf = leaves.rows[b]
+    leaf, lock = leaves.rows[b], passing.lock
     nodes, node, top = tree.nodes, np.int64(leaf.node), np.int64(leaf.top)
     nd = nodes[node]
     if leaf.outcome != RUNNING:
@@ -252,23 +261,22 @@ def expand_leaf(tree, leaves, b, solver, now, lock, way, biases):
         nd.net_value = np.float32(leaf.outcome)
         nd.bound = leaf.outcome
         leave(lock)
-        backup(nodes, node, top, np.float64(leaf.outcome), 1.0 if leaf.outcome == DRAW else 0.0, lock, way, biases)
+        backup(nodes, node, top, np.float64(leaf.outcome), 1.0 if leaf.outcome == DRAW else 0.0, passing)
         if solver:
             enter(lock)
             prove(nodes, tree.edges, node)
             leave(lock)
     elif leaf.count < 0:
-        release(nodes, node, top, lock, way)
+        release(nodes, node, top, passing)
     else:
         if now:
             add_edges(tree, node, leaves, b, lock)
         nd.net_value = leaf.value
         if nd.n > 0:
-            release(nodes, node, top, lock, way)
+            release(nodes, node, top, passing)
         else:
-            if biases is not None:
-                note_pattern(biases, node, leaf.pattern)
-            backup(nodes, node, top, np.float64(leaf.value), np.float64(leaf.draw), lock, way, biases)
+            note_pattern(passing.biases, node, leaf.pattern)
+            backup(nodes, node, top, np.float64(leaf.value), np.float64(leaf.draw), passing)
 
 
 @device
@@ -348,7 +356,7 @@ def settle(trees, root, child, outcome, plies):
         nd.net_value = np.float32(outcome)
         nd.in_flight += 1
         nodes[root].in_flight += 1
-        backup(nodes, child, root, np.float64(outcome), 0.0, None, None, None)
+        backup(nodes, child, root, np.float64(outcome), 0.0, ALONE)
     prove(nodes, edges, child)
 
 

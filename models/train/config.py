@@ -88,9 +88,7 @@ class NetConfig:
             if self.filters % 32:
                 raise OptionError(f"a sparse network of width {self.filters} has no even halves; give a multiple of 32")
             if self.filters * self.value_filters > WIDEST:
-                raise OptionError(
-                    f"a sparse network's value is {WIDEST} wide at most; give less of value_filters"
-                )
+                raise OptionError(f"a sparse network's value is {WIDEST} wide at most; give less of value_filters")
             return
         if self.policy_head == "conv" and self.actions % (height * width):
             raise OptionError(

@@ -20,7 +20,7 @@ from torch import Tensor
 from ...engine.errors import DataError
 from ...engine.games.base import Game
 from ...engine.games.encoder import SPARSE_ENCODER
-from ...engine.nets.families.sparse.integers import HIDDEN, SparseNet, read_sparse_net
+from ...engine.nets.families.sparse.integers import HIDDEN, SparseNet, read_net
 from ...engine.nets.file.fit import check_net
 from ...engine.nets.file.netfile import read_outline
 from ...engine.nets.netinfo import NetInfo
@@ -87,7 +87,7 @@ def _read(path: Path, game: Game) -> tuple[bytes, Stored, NetInfo]:
 
 
 def _sparse_net(content: bytes, info: NetInfo, game: Game) -> SparseNet:
-    return read_sparse_net(content, game.using(info.encoder).encoder.features, info.actions)
+    return read_net(content, game.using(info.encoder).encoder.features, info.actions)
 
 
 def sparse_config(net: SparseNet, info: NetInfo, game: Game) -> NetConfig:

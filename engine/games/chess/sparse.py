@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.bits import lowest_bit
+from ...kernels.bits import lowest_bit, popcount
 from ...kernels.jit import device
 from ...kernels.splitmix import chain
+from ..encoder import NO_TABLES
 from ..sparse import make_sparse_encoder, put
 from .attacks import KING_ATTACKS, bit, first, knight_attacks, pawn_attacks, slider_attacks
 from .checks import MATES
@@ -110,6 +111,13 @@ def _key(s):
     return s.key if s.rule50 < _NEARLY_DRAWN else chain(s.key, np.uint64(s.rule50))
 
 
+@device
+def _table_pieces(s):
+    if s.rule50 or s.castling:
+        return np.int64(NO_TABLES)
+    return np.int64(popcount(s.white | s.black))
+
+
 ENCODER = make_sparse_encoder(
     PLAY,
     list_features,
@@ -117,6 +125,7 @@ ENCODER = make_sparse_encoder(
     _key,
     survey=survey,
     mates=MATES,
+    table_pieces=_table_pieces,
     features=FEATURES,
     alike=(4, 3),
     transpositions=True,

@@ -270,6 +270,7 @@ def _make_encoder(name: str, suicidal: bool) -> Encoder:
         max_moves=MAX_LINES * MAX_LINES + 1,
         history=HISTORY,
         plane_scale=scale,
+        knows_rules=True,
     )
 
 

@@ -19,7 +19,7 @@ from ...errors import NetError
 from .onnx_fields import check_fields
 from .protobuf import Damaged, read_fields, read_messages, read_number, read_text
 
-EMBEDDED = Path(__file__).parents[2] / "models" / "nets"  # the nets inside the package
+EMBEDDED = Path(__file__).parents[3] / "models" / "nets"  # the nets inside the package
 MAX_BYTES = 512 << 20
 MAX_NODES = 5_000
 OPERATORS = frozenset(

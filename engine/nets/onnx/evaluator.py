@@ -18,14 +18,14 @@ from ...clock import Stopwatch
 from ...errors import NetError
 from ...games.base import Game
 from ..evaluator import Evaluator, Extra, Interrupted, Output, Planes
-from .deadline import WATCHDOG, Evaluation
 from ..file.fit import EXTRA, check_net, check_outputs
 from ..file.netfile import EMBEDDED, read_outline
-from .trial import extremes_of, try_net
 from ..netinfo import NetInfo
 from ..positions import random_planes
 from .binding import Binding
+from .deadline import WATCHDOG, Evaluation
 from .session import GPU_PROVIDERS, PROVIDERS, first_line, load_onnxruntime, raw_session
+from .trial import extremes_of, try_net
 
 _DEADLINE = 20.0  # s that every evaluation is given on a CPU ...
 _GPU_DEADLINE = 600.0  # ... and on a GPU, where TensorRT compiles the net for every new size of a batch

@@ -68,7 +68,7 @@ def test_a_sparse_net_answers_by_its_kernel() -> None:
     assert path is not None
     sparse = load_evaluator(str(path), GAME)
     planes = random_planes(GAME.using(sparse.encoder), 3, 0, sparse.history).reshape(3, -1)
-    assert sparse.sparse is not None
+    assert sparse.compiled is not None
     assert same(sparse.bind(planes)(3), sparse.evaluate(planes))
 
 

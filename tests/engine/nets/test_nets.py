@@ -17,10 +17,10 @@ from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
 from az_engine.engine.kernels import jit
 from az_engine.engine.limits import Limits
-from az_engine.engine.nets.onnx import trial
 from az_engine.engine.nets.file.netfile import MAX_NODES, read_outline_bytes
 from az_engine.engine.nets.file.protobuf import write_field
 from az_engine.engine.nets.netinfo import NetInfo
+from az_engine.engine.nets.onnx import trial
 from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.nets.weights import embedded_net, load_evaluator
 from az_engine.engine.params import EngineOptions, SearchParams

@@ -14,7 +14,7 @@ from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.params import paper_params
 from az_engine.engine.search.arena import NetPlayer, Seat, play_pairs, random_openings
-from az_engine.engine.search.search import Search
+from az_engine.engine.search.search import Scope, Search
 from az_engine.engine.search.tree import Tree
 
 from ...fakes.evaluator import FunctionEvaluator
@@ -91,7 +91,7 @@ def test_a_searching_player_plays_what_the_search_finds() -> None:
     lines = [after(GO, moves) for moves in random_openings(GO, 5, 3, seed=2)]
     moves = Seat(GO, NetPlayer("a", evaluator, 40, AZ), 5, 60, 0).moves(lines)
     for line, move in zip(lines, moves, strict=True):
-        search = Search(GO, Tree(2**22), evaluator, AZ, GO.window(line), batch_size=1, visits=40)
+        search = Search(GO, Tree(2**22), evaluator, AZ, GO.window(line), visits=40, scope=Scope(batch_size=1))
         search.run(lambda: False)
         edges, nodes = search.tree.children_of(search.tree.root)
         best = edges["move"][: len(nodes)][nodes["n"] == nodes["n"].max()]

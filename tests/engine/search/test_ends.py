@@ -26,7 +26,7 @@ from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.params import EngineOptions, SearchParams
 from az_engine.engine.search.cache import PositionCache
 from az_engine.engine.search.ends import Averages
-from az_engine.engine.search.search import Search
+from az_engine.engine.search.search import Scope, Search
 from az_engine.engine.search.tree import Tree
 
 from ...fakes.evaluator import FunctionEvaluator
@@ -144,7 +144,7 @@ def test_averages_are_those_of_a_slow_walk(net: Path, start: str, symmetries: bo
             line,
             visits=300,
             cache=cache,
-            ends=True,
+            scope=Scope(ends=True),
         )
         search.run(lambda: False)
         assert search.error is None
@@ -181,7 +181,7 @@ def test_a_lower_bound_rises_with_the_visits(net: Path) -> None:
     """It is the mean less five standard errors of the evaluations below a move."""
     game, evaluator = get_game("go5"), FunctionEvaluator(pure_net(26), 8)
     tree, line = Tree(1 << 22), get_game("go5").initial()
-    search = Search(game, tree, evaluator, SearchParams(solver=False), line, visits=400, ends=True)
+    search = Search(game, tree, evaluator, SearchParams(solver=False), line, visits=400, scope=Scope(ends=True))
     search.run(lambda: False)
     assert tree.ends is None, "this net says nothing of the end"
     averages = Averages(tree)

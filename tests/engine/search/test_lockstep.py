@@ -16,7 +16,7 @@ from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import SearchParams, paper_params
 from az_engine.engine.search.lockstep import Lockstep
-from az_engine.engine.search.search import Search
+from az_engine.engine.search.search import Scope, Search
 from az_engine.engine.search.tree import Tree
 
 from ...fakes.evaluator import FunctionEvaluator
@@ -83,7 +83,7 @@ def visits_of(lockstep: Lockstep, slot: int) -> dict[int, int]:
 def search_visits(game: Game, line: State, function: Any, params: SearchParams, visits: int) -> dict[int, int]:
     """The same of the production search with batches of one."""
     evaluator = FunctionEvaluator(function, 1, game.history)
-    search = Search(game, Tree(2**24), evaluator, params, game.window(line), batch_size=1, visits=visits)
+    search = Search(game, Tree(2**24), evaluator, params, game.window(line), visits=visits, scope=Scope(batch_size=1))
     search.run(lambda: False)
     assert search.error is None
     edges, nodes = search.tree.children_of(search.tree.root)
@@ -132,7 +132,9 @@ def test_a_kept_tree_is_what_compacting_the_tree_alone_leaves() -> None:
     function = pure_net(game.num_actions, seed=3)
     lockstep = lockstep_of(game, lines, function, PARAMS["az"], VISITS, nodes=4 * VISITS)
     alone = Tree(2**24)
-    search = Search(game, alone, FunctionEvaluator(function, 1, 8), PARAMS["az"], lines[1], batch_size=1, visits=VISITS)
+    search = Search(
+        game, alone, FunctionEvaluator(function, 1, 8), PARAMS["az"], lines[1], visits=VISITS, scope=Scope(batch_size=1)
+    )
     search.run(lambda: False)
     slots = np.arange(3, dtype=np.int32)
     _, _, _, chosen = lockstep.conclude(slots)

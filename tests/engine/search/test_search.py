@@ -16,7 +16,7 @@ from az_engine.engine.games.outcome import LOSS, RUNNING, WIN
 from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import SearchParams, paper_params
 from az_engine.engine.search.cache import PositionCache
-from az_engine.engine.search.search import Search
+from az_engine.engine.search.search import Scope, Search
 from az_engine.engine.search.tree import Tree
 
 from ...fakes.evaluator import FunctionEvaluator
@@ -54,7 +54,7 @@ POSITIONS = {
 
 
 def search_of(
-    game: Game, line: State, function: Any, params: SearchParams, batch: int, visits: int, ramp: int = 0, **more: Any
+    game: Game, line: State, function: Any, params: SearchParams, batch: int, visits: int, ramp: int = 0, **scope: Any
 ) -> Search:
     """A finished search of the line's last position with one worker; ramp: in place of the search's own, if not 0."""
     tree = Tree(16 * MEBIBYTE)
@@ -64,9 +64,8 @@ def search_of(
         FunctionEvaluator(function, batch, game.history),
         params,
         game.window(line),
-        batch_size=batch,
         visits=visits,
-        **more,
+        scope=Scope(batch_size=batch, **scope),
     )
     search.ramp = ramp or search.ramp
     search.run(lambda: False)
@@ -277,8 +276,7 @@ def test_several_workers(workers: int) -> None:
         evaluator,
         PLAYING,
         CHESS.initial(),
-        batch_size=4,
-        workers=workers,
+        scope=Scope(batch_size=4, workers=workers),
         visits=2000,
         cache=PositionCache(MEBIBYTE),
     )
@@ -402,10 +400,10 @@ def test_step_by_step() -> None:
     search = Search(
         CHESS, Tree(MEBIBYTE), FunctionEvaluator(pure_net(CHESS.num_actions), 8), PLAYING, CHESS.initial(), visits=64
     )
-    batch = search.minibatch()
+    stepper = search.stepper()
     done = 0
     while done < 64:
-        done += search.step(batch)
+        done += stepper.step()
         assert done == search.simulations
     assert done == 64
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from az_engine.engine.limits import Limits
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import EngineOptions, SearchParams, paper_params
 from az_engine.engine.search.results import RootView
-from az_engine.engine.search.search import Search
+from az_engine.engine.search.search import Scope, Search
 from az_engine.engine.search.transpositions import follow
 from az_engine.engine.search.tree import NODES, Tree
 
@@ -57,8 +59,7 @@ def searched(
         params,
         CHESS.window(line),
         visits=visits,
-        workers=workers,
-        batch_size=batch_size,
+        scope=Scope(workers=workers, batch_size=batch_size),
     )
     search.run(lambda: False)
     assert search.error is None
@@ -197,18 +198,15 @@ def test_the_next_search_keeps_what_lies_below_its_root(kept: bool) -> None:
 
 
 def test_a_search_in_batches_goes_on_from_shared_positions() -> None:
-    """As beside endgame tables: its nodes have no twins, and aliases are expanded."""
+    """As a net without kernels makes it: its nodes have no twins, and aliases are expanded."""
     line, tree = line_of(ROOKS), Tree(1 << 24)
     searched(line, SearchParams(mate_plies=1), 2000, tree)
     aliases = check(tree, line)[1]
-    search = Search(CHESS, tree, NET, SearchParams(mate_plies=1, symmetries=False), line, visits=2000, batch_size=8)
+    with mock.patch.object(NET, "compiled", None):
+        search = Search(CHESS, tree, NET, SearchParams(mate_plies=1), line, visits=2000, scope=Scope(batch_size=8))
     before = int(tree.nodes[0]["n"])
-    batch = search.minibatch()
-    while search.simulations < 2000:
-        count, finished = batch.select(search.puct, 0, 8, 64)
-        assert batch.evaluate(count, NET) is None
-        batch.expand()
-        search.simulations += count + finished
+    search.run(lambda: False)
+    assert search.error is None
     assert before < tree.nodes[0]["n"] <= before + search.simulations
     assert not tree.nodes[: int(tree.counters[NODES])]["in_flight"].any()
     left = int((tree.nodes[: int(tree.counters[NODES])]["first_edge"] < -1).sum())
@@ -231,7 +229,7 @@ def test_shogi_shares_nothing() -> None:
     search = Search(shogi, tree, net, SearchParams(), shogi.window(line), visits=500)
     search.run(lambda: False)
     assert search.error is None
-    assert net.sparse is not None
+    assert net.compiled is not None
     assert tree.positions is None
 
 

@@ -35,7 +35,7 @@ class TreeGame(Game):
             num_actions=64,
             max_moves=MAX_MOVES,
             plane_scale=np.ones(4, np.float32),
-            leaf=LeafFunctions(*[self._encode] * 6),  # there are no kernels
+            leaf=LeafFunctions(*[self._encode] * 7),  # there are no kernels
             describe=self._describe,
             encode=self._encode,
             actions=self._actions,

@@ -28,7 +28,7 @@ from az_engine.engine.limits import Limits
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import EngineOptions, SearchParams
 from az_engine.engine.search.cache import PositionCache
-from az_engine.engine.search.search import Search
+from az_engine.engine.search.search import Scope, Search
 from az_engine.engine.search.tree import Tree
 from az_engine.models.report.runpage import write_run_page
 from az_engine.protocols.page import report
@@ -177,7 +177,9 @@ def review(name: str, net: str) -> None:
         spent = 0.0
         for line in lines:
             tree = Tree(8 << 20, game.branching, points)
-            search = Search(game, tree, evaluator, params, game.window(line), cache=cache, visits=VISITS, ends=ends)
+            search = Search(
+                game, tree, evaluator, params, game.window(line), cache=cache, visits=VISITS, scope=Scope(ends=ends)
+            )
             began = time.process_time()
             search.run(lambda: False)
             spent += time.process_time() - began

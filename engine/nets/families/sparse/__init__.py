@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import Family
-from .evaluator import FUNCTIONS, SparseEvaluator, compiled
+from .evaluator import SparseEvaluator, compiled
 from .integers import blank_net
 
 FAMILY = Family(open=SparseEvaluator, blank=compiled(blank_net()))

@@ -1,4 +1,4 @@
-"""The evaluator of sparse nets: a kernel of our own judges, and onnxruntime is its reference."""
+"""The evaluator of sparse nets: kernels of our own evaluate them, and onnxruntime is their reference."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ import numpy as np
 
 from ....errors import NetError
 from ....games.base import Game
-from ...evaluator import Evaluator, Output, Planes
+from ...evaluator import CompiledNet, Evaluator, NetFunctions, Output, Planes
 from ...file.netfile import EMBEDDED
 from ...onnx.evaluator import OnnxEvaluator
 from ...positions import random_planes
-from .integers import judge_all, read_sparse_net
+from .integers import SparseNet, evaluate_all, make_space, policy_of, read_net, value_of
 
-_BATCH = 32  # leaves at a time where no kernel searches by itself
+_BATCH = 32  # leaves at a time where Python looks at each
 _TRIED = 64  # positions on which kernel and file are compared before the net is used
+_FUNCTIONS = NetFunctions(make_space, value_of, policy_of)
+
+
+def compiled(net: SparseNet) -> CompiledNet:
+    """A net for the search's kernels."""
+    return CompiledNet(_FUNCTIONS, net)
 
 
 class SparseEvaluator(OnnxEvaluator):
-    """A sparse net. Searches that can give their leaves to kernels use ``sparse``; onnxruntime is its reference."""
+    """A sparse net; its file runs in onnxruntime only to be compared with the kernels."""
 
     def __init__(
         self,
@@ -33,7 +39,8 @@ class SparseEvaluator(OnnxEvaluator):
     ) -> None:
         """Blocks while the net loads and, unless it is the package's, is compared with its file. Errors: NetError."""
         super().__init__(path, game, provider="cpu", batch_size=batch_size or _BATCH, tell=tell)
-        self.sparse = read_sparse_net(self._model, self._game.encoder.features, self._game.num_actions)
+        self._net = read_net(self._model, self._game.encoder.features, self._game.num_actions)
+        self.compiled = compiled(self._net)
         if self.path.parent == EMBEDDED:
             return
         planes = random_planes(self._game, _TRIED, 1)
@@ -44,7 +51,7 @@ class SparseEvaluator(OnnxEvaluator):
     def evaluate(self, planes: Planes, slot: int = 0) -> Output:
         policy = np.empty((len(planes), self._game.num_actions), np.float32)
         wdl = np.empty((len(planes), 3), np.float32)
-        judge_all(self.sparse, planes.reshape(len(planes), -1), policy, wdl)
+        evaluate_all(self._net, planes.reshape(len(planes), -1), policy, wdl)
         return policy, wdl
 
     def bind(self, planes: Planes, slot: int = 0) -> Callable[[int], Output]:

@@ -34,7 +34,7 @@ HIDDEN_MOST = 254  # the greatest hidden unit
 HIDDEN_ONE = PRODUCT * SMALL_UNIT / 2**HIDDEN_SHIFT  # what a hidden unit of 1 is
 
 # Bounds of the weights. A first layer's: 64 features and a bias stay within an int16; the others': float32 is exact up
-# to a width of 512, beyond it where read_sparse_net finds that it is.
+# to a width of 512, beyond it where read_net finds that it is.
 FIRST_BOUND, SMALL_BOUND, OUT_BOUND = 1.9, 1.98, 15.0
 HIDDEN = 32  # the value's hidden units
 BUCKET = 4  # features to a bucket: 1 to 4 of them belong to the first, more than 4 K - 4 to the last
@@ -87,7 +87,7 @@ def joined(units: NDArray[np.int8], rest: NDArray[np.int8]) -> NDArray[np.int16]
     return first + rest if len(rest) else first
 
 
-def read_sparse_net(content: bytes, features: int, actions: int) -> SparseNet:
+def read_net(content: bytes, features: int, actions: int) -> SparseNet:
     """The integers in a checked ONNX file. Errors: NetError when they are not those of a sparse net of that size."""
     constants = read_constants(content)
     value, width, units = (
@@ -200,8 +200,8 @@ def bucket_start(count, units):
 
 
 @device
-def judge_value(net, planes, row, space, wdl):
-    """wdl f4[3] = the WDL logits of the features that planes[row] lists. space: see :func:`judge_space`."""
+def value_of(net, planes, row, space, wdl):
+    """wdl f4[3] = the WDL logits of the features that planes[row] lists. space: see :func:`make_space`."""
     sums, products, _, hidden = space
     count = _products(planes, row, net.value_first, net.value_rest, net.value_bias, sums, products)
     start = bucket_start(count, net.hidden_bias.shape[0])
@@ -213,7 +213,7 @@ def judge_value(net, planes, row, space, wdl):
 
 
 @device
-def judge_moves(net, planes, row, space, actions, b, count, logits):
+def policy_of(net, planes, row, space, actions, b, count, logits):
     """logits[b, :count] f4 = those of actions[b] in the position whose features planes[row] lists."""
     sums, _, products, _ = space
     _products(planes, row, net.policy_first, net.policy_rest, net.policy_bias, sums, products)
@@ -223,7 +223,7 @@ def judge_moves(net, planes, row, space, actions, b, count, logits):
 
 
 @device
-def judge_space(net):
+def make_space(net):
     """Working space: sums i2[max(V, H)], products i2[V / 2] and i2[H / 2], hidden units i2[HIDDEN]."""
     value, width = net.value_bias.shape[0], net.policy_bias.shape[0]
     products = np.empty(value >> 1, np.int16), np.empty(width >> 1, np.int16)
@@ -231,11 +231,11 @@ def judge_space(net):
 
 
 @kernel
-def judge_all(net, planes, policy, wdl):
+def evaluate_all(net, planes, policy, wdl):
     """policy f4[B, A] and wdl f4[B, 3] = the logits of planes u1[B, 2 P], and all rows of moves."""
     net, planes = borrow(net), borrow(planes)
-    space = judge_space(net)
+    space = make_space(net)
     actions = np.arange(policy.shape[1]).reshape(1, -1)
     for b in range(planes.shape[0]):
-        judge_value(net, planes, b, space, wdl[b])
-        judge_moves(net, planes, b, space, actions, 0, policy.shape[1], policy[b : b + 1])
+        value_of(net, planes, b, space, wdl[b])
+        policy_of(net, planes, b, space, actions, 0, policy.shape[1], policy[b : b + 1])
