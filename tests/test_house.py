@@ -340,7 +340,7 @@ def test_only_lines_writes_to_stdout_in_engine_and_protocols() -> None:
         for path in PACKAGED
         if path.relative_to(ROOT).parts[0] in ("engine", "protocols") and writes_stdout(ast.parse(path.read_text()))
     }
-    assert writers == {"protocols/lines.py", "engine/nets/trial.py"}
+    assert writers == {"protocols/lines.py", "engine/nets/onnx/trial.py"}
 
 
 def test_no_place_of_one_machine_is_named() -> None:

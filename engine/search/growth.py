@@ -70,18 +70,10 @@ def _evaluation(net: NetFunctions) -> tuple[Callable[..., None], Callable[..., N
     _, value_of, policy_of = net
 
     @device
-    def give_value(nodes, leaves, weights, space, growth, positions, way):
-        """Value and draw of leaf 0: its twin's, if positions are shared and it has one, else the net's."""
-        leaf = leaves.rows[0]
-        twin = find_twin(nodes, positions, leaf, growth.root, way)
-        if twin >= 0:
-            make_alias(nodes, twin, leaf)
-            return
-        space, wdl = space
+    def give_value(leaves, weights, space, wdl):
+        """Value and draw of leaf 0."""
         value_of(weights, leaves.planes, 0, space, wdl[0])
-        leaf.value, leaf.draw = outcome_of(wdl, 0)
-        if leaf.length > 0:
-            remember_node(positions, leaf.key, np.int64(leaf.node))
+        leaves.rows[0].value, leaves.rows[0].draw = outcome_of(wdl, 0)
 
     @device
     def rank_moves(weights, leaves, space, sorting, temperature):
@@ -116,7 +108,7 @@ def growth_kernel(functions: LeafFunctions, net_functions: NetFunctions) -> Call
         tree, leaf, passing = tree_of(trees, 0), leaves.rows[0], Pass(borrow(lock), way, None)
         owner = workspace(line), make_space()
         work, mating = borrow(owner)
-        space = make_net_space(weights), np.empty((1, 3), np.float32)
+        space, wdl = make_net_space(weights), np.empty((1, 3), np.float32)
         sorting = np.empty((2, leaves.moves.shape[1]), np.uint64)
         trail, length = np.empty(leaves.paths.shape[1], np.uint16), np.int64(0)
         begin(work, line, np.int64(leaf.root))
@@ -147,10 +139,15 @@ def growth_kernel(functions: LeafFunctions, net_functions: NetFunctions) -> Call
                 waiting = LOOK_UP
                 break
             if running and not valued:
-                give_value(tree.nodes, leaves, weights, space, growth, positions, way)
+                twin = find_twin(tree.nodes, positions, leaf, growth.root, way)
+                if twin >= 0:
+                    make_alias(tree.nodes, twin, leaf)
+                else:
+                    give_value(leaves, weights, space, wdl)
+                    remember_node(positions, leaf)
             if running and (valued or at_root):
                 name_moves(line, at, leaves, 0)
-                rank_moves(weights, leaves, space[0], sorting, growth.temperature)
+                rank_moves(weights, leaves, space, sorting, growth.temperature)
             if at_root:
                 waiting = ROOT
                 break

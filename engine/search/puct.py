@@ -165,19 +165,17 @@ def _take_proof(tree, node, twin, lock):
 
 
 @device
-def _follow_alias(tree, node, root, solver, passing, way):
-    """What a simulation does at a node that may be an alias: _STAY, _REPEAT, _LOOK_AGAIN, or the twin to go on from.
+def _follow_alias(tree, node, root, solver, lock, way):
+    """What a simulation does at an alias: _STAY, _REPEAT, _LOOK_AGAIN, or the twin to go on from.
 
-    way: that of the pass, Way or None.
+    lock, way: see Pass.
     """
     if way is None:
         return np.int64(_STAY)
     twin = twin_of(tree.nodes[node])
-    if twin < 0:
-        return np.int64(_STAY)
     if is_passed(tree.nodes, node, root, way, twin):
         return np.int64(_REPEAT)
-    if solver and _take_proof(tree, node, twin, passing.lock):
+    if solver and _take_proof(tree, node, twin, lock):
         return np.int64(_LOOK_AGAIN)
     note_alias(way, node, twin)
     return twin
@@ -190,6 +188,7 @@ def select_from(tree, params, root, leaves, wanted, passing):
     Where nodes may be aliases, the pass's way becomes that of the only leaf.
     """
     nodes, counters, p = tree.nodes, tree.counters, params[0]
+    lock, way, _ = passing
     first, resumed = wanted.first, wanted.resumed
     count, finished, loss = 0, 0, p.virtual_loss
     while count < wanted.leaves and count + finished < wanted.simulations:
@@ -198,8 +197,8 @@ def select_from(tree, params, root, leaves, wanted, passing):
             others, resumed = np.uint16(0), False
         else:
             node, start = np.int64(root), np.int64(wanted.start)
-            others = np.uint16(fly(nodes[node], 1, passing.lock))
-            begin_way(passing.way)
+            others = np.uint16(fly(nodes[node], 1, lock))
+            begin_way(way)
         depth = start
         while True:
             nd = nodes[node]
@@ -207,17 +206,18 @@ def select_from(tree, params, root, leaves, wanted, passing):
                 backup(nodes, node, root, np.float64(nd.bound), 1.0 if nd.bound == DRAW else 0.0, passing)
                 finished += 1
                 break
-            twin = _follow_alias(tree, node, root, p.solver, passing, passing.way)
-            if twin >= 0:
-                others = np.uint16(fly(nodes[twin], 1, passing.lock))
-                node = twin
-                continue
-            if twin == _REPEAT:  # a draw
-                backup(nodes, node, root, 0.0, 1.0, passing)
-                finished += 1
-                break
-            if twin == _LOOK_AGAIN:
-                continue
+            if nd.first_edge < -1:
+                twin = _follow_alias(tree, node, root, p.solver, lock, way)
+                if twin >= 0:
+                    others = np.uint16(fly(nodes[twin], 1, lock))
+                    node = twin
+                    continue
+                if twin == _REPEAT:  # a draw
+                    backup(nodes, node, root, 0.0, 1.0, passing)
+                    finished += 1
+                    break
+                if twin == _LOOK_AGAIN:
+                    continue
             if nd.first_edge < 0:
                 if others:  # already selected, still being evaluated
                     release(nodes, node, root, passing)
@@ -234,12 +234,12 @@ def select_from(tree, params, root, leaves, wanted, passing):
                 finished += 1
                 break
             k = best_edge(nodes, tree.edges, node, p, loss, depth == 0)
-            child = _child_of(tree, node, k, passing.lock)
+            child = _child_of(tree, node, k, lock)
             if child < 0:
                 release(nodes, node, root, passing)
                 return count, finished
             leaves.paths[first + count, depth] = tree.edges[k].move
-            others = np.uint16(fly(nodes[child], 1, passing.lock))
+            others = np.uint16(fly(nodes[child], 1, lock))
             node = child
             depth += 1
         counters[DEPTH_SUM] += depth - start

@@ -6,7 +6,6 @@ tree every time.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,23 +17,18 @@ from ..games.base import Game, State
 from ..games.capabilities import Tablebase
 from ..games.outcome import RUNNING, WIN
 from ..info import Estimate
-from ..kernels.atomics import make_spinlock
 from ..nets.evaluator import Evaluator
 from ..params import SearchParams
 from .cache import PositionCache
 from .ends import Averages
 from .minibatch import Minibatch
-from .puct import puct_params
 from .rootmates import RootMates
-from .sharing import SharedLock
+from .state import SearchState
 from .steppers import BatchStepper, KernelStepper, Stepper
 from .symmetry import salt
-from .transpositions import NONE_SHARED
-from .tree import MAX_DEPTH, Ends, Tree, offer
+from .tree import MAX_DEPTH, Ends, Tree
 
-_UNBOUNDED = 1 << 62  # simulations
-_FULL = 1024  # simulations until batches are full: before, a batch is smaller, so that its leaves are well chosen
-_STEEPEST = 8  # simulations for one more leaf in a batch, at least: those of more than 128 are full later
+_WAIT_S = 0.002  # for another worker's leaf
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +42,7 @@ class Scope:
     batch_size: int = 0  # leaves in a batch; 0: what the evaluator likes best
 
 
-class Search:
+class Search(SearchState):
     """One search of one root. ``tree.root`` must be the last position of ``window``."""
 
     def __init__(
@@ -66,25 +60,23 @@ class Search:
     ) -> None:
         """``visits``: simulations after which it ends; tables: where to look up positions with few pieces."""
         scope = scope or Scope()
-        self.game = game.using(evaluator.encoder)
-        self.tree, self.evaluator, self.params = tree, evaluator, params
+        self._skip_proven = scope.lines > 1
+        super().__init__(
+            game.using(evaluator.encoder),
+            tree,
+            evaluator,
+            params,
+            visits=visits,
+            batch_size=scope.batch_size or evaluator.batch_size,
+            skip_proven=self._skip_proven,
+        )
         self.workers = scope.workers
-        self.batch_size = scope.batch_size or evaluator.batch_size
-        self.ramp = max(_FULL // self.batch_size, _STEEPEST)  # simulations for one more leaf in a batch
-        self.visits = visits
-        self.simulations = 0  # done in this search ...
-        self.in_flight = 0  # ... and begun by its workers
         self.error: BaseException | None = None
         self.stopping = False
         self.running = False  # run() has not returned
-        self.left: Callable[[], float] = lambda: math.inf  # seconds until it has to end
         self.note = ""  # a sentence for the user when fewer workers than requested search
         self._tables, self._cache, self._window = tables, cache, window
-        self._offered = not params.solver  # the root's moves that end the game have been looked for
         self._only = scope.only if scope.only is not None and len(scope.only) else None
-        self.skip_proven = scope.lines > 1
-        self.puct = puct_params(params, skip_proven=self.skip_proven)
-        turning = params.symmetries and self.game.symmetries is not None
         known = evaluator.extra
         self._ends: Ends | None = None
         if scope.ends and known:
@@ -92,19 +84,15 @@ class Search:
             self._ends = tree.keep_ends(points)
             if cache is not None:
                 cache.keep_ends(points)
+        turning = params.symmetries and self.game.symmetries is not None
         self._salts = np.array([salt(params.seed)]) if turning else None
-        looking = params.solver and params.mate_plies > 0 and self.game.encoder.finds_mates
+        encoder = self.game.encoder
+        looking = params.solver and params.mate_plies > 0 and encoder.finds_mates
         self._mates = RootMates(self.game, window, params.mate_plies) if looking else None
-        self._net = evaluator.compiled if self._salts is None and self._ends is None else None  # kernels may search
-        sharing = params.transpositions and self.game.encoder.transpositions and self._net is not None
-        self.positions = tree.share_positions() if sharing else NONE_SHARED
-        correcting = self.game.encoder.knows_patterns
-        self._biases = tree.correct_biases(params.subtree_bias) if correcting else None
-        self.lock = SharedLock()  # of the tree
-        self.spinlock = make_spinlock()  # of the kernels that share it
-        self.counting = threading.Lock()  # of the simulations that these kernels make
-        self._progress = threading.Condition()
-        self._waiting = 0  # workers that wait for it
+        self._net = evaluator.compiled if self._salts is None and self._ends is None else None  # for kernels
+        if params.transpositions and encoder.transpositions and self._net is not None:
+            self.positions = tree.share_positions()
+        self._biases = tree.correct_biases(params.subtree_bias) if encoder.knows_patterns else None
 
     def stepper(self, slot: int = 0) -> Stepper:
         """How worker number ``slot`` makes simulations: by a kernel, where net and settings allow it."""
@@ -131,28 +119,6 @@ class Search:
             return KernelStepper(self, batch, self._net, self._tables)
         return BatchStepper(self, batch, slot)
 
-    @property
-    def left_to_begin(self) -> int:
-        """Simulations that may still be begun."""
-        return _UNBOUNDED if self.visits is None else self.visits - self.simulations - self.in_flight
-
-    def wake_others(self) -> None:
-        """Wake the workers that found no leaf."""
-        if self._waiting:
-            with self._progress:
-                self._progress.notify_all()
-
-    @property
-    def endings_due(self) -> bool:
-        """Whether :meth:`offer_endings` has something to do."""
-        return not self._offered and self.tree.expanded
-
-    def offer_endings(self, batch: Minibatch) -> None:
-        """Visit the root's moves that end the game first, however small their priors are; under the lock."""
-        self._offered = True
-        moves = np.ascontiguousarray(self.tree.children_of(self.tree.root)[0]["move"])
-        offer(self.tree.arrays, self.tree.root, batch.ending_moves(moves, self.evaluator.history))
-
     def _look_for_mates(self, mates: RootMates) -> None:
         proof = None
         with self.lock.shared():
@@ -178,7 +144,7 @@ class Search:
     @property
     def _known(self) -> bool:
         """Whether there is nothing left to prove."""
-        return self.proven and not (self.skip_proven and self._any_unproven())
+        return self.proven and not (self._skip_proven and self._any_unproven())
 
     @property
     def _shortening(self) -> bool:
@@ -212,8 +178,7 @@ class Search:
             self.note = f"only {1 + len(started)} of {self.workers} Threads could be started; set fewer"
         self._work(0, watch)
         self.stopping = True
-        with self._progress:
-            self._progress.notify_all()
+        self.wake_others(all_of_them=True)
         for thread in started:
             thread.join()
         self.running = False
@@ -237,10 +202,7 @@ class Search:
                 if watch is not None and watch():
                     self.stopping = True
                 elif done == 0 and (slot > 0 or not known) and not self.stopping:
-                    with self._progress:
-                        self._waiting += 1
-                        self._progress.wait(0.002)
-                        self._waiting -= 1
+                    self.wait_for_progress(_WAIT_S)
         except BaseException as error:  # noqa: BLE001 - handed to the caller of run
             self.error = self.error or error
             self.stopping = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -12,11 +12,9 @@ from ..nets.evaluator import CompiledNet, Turn
 from ..params import SearchParams
 from .growth import LOOK_UP, NOTHING, ROOT, Growth, Place, growth_entry
 from .minibatch import Minibatch
+from .state import SearchState
 from .transpositions import make_way
 from .tree import MAX_DEPTH
-
-if TYPE_CHECKING:
-    from .search import Search
 
 _GROWN = 256  # simulations at a time of a kernel
 
@@ -35,7 +33,7 @@ class Stepper(Protocol):
 class BatchStepper:
     """One minibatch of leaves a step: selected and expanded under the tree's lock, evaluated in between."""
 
-    def __init__(self, search: Search, batch: Minibatch, slot: int) -> None:
+    def __init__(self, search: SearchState, batch: Minibatch, slot: int) -> None:
         """``slot``: the worker's at the evaluator."""
         self._search, self._batch, self._slot = search, batch, slot
 
@@ -68,7 +66,7 @@ class BatchStepper:
 class KernelStepper:
     """Hundreds of simulations a step, made by one kernel with a compiled net, beside other workers' kernels."""
 
-    def __init__(self, search: Search, batch: Minibatch, net: CompiledNet, tables: Tablebase | None) -> None:
+    def __init__(self, search: SearchState, batch: Minibatch, net: CompiledNet, tables: Tablebase | None) -> None:
         """``batch``: of which leaf 0 is used, with the tables' look-ups."""
         self._search, self._batch, self._net = search, batch, net
         params: SearchParams = search.params

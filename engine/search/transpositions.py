@@ -127,11 +127,11 @@ def make_alias(nodes, twin, leaf):
 
 
 @device
-def remember_node(positions, key, node):
-    """Let later nodes of the position ``key`` be aliases of ``node``."""
-    if positions.places.shape[0]:
-        positions.keys[node] = key
-        positions.places[_slot(positions, key)] = node
+def remember_node(positions, leaf):
+    """Let later nodes of the position of a LEAF, unless it is the root, be aliases of its node."""
+    if positions.places.shape[0] and leaf.length > 0:
+        positions.keys[leaf.node] = leaf.key
+        positions.places[_slot(positions, leaf.key)] = leaf.node
 
 
 @kernel

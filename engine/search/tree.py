@@ -171,12 +171,13 @@ def _add_visit(nd, value, draw, lock):
 @device
 def release(nodes, node, root, passing):
     """Take back the visits in flight from ``node`` up to the root; passing: Pass."""
-    node, left = np.int64(node), aliases_passed(passing.way)
+    lock, way, _ = passing  # once: each costs two counts of references
+    node, left = np.int64(node), aliases_passed(way)
     while True:
-        fly(nodes[node], -1, passing.lock)
+        fly(nodes[node], -1, lock)
         if node == root:
             return
-        node, left = step_up(nodes, node, passing.way, left)
+        node, left = step_up(nodes, node, way, left)
 
 
 @device
@@ -185,17 +186,18 @@ def backup(nodes, node, root, value, draw, passing):
 
     passing: Pass; an alias on its way gets the mean of its twin.
     """
-    below, node, left, twin = True, np.int64(node), aliases_passed(passing.way), np.int64(-1)
+    lock, way, biases = passing
+    below, node, left, twin = True, np.int64(node), aliases_passed(way), np.int64(-1)
     while node >= 0:
         nd = nodes[node]
-        _add_visit(nd, value, draw, passing.lock)
+        _add_visit(nd, value, draw, lock)
         if twin >= 0:
             copy_mean(nd, nodes[twin])
-        value = correct(passing.biases, nd, node, value)
+        value = correct(biases, nd, node, value)
         if below:
-            fly(nd, -1, passing.lock)
+            fly(nd, -1, lock)
             below = node != root
-        above, before = step_up(nodes, node, passing.way, left)
+        above, before = step_up(nodes, node, way, left)
         twin = node if before < left else np.int64(-1)
         if twin < 0:  # by a move, not from a twin to its alias
             value = -value

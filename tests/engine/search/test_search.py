@@ -54,7 +54,15 @@ POSITIONS = {
 
 
 def search_of(
-    game: Game, line: State, function: Any, params: SearchParams, batch: int, visits: int, ramp: int = 0, **scope: Any
+    game: Game,
+    line: State,
+    function: Any,
+    params: SearchParams,
+    batch: int,
+    visits: int,
+    ramp: int = 0,
+    cache: PositionCache | None = None,
+    **scope: Any,
 ) -> Search:
     """A finished search of the line's last position with one worker; ramp: in place of the search's own, if not 0."""
     tree = Tree(16 * MEBIBYTE)
@@ -65,6 +73,7 @@ def search_of(
         params,
         game.window(line),
         visits=visits,
+        cache=cache,
         scope=Scope(batch_size=batch, **scope),
     )
     search.ramp = ramp or search.ramp
