@@ -23,7 +23,7 @@ from .games.base import Game, State
 from .games.databases import Databases
 from .games.outcome import RUNNING, WIN
 from .info import Estimate
-from .kernels import jit
+from .kernels.cache import cache_problem, on_compile
 from .limits import Limits
 from .nets.evaluator import Evaluator
 from .nets.families import find_family
@@ -106,7 +106,7 @@ class Engine:
         with self._loading:
             if on_progress is not None:
                 why = ["compiling for this machine, once, some ten seconds: "]
-                jit.on_compile(lambda name: on_progress((why.pop() if why else "compiling ") + name))
+                on_compile(lambda name: on_progress((why.pop() if why else "compiling ") + name))
             try:
                 with self._helped() as join:
                     try:
@@ -116,7 +116,7 @@ class Engine:
                             self._load_kernels(load_stand_in(None, self._game), on_progress, join)
                         raise
             finally:
-                jit.on_compile(None)
+                on_compile(None)
             self._databases.open_tables(self._game, self.options.syzygy_path, **self._probing)
             self._make_tree()
 
@@ -142,7 +142,7 @@ class Engine:
         own.legal_moves(line)
         if own.declaration is not None:
             own.declaration.possible(line)
-        problem = jit.cache_problem() if not self._warm else None
+        problem = cache_problem() if not self._warm else None
         self._warm.add((game.name, game.encoder.name))
         if problem is not None:
             self.notes.append(problem)

@@ -26,7 +26,7 @@ from .games import get_game, register_path, registered_paths
 from .games.base import Game, State
 from .games.leaves import Leaves
 from .games.outcome import RUNNING, WIN
-from .kernels import jit
+from .kernels import cache as kernel_cache
 from .nets.evaluator import Evaluator, UniformEvaluator
 from .nets.families import find_family
 from .params import SearchParams
@@ -49,7 +49,7 @@ def helped(game: Game) -> Iterator[Callable[[], object]]:
     Gives a function that waits until the helper has done its work.
     """
     helper = None
-    if jit.cores() > 1 and jit.is_missing(_longest(game)):
+    if kernel_cache.cores() > 1 and kernel_cache.is_missing(_longest(game)):
         command = module_command("az_engine.engine.precompile", game.name, game.encoder.name, *registered_paths())
         with contextlib.suppress(OSError):  # cannot start a process: compile in this one
             helper = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)

@@ -39,16 +39,16 @@ FAKE = shlex.join([*COMMAND, "uci"])
 SEARCH = """
 import sys
 from az_engine.engine.engine import Engine
-from az_engine.engine.kernels import jit
+from az_engine.engine.kernels import cache
 from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
 engine, answers = Engine("tictactoe", EngineOptions(weights_file="uniform", threads=1)), []
 engine.set_position(None, [])
 engine.go(Limits(nodes=60), lambda info: None, answers.append)
 engine.wait()
-assert jit.cache_problem() is None, jit.cache_problem()
+assert cache.cache_problem() is None, cache.cache_problem()
 print(answers[0].move, answers[0].nodes)
-print(jit.compiled_kernels(), file=sys.stderr)
+print(cache.compiled_kernels(), file=sys.stderr)
 """
 CONVERT = """
 import sys

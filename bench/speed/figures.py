@@ -16,7 +16,7 @@ from pathlib import Path
 from ... import __version__
 from ...engine.errors import AzError
 from ...engine.files import check_writable, write_atomically
-from ...engine.kernels.jit import cores
+from ...engine.kernels.cache import cores
 from ...engine.system import cpu_name
 from .measure import Measurement, readable
 

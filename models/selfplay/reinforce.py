@@ -16,7 +16,7 @@ from ...engine.errors import DataError, OptionError
 from ...engine.files import write_atomically
 from ...engine.games import get_game
 from ...engine.games.base import Game
-from ...engine.kernels.jit import cores
+from ...engine.kernels.cache import cores
 from ...protocols.serve.runpage import show_run
 from ..fields import Values, add_flags, assignment, differences, flags_of, merged, nested, read_toml
 from ..signals import StopSignals

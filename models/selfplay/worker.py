@@ -20,7 +20,7 @@ import numpy as np
 
 from ...engine.errors import DataError
 from ...engine.games.base import Game
-from ...engine.kernels.jit import on_compile
+from ...engine.kernels.cache import on_compile
 from ..fields import Help
 from ..net.providers import Provider
 from ..signals import StopSignals

@@ -14,17 +14,17 @@ import pytest
 from az_engine.engine import precompile
 from az_engine.engine.games import get_game
 from az_engine.engine.games.encoder import OWN_ENCODER, SPARSE_ENCODER
-from az_engine.engine.kernels import jit
+from az_engine.engine.kernels import cache
 from az_engine.engine.process import module_command
 
 pytestmark = pytest.mark.slow
 
 SECOND = """
 import json
-from az_engine.engine.kernels import jit
+from az_engine.engine.kernels import cache
 from az_engine.engine.engine import Engine
 names = []
-jit.on_compile(names.append)
+cache.on_compile(names.append)
 engine = Engine("go")
 engine.configure(weights_file="uniform")
 engine.ready(lambda text: names.append(text.split()[-1]))
@@ -59,7 +59,9 @@ def test_the_helper_knows_games_that_were_registered(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere/__init__.py").write_text(game)
     code = "import sys\nfrom pathlib import Path\nfrom az_engine.engine import games, precompile\n"
-    code += "from az_engine.engine.kernels import jit\njit.is_missing, jit.cores = lambda kernel: True, lambda: 2\n"
+    code += (
+        "from az_engine.engine.kernels import cache\ncache.is_missing, cache.cores = lambda kernel: True, lambda: 2\n"
+    )
     code += f"games.register_path(Path({str(tmp_path)!r}))\nimport subprocess\npopen = subprocess.Popen\n"
     code += "class Game: name, encoder = 'elsewhere', games.get_game('chess').encoder\n"
     code += "children = []\nsubprocess.Popen = lambda *a, **k: children.append(popen(*a, **k)) or children[-1]\n"
@@ -88,8 +90,8 @@ def test_a_helper_is_there_when_it_helps(
         children.append(popen([sys.executable, "-c", "import time; time.sleep(60)"], stdin=subprocess.PIPE))
         return children[-1]
 
-    monkeypatch.setattr(jit, "is_missing", lambda kernel: cold)
-    monkeypatch.setattr(jit, "cores", lambda: cores)
+    monkeypatch.setattr(cache, "is_missing", lambda kernel: cold)
+    monkeypatch.setattr(cache, "cores", lambda: cores)
     monkeypatch.setattr(subprocess, "Popen", start)
     with precompile.helped(get_game("chess")):
         assert [child.poll() for child in children] == [None] * started
@@ -97,7 +99,7 @@ def test_a_helper_is_there_when_it_helps(
 
 
 def test_a_kernel_is_missing_until_it_was_compiled(tmp_path: Path) -> None:
-    code = "from az_engine.engine.kernels.jit import is_missing\n"
+    code = "from az_engine.engine.kernels.cache import is_missing\n"
     code += "from az_engine.engine.search.tree import Tree, add_base, compact\nprint(is_missing(add_base))\n"
     code += "Tree(1 << 16)\nprint(is_missing(add_base), is_missing(compact))"
     environment = {**os.environ, "AZ_ENGINE_CACHE": str(tmp_path)}
@@ -108,8 +110,8 @@ def test_a_kernel_is_missing_until_it_was_compiled(tmp_path: Path) -> None:
 def test_chess_finds_the_kernel_that_searches_with_its_net(tmp_path: Path) -> None:
     with helper(tmp_path, SPARSE_ENCODER) as process:
         assert process.wait(240) == 0
-    code = "from az_engine.engine.engine import Engine\nfrom az_engine.engine.kernels import jit\n"
-    code += "names = []\nengine = Engine('chess')\njit.on_compile, set_aside = lambda f: None, jit.on_compile\n"
+    code = "from az_engine.engine.engine import Engine\nfrom az_engine.engine.kernels import cache\n"
+    code += "names = []\nengine = Engine('chess')\ncache.on_compile, set_aside = lambda f: None, cache.on_compile\n"
     code += "set_aside(names.append)\nengine.ready()\nprint(*names)\nnames.clear()\n"
     code += "from az_engine.engine.limits import Limits\nengine.set_position('8/8/8/8/8/3k4/6K1/1r6 b - - 0 1', [])\n"
     code += "engine.go(Limits(nodes=300, time=(9000, 9000)), print, lambda _: None)\n"
@@ -123,10 +125,10 @@ def test_chess_finds_the_kernel_that_searches_with_its_net(tmp_path: Path) -> No
 
 
 def test_nothing_is_left_to_compile_in_the_game_when_the_net_has_kernels_of_its_own(tmp_path: Path) -> None:
-    code = "from az_engine.engine.engine import Engine\nfrom az_engine.engine.kernels import jit\n"
+    code = "from az_engine.engine.engine import Engine\nfrom az_engine.engine.kernels import cache\n"
     code += "from az_engine.engine.limits import Limits\nfrom az_engine.engine.nets.evaluator import UniformEvaluator\n"
     code += "names = []\nload = lambda _, game, **more: UniformEvaluator(game.using('sparse'))\n"
-    code += "engine = Engine('shogi', load=load)\nengine.ready()\njit.on_compile(names.append)\n"
+    code += "engine = Engine('shogi', load=load)\nengine.ready()\ncache.on_compile(names.append)\n"
     code += "engine.ready = lambda: None\nengine.set_position(None, ['7g7f'])\n"
     code += "engine.go(Limits(nodes=300), lambda _: None, lambda _: None)\nengine.wait()\nprint('then', *names)"
     environment = {**os.environ, "AZ_ENGINE_CACHE": str(tmp_path)}

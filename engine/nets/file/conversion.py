@@ -41,7 +41,7 @@ def native_net(path: Path, tell: Callable[[str], None] | None = None, *, int8: b
     tell: gets a sentence every _TELL_S while it does; None: stderr does. int8: quantise it, where the onnx package is
     there and the int8 net judges nearly as the file does; see ``models.foreign.fast``. Errors: NetError, one sentence.
     """
-    from ...kernels.jit import private_directory  # here: a net's trial needs no numba
+    from ...kernels.cache import private_directory  # here: a net's trial needs no numba
 
     if not path.is_file():
         return path  # the reader reports it

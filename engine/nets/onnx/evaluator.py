@@ -68,7 +68,7 @@ class OnnxEvaluator(Evaluator):
         given = {output.name for output in outline.outputs}
         self.extra = tuple(name for name in EXTRA if name in given)  # what it says beside policy and value
         if self.path.parent != EMBEDDED:
-            from ...kernels.jit import cache_directory  # here: the trial's own process needs no numba
+            from ...kernels.cache import cache_directory  # here: the trial's own process needs no numba
 
             try_net(
                 self._model,

@@ -68,7 +68,7 @@ def try_net(
             with remembered.open("a", encoding="ascii") as file:
                 file.write(entry + "\n")
         except OSError:
-            return  # the next start tries the net again; jit.cache_problem() tells of the directory
+            return  # the next start tries the net again; kernels.cache_problem() tells of the directory
 
 
 def _reason(child: subprocess.CompletedProcess[bytes]) -> str:

@@ -22,7 +22,7 @@ from ..engine.engine import Engine
 from ..engine.errors import AzError
 from ..engine.games import game_names, get_game
 from ..engine.info import BestMove, ThinkingInfo
-from ..engine.kernels.jit import cache_directory, cache_problem, compiled_kernels, cores
+from ..engine.kernels.cache import cache_directory, cache_problem, compiled_kernels, cores
 from ..engine.limits import Limits
 from ..engine.nets.onnx.session import available_providers
 from ..engine.nets.weights import embedded_net

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import az_engine
 from az_engine.engine.kernels import jit
 
 pytestmark = pytest.mark.slow
@@ -23,7 +25,7 @@ if {limit_files}:
     import resource
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 import numpy as np
-from az_engine.engine.kernels import bits, jit
+from az_engine.engine.kernels import bits, cache, jit
 
 @jit.kernel
 def count(boards):
@@ -35,7 +37,7 @@ def count(boards):
 
 answer = int(count(np.array([12, 5], np.uint64)))
 again = int(count(np.array([12, 5], np.uint64)))
-print(json.dumps([answer, again, jit.compiled_kernels(), jit.cache_problem(), str(jit.cache_directory())]))
+print(json.dumps([answer, again, cache.compiled_kernels(), cache.cache_problem(), str(cache.cache_directory())]))
 """
 
 
@@ -66,7 +68,7 @@ def test_the_second_start_compiles_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["*.nbi", "*.nbc"])
 def test_a_damaged_file_costs_one_compilation(tmp_path: Path, kind: str, harm: str) -> None:
     directory = Path(run(tmp_path, tmp_path / "cache")[2])
-    (file,) = directory.glob(kind)
+    (file,) = directory.rglob(kind)
     content = bytearray(file.read_bytes())
     content[len(content) // 2] ^= 1
     file.write_bytes(
@@ -134,14 +136,14 @@ PLAY = """
 import json
 import numpy as np
 from az_engine.engine.games.other import rules
-from az_engine.engine.kernels import bits, jit
+from az_engine.engine.kernels import bits, cache, jit
 
 @jit.kernel
 def elsewhere(boards):
     return bits.popcount(boards[0])
 
-before = int(elsewhere(np.ones(1, np.uint64))), jit.compiled_kernels()
-print(json.dumps([rules.answers(), before[1], jit.compiled_kernels() - before[1]]))
+before = int(elsewhere(np.ones(1, np.uint64))), cache.compiled_kernels()
+print(json.dumps([rules.answers(), before[1], cache.compiled_kernels() - before[1]]))
 """
 
 
@@ -168,6 +170,62 @@ def test_a_game_outside_the_package_is_compiled_afresh_when_its_sources_change(t
     assert play() == [[100, 100, 150], 0, 3]
     (folder / "moves.py").write_text(GAME["moves.py"])
     assert play() == [[1, 1, 51], 0, 0]
+
+
+PROBE = """
+import json
+import numpy as np
+from az_engine.engine.kernels import cache
+from az_engine.engine.kernels.jit import kernel
+from az_engine.models.label.nnue.probe import sums
+
+print(json.dumps([sums(np.arange(4, dtype=np.int16)).tolist(), cache.compiled_kernels()]))
+"""
+PROBED = """
+import numpy as np
+from ....engine.kernels.jit import kernel
+from .layers import add_rows
+
+@kernel
+def sums(row):
+    out = np.zeros(row.shape[0], np.int16)
+    add_rows(row.reshape(1, -1), out.copy(), np.zeros(1, np.int64), 1, out)
+    return out
+"""
+
+
+def test_a_device_function_of_the_training_side_is_compiled_afresh_when_it_changes(tmp_path: Path) -> None:
+    package, source = tmp_path / "src" / "az_engine", Path(az_engine.__file__).parent
+    package.mkdir(parents=True)
+    for entry in source.iterdir():
+        if entry.name != "models":
+            (package / entry.name).symlink_to(entry.resolve(), target_is_directory=entry.is_dir())
+    shutil.copytree(source / "models", package / "models", ignore=shutil.ignore_patterns("*.onnx", "__pycache__"))
+    folder = package / "models" / "label" / "nnue"
+    (folder / "probe.py").write_text(PROBED)
+    layers = (folder / "layers.py").read_text()
+    assert "out[j] += row[j]" in layers
+    environment = {
+        **os.environ,
+        "AZ_ENGINE_CACHE": str(tmp_path / "cache"),
+        "PYTHONPATH": str(package.parent),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+
+    def run_probe() -> list[object]:
+        """[the row added to zeros, kernels compiled]."""
+        done = subprocess.run(
+            [sys.executable, "-c", PROBE], env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return list(json.loads(done.stdout))
+
+    assert run_probe() == [[0, 1, 2, 3], 1]
+    assert run_probe() == [[0, 1, 2, 3], 0]
+    (folder / "layers.py").write_text(layers.replace("out[j] += row[j]", "out[j] -= row[j]"))
+    assert run_probe() == [[0, -1, -2, -3], 1]
+    (folder / "layers.py").write_text(layers)
+    assert run_probe() == [[0, 1, 2, 3], 0]
 
 
 def test_a_kernel_closes_over_what_has_a_name() -> None:

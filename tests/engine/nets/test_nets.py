@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 from az_engine.engine.engine import Engine
 from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
-from az_engine.engine.kernels import jit
+from az_engine.engine.kernels import cache
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets.file.netfile import MAX_NODES, read_outline_bytes
 from az_engine.engine.nets.file.protobuf import write_field
@@ -282,7 +282,7 @@ def test_a_net_that_answers_nonsense_to_some_positions_only(tmp_path: Path) -> N
 
 
 def test_a_trial_is_told_and_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jit, "cache_directory", lambda: tmp_path)
+    monkeypatch.setattr(cache, "cache_directory", lambda: tmp_path)
     path, said = write(tiny_net(weight=0.0007), tmp_path / "new.onnx"), list[str]()
     for _ in range(2):
         OnnxEvaluator(path, GAME, tell=said.append)

@@ -24,7 +24,7 @@ from az_engine.engine.engine import Engine
 from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
 from az_engine.engine.info import BestMove
-from az_engine.engine.kernels import jit
+from az_engine.engine.kernels import cache
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets import weights
 from az_engine.engine.nets.file import conversion as foreign
@@ -170,7 +170,7 @@ def test_import_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.slow
 def test_a_foreign_file_as_weights_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is converted by a child once, plays, and its game is checked."""
-    monkeypatch.setattr(jit, "private_directory", lambda: tmp_path / "cache")
+    monkeypatch.setattr(cache, "private_directory", lambda: tmp_path / "cache")
     path = lc0_file(tmp_path)
     engine = Engine("chess", EngineOptions(weights_file=str(path), threads=1))
     engine.ready()
@@ -212,7 +212,7 @@ def test_converted_nets_used_longest_ago_are_removed(tmp_path: Path, monkeypatch
 
 
 def test_nets_are_not_removed_while_one_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jit, "private_directory", lambda: tmp_path / "cache")
+    monkeypatch.setattr(cache, "private_directory", lambda: tmp_path / "cache")
     path = write(dlshogi_net(), tmp_path / "model.onnx")
     monkeypatch.setattr(foreign, "_TELL_S", 0.05)
     told: list[str] = []
@@ -253,7 +253,7 @@ def quantisation(path: Path) -> str:
 @pytest.mark.slow
 def test_a_foreign_net_is_quantised_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a child, once, beside the fp32 one; the sentence says which of the two it became."""
-    monkeypatch.setattr(jit, "private_directory", lambda: tmp_path / "cache")
+    monkeypatch.setattr(cache, "private_directory", lambda: tmp_path / "cache")
     path, told = lc0_file(tmp_path), list[str]()
     assert quantisation(foreign.native_net(path, told.append)) == "fp32"
     kept = foreign.native_net(path, told.append, int8=True)
@@ -263,7 +263,7 @@ def test_a_foreign_net_is_quantised_unasked(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_net_that_cannot_be_quantised_is_kept_in_fp32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jit, "private_directory", lambda: tmp_path / "cache")
+    monkeypatch.setattr(cache, "private_directory", lambda: tmp_path / "cache")
 
     def run(name: str, *words: str, timeout: float) -> subprocess.CompletedProcess[bytes]:
         if "--fast" in words:
@@ -279,7 +279,7 @@ def test_a_net_that_cannot_be_quantised_is_kept_in_fp32(tmp_path: Path, monkeypa
 
 
 def test_without_the_onnx_package_a_net_stays_fp32(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jit, "private_directory", lambda: tmp_path / "cache")
+    monkeypatch.setattr(cache, "private_directory", lambda: tmp_path / "cache")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     told: list[str] = []
     assert quantisation(foreign.native_net(lc0_file(tmp_path), told.append, int8=True)) == "fp32"
@@ -303,7 +303,7 @@ def test_int8_is_an_option_and_for_cpus(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_dlshogi_file_as_weights_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jit, "private_directory", lambda: tmp_path / "cache")
+    monkeypatch.setattr(cache, "private_directory", lambda: tmp_path / "cache")
     evaluator = load_evaluator(str(write(dlshogi_net(), tmp_path / "model.onnx")), SHOGI)
     assert evaluator.encoder == "dlshogi"
     policy, value = evaluator.evaluate(SHOGI.using("dlshogi").start_planes())

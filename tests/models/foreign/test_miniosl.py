@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from az_engine.cli import main
 from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
-from az_engine.engine.kernels import jit
+from az_engine.engine.kernels import cache
 from az_engine.engine.nets.onnx.session import raw_session
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.models.foreign.families import convert_file
@@ -119,7 +119,7 @@ def test_nets_that_are_not_quite_miniosls(tmp_path: Path, spoil: Callable[[onnx.
 
 
 def test_as_weights_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jit, "private_directory", lambda: tmp_path / "cache")
+    monkeypatch.setattr(cache, "private_directory", lambda: tmp_path / "cache")
     evaluator = load_evaluator(str(write(net(), tmp_path / "model.onnx")), SHOGI)
     assert (evaluator.encoder, evaluator.history) == ("miniosl", 8)
     policy, value = evaluator.evaluate(SHOGI.using("miniosl").start_planes())

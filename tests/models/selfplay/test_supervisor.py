@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from az_engine.engine.errors import DataError
-from az_engine.engine.kernels import jit
+from az_engine.engine.kernels import cache
 from az_engine.models.selfplay import supervisor, worker
 from az_engine.models.selfplay.runconfig import RunConfig
 from az_engine.models.selfplay.rundir import Beat, Current, RunFolder, WorkerSlot
@@ -130,14 +130,14 @@ def test_a_worker_says_that_it_compiles(tmp_path: Path, monkeypatch: pytest.Monk
 
         def work(self) -> None:
             for kernel in ("first", "second"):
-                assert jit._state.on_compile is not None
-                jit._state.on_compile(kernel)
+                assert cache._state.on_compile is not None
+                cache._state.on_compile(kernel)
                 beat = Beat.read(self.folder.workers / "0003.json")
                 states.append((beat.state, beat.count) if beat is not None else None)
 
     monkeypatch.setattr(worker, "SelfPlayWorker", Compiling)
     monkeypatch.setattr(worker, "load_run", lambda folder: RunConfig("chess"))
-    monkeypatch.setattr(jit._state, "on_compile", None)
+    monkeypatch.setattr(cache._state, "on_compile", None)
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     RunFolder(tmp_path).current = Current("net_00000000.onnx", 0, 0)
     try:
