@@ -14,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from .export import folded
-from .network import ConvBlock, Network
+from ..families.tower.export import folded
+from ..families.tower.network import ConvBlock, Network
 
 STEPS = 8  # sizes that the greatest batch is divided into
 _SLOTS = 2  # batches on their way at a time: one is filled while the other is computed

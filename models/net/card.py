@@ -17,11 +17,13 @@ from ...engine.games.base import Game
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.onnx.session import raw_session
 from ..data.dataset import Dataset, Positions, spread
+from ..families.sparse import export as sparse_export
+from ..families.sparse.network import SparseNetwork
+from ..families.tower import export
 from ..train.config import NetConfig
 from ..train.learner import LICENCE, Learner, Measured
-from . import export, quantise, sparse_export
+from . import quantise
 from .probes import run
-from .sparse import SparseNetwork
 
 CALIBRATION_POSITIONS = 1024
 CALIBRATION_POINTS = CALIBRATION_POSITIONS * 81  # fewer positions of great boards: the histograms are made in memory

@@ -21,9 +21,9 @@ from ...engine.nets.evaluator import Evaluator, Extra, Output, Planes
 from ...engine.nets.file.fit import check_net
 from ...engine.nets.file.netfile import read_outline
 from ...engine.nets.netinfo import NetInfo
+from ..families.tower.network import Network
+from ..families.tower.stored import Stored, network_of
 from .batches import STEPS, Batches, Outputs, fold
-from .network import Network
-from .stored import Stored, network_of
 
 Precision = Literal["auto", "bf16", "fp32"]
 _BATCH = 64  # unless told, on a CPU ...

@@ -166,7 +166,7 @@ def _train(args: argparse.Namespace, one: Contender) -> int:
 
 def measured(run: Path, name: str) -> Compared:
     """The last measurement on held-out positions of a training run. Errors: DataError."""
-    from ..net.network import Network
+    from ..families.tower.network import Network
 
     rows = [row["heldout"] for row in read_log(run / "log.jsonl") if isinstance(row.get("heldout"), dict)]
     if not rows or not {"top1", "result_error"} <= rows[-1].keys():

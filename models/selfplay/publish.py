@@ -22,7 +22,8 @@ from ...engine.nets.onnx.evaluator import OnnxEvaluator
 from ...engine.nets.onnx.session import raw_session
 from ...engine.nets.positions import random_planes
 from ..data.dataset import Batch, Positions, spread
-from ..net import export, quantise
+from ..families.tower import export
+from ..net import quantise
 from ..net.probes import own_games
 from ..train.learner import Learner, TorchBatch, policy_loss, value_loss
 

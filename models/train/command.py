@@ -55,7 +55,7 @@ def main(args: argparse.Namespace) -> int:
         raise OptionError("--supervised needs --out RUN, the folder of the run")
     import torch
 
-    from ..net.sparse import SparseNetwork
+    from ..families.sparse.network import SparseNetwork
     from .checkpoint import load_newest
     from .learner import Learner
     from .origin import origin

@@ -24,8 +24,8 @@ from ...engine.errors import DataError
 from ...engine.games.base import Game
 from ...engine.nets.netinfo import NetInfo
 from ..data.dataset import Batch, Positions
-from ..net.network import Network, ValueOutput
-from ..net.sparse import RowLogits, SparseNetwork
+from ..families.sparse.network import RowLogits, SparseNetwork
+from ..families.tower.network import Network, ValueOutput
 from .checkpoint import Checkpoint
 from .config import LearnerConfig, NetConfig
 from .muon import MuonAdamW

@@ -26,11 +26,11 @@ from ...engine.nets.file.netfile import read_outline
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.onnx.session import raw_session
 from ...engine.nets.weights import dense_net, embedded_net
-from ..net.network import ConvBlock, Network
+from ..families.sparse.export import weights
+from ..families.sparse.network import SparseNetwork
+from ..families.tower.network import ConvBlock, Network
+from ..families.tower.stored import Stored, config_of, network_of
 from ..net.probes import own_games
-from ..net.sparse import SparseNetwork
-from ..net.sparse_export import weights
-from ..net.stored import Stored, config_of, network_of
 from .checkpoint import Checkpoint, of_run
 from .config import NetConfig
 

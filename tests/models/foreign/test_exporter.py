@@ -20,9 +20,9 @@ from az_engine.engine.games.base import Game
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.nets.onnx.session import raw_session
+from az_engine.models.families.tower import export
+from az_engine.models.families.tower.network import Network
 from az_engine.models.foreign.lc0_file import read_lc0
-from az_engine.models.net import export
-from az_engine.models.net.network import Network
 from az_engine.models.train.config import NetConfig
 
 LC0, DLSHOGI = get_game("chess").using("lc0"), get_game("shogi").using("dlshogi-119")

@@ -19,13 +19,13 @@ from az_engine.models.data.formats import labels_of, shards_of
 from az_engine.models.data.games.go import OWN_SCALE, read_shard
 from az_engine.models.data.games.shogi import FORMAT
 from az_engine.models.data.shards import Records, TargetOptions
+from az_engine.models.families.tower import export
 from az_engine.models.label import command as label
 from az_engine.models.label.teacher import NetTeacher
-from az_engine.models.net import export
 
 from ...engine.games.shogi.test_checks import MATE_IN_THREE
 from ..data.test_shogi import sfen_of
-from ..net.test_network import GO_INFO, lively
+from ..families.test_tower import GO_INFO, lively
 from ..samples import tiny_go
 from .test_go import replayed
 

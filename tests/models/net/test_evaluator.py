@@ -27,16 +27,17 @@ from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.nets.opinions import expected_points, softmax
 from az_engine.engine.nets.positions import random_planes
 from az_engine.engine.params import EngineOptions
-from az_engine.models.net import export, providers, quantise
+from az_engine.models.families.tower import export
+from az_engine.models.families.tower.network import Network
+from az_engine.models.net import providers, quantise
 from az_engine.models.net.batches import Batches, fold, sizes_of
 from az_engine.models.net.evaluator import TorchEvaluator
-from az_engine.models.net.network import Network
 from az_engine.models.selfplay.runconfig import RunConfig
 from az_engine.models.train.config import NetConfig
 
 from ...engine.test_engine import Recorder
+from ..families.test_tower import FAMILY, GO_INFO, INFO, lively
 from ..samples import tiny, tiny_go
-from .test_network import FAMILY, GO_INFO, INFO, lively
 
 CHESS, GO = get_game("chess"), get_game("go")
 

@@ -35,9 +35,9 @@ from az_engine.engine.params import EngineOptions, SearchParams
 from az_engine.engine.search.cache import PositionCache
 from az_engine.engine.search.search import Scope, Search
 from az_engine.engine.search.tree import NODE, Tree
-from az_engine.models.net import features as feature_kernels
-from az_engine.models.net import sparse_export
-from az_engine.models.net.sparse import SparseNetwork
+from az_engine.models.families.sparse import export as sparse_export
+from az_engine.models.families.sparse import kernels as feature_kernels
+from az_engine.models.families.sparse.network import SparseNetwork
 from az_engine.models.selfplay.runconfig import RunConfig
 from az_engine.models.train.config import NetConfig
 from az_engine.models.train.origin import origin

@@ -28,8 +28,8 @@ from az_engine.models.selfplay.runconfig import RunConfig
 from az_engine.models.selfplay.rundir import RunFolder
 from az_engine.models.selfplay.speed import leaves_per_second, measure
 
+from ..families.test_tower import lively
 from ..net.test_evaluator import go5, written
-from ..net.test_network import lively
 
 GAME, NET, INFO = go5()
 CONFIG = SelfPlayConfig(games=6, visits=8, max_moves=20, resign=-0.9)

@@ -17,15 +17,16 @@ from az_engine.engine.games import get_game
 from az_engine.engine.nets.onnx.session import raw_session
 from az_engine.engine.nets.opinions import expected_points
 from az_engine.engine.nets.weights import dense_net
-from az_engine.models.net import export, probes, quantise
-from az_engine.models.net.network import ConvBlock, Network
+from az_engine.models.families.tower import export
+from az_engine.models.families.tower.network import ConvBlock, Network
+from az_engine.models.net import probes, quantise
 from az_engine.models.train import checkpoint
 from az_engine.models.train import command as train
 from az_engine.models.train.config import NetConfig
 from az_engine.models.train.log import read_config
 from az_engine.models.train.origin import network_at, origin, unfold
 
-from ..net.test_network import FAMILY, GO_INFO, INFO, lively
+from ..families.test_tower import FAMILY, GO_INFO, INFO, lively
 from ..samples import CHESS, GO, SAMPLE, rows, sample_positions, tiny, tiny_go
 
 DEFAULT = Path("default")

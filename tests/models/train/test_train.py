@@ -19,9 +19,10 @@ from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.nets.onnx.session import raw_session
 from az_engine.models.data.dataset import Batch, Positions
-from az_engine.models.net import export, probes, quantise
+from az_engine.models.families.tower import export
+from az_engine.models.families.tower.network import ResidualBlock
+from az_engine.models.net import probes, quantise
 from az_engine.models.net.card import recipe
-from az_engine.models.net.network import ResidualBlock
 from az_engine.models.report import plot
 from az_engine.models.train import checkpoint
 from az_engine.models.train import command as train

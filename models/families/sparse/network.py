@@ -17,10 +17,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...engine.nets.families.sparse.integers import COARSE, FIRST_BOUND, HIDDEN, OUT_BOUND, SMALL_BOUND, UNIT
-from ..train.config import NetConfig
-from .features import gather_features, gather_rows, scatter_features, scatter_rows
-from .sparse_value import Joined, SparseValue
+from ....engine.nets.families.sparse.integers import COARSE, FIRST_BOUND, HIDDEN, OUT_BOUND, SMALL_BOUND, UNIT
+from ...train.config import NetConfig
+from .kernels import gather_features, gather_rows, scatter_features, scatter_rows
+from .value import Joined, SparseValue
 
 _OF_INPUTS_AND_MOVES = ("value_shared", "value_own", "policy_shared", "policy_own", "rows_shared", "rows_own")
 

@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ...engine.errors import NetError
-from ...engine.nets.families.sparse.integers import (
+from ....engine.errors import NetError
+from ....engine.nets.families.sparse.integers import (
     BUCKET,
     COARSE,
     HIDDEN,
@@ -29,12 +29,12 @@ from ...engine.nets.families.sparse.integers import (
     joined,
     split,
 )
-from ...engine.nets.file.netfile import BOOL, FLOAT, INT32, INT64
-from ...engine.nets.netinfo import NetInfo
-from ...engine.nets.onnx.session import raw_session
-from .onnxfile import GraphWriter
-from .probes import check, run
-from .sparse import SparseNetwork
+from ....engine.nets.file.netfile import BOOL, FLOAT, INT32, INT64
+from ....engine.nets.netinfo import NetInfo
+from ....engine.nets.onnx.session import raw_session
+from ...net.onnxfile import GraphWriter
+from ...net.probes import check, run
+from .network import SparseNetwork
 
 TOLERANCE = 0.35  # greatest mean difference of a logit from torch's that counts as the same network
 

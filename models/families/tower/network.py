@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ..train.config import NetConfig
+from ...train.config import NetConfig
 
 
 class ConvBlock(nn.Module):

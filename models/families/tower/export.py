@@ -21,10 +21,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ...engine.errors import NetError
-from ...engine.nets.file.netfile import FLOAT
-from ...engine.nets.netinfo import NetInfo
-from ...engine.nets.onnx.session import raw_session
+from ....engine.errors import NetError
+from ....engine.nets.file.netfile import FLOAT
+from ....engine.nets.netinfo import NetInfo
+from ....engine.nets.onnx.session import raw_session
+from ...net.onnxfile import GraphWriter
+from ...net.probes import check, run
 from .network import (
     ConvBlock,
     ConvPolicy,
@@ -36,8 +38,6 @@ from .network import (
     SqueezeExcite,
     ValueOutput,
 )
-from .onnxfile import GraphWriter
-from .probes import check, run
 
 TOLERANCE = 2e-4  # greatest difference of an output from torch's that counts as the same network
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...engine.kernels.jit import kernel, summing_kernel
-from ...engine.nets.families.sparse.integers import bucket_start
+from ....engine.kernels.jit import kernel, summing_kernel
+from ....engine.nets.families.sparse.integers import bucket_start
 
 
 @summing_kernel

@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ...engine.nets.families.sparse.integers import HIDDEN
-from .features import divide, join, value_backward, value_forward
+from ....engine.nets.families.sparse.integers import HIDDEN
+from .kernels import divide, join, value_backward, value_forward
 
 Array = NDArray[np.float32]
 

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from onnx import numpy_helper
 from torch import Tensor
 
-from ...engine.errors import DataError
-from ...engine.games import get_game
-from ...engine.games.base import Game
-from ...engine.nets.netinfo import NetInfo
-from ..train.config import NetConfig
+from ....engine.errors import DataError
+from ....engine.games import get_game
+from ....engine.games.base import Game
+from ....engine.nets.netinfo import NetInfo
+from ...train.config import NetConfig
 from .network import ConvBlock, Network
 
 

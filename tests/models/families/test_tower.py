@@ -18,8 +18,9 @@ from az_engine.engine.games import get_game
 from az_engine.engine.nets.file.netfile import OPERATORS
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.nets.onnx.session import raw_session
-from az_engine.models.net import export, probes
-from az_engine.models.net.network import Network, ResidualBlock
+from az_engine.models.families.tower import export
+from az_engine.models.families.tower.network import Network, ResidualBlock
+from az_engine.models.net import probes
 from az_engine.models.train.config import NetConfig, paper
 
 from ..samples import CHESS, rows, sample_positions, tiny, tiny_go
