@@ -22,6 +22,7 @@ SPEC_HELP = """\
   default           this engine with the net inside the package
   uniform           this engine without a net
   FILE.onnx         this engine with that net, or another program's (.bin.gz, .pb.gz); also net=FILE
+  RUN               this engine with the net of a folder of az-engine train; also net=RUN
   chess-conv        this engine with another net inside the package, by its name: see az-engine nets
   raw:NET           that net without search: its most probable move (raw:default, raw:FILE.onnx)
   cmd=PROGRAM       any engine that speaks the game's protocol (UCI, USI, GTP); with arguments
@@ -34,7 +35,7 @@ and behind it, separated by blanks:
 _NUMBERS = {"nodes": "nodes", "visits": "nodes", "depth": "depth"}
 _TIMES = {"seconds": "movetime_ms", "byoyomi": "byoyomi_ms"}
 _MOST_SECONDS = 600.0  # of a move; more is probably meant as milliseconds
-_KINDS = "a player is default, uniform, FILE.onnx, raw:NET or cmd=PROGRAM, see az-engine match --help"
+_KINDS = "a player is default, uniform, FILE.onnx, RUN, raw:NET or cmd=PROGRAM, see az-engine match --help"
 _SETTINGS = "behind a player stand name=, option.NAME=, visits=, nodes=, depth=, seconds=, tc= and byoyomi="
 _NETS = (".onnx", ".bin.gz", ".txt.gz", ".pb.gz", ".pb")  # ends of nets' names
 _DEFAULT, _UNIFORM = "", "uniform"  # as EngineOptions.weights_file has them
@@ -214,7 +215,8 @@ def _net(word: str) -> str | None:
     path = word.removeprefix("net=")
     if any(path in other_nets(game) for game in game_names()):
         return path
-    return str(Path(path).resolve()) if path != word or (word.endswith(_NETS) and "=" not in word) else None
+    named = path != word or ("=" not in word and (word.endswith(_NETS) or Path(word).is_dir()))
+    return str(Path(path).resolve()) if named else None
 
 
 def _named(net: str) -> str:

@@ -50,7 +50,7 @@ def net_path(
 ) -> Path | None:
     """The file that a ``WeightsFile`` setting names: "" the embedded net, "uniform" none, a name, a path.
 
-    The folder of a self-play run stands for the net that plays there. Another program's net is converted first, which
+    The folder of a run stands for the net that plays there. Another program's net is converted first, which
     blocks; ``tell`` gets the progress, ``int8`` (not on a GPU): see :func:`conversion.native_net`.
 
     Errors: NetError, also when there is no embedded net.
@@ -84,10 +84,15 @@ def encoder_of(weights: str, game: Game, provider: str = "cpu") -> str:
 
 def net_of_run(folder: Path) -> Path:
     """The net that plays in a folder of ``az-engine train``. Errors: NetError when there is none."""
+    for name in ("net_int8.onnx", "net_fp32.onnx"):  # of a finished supervised run
+        if (folder / name).is_file():
+            return folder / name
     try:
         name = str(json.loads((folder / "nets" / "current.json").read_text())["net"])
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise NetError(f"{str(folder)!r} is no folder of a self-play run; give one, or an ONNX file") from error
+        raise NetError(
+            f"{str(folder)!r} is no folder of a self-play run or a finished supervised one; give one, or an ONNX file"
+        ) from error
     return folder / "nets" / Path(name).name
 
 
