@@ -1,4 +1,4 @@
-"""Files that are whole or not there."""
+"""Files that are whole or not there, and folders that extend the package."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ import contextlib
 import errno
 import glob
 import os
+import pkgutil
+import re
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from .system import lock, replace, sync_folder
@@ -51,6 +54,17 @@ def _remove_abandoned(path: Path) -> None:
                 with draft.open("rb+") as file:
                     lock(file.fileno())
                     draft.unlink()
+
+
+def packages_with(name: str, directories: Iterable[str]) -> tuple[str, ...]:
+    """Names, sorted, of the packages in these directories whose ``__init__.py`` names ``name``; none is imported."""
+    found = set()
+    for directory in directories:
+        for module in pkgutil.iter_modules([directory]):
+            path = Path(directory, module.name, "__init__.py")
+            if module.ispkg and re.search(rf"\b{name}\b", path.read_text(encoding="utf-8", errors="replace")):
+                found.add(module.name)
+    return tuple(sorted(found))
 
 
 def check_writable(path: Path) -> None:

@@ -1,6 +1,6 @@
-"""The games, one folder each; a folder on the path is a game.
+"""The games, one folder each; a folder on the path that offers ``GAME`` is a game.
 
-A folder offers ``GAME``, an instance of :class:`base.Game`. It knows its rules, planes and moves, and neither tree nor
+``GAME`` is an instance of :class:`base.Game`. It knows its rules, planes and moves, and neither tree nor
 net. :func:`register_path` adds directories with folders of games, as does the environment variable AZ_ENGINE_GAMES
 (several directories separated as in PATH).
 """
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import importlib
 import os
-import pkgutil
 import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OptionError
+from ..files import packages_with
 
 if TYPE_CHECKING:
     from .base import Game
@@ -39,7 +39,7 @@ def registered_paths() -> list[str]:
 
 def game_names() -> tuple[str, ...]:
     """Names of the installed games; imports none of them."""
-    return tuple(sorted(m.name for m in pkgutil.iter_modules(__path__) if m.ispkg))
+    return packages_with("GAME", __path__)
 
 
 @cache

@@ -34,7 +34,7 @@ class Batch:
     # where a game does not say it, NaN; where none does, None:
     ownership: NDArray[np.float32] | None = None  # [B, H, W] whose a point will be, +1 the mover's
     score: NDArray[np.float32] | None = None  # [B] lead on the board in points, komi left out
-    # after one of the moves of F of the positions, see Positions.follow; its own side's view:
+    # after one of the moves of F of the positions, see Sampling.follow; its own side's view:
     after: NDArray[np.uint8] | None = None  # planes [F, C, H, W]
     after_wdl: NDArray[np.float32] | None = None  # [F, 3] chances of win, draw and loss
 
@@ -61,6 +61,16 @@ class Dataset(Protocol):
 
         They depend on the arguments alone. Callable from any thread. Errors: DataError.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """What batches show of positions."""
+
+    symmetries: bool = False  # each position under one of the game's symmetries, drawn at random
+    policy: bool = True  # the policy's targets and the legal actions
+    follow: bool = False  # also positions after one of their moves, drawn at random, where the data have their values
+    history: int | None = None  # positions encoded, at most; None: as many as the game's planes hold
 
 
 @dataclass(eq=False)
@@ -92,12 +102,9 @@ class Positions:
     score: NDArray[np.float32] | None = None
     lines: NDArray[np.float32] | None = None
     line_rows: NDArray[np.int64] | None = None
+    sampling: Sampling = Sampling()
 
     def __post_init__(self) -> None:
-        self.symmetries = False  # whether each position is shown under one of the game's symmetries, drawn at random
-        self.follow = False  # whether batches also carry positions after one of their moves, drawn at random
-        self.policy = True  # whether batches carry the policy's targets and the legal actions
-        self.history = self.game.history  # positions encoded; a net that looks at fewer may ask for fewer
         if self.drawn is None:
             self.drawn = np.arange(len(self.states), dtype=np.int64)
 
@@ -119,11 +126,11 @@ class Positions:
     def batch(self, indices: NDArray[np.int64]) -> Batch:
         """The positions ``indices`` i8 [B], each in 0 .. len - 1. Callable from any thread. Errors: DataError."""
         rows = self.drawn[indices]
-        size = len(rows)
+        size, sampling = len(rows), self.sampling
         planes = np.zeros((size, *self.game.planes), np.uint8)
-        self.game.encode(self.states, rows, self.first[rows], planes, self.history)
+        self.game.encode(self.states, rows, self.first[rows], planes, sampling.history or self.game.history)
         legal = None
-        if self.policy:
+        if sampling.policy:
             moves, probabilities = self.targets(rows)
             actions = np.zeros(moves.shape, np.int32)
             self.game.actions(self.states, rows, moves, actions)
@@ -134,7 +141,7 @@ class Positions:
         if self.ownership is not None:
             owner = self.ownership[rows].reshape(size, 1, *self.game.planes[1:])
             unknown = owner[:, 0, 0, 0] == self.UNKNOWN
-        turning = self.game.symmetries if self.symmetries else None
+        turning = self.game.symmetries if sampling.symmetries else None
         if turning is not None:
             # drawn from the batch's own indices: the same batch is the same again, another epoch's batches are others
             which = np.random.default_rng(indices.tolist()).integers(len(turning), size=size)
@@ -149,15 +156,18 @@ class Positions:
             owners = owner[:, 0].astype(np.float32) / np.float32(self.OWNERSHIP_SCALE)
             owners[unknown] = np.nan
         score = None if self.score is None else self.score[rows]
-        after = self._after(rows, indices) if self.follow else (None, None)
+        after = self._after(rows, indices) if sampling.follow else (None, None)
         return Batch(planes, actions, probabilities, legal, self.wdl[rows], self.z[rows], owners, score, *after)
 
     def _after(
         self, rows: NDArray[np.int64], indices: NDArray[np.int64]
-    ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-        """Planes [F, C, H, W] and chances [F, 3] after one of the moves with known chances, of F rows that have any."""
+    ) -> tuple[NDArray[np.uint8] | None, NDArray[np.float32] | None]:
+        """Planes [F, C, H, W] and chances [F, 3] after one of the moves with known chances, of F rows that have any.
+
+        None where the data know no chances after moves.
+        """
         if self.lines is None or self.line_rows is None:
-            raise DataError("the data hold no value for each of several moves")
+            return None, None
         at = np.searchsorted(self.line_rows, rows)
         there = at < len(self.line_rows)
         there[there] = self.line_rows[at[there]] == rows[there]

@@ -258,7 +258,7 @@ class _Gathered:
     def positions(self, description: str) -> Positions:
         """All of them; nothing may be added afterwards."""
         self._convert()
-        columns = {name: values for name, values in self._columns.items() if name not in ("blind", "game", "ply")}
+        columns: dict[str, Any] = {n: v for n, v in self._columns.items() if n not in ("blind", "game", "ply")}
         rows, lines = zip(*self._lines, strict=True) if self._lines else (None, None)
         return Positions(
             self._game,

@@ -172,7 +172,7 @@ examples:
         type=int,
         metavar="N",
         help="with --nnue: of each game or search label N positions alone, with the scores of what all their moves "
-        "lead to: a policy to learn from; for searches best with --least-visits 2, as a sparse net is asked for moves "
+        "lead to: a policy to learn from; for searches best with --least-visits 2, as some nets are asked for moves "
         "on a second visit",
     )
     add(

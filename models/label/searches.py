@@ -129,7 +129,7 @@ class Searcher:
             return labeller.by_moves(states)
         moves = np.zeros((len(picked), labeller.form.lines), np.uint16)
         policy = np.zeros(moves.shape)
-        bare = nodes["first_edge"][picked] < 0  # a sparse net is not asked for moves on a node's first visit
+        bare = nodes["first_edge"][picked] < 0  # some nets are not asked for moves on a node's first visit
         moves[bare], policy[bare] = labeller.best_of_net(states[bare])
         best_moves(tree.arrays, picked, _LOOKED, moves, policy)
         return labeller.records(states, moves, policy)

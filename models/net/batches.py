@@ -12,50 +12,15 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from ..families.tower.export import folded
-from ..families.tower.network import ConvBlock, Network
+from ..families.network import Network
 
 STEPS = 8  # sizes that the greatest batch is divided into
 _SLOTS = 2  # batches on their way at a time: one is filled while the other is computed
 _WARM_UP = 3  # runs before a graph is recorded, in which the libraries choose their algorithms
 
 Outputs = list[NDArray[np.float32]]
-
-
-def fold(network: Network, dtype: torch.dtype, device: torch.device) -> Network:
-    """Prepare a network for playing, in place: normalisation folded, channels last, in ``dtype``.
-
-    The last layers and the value's hidden one stay float32: their rounding would be the outputs'.
-    """
-    network.eval()
-    for block in [module for module in network.modules() if isinstance(module, ConvBlock)]:
-        weight, bias = folded(block)
-        old = block.conv
-        padding = old.kernel_size[0] // 2
-        conv = nn.Conv2d(old.in_channels, old.out_channels, old.kernel_size[0], padding=padding)
-        with torch.no_grad():
-            conv.weight.copy_(weight)
-            assert conv.bias is not None
-            conv.bias.copy_(bias)
-        block.add_module("conv", conv)
-        block.add_module("norm", nn.Identity())
-    scale = network.scale.float()
-    network.to(device=device, dtype=dtype)
-    network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-    network.scale = scale.to(device)
-    if dtype != torch.float32:
-        for layer in (*network.last_layers(), network.value.hidden):
-            layer.float()
-            layer.register_forward_pre_hook(_as_float32)
-    for parameter in network.parameters():
-        parameter.requires_grad_(False)
-    return network
-
-
-def _as_float32(layer: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    return (inputs[0].float(),)
 
 
 def sizes_of(greatest: int, steps: int = STEPS) -> list[int]:
@@ -90,14 +55,14 @@ class Batches:
         width: int = 0,
         steps: int = STEPS,
     ) -> None:
-        """``network``: folded; planes C, H, W; ``greatest``: rows of a batch; ``steps``: sizes of batches.
+        """``network``: ready :meth:`~Network.to_play`; planes C, H, W; ``greatest``: rows of a batch; ``steps``: sizes.
 
         width M: policies are gathered at M actions of each row, 0 = given whole. On a GPU, blocks while graphs are
         recorded. Errors: RuntimeError of torch, as for too little memory.
         """
         self.greatest, self.sizes = greatest, sizes_of(greatest, steps)
         self._network, self._width = network, width
-        self._device = network.scale.device
+        self._device = next(network.parameters()).device
         self.on_gpu = self._device.type == "cuda"
         self.slots = [Buffers(greatest, planes, width, pinned=self.on_gpu) for _ in range(_SLOTS)]
         self._graphs: dict[int, _Graph] = {}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import platform
 import re
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +16,15 @@ from numpy.typing import NDArray
 
 from ...engine.files import write_atomically
 from ...engine.games.base import Game
-from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.onnx.session import raw_session
 from ..data.dataset import Dataset, Positions, spread
-from ..families.sparse import export as sparse_export
-from ..families.sparse.network import SparseNetwork
-from ..families.tower import export
-from ..train.config import NetConfig
 from ..train.learner import LICENCE, Learner, Measured
 from . import quantise
 from .probes import run
 
 CALIBRATION_POSITIONS = 1024
 CALIBRATION_POINTS = CALIBRATION_POSITIONS * 81  # fewer positions of great boards: the histograms are made in memory
+PARITY_POSITIONS = 256
 COMPARED_POSITIONS = 4096
 
 
@@ -45,7 +43,7 @@ class Judgement:
 class Release:
     """What an export measured."""
 
-    parity: float  # greatest absolute difference between torch and the fp32 file
+    parity: float  # between torch and the exported network, see ``Network.parity``
     judgements: tuple[Judgement, ...]  # one for each size of board
     bytes_fp32: int
     bytes_int8: int
@@ -57,47 +55,33 @@ def release(
 ) -> Release:
     """Export the averaged weights to ``<stem>_fp32.onnx`` and ``<stem>_int8.onnx``, both written atomically.
 
-    The int8 file is calibrated on training positions and compared on held-out ones. Errors: NetError when a file would
-    not say what the network says; it is not written then.
+    There is no fp32 file of a network whose file holds whole numbers; its weights in torch stand for it. The int8
+    file is calibrated on training positions and compared on held-out ones. Errors: NetError when a file would not say
+    what the network says; it is not written then.
     """
-    described = learner.net_info(game, **info)
-    if isinstance(learner.averaged, SparseNetwork):
-        return _release_sparse(learner.averaged, replace(described, quantisation="int8"), train, heldout, stem)
-    fp32 = export.to_onnx(learner.averaged, described)
-    calibration = [_calibration(part) for part in train.parts]
-    parity = max(export.parity(learner.averaged, fp32, planes[:256]) for planes in calibration)
-    write_atomically(stem.with_name(stem.name + "_fp32.onnx"), fp32.SerializeToString())
-    int8 = quantise.quantise(fp32, calibration)
-    judgements = []
-    for part in heldout.parts:
-        compared = part.batch(spread(len(part), COMPARED_POSITIONS))
-        agreement = quantise.compare(fp32, int8, compared)
-        speeds = [quantise.speed(model, compared.planes) for model in (fp32, int8)]
-        judgements.append(Judgement(part.board, len(compared), agreement, speeds[0], speeds[1]))
-    files = [model.SerializeToString() for model in (fp32, int8)]
-    write_atomically(stem.with_name(stem.name + "_int8.onnx"), files[1])
-    digest = hashlib.sha256(files[1]).hexdigest()
-    return Release(parity, tuple(judgements), len(files[0]), len(files[1]), digest)
-
-
-def _release_sparse(network: SparseNetwork, info: NetInfo, train: Dataset, heldout: Dataset, stem: Path) -> Release:
-    """Export a sparse network to ``<stem>_int8.onnx`` and compare it with its weights in float32."""
-    model = sparse_export.to_onnx(network, info)
-    parity = max(sparse_export.parity(network, model, _calibration(part)) for part in train.parts)
-    content = model.SerializeToString()
+    network, calibration = learner.averaged, [_calibration(part) for part in train.parts]
+    model = network.to_onnx(learner.net_info(game, **info))
+    parity = max(network.parity(model, planes[:PARITY_POSITIONS]) for planes in calibration)
+    exact: Callable[[NDArray[np.uint8]], list[NDArray[np.float32]]]
+    if network.quantisation == "int8":
+        int8, exact, size = model, network.arrays, 0
+    else:
+        content = model.SerializeToString()
+        write_atomically(stem.with_name(stem.name + "_fp32.onnx"), content)
+        int8 = quantise.quantise(model, calibration, keep=network.keep_fp32)
+        exact, size = partial(run, raw_session(content)), len(content)
+    content = int8.SerializeToString()
+    rounded = partial(run, raw_session(content))
     judgements = []
     for part in heldout.parts:
         compared = part.batch(spread(len(part), COMPARED_POSITIONS))
         assert compared.legal is not None
-        outputs = sparse_export.outputs(network, compared.planes), run(raw_session(content), compared.planes)
-        agreement = quantise.agreement_of(*outputs, compared.legal, compared)
-        some = compared.planes[:8]
-        exact = 8 * quantise.rate(lambda some=some: sparse_export.outputs(network, some))  # type: ignore[misc]
-        judgements.append(
-            Judgement(part.board, len(compared), agreement, exact, quantise.speed(model, compared.planes))
-        )
+        agreement = quantise.agreement_of(exact(compared.planes), rounded(compared.planes), compared.legal, compared)
+        few = compared.planes[:8]
+        speeds = [len(few) * quantise.rate(partial(judge, few)) for judge in (exact, rounded)]
+        judgements.append(Judgement(part.board, len(compared), agreement, *speeds))
     write_atomically(stem.with_name(stem.name + "_int8.onnx"), content)
-    return Release(parity, tuple(judgements), 0, len(content), hashlib.sha256(content).hexdigest())
+    return Release(parity, tuple(judgements), size, len(content), hashlib.sha256(content).hexdigest())
 
 
 def _calibration(part: Positions) -> NDArray[np.uint8]:
@@ -128,7 +112,7 @@ def card(
     return f"""# {name}
 
 A net for {game.name}: {net.architecture}, {learner.network.parameter_count():,} parameters, \
-{_heads(net)}. Licence: {LICENCE}.
+{net.heads}. Licence: {LICENCE}.
 
 ## What it learned from
 {train.description}; {positions:,} positions drawn in {learner.step:,} steps of {config.batch} \
@@ -171,12 +155,6 @@ def recipe(commands: list[str]) -> str:
 
 def _size(count: int) -> str:
     return f"{count / 1e6:.2f} MB" if count else "none"
-
-
-def _heads(net: NetConfig) -> str:
-    if net.kind == "sparse":
-        return "one position, a row for each move, value head wdl"
-    return f"policy head {net.policy_head}, value head {net.value_head}, positions of history {net.history}"
 
 
 def _judgement(measured: Measured, *, many: bool) -> str:
@@ -222,5 +200,5 @@ def _machine(learner: Learner) -> str:
 
     if learner.device.type != "cpu":
         return f"one {torch.cuda.get_device_name(learner.device)}"
-    threads = getattr(learner.network, "threads", torch.get_num_threads())  # a sparse network has its own
+    threads = learner.network.threads
     return f"{threads} thread{'s' if threads > 1 else ''} of a {platform.machine()} CPU in {learner.config.precision}"

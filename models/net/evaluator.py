@@ -1,6 +1,6 @@
 """A net of az-engine train, run by torch: for self-play and labelling where training runs anyway.
 
-Its file is read back into the network (see :mod:`stored`), so that whoever has torch for a GPU needs no second runtime.
+Its family reads its file back into the network, so that a GPU needs torch alone, no onnxruntime for GPUs.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import torch
 
 from ...engine.errors import DataError, NetError
 from ...engine.games.base import Game
-from ...engine.games.encoder import SPARSE_ENCODER
 from ...engine.nets.evaluator import Evaluator, Extra, Output, Planes
 from ...engine.nets.file.fit import check_net
 from ...engine.nets.file.netfile import read_outline
 from ...engine.nets.netinfo import NetInfo
-from ..families.tower.network import Network
-from ..families.tower.stored import Stored, network_of
-from .batches import STEPS, Batches, Outputs, fold
+from ..families import family_of_file
+from ..families.base import NetFile
+from ..families.network import Network
+from .batches import STEPS, Batches, Outputs
 
 Precision = Literal["auto", "bf16", "fp32"]
 _BATCH = 64  # unless told, on a CPU ...
@@ -38,16 +38,17 @@ def torch_device() -> torch.device:
 def read_network(path: Path, game: Game) -> tuple[NetInfo, Network]:
     """The metadata and the network of an exported net's file. Errors: NetError when torch cannot run it as it is."""
     outline, content = read_outline(path)
-    info = check_net(outline, game)
-    if info.encoder == SPARSE_ENCODER:
-        raise NetError(f"{path} is a sparse net, which torch does not play with; choose provider cpu")
-    if info.quantisation != "fp32":
-        raise NetError(
-            f"{path} is quantised to {info.quantisation}, which torch does not run; choose provider cpu, or the net in "
-            "fp32 (a run: machine.int8 = false)"
-        )
+    file = NetFile(path, content, check_net(outline, game))
     try:
-        return info, network_of(Stored(path, content), info, game)
+        family = family_of_file(file)
+        if not family.in_torch:
+            raise NetError(f"{path} is a {family.kinds[0]} net, which torch does not play with; choose provider cpu")
+        if file.info.quantisation != "fp32":
+            raise NetError(
+                f"{path} is quantised to {file.info.quantisation}, which torch does not run; choose provider cpu, or "
+                "the net in fp32 (a run: machine.int8 = false)"
+            )
+        return file.info, family.read(file, game)
     except DataError as error:
         raise NetError(
             f"{path} is no net of az-engine train, and torch runs no others; choose provider cpu or cuda ({error})"
@@ -86,7 +87,7 @@ class TorchEvaluator(Evaluator):
         dtype = torch.bfloat16 if self.precision == "bf16" else torch.float32
         try:
             with torch.backends.cudnn.flags(enabled=True, benchmark=True, allow_tf32=self.precision == "bf16"):
-                folded, planes = fold(network, dtype, device), self.game.planes
+                folded, planes = network.to_play(dtype, device), self.game.planes
                 self.batches = Batches(folded, planes, self.batch_size, width=width, steps=steps)
         except RuntimeError as error:
             raise NetError(

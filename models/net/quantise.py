@@ -1,6 +1,6 @@
 """fp32 ONNX -> static int8 (QDQ): weights per output channel, activations per tensor, calibrated on real positions.
 
-What stays fp32 is chosen by measurement: see KEEP_FP32 and :func:`compare`.
+What stays fp32 is chosen by measurement, see :func:`agreement`.
 """
 
 from __future__ import annotations
@@ -29,25 +29,6 @@ from ...engine.nets.opinions import expected_points
 from ..data.dataset import Batch
 from .probes import check, run
 
-# Nodes that stay fp32, by name or (ending in a dot) by the beginning of it. On a trained 6x64 net with SE
-# and 4,096 held-out positions, the first convolution and the value head in fp32 lower the mean error of the expected
-# outcome from 0.022 to 0.007, and a percentile of 99.999 instead of 99.99 the policy's KL from 0.0009 to 0.0003, for
-# 9 % of the speed. Squeeze-excitation in fp32, or minimum and maximum instead of percentiles, gained nothing.
-KEEP_FP32 = (
-    "planes.",
-    "tower.0",
-    "tower.0.",
-    "value_tower.0",
-    "value_tower.0.",
-    "value.",
-    "policy.planes",
-    "policy.pool.",
-    "board.",
-    "ownership",
-    "score",
-    "wdl",
-    "value",
-)
 PERCENTILE = 99.999
 BATCH = 64  # positions that the calibration takes at a time
 
@@ -82,12 +63,13 @@ def quantise(
     model: onnx.ModelProto,
     calibration: list[NDArray[np.uint8]],
     *,
-    keep: tuple[str, ...] = KEEP_FP32,
+    keep: tuple[str, ...] = (),
     operators: tuple[str, ...] | None = None,
 ) -> onnx.ModelProto:
     """The int8 version of an exported net, calibrated on planes u8 [N, C, H, W], a set for each size of board.
 
-    ``keep`` names what stays fp32; ``operators``: the kinds of nodes that are looked at, None = all that can be int8.
+    ``keep``: nodes that stay fp32, by name or (ending in a dot) by the beginning of it; ``operators``: the kinds of
+    nodes that are looked at, None = all that can be int8.
 
     Errors: NetError when the calibration fails.
     """
@@ -160,12 +142,6 @@ def legal_log_policy(logits: NDArray[np.float32], legal: NDArray[np.int32]) -> N
     x[legal < 0] = -np.inf
     x -= x.max(axis=1, keepdims=True)
     return np.asarray(x - np.log(np.exp(x).sum(axis=1, keepdims=True)))
-
-
-def compare(fp32: onnx.ModelProto, int8: onnx.ModelProto, batch: Batch) -> Agreement:
-    """Agreement over the positions of ``batch``, which must know its legal actions."""
-    assert batch.legal is not None
-    return agreement(fp32, int8, batch.planes, batch.legal, batch)
 
 
 def agreement(

@@ -15,9 +15,8 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -31,7 +30,7 @@ from ...bench.ratings.bayes import Rating
 from ...engine.errors import DataError, OptionError
 from ...engine.files import write_atomically
 from ...engine.games import get_game
-from ..train.config import Kind, NetConfig
+from ..families import config_of, family_of
 from ..train.log import read_config, read_log
 from .figures import write_figure
 from .scaling import add_game_arguments, play
@@ -39,7 +38,7 @@ from .scaling import add_game_arguments, play
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS: tuple[Kind, ...] = tuple(kind for kind in get_args(Kind) if kind != "sparse")  # those of the paper
+KINDS = ("dual-res", "sep-res", "dual-conv", "sep-conv")  # those of the paper
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,13 +165,12 @@ def _train(args: argparse.Namespace, one: Contender) -> int:
 
 def measured(run: Path, name: str) -> Compared:
     """The last measurement on held-out positions of a training run. Errors: DataError."""
-    from ..families.tower.network import Network
-
     rows = [row["heldout"] for row in read_log(run / "log.jsonl") if isinstance(row.get("heldout"), dict)]
     if not rows or not {"top1", "result_error"} <= rows[-1].keys():
         raise DataError(f"{run} has measured nothing on held-out positions; train it longer")
-    config = NetConfig.from_json(read_config(run / "config.json")["net"])
-    network = Network(config, np.ones(config.planes[0], np.float32))  # only to be counted
+    described = read_config(run / "config.json")
+    config = config_of(described["net"])
+    network = family_of(config.kind).network(config, get_game(described["game"]).encoder)  # only to be counted
     return Compared(name, rows[-1]["top1"], rows[-1]["result_error"], network.parameter_count())
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from ...engine.errors import OptionError
 from ...engine.games.base import Game
 from ..fields import Values, merged
-from ..train.config import fitting_head
 
 
 def az(game: Game) -> Values:
@@ -23,7 +22,6 @@ def az(game: Game) -> Values:
             "kind": "dual-res",
             "blocks": 19,
             "filters": 256,
-            "policy_head": fitting_head(game),
             "value_head": "value",
         },
         "learner": {

@@ -22,10 +22,11 @@ from ...engine.nets.onnx.evaluator import OnnxEvaluator
 from ...engine.nets.onnx.session import raw_session
 from ...engine.nets.positions import random_planes
 from ..data.dataset import Batch, Positions, spread
-from ..families.tower import export
+from ..families.losses import TorchBatch, policy_loss, value_loss
+from ..families.network import Network
 from ..net import quantise
 from ..net.probes import own_games
-from ..train.learner import Learner, TorchBatch, policy_loss, value_loss
+from ..train.learner import Learner
 
 CANARIES = 256  # positions
 CALIBRATION = 512  # positions that int8 is calibrated on
@@ -45,8 +46,9 @@ def ignorance(batch: Batch, value_width: int) -> tuple[float, float]:
 def judge(learner: Learner, batch: Batch) -> None:
     """Compare the averaged network with a uniform one. Errors: NetError when it is far worse."""
     tensors = TorchBatch.of(batch, learner.device)
-    logits, output, *_ = learner.averaged(tensors.planes)
-    policy, value = float(policy_loss(logits, tensors)), float(value_loss(output, tensors.wdl))
+    outputs = learner.averaged.outputs(tensors.planes)
+    output = outputs[learner.net_config.value_head]
+    policy, value = float(policy_loss(outputs["policy"], tensors)), float(value_loss(output, tensors.wdl))
     policy_bound, value_bound = (x + WORSE for x in ignorance(batch, output.shape[1]))
     if not (policy <= policy_bound and value <= value_bound):
         raise NetError(
@@ -72,7 +74,8 @@ def publish(
     or could. ``say`` reports why int8 failed. Errors: NetError or
     DataError when a check fails; nothing is written then.
     """
-    bad = next((n for n, t in learner.averaged.state_dict().items() if not bool(torch.isfinite(t).all())), None)
+    network = learner.averaged
+    bad = next((n for n, t in network.state_dict().items() if not bool(torch.isfinite(t).all())), None)
     if bad is not None:
         raise DataError(f"the net of step {learner.step} is not finite ({bad}); lower learner.rate")
     net = learner.net_config
@@ -87,11 +90,11 @@ def publish(
         batch = canaries.batch(spread(len(canaries), CANARIES))
         judge(learner, batch)
         planes = np.concatenate([planes, batch.planes])
-    model = export.to_onnx(learner.averaged, info)
-    export.parity(learner.averaged, model, planes)
-    if int8:
+    model = network.to_onnx(info)
+    network.parity(model, planes)
+    if int8 and network.quantisation != "int8":
         try:
-            model = smaller(model, canaries, game, info)
+            model = smaller(network, model, canaries, game, info)
         except NetError as error:
             say(f"step {learner.step}: playing in fp32, {error}")
     draft = path.with_name(f".{path.name}")
@@ -104,8 +107,12 @@ def publish(
     return path
 
 
-def smaller(model: onnx.ModelProto, positions: Positions | None, game: Game, info: NetInfo) -> onnx.ModelProto:
-    """The int8 net, calibrated on the run's positions, or at its beginning on games of the net against itself.
+def smaller(
+    network: Network, model: onnx.ModelProto, positions: Positions | None, game: Game, info: NetInfo
+) -> onnx.ModelProto:
+    """The int8 net of a network's ``model``.
+
+    It is calibrated on the run's positions, or at its beginning on games of the net against itself.
 
     Errors: NetError when it cannot be made or differs from fp32 by more than INT8_KL.
     """
@@ -117,7 +124,7 @@ def smaller(model: onnx.ModelProto, positions: Positions | None, game: Game, inf
         canaries = positions.batch(spread(len(positions), CANARIES))
         assert canaries.legal is not None
         planes, legal = canaries.planes, canaries.legal
-    int8 = quantise.quantise(model, [calibration])
+    int8 = quantise.quantise(model, [calibration], keep=network.keep_fp32)
     agreement = quantise.agreement(model, int8, planes, legal)
     if not agreement.kl <= INT8_KL:
         raise NetError(f"int8 is {agreement.kl:.3f} nats away from fp32")

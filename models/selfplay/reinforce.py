@@ -7,6 +7,7 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.kernels.cache import cores
 from ...protocols.serve.runpage import show_run
+from ..families import DEFAULT_KIND, family_of, shorthands
 from ..fields import Values, add_flags, assignment, differences, flags_of, merged, nested, read_toml
 from ..signals import StopSignals
 from ..storage import RunLock
@@ -67,8 +69,8 @@ def overrides(args: argparse.Namespace) -> Values:
         if name in FLAGS:
             value = getattr(args, name)
             values = merged(values, nested(FLAGS[name], str(value) if isinstance(value, Path) else value))
-        elif name == "paper":
-            values = merged(values, {"net": {"blocks": args.paper - 1, "filters": 256, "value_head": "value"}})
+        elif name in shorthands():
+            values = merged(values, {"net": shorthands()[name].values[getattr(args, name)]})
         elif name not in OWN:
             raise OptionError(f"--{name.replace('_', '-')} is for --supervised; leave it out for self-play")
     for text in args.set:
@@ -107,9 +109,12 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
         name = game_name(args)
         names = args.preset or ("az,gpu" if args.device != "cpu" else "az,small")
         workers = 0 if args.ray else cores()  # 0: all of the cluster
+        first = {} if args.init is None else first_net(args.init, get_game(name))
+        kind = merged(first, over.get("net", {})).get("kind", DEFAULT_KIND)
         values = merged({"machine": {"workers": workers}}, preset(names, get_game(name)))
-        if args.init is not None:
-            values = merged(values, {"net": first_net(args.init, get_game(name))})
+        own = {f.name for f in fields(family_of(kind).config)}
+        values["net"] = {name: value for name, value in values["net"].items() if name in own}
+        values = merged(values, {"net": first})
         if boards := shares_of(args):
             values = merged(values, {**FOR_SEVERAL_SIZES, "boards": boards})
         values = merged(values, over)
@@ -138,7 +143,7 @@ def first_net(path: Path, game: Game) -> Values:
     """
     from ..train.origin import network_at
 
-    net: Values = network_at(path, game).to_json()
+    net = network_at(path, game).to_json()
     return {name: value for name, value in net.items() if name not in ("planes", "actions", "ownership", "score")}
 
 
@@ -170,7 +175,6 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
             raise OptionError(
                 f"--device {run.machine.device} needs a GPU and a torch built for it; leave --device out for the CPU"
             )
-        torch.set_num_threads(run.machine.threads)
         path = folder / "config.json"
         first = str(read_config(path)["command"]) if path.exists() else shlex.join(["az-engine", *sys.argv[1:]])
         try:

@@ -20,7 +20,7 @@ import torch
 from ...engine.errors import DataError, NetError
 from ...engine.nets.evaluator import UniformEvaluator
 from ...engine.search.selfplay import SelfPlay
-from ..data.dataset import Positions
+from ..data.dataset import Positions, Sampling
 from ..report.runpage import STOPPED, LivePage
 from ..storage import Patience
 from ..train import checkpoint
@@ -58,10 +58,13 @@ class SelfPlayRun:
         self.folder, self.run, self.observer = RunFolder(folder), run, observer
         self.game = run.get_game()
         self.net = run.net_config(self.game)
-        self.learner = Learner(self.game, self.net, run.learner_config(), device=run.machine.device)
+        self.learner = Learner(
+            self.game, self.net, run.learner_config(), device=run.machine.device, threads=run.machine.threads
+        )
         self.window = Windows(run.get_boards(), run.window, self._window)
-        self.held_out = Window(self.game, HELD_OUT_GAMES, territory=self._territory)
-        self.held_out.history = self.net.history
+        self.held_out = Window(
+            self.game, HELD_OUT_GAMES, territory=self.net.territory, sampling=Sampling(history=self.net.history)
+        )
         lines = [board.lines for board in run.get_boards()]
         self.replay = ReplayFolder(self.folder.games, self.game, str(run.seed), observer.on_event, lines)
         self.resign = ResignControl(run.resign)
@@ -85,22 +88,17 @@ class SelfPlayRun:
         self._losses: list[dict[str, float]] = []  # of the steps since the last log row
         self._resumed: Checkpoint | None = None
 
-    @property
-    def _territory(self) -> bool:
-        return self.net.ownership or self.net.score
-
     def _window(self, board: Board) -> Window:
         config = self.run.window
-        window = Window(
+        return Window(
             board.game,
             1,
             max(1, int(config.memory_mib * board.share)),
             root_value=config.root_value,
             surprise=config.surprise,
-            territory=self._territory,
+            territory=self.net.territory,
+            sampling=Sampling(symmetries=self.run.loop.symmetries, history=self.net.history),
         )
-        window.symmetries, window.history = self.run.loop.symmetries, self.net.history
-        return window
 
     # ---- the whole run
 

@@ -19,9 +19,11 @@ from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.search.selfplay import SelfPlayConfig
 from ...engine.settings import setting
+from ..families import DEFAULT_KIND, all_settings, family_of
+from ..families.config import NetConfig
 from ..fields import Values, built
 from ..net.providers import PROVIDER_HELP, TORCH, Provider
-from ..train.config import LearnerConfig, Length, NetConfig
+from ..train.config import LearnerConfig, Length
 from ..train.log import read_config
 from .boards import Board, boards_of
 from .window import WindowConfig
@@ -151,14 +153,14 @@ class MachineConfig:
 
 @dataclass(frozen=True, slots=True)
 class RunConfig:
-    """Everything that decides a run; ``net`` and ``learner`` hold fields of NetConfig and LearnerConfig."""
+    """Everything that decides a run; ``net`` and ``learner`` hold settings of the network and of LearnerConfig."""
 
     game: str  # name for get_game, with the board's size: "go9"
     preset: str = ""
     seed: int = setting(0, "seed of the weights, the games and the order of the positions", flag=True)
     init: str = setting("", "a run's folder, a checkpoint's file, a net or default: the first weights", flag=True)
     boards: Values = field(default_factory=dict)  # lines of the other boards it plays on: their share of the positions
-    net: Values = field(default_factory=dict, metadata={"section": NetConfig})
+    net: Values = field(default_factory=dict, metadata={"section": all_settings()})
     learner: Values = field(default_factory=dict, metadata={"section": LearnerConfig})
     selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
     window: WindowConfig = field(default_factory=WindowConfig)
@@ -197,16 +199,18 @@ class RunConfig:
         return boards_of(self.get_game(), self.boards)
 
     def net_config(self, game: Game) -> NetConfig:
-        shape = {"planes": list(game.planes), "actions": game.num_actions}
-        net = built(NetConfig, {"history": game.history, **self.net, **shape}, "net.").seeing(game.encoder)
-        if (net.ownership or net.score) and game.territory is None:
+        family = family_of(self.net.get("kind", DEFAULT_KIND))
+        if not family.plays_itself:
+            raise OptionError(
+                f"a {family.kinds[0]} network learns with --supervised alone; choose another kind for self-play"
+            )
+        net = family.configured(game, {"history": game.history, **self.net})
+        if net.territory and game.territory is None:
             raise OptionError(f"{game.name} has no territory to own; leave --ownership and --score out")
         if len(self.get_boards()) > 1 and not net.any_size:
             raise OptionError("only --policy-head pooled makes a net for several sizes of board")
         if self.boards and self.machine.evaluators:
             raise OptionError("machine.evaluators run nets for one size of board; leave them out, or the other sizes")
-        if net.kind == "sparse":
-            raise OptionError("a sparse network learns with --supervised alone; choose another kind for self-play")
         return net
 
     def learner_config(self) -> LearnerConfig:

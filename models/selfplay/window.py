@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...engine.errors import DataError
 from ...engine.games.base import Game
 from ...engine.settings import setting
-from ..data.dataset import Batch, Positions, one_hot_result
+from ..data.dataset import Batch, Positions, Sampling, one_hot_result
 from .replay import GameRecord, line_of_game
 
 HELD_OUT_GAMES = 200  # newest held-out games that the learner is measured on
@@ -76,12 +76,13 @@ class Window(Positions):
         root_value: float = 0.0,
         surprise: float = 0.0,
         territory: bool = False,
+        sampling: Sampling = Positions.sampling,
     ) -> None:
         """``root_value``, ``surprise``: see WindowConfig; ``territory``: keep who owns each point, and the lead."""
         empty = np.zeros(0, np.int64)
         super().__init__(
             game, np.zeros(0, game.state_dtype), empty, np.zeros((0, 1), np.uint16), np.zeros((0, 1), np.float32),
-            np.zeros((0, 3), np.float32), np.zeros(0, np.float32), drawn=empty,
+            np.zeros((0, 3), np.float32), np.zeros(0, np.float32), drawn=empty, sampling=sampling,
         )  # fmt: skip
         self.limit, self._root_value = games, np.float32(root_value)
         self._surprise = surprise

@@ -7,7 +7,7 @@ import json
 import shlex
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,21 +18,23 @@ from ...engine.errors import DataError, NetError, OptionError
 from ...engine.files import write_atomically
 from ...engine.games import get_game
 from ...engine.games.base import Game
-from ...engine.games.encoder import OWN_ENCODER, SPARSE_ENCODER
+from ...engine.games.encoder import OWN_ENCODER
 from ...engine.nets.netinfo import read_search
 from ...engine.records.formats import is_record
 from ...protocols.serve.runpage import show_run
-from ..data.dataset import Dataset, Mixture, Positions
+from ..data.dataset import Dataset, Mixture, Positions, Sampling
 from ..data.formats import shards_of
 from ..data.records import read_files
 from ..data.shards import TargetOptions
-from ..fields import flags_of, from_flags
+from ..families import all_settings, config_of, family_of, shorthands
+from ..families.config import HISTORY, NetConfig
+from ..fields import Values, flags_of, from_flags
 from ..report.runpage import STOPPED, LivePage
 from ..selfplay import reinforce
 from ..signals import StopSignals
 from ..storage import RunLock
 from . import flags
-from .config import HISTORY, Intervals, LearnerConfig, Length, NetConfig, fitting_head, paper
+from .config import Intervals, LearnerConfig, Length
 from .log import read_config
 
 if TYPE_CHECKING:  # imported where it is used, so that --help needs no torch
@@ -40,7 +42,6 @@ if TYPE_CHECKING:  # imported where it is used, so that --help needs no torch
     from .learner import Learner, Measured
 
 HELP = "train a network from games against itself, or on labelled positions or game records"
-SPARSE_WIDTH = 256  # of a sparse network without --filters
 NOT_IN_RECORDS = ("temperature", "centipawns", "value", "teacher")  # of the TargetOptions
 
 
@@ -55,38 +56,30 @@ def main(args: argparse.Namespace) -> int:
         raise OptionError("--supervised needs --out RUN, the folder of the run")
     import torch
 
-    from ..families.sparse.network import SparseNetwork
     from .checkpoint import load_newest
     from .learner import Learner
     from .origin import origin
 
     brought(args.net_search)  # a fault comes before the training
-    torch.set_num_threads(args.threads if args.kind != "sparse" else 1)  # its kernels have their own threads
     console = Console(stderr=True)
-    game = get_game(args.game)
-    if args.kind == "sparse" and "planes" not in args.given:
-        args.planes = SPARSE_ENCODER
-    games = [each.using(args.planes) for each in [game.sized(size) for size in args.size] or [game]]
+    game, family = get_game(args.game), family_of(args.kind)
+    planes = args.planes if "planes" in args.given else family.encoder
+    games = [each.using(planes) for each in [game.sized(size) for size in args.size] or [game]]
     game = games[0]
     config = from_flags(LearnerConfig, args)
     net = net_config(args, game)
-    if net.kind == "sparse" and args.device != "cpu":
-        raise OptionError("a sparse network learns on the CPU; leave --device out")
+    if args.device != "cpu" and not family.on_gpu:
+        raise OptionError(f"a {net.kind} network learns on the CPU; leave --device out")
     if args.device != "cpu" and not torch.cuda.is_available():
         raise OptionError(
             f"--device {args.device} needs a GPU and a torch built for it; leave --device out to use the CPU"
         )
     with RunLock(args.out), show_run(args.out, args.web, console.print):
-        train, heldout = read_sizes(args, games, console)
-        for learned, kept in zip(train.parts, heldout.parts, strict=True):
-            learned.symmetries = args.symmetries
-            learned.policy = config.policy_weight > 0
-            learned.follow = net.kind == "sparse" and learned.lines is not None and config.value_weight > 0
-            learned.history = kept.history = net.history
+        follow = family.follows and config.value_weight > 0
+        sampling = Sampling(args.symmetries, config.policy_weight > 0, follow, net.history)
+        train, heldout = read_sizes(args, games, net, sampling, console)
         console.print(f"{train.description}, {len(heldout):,} held out; {net.architecture}")
-        learner = Learner(game, net, config, device=args.device)
-        if isinstance(learner.network, SparseNetwork):
-            learner.network.threads = learner.averaged.threads = args.threads
+        learner = Learner(game, net, config, device=args.device, threads=args.threads)
         work = Work(args, game, train, heldout, learner, console)
         work.remember()
         saved = load_newest(args.out / "checkpoints", work.problem)
@@ -106,27 +99,39 @@ def main(args: argparse.Namespace) -> int:
 
 
 def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
-    if args.paper:
-        return paper(game, args.paper - 1)
-    if args.also_plays and args.policy_head != "pooled":
-        raise OptionError("--also-plays is for nets that fit every board (--policy-head pooled)")
+    """The network that the flags name, with the settings of --init where they are silent. Errors: AzError."""
+    family = family_of(args.kind)
+    if not family.sees(game.encoder):
+        raise OptionError(f"a {args.kind} network does not see the planes of {game.encoder.name}; leave --planes out")
     if game.encoder.name != OWN_ENCODER and args.history != HISTORY:
         raise OptionError(f"the planes of {game.encoder.name} are taken whole; leave --history out")
-    values = {f.name: getattr(args, f.name) for _, _, f, _, _ in flags_of(NetConfig)}
-    if args.kind == "sparse" and "filters" not in args.given:
-        values["filters"] = SPARSE_WIDTH
-    if (args.kind == "sparse") != bool(game.encoder.features):
-        raise OptionError("--kind sparse and --planes sparse go together")
-    if "policy_head" not in args.given:
-        values["policy_head"] = fitting_head(game)
-    if args.init is not None:
+    short = next((name for name in shorthands() if name in args.given), None)
+    values = given_values(args) if short is None else shorthands()[short].values[getattr(args, short)]
+    if args.init is not None and short is None:
         from .checkpoint import load_newest
         from .origin import network_at
 
         saved = load_newest(args.out / "checkpoints", lambda _: None)
-        there = network_at(args.init, game) if saved is None else NetConfig.from_json(saved.state["net"])
-        values |= {name: getattr(there, name) for name in values.keys() - args.given}
-    return NetConfig(game.planes, game.num_actions, **values).seeing(game.encoder)
+        there = network_at(args.init, game) if saved is None else config_of(saved.state["net"])
+        if family_of(there.kind) is not family:
+            raise OptionError(f"{args.init} holds a {there.kind} network; give --kind {there.kind}")
+        values = {f.name: getattr(there, f.name) for _, _, f, _, _ in flags_of(family.config)} | values
+    net = family.configured(game, values)
+    if args.also_plays and not net.any_size:
+        raise OptionError("--also-plays is for nets that fit every board (--policy-head pooled)")
+    return net
+
+
+def given_values(args: argparse.Namespace) -> Values:
+    """The network's settings that flags were given for. Errors: OptionError for one that its kind does not have."""
+    own = {f.name for _, _, f, _, _ in flags_of(family_of(args.kind).config)}
+    given = {
+        f.name: (flag, getattr(args, dest)) for flag, dest, f, _, _ in flags_of(all_settings()) if dest in args.given
+    }
+    for name, (flag, _) in given.items():
+        if name not in own:
+            raise OptionError(f"a {args.kind} network has no {flag}; leave it out")
+    return {name: value for name, (_, value) in given.items()}
 
 
 def commands_before(origin: Path) -> list[str]:
@@ -138,16 +143,23 @@ def commands_before(origin: Path) -> list[str]:
     return [*earlier.get("before", []), str(earlier.get("command", ""))]
 
 
-def read_sizes(args: argparse.Namespace, games: list[Game], console: Console) -> tuple[Dataset, Dataset]:
-    """Training and held-out positions of every size of board. Errors: DataError, OptionError."""
+def read_sizes(
+    args: argparse.Namespace, games: list[Game], net: NetConfig, sampling: Sampling, console: Console
+) -> tuple[Dataset, Dataset]:
+    """Training and held-out positions of every size of board; ``sampling``: of training. Errors: AzError."""
     sources: list[Path] = args.supervised
+
+    def read(game: Game, sources: list[Path]) -> tuple[Positions, Positions]:
+        train, heldout = read_data(args, game, sources, console)
+        return replace(train, sampling=sampling), replace(heldout, sampling=Sampling(history=sampling.history))
+
     if len(games) == 1:
-        return read_data(args, games[0], sources, console)
+        return read(games[0], sources)
     if len(sources) != len(games):
         raise OptionError(f"{len(games)} sizes need {len(games)} DATA, one for each size in the same order")
-    if args.policy_head != "pooled" or args.paper:
+    if not net.any_size:
         raise OptionError("only --policy-head pooled makes a net for several sizes of board")
-    pairs = [read_data(args, game, [source], console) for game, source in zip(games, sources, strict=True)]
+    pairs = [read(game, [source]) for game, source in zip(games, sources, strict=True)]
     train, heldout = (tuple(parts) for parts in zip(*pairs, strict=True))
     shares = args.shares or tuple(len(part) / sum(map(len, train)) for part in train)
     if len(shares) != len(games):

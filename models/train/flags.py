@@ -10,10 +10,11 @@ from ...engine.games import game_names
 from ...engine.games.encoder import OWN_ENCODER
 from ...protocols.serve.runpage import PORT
 from ..data.shards import TargetOptions
+from ..families import all_settings, shorthands
 from ..fields import Help, add_flags, remember_given
 from ..selfplay import reinforce
 from ..selfplay.runconfig import LoopConfig, MachineConfig
-from .config import Intervals, LearnerConfig, Length, NetConfig
+from .config import Intervals, LearnerConfig, Length
 
 COMMON = (  # what --help shows
     *("supervised", "game", "size", "out", "init", "finish", "web", "preset", "set", "workers", "minutes", "steps"),
@@ -113,13 +114,9 @@ examples:
 
     add_flags(parser.add_argument_group("length (give one)"), Length)
     network = parser.add_argument_group("network")
-    network.add_argument(
-        "--paper",
-        type=int,
-        choices=(20, 40),
-        help="the papers' network of that many blocks (256 filters, tanh value); other network options are ignored",
-    )
-    add_flags(network, NetConfig)
+    for name, shorthand in shorthands().items():
+        network.add_argument(f"--{name}", type=int, choices=tuple(shorthand.values), help=shorthand.meaning)
+    add_flags(network, all_settings())
     add_flags(parser.add_argument_group("learning"), LearnerConfig)
     targets = parser.add_argument_group("targets")
     add_flags(targets, TargetOptions)

@@ -27,7 +27,8 @@ RAY_HELP = "ADDRESS of a Ray cluster: auto, local, HOST:6379 or ray://HOST:10001
 MAX_FAILURES = 5  # of an actor in a row, without a result between
 KNOCK_SECONDS = 10.0  # until a machine that does not answer is taken for gone
 RESIZE_SECONDS = 5.0  # between looks at the size of the cluster
-PASSED_ON = ("AZ_ENGINE_GAMES", "AZ_ENGINE_CACHE", "NUMBA_NUM_THREADS")  # environment of the driver that actors get
+# environment of the driver that actors get
+PASSED_ON = ("AZ_ENGINE_GAMES", "AZ_ENGINE_FAMILIES", "AZ_ENGINE_CACHE", "NUMBA_NUM_THREADS")
 
 
 @contextlib.contextmanager

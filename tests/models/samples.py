@@ -13,7 +13,7 @@ from az_engine.models.data.dataset import Positions
 from az_engine.models.data.games import go as labelled_go
 from az_engine.models.data.games.chess import read_folder, read_shard
 from az_engine.models.data.shards import Records, TargetOptions
-from az_engine.models.train.config import NetConfig
+from az_engine.models.families.tower.config import TowerConfig
 
 CHESS = get_game("chess")
 GO = get_game("go")
@@ -41,13 +41,13 @@ def rows(count: int, data: Positions) -> Any:
     return np.linspace(0, len(data) - 1, count).astype(np.int64)
 
 
-def tiny(**changes: Any) -> NetConfig:
+def tiny(**changes: Any) -> TowerConfig:
     """A net of one block and eight filters."""
     settings: dict[str, Any] = {"blocks": 1, "filters": 8, "value_hidden": 16, **changes}
-    return NetConfig(CHESS.planes, CHESS.num_actions, **settings).seeing(CHESS.encoder)
+    return TowerConfig(CHESS.planes, CHESS.num_actions, **settings).seeing(CHESS.encoder)
 
 
-def tiny_go(**changes: Any) -> NetConfig:
+def tiny_go(**changes: Any) -> TowerConfig:
     """A net of one block and eight filters for every size of board, with all outputs."""
     settings: dict[str, Any] = {
         "blocks": 1,
@@ -61,7 +61,7 @@ def tiny_go(**changes: Any) -> NetConfig:
         "score": True,
         **changes,
     }
-    return NetConfig(GO.planes, GO.num_actions, **settings).seeing(GO.encoder)
+    return TowerConfig(GO.planes, GO.num_actions, **settings).seeing(GO.encoder)
 
 
 @cache

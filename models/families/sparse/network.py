@@ -3,25 +3,47 @@
 Value and policy each sum the rows of the position's features in a first layer of their own, clip the sums to 0..1 and
 multiply one half by the other. A small net, one for every bucket of like numbers of features, makes win, draw and loss
 of the value's products; a move's logit is the product of its row and the policy's products. The kernels of
-:mod:`features` gather and scatter the first layers and the rows: a position touches some thirty rows of thousands.
+:mod:`kernels` gather and scatter the first layers and the rows: a position touches some thirty rows of thousands.
 
 What features share that are alike (chess: a man on a square, attacked or not) is learned by itself, and each has its
-own part beside it; likewise for the rows of a move. :meth:`SparseNetwork.keep_bounds` holds the weights to what the
-integers of the exported file can say, see :mod:`sparse_export`.
+own part beside it; likewise for the rows of a move. :meth:`SparseNetwork.after_step` holds the weights to what the
+integers of the exported file can say.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
+import numpy as np
+import onnx
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ....engine.nets.families.sparse.integers import COARSE, FIRST_BOUND, HIDDEN, OUT_BOUND, SMALL_BOUND, UNIT
-from ...train.config import NetConfig
+from ....engine.errors import NetError
+from ....engine.nets.families.sparse import integers
+from ....engine.nets.families.sparse.integers import SparseNet, joined, split
+from ....engine.nets.netinfo import NetInfo
+from ....engine.nets.onnx.session import raw_session
+from ...net.probes import run
+from ..losses import Logits, Outputs
+from ..network import Network, Planes
+from .config import SparseConfig
+from .graph import SparseWriter, graph_of
 from .kernels import gather_features, gather_rows, scatter_features, scatter_rows
 from .value import Joined, SparseValue
 
+TOLERANCE = 0.35  # greatest mean difference of a logit from torch's that counts as the same network
+_WHOLE = {  # arrays of a SparseNet: the tensor that each is made of, and what 1 is in it
+    "value_bias": ("value_bias", integers.UNIT),
+    "policy_bias": ("policy_bias", integers.UNIT),
+    "hidden": ("value_hidden.weight", integers.SMALL_UNIT),
+    "hidden_bias": ("value_hidden.bias", integers.PRODUCT * integers.SMALL_UNIT),
+    "out": ("value_out.weight", integers.SMALL_UNIT),
+    "out_bias": ("value_out.bias", integers.HIDDEN_ONE * integers.SMALL_UNIT),
+    "row_bias": ("row_bias", integers.PRODUCT * integers.ROW_UNIT),
+}
 _OF_INPUTS_AND_MOVES = ("value_shared", "value_own", "policy_shared", "policy_own", "rows_shared", "rows_own")
 
 
@@ -67,33 +89,33 @@ class _Rows(torch.autograd.Function):
         return *parts, None
 
 
-class RowLogits:
-    """The policy's logits [B, A], of which only those asked for are computed."""
+class RowLogits(Logits):
+    """The policy's logits [B, A], of which only the wanted ones are computed."""
 
     def __init__(self, hidden: Tensor, weight: Tensor, bias: Tensor) -> None:
         self._parts = hidden.contiguous(), weight, bias
 
-    def gather(self, dim: int, actions: Tensor) -> Tensor:
-        """Logits [B, K] of actions i8 [B, K], 0 for those below 0; ``dim`` is 1."""
+    def of(self, actions: Tensor) -> Tensor:
+        """See :meth:`Logits.of`; 0 for actions below 0."""
         return _Rows.apply(*self._parts, actions.contiguous())  # type: ignore[no-any-return]
 
     def all(self) -> Tensor:
         hidden, weight, bias = self._parts
         return nn.functional.linear(hidden, weight, bias)
 
-    def logsumexp(self, dim: int) -> Tensor:
-        return self.all().logsumexp(dim)
 
+class SparseNetwork(Network):
+    """A shallow network of a list of features, whose value and policy share nothing."""
 
-class SparseNetwork(nn.Module):
-    """A network of the kind "sparse"."""
+    quantisation = "int8"
+    fused = True
 
-    def __init__(self, config: NetConfig, features: int, alike: tuple[int, int]) -> None:
+    def __init__(self, config: SparseConfig, features: int, alike: tuple[int, int]) -> None:
         """features, alike: of the game's encoder."""
-        super().__init__()
-        self.config, self.alike = config, alike
+        super().__init__(config)
+        self.alike = alike
         self.coarse_value = self.coarse_policy = True  # whether their first layers are in steps that a byte can say
-        self.threads = 1  # that compute the value side by side
+        self.value_threads = 1  # that compute the value side by side
         widths = value, width = config.filters * config.value_filters, config.filters
         kinds, per_move = alike
 
@@ -106,7 +128,7 @@ class SparseNetwork(nn.Module):
         self.value_shared, self.policy_shared = (random(features // kinds, wide) for wide in widths)
         self.value_own, self.policy_own = (zero(features, wide) for wide in widths)
         self.value_bias, self.policy_bias = (nn.Parameter(torch.full((wide,), 0.4)) for wide in widths)
-        units = config.value_buckets * HIDDEN
+        units = config.value_buckets * integers.HIDDEN
         self.value_hidden = nn.Linear(value // 2, units)
         self.value_out = nn.Linear(units, 3)
         self.rows_shared = random(config.actions // per_move, width // 2)
@@ -125,12 +147,13 @@ class SparseNetwork(nn.Module):
 
     @staticmethod
     def _joined(shared: Tensor, own: Tensor, coarse: bool) -> Tensor:
-        return Joined.apply(shared, own, FIRST_BOUND, COARSE / UNIT if coarse else 0.0)  # type: ignore[no-any-return]
+        return Joined.apply(shared, own, integers.FIRST_BOUND, integers.COARSE / integers.UNIT if coarse else 0.0)  # type: ignore[no-any-return]
 
     @property
     def rows(self) -> Tensor:
         """The moves' rows [A, H / 2]."""
-        return (self.rows_shared.repeat_interleave(self.alike[1], 0) + self.rows_own).clamp(-SMALL_BOUND, SMALL_BOUND)
+        bound = integers.SMALL_BOUND
+        return (self.rows_shared.repeat_interleave(self.alike[1], 0) + self.rows_own).clamp(-bound, bound)
 
     @staticmethod
     def _products(planes: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -141,22 +164,38 @@ class SparseNetwork(nn.Module):
         """WDL logits [B, 3] of planes u1 [B, 2, H, W]."""
         hidden, out = self.value_hidden, self.value_out
         layers = self.value_first, self.value_bias, hidden.weight, hidden.bias, out.weight, out.bias
-        return SparseValue.apply(planes.flatten(1).contiguous(), self.threads, *layers)  # type: ignore[no-any-return]
+        return SparseValue.apply(planes.flatten(1).contiguous(), self.value_threads, *layers)  # type: ignore[no-any-return]
 
     def policy_of(self, planes: Tensor) -> RowLogits:
         """The policy's logits of planes u1 [B, 2, H, W]."""
         return RowLogits(self._products(planes, self.policy_first, self.policy_bias), self.rows, self.row_bias)
 
-    def forward(self, planes: Tensor) -> tuple[RowLogits, Tensor]:
-        return self.policy_of(planes), self.value_of(planes)
+    def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:
+        return self.policy_of(planes).all(), self.value_of(planes)
+
+    def outputs(self, planes: Tensor, names: Collection[str] = ()) -> Outputs:
+        made = {"policy": self.policy_of, "wdl": self.value_of}
+        return {name: make(planes) for name, make in made.items() if name in (names or made)}
+
+    # ---- learning
+
+    def prepare(self, learned: Collection[str], threads: int) -> None:
+        """Its kernels have their own threads, and what is not learned is not rounded either."""
+        super().prepare(learned, min(threads, 1))
+        self.coarse_policy, self.coarse_value = ("policy" in learned), ("wdl" in learned)
+        self.value_threads = max(1, threads)
+
+    @property
+    def threads(self) -> int:
+        return self.value_threads
 
     @torch.no_grad()
-    def keep_bounds(self) -> None:
+    def after_step(self) -> None:
         """Clip the weights to what the exported integers can say."""
         for bias in (self.value_bias, self.policy_bias):
-            bias.clamp_(-FIRST_BOUND, FIRST_BOUND)
-        self.value_hidden.weight.clamp_(-SMALL_BOUND, SMALL_BOUND)
-        self.value_out.weight.clamp_(-OUT_BOUND, OUT_BOUND)
+            bias.clamp_(-integers.FIRST_BOUND, integers.FIRST_BOUND)
+        self.value_hidden.weight.clamp_(-integers.SMALL_BOUND, integers.SMALL_BOUND)
+        self.value_out.weight.clamp_(-integers.OUT_BOUND, integers.OUT_BOUND)
 
     def widened(self, state: dict[str, Tensor]) -> dict[str, Tensor]:
         """The state of a network with a narrower value or policy, or with one bucket, in this one's sizes.
@@ -178,12 +217,63 @@ class SparseNetwork(nn.Module):
             for name in behind:
                 found[name] = own[name].new_zeros(len(state[name]), wide)
                 found[name][:, :narrow] = state[name]
-        buckets = len(own["value_hidden.bias"]) // HIDDEN
-        if buckets > 1 and len(state["value_hidden.bias"]) == HIDDEN:
+        buckets = len(own["value_hidden.bias"]) // integers.HIDDEN
+        if buckets > 1 and len(state["value_hidden.bias"]) == integers.HIDDEN:
             for name in ("value_hidden.weight", "value_hidden.bias"):
                 found[name] = found[name].repeat(buckets, *[1] * (found[name].dim() - 1))
             found["value_out.weight"] = found["value_out.weight"].repeat(1, buckets)
         return found
 
-    def parameter_count(self) -> int:
-        return sum(p.numel() for p in self.parameters())
+    # ---- files
+
+    def to_integers(self) -> SparseNet:
+        """The network in whole numbers. Errors: NetError when a weight is not finite."""
+        if not all(bool(p.isfinite().all()) for p in self.parameters()):
+            raise NetError("a weight is not finite; go on from an earlier checkpoint")
+
+        def whole(tensor: Tensor, unit: float, kind: str) -> NDArray[Any]:
+            bounds = np.iinfo(kind)
+            rounded = np.rint(tensor.detach().cpu().double().numpy() * unit)
+            return np.ascontiguousarray(np.clip(rounded, bounds.min, bounds.max).astype(kind))
+
+        state = self.state_dict()
+        made = {name: whole(state[own], unit, integers.KINDS[name]) for name, (own, unit) in _WHOLE.items()}
+        for part, layer in (("value", self.value_first), ("policy", self.policy_first)):
+            first = np.concatenate([np.zeros((1, layer.shape[1]), np.int16), whole(layer, integers.UNIT, "int16")])
+            made[f"{part}_first"], made[f"{part}_rest"] = split(first)
+        return SparseNet(rows=whole(self.rows, integers.ROW_UNIT, integers.KINDS["rows"]), **made)
+
+    def take_integers(self, net: SparseNet) -> None:
+        """Take over the weights of a net of the same sizes; the inverse of :meth:`to_integers`.
+
+        What is shared is the mean of what is alike.
+        """
+        kinds, per_move = self.alike
+
+        def numbers(values: NDArray[Any], unit: float) -> Tensor:
+            return torch.from_numpy(values.astype(np.float64) / unit).float()
+
+        state = {own: numbers(getattr(net, name), unit) for name, (own, unit) in _WHOLE.items()}
+        firsts = {"value": joined(net.value_first, net.value_rest), "policy": joined(net.policy_first, net.policy_rest)}
+        for name, first in firsts.items():
+            rows = numbers(first[1:], integers.UNIT)
+            state[f"{name}_shared"] = rows.reshape(kinds, -1, rows.shape[1]).mean(0)
+            state[f"{name}_own"] = rows - state[f"{name}_shared"].repeat(kinds, 1)
+        rows = numbers(net.rows, integers.ROW_UNIT)
+        state["rows_shared"] = rows.reshape(-1, per_move, rows.shape[1]).mean(1)
+        state["rows_own"] = rows - state["rows_shared"].repeat_interleave(per_move, 0)
+        self.load_state_dict(state)
+
+    def graph(self, info: NetInfo) -> SparseWriter:
+        return graph_of(self.to_integers(), info.planes[1] * info.planes[2])
+
+    def parity(self, model: onnx.ModelProto, planes: Planes) -> float:
+        """The greatest mean difference between torch's float32 and the file's whole numbers over both outputs.
+
+        Errors: NetError when it is above TOLERANCE or not finite.
+        """
+        got = run(raw_session(model.SerializeToString()), planes)
+        difference = max(float(np.abs(mine - file).mean()) for mine, file in zip(self.arrays(planes), got, strict=True))
+        if not difference <= TOLERANCE:
+            raise NetError(f"the exported net differs from the trained one by {difference:.2g}; it was not written")
+        return difference

@@ -1,4 +1,4 @@
-"""The papers' network family: a tower of convolutions with a policy head and a value head.
+"""The papers' networks in torch.
 
 AlphaGo Zero, Methods, "Neural network architecture"; AlphaZero uses the same tower with a convolutional
 policy head. Squeeze-excitation, the win/draw/loss head, heads that fit every size of board, and the outputs of
@@ -7,199 +7,41 @@ ownership and score are options beside the papers' settings.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from ...train.config import NetConfig
+from ....engine.nets.file.netfile import FLOAT
+from ....engine.nets.netinfo import NetInfo
+from ..network import Network, Planes, array
+from .config import TowerConfig
+from .graph import KEEP_FP32, TowerWriter, add_policy, add_value, folded
+from .layers import POLICY_HEADS, ConvBlock, PooledPolicy, ResidualBlock, ValueOutput, make_tower
 
-
-class ConvBlock(nn.Module):
-    """Convolution without bias, batch normalisation and, if ``relu``, a rectifier. [B, in, H, W] -> [B, out, H, W]."""
-
-    def __init__(self, inputs: int, outputs: int, kernel: int, *, relu: bool = True) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2, bias=False)
-        self.norm = nn.BatchNorm2d(outputs)
-        self.relu = relu
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.norm(self.conv(x))
-        return functional.relu(x, inplace=True) if self.relu else x
+POSITIONS = 2048  # that the statistics of a network read from a file are taken from
+_BATCH = 64  # positions judged at a time
 
 
-class SqueezeExcite(nn.Module):
-    """Squeeze-excitation (Hu et al. 2018): every channel is scaled by a gate computed from all channels' means."""
+class TowerNetwork(Network):
+    """The whole network. The planes are cast and multiplied by ``plane_scale`` f4 [C] (the game's) inside of it."""
 
-    def __init__(self, filters: int, hidden: int) -> None:
-        super().__init__()
-        self.down = nn.Linear(filters, hidden)
-        self.up = nn.Linear(hidden, filters)
-
-    def forward(self, x: Tensor) -> Tensor:
-        gate = torch.sigmoid(self.up(functional.relu(self.down(x.mean(dim=(2, 3))))))
-        return x * gate[:, :, None, None]
-
-
-class ResidualBlock(nn.Module):
-    """conv BN ReLU conv BN [squeeze-excitation] + input, ReLU. [B, F, H, W] -> [B, F, H, W]."""
-
-    def __init__(self, filters: int, squeeze: int) -> None:
-        super().__init__()
-        self.first = ConvBlock(filters, filters, 3)
-        self.second = ConvBlock(filters, filters, 3, relu=False)
-        self.squeeze = SqueezeExcite(filters, squeeze) if squeeze else None
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.second(self.first(x))
-        if self.squeeze is not None:
-            y = self.squeeze(y)
-        return functional.relu(y + x, inplace=True)
-
-
-def make_tower(config: NetConfig) -> nn.Sequential:
-    """One tower of the configured kind: [B, used planes, H, W] -> [B, F, H, W]."""
-    blocks: list[nn.Module] = [ConvBlock(len(config.used_planes), config.filters, 3)]
-    if config.kind.endswith("res"):
-        blocks += [ResidualBlock(config.filters, config.squeeze) for _ in range(config.blocks)]
-    else:
-        blocks += [ConvBlock(config.filters, config.filters, 3) for _ in range(config.blocks - 1)]
-    return nn.Sequential(*blocks)
-
-
-class ConvPolicy(nn.Module):
-    """AlphaZero's policy head: conv 3x3, BN, ReLU, then a 1x1 convolution to the action planes. -> logits [B, A]."""
-
-    def __init__(self, config: NetConfig) -> None:
-        super().__init__()
-        _, height, width = config.planes
-        hidden = config.policy_filters or config.filters
-        self.block = ConvBlock(config.filters, hidden, 3)
-        self.out = nn.Conv2d(hidden, config.actions // (height * width), 1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.out(self.block(x))
-        return out.flatten(1)
-
-
-class FlatPolicy(nn.Module):
-    """AlphaGo Zero's policy head: conv 1x1 (2 filters), BN, ReLU, fully connected. -> logits [B, A]."""
-
-    def __init__(self, config: NetConfig) -> None:
-        super().__init__()
-        _, height, width = config.planes
-        hidden = config.policy_filters or 2
-        self.block = ConvBlock(config.filters, hidden, 1)
-        self.out = nn.Linear(hidden * height * width, config.actions)
-
-    def forward(self, x: Tensor) -> Tensor:
-        out: Tensor = self.out(self.block(x).flatten(1))
-        return out
-
-
-class Pool(nn.Module):
-    """What a board of any size says as a whole: [B, F, H, W] -> [B, 3 F, 1, 1].
-
-    Each filter's mean, that mean times (N - 14) / 10 and its maximum; the second lets sums over the board be learned
-    (Wu 2019, "Accelerating Self-Play Learning in Go", appendix A).
-    """
-
-    CENTRE, SPREAD = 14.0, 10.0
-
-    def forward(self, x: Tensor) -> Tensor:
-        mean = x.mean(dim=(2, 3), keepdim=True)
-        return torch.cat([mean, mean * ((x.shape[2] - self.CENTRE) / self.SPREAD), x.amax(dim=(2, 3), keepdim=True)], 1)
-
-
-class PooledPolicy(nn.Module):
-    """A policy head for every size of board: -> logits [B, N * N + 1], the points and the pass.
-
-    conv 3x3 and BN, to which a bias made of the pooled board is added, ReLU, conv 1x1 to one logit a point; the pass is
-    a small network on the pooled board.
-    """
-
-    def __init__(self, config: NetConfig) -> None:
-        super().__init__()
-        hidden = config.policy_filters or 32
-        self.block = ConvBlock(config.filters, hidden, 3, relu=False)
-        self.board = ConvBlock(config.filters, hidden, 1)
-        self.pool = Pool()
-        self.bias = nn.Conv2d(3 * hidden, hidden, 1)
-        self.out = nn.Conv2d(hidden, 1, 1)
-        self.pass_hidden = nn.Conv2d(3 * hidden, hidden, 1)
-        self.pass_out = nn.Conv2d(hidden, 1, 1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        board = self.pool(self.board(x))
-        points: Tensor = self.out(functional.relu(self.block(x) + self.bias(board)))
-        passing: Tensor = self.pass_out(functional.relu(self.pass_hidden(board)))
-        return torch.cat([points.flatten(1), passing.flatten(1)], 1)
-
-
-class ValueOutput(nn.Module):
-    """The papers' value head: conv 1x1, BN, ReLU, fully connected, ReLU, fully connected.
-
-    -> value [B, 3], logits of win, draw and loss, or [B, 1] through tanh. Beside it, where the configuration has them:
-    ownership [B, H, W] in [-1, 1], +1 where a point will be the side to move's, through conv 1x1 and tanh; score
-    [B, 1], by how many points the side to move leads on the board, komi left out. All for the side to move. With the
-    pooled policy head, the fully connected layers read the pooled board instead of every point.
-    """
-
-    POINTS = 10.0  # of score that an output of 1 stands for
-
-    def __init__(self, config: NetConfig) -> None:
-        super().__init__()
-        _, height, width = config.planes
-        self.block = ConvBlock(config.filters, config.value_filters, 1)
-        self.pool = Pool() if config.any_size else None
-        self.hidden = nn.Linear(config.value_filters * (3 if self.pool else height * width), config.value_hidden)
-        self.out = nn.Linear(config.value_hidden, 3 if config.value_head == "wdl" else 1)
-        self.tanh = config.value_head == "value"
-        self.ownership = nn.Conv2d(config.value_filters, 1, 1) if config.ownership else None
-        self.score = nn.Linear(config.value_hidden, 1) if config.score else None
-
-    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
-        features = self.block(x)
-        board = features if self.pool is None else self.pool(features)
-        hidden = functional.relu(self.hidden(board.flatten(1)))
-        out: Tensor = self.out(hidden)
-        result = [torch.tanh(out) if self.tanh else out]
-        if self.ownership is not None:
-            result.append(torch.tanh(self.ownership(features))[:, 0])
-        if self.score is not None:
-            result.append(self.score(hidden) * self.POINTS)
-        return tuple(result)
-
-
-_POLICY_HEADS: dict[str, type[ConvPolicy | FlatPolicy | PooledPolicy]] = {
-    "conv": ConvPolicy,
-    "flat": FlatPolicy,
-    "pooled": PooledPolicy,
-}
-
-
-class Network(nn.Module):
-    """The whole network: planes u8 [B, C, H, W] -> policy logits f4 [B, A], value f4 [B, 3] or [B, 1], and the rest.
-
-    What it gives is named by ``config.outputs``. The planes are cast and multiplied by ``plane_scale`` f4 [C] (the
-    game's) inside the network.
-    """
-
+    config: TowerConfig
+    keep_fp32 = KEEP_FP32
     scale: Tensor
     used: Tensor
 
-    def __init__(self, config: NetConfig, plane_scale: Any) -> None:
-        super().__init__()
-        self.config = config
+    def __init__(self, config: TowerConfig, plane_scale: Any) -> None:
+        super().__init__(config)
         used = torch.tensor(config.used_planes)
         self.register_buffer("used", used, persistent=False)
         scale = torch.as_tensor(plane_scale, dtype=torch.float32)[used]
         self.register_buffer("scale", scale.reshape(1, -1, 1, 1).clone(), persistent=False)
         self.tower = make_tower(config)
         self.value_tower = make_tower(config) if config.kind.startswith("sep") else None
-        self.policy = _POLICY_HEADS[config.policy_head](config)
+        self.policy = POLICY_HEADS[config.policy_head](config)
         self.value = ValueOutput(config)
         for module in self.modules():
             if isinstance(module, nn.Conv2d | nn.Linear):
@@ -225,5 +67,111 @@ class Network(nn.Module):
         own = shared if self.value_tower is None else self.value_tower(x)
         return (self.policy(shared).float(), *(y.float() for y in self.value(own)))
 
-    def parameter_count(self) -> int:
-        return sum(p.numel() for p in self.parameters())
+    # ---- learning
+
+    def matrices(self) -> list[nn.Parameter]:
+        return [p for name, p in self.named_parameters() if name.endswith("conv.weight")]
+
+    @torch.no_grad()
+    def freeze(self, averaged: Network) -> None:
+        """Normalise by the averaged statistics from now on, as in play, and keep them fixed.
+
+        Each board size has its own statistics (a small board is nearly all edge) and each batch one size, but the
+        exported net has one set: the last part of a run adapts the weights to it.
+        """
+        for mine, other in zip(self.modules(), averaged.modules(), strict=True):
+            if isinstance(mine, nn.BatchNorm2d):
+                for name, statistics in other.named_buffers():
+                    mine.get_buffer(name).copy_(statistics)
+                mine.eval()
+
+    def warm_up(self, positions: Callable[[int], Planes]) -> None:
+        self.unfold(positions(POSITIONS))
+
+    @torch.no_grad()
+    def unfold(self, planes: Planes) -> None:
+        """Give every normalisation the statistics of planes u8 [N, C, H, W], and every filter the norm of a fresh one.
+
+        The outputs stay the same: normalisation divides the filter's norm out again. Only the optimiser, whose step
+        size is absolute, sees the difference.
+        """
+        sums: dict[ConvBlock, Tensor] = {}
+        blocks = [module for module in self.modules() if isinstance(module, ConvBlock)]
+
+        def adding(block: ConvBlock) -> Callable[[Any, Any, Tensor], None]:
+            def add(module: Any, inputs: Any, output: Tensor) -> None:
+                x = output.double()
+                here = torch.stack(
+                    [torch.full_like(x[0, :, 0, 0], x[:, 0].numel()), x.sum((0, 2, 3)), (x * x).sum((0, 2, 3))]
+                )
+                sums[block] = sums[block] + here if block in sums else here
+
+            return add
+
+        hooks = [block.conv.register_forward_hook(adding(block)) for block in blocks]
+        self.eval()
+        for i in range(0, len(planes), _BATCH):
+            self(torch.from_numpy(planes[i : i + _BATCH]))
+        for hook in hooks:
+            hook.remove()
+        self.train()
+        for block in blocks:
+            points, first, second = sums[block]
+            mean, variance = first / points, (second / points - (first / points) ** 2).clamp(min=0)
+            filters, norm = block.conv.weight, block.norm
+            size = filters.double().pow(2).mean((1, 2, 3)).sqrt()
+            fresh = (2 / filters[0].numel()) ** 0.5  # of kaiming_normal_
+            larger = torch.where(size > fresh * 1e-6, fresh / size, torch.ones_like(size))
+            filters.mul_(larger.float()[:, None, None, None])
+            norm.bias.add_(mean.float())
+            norm.weight.copy_(((variance * larger**2 + norm.eps).sqrt() / larger).float())
+            assert norm.running_mean is not None
+            assert norm.running_var is not None
+            norm.running_mean.copy_((mean * larger).float())
+            norm.running_var.copy_((variance * larger**2).float())
+
+    # ---- files and play
+
+    def graph(self, info: NetInfo) -> TowerWriter:
+        graph, config = TowerWriter(), self.config
+        x = "planes"
+        if len(config.used_planes) < config.planes[0]:
+            used = graph.constant("used", np.asarray(config.used_planes, np.int64))
+            x = graph.node("Gather", [x, used], "planes.used", axis=1)
+        x = graph.node("Cast", [x], "planes.float", to=FLOAT)
+        x = graph.node("Mul", [x, graph.constant("planes.scale", array(self.scale))], "planes.scaled")
+        shared = graph.tower(x, self.tower, "tower")
+        own = shared if self.value_tower is None else graph.tower(x, self.value_tower, "value_tower")
+        add_policy(graph, shared, self.policy)
+        add_value(graph, own, self.value, config.value_head)
+        return graph
+
+    def to_play(self, dtype: torch.dtype, device: torch.device) -> TowerNetwork:
+        """Fold the normalisation in, channels last.
+
+        The last layers and the value's hidden one stay float32: their rounding would be the outputs'.
+        """
+        for block in [module for module in self.modules() if isinstance(module, ConvBlock)]:
+            weight, bias = folded(block)
+            old = block.conv
+            padding = old.kernel_size[0] // 2
+            conv = nn.Conv2d(old.in_channels, old.out_channels, old.kernel_size[0], padding=padding)
+            with torch.no_grad():
+                conv.weight.copy_(weight)
+                assert conv.bias is not None
+                conv.bias.copy_(bias)
+            block.add_module("conv", conv)
+            block.add_module("norm", nn.Identity())
+        scale = self.scale.float()
+        super().to_play(dtype, device)
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.scale = scale.to(device)
+        if dtype != torch.float32:
+            for layer in (*self.last_layers(), self.value.hidden):
+                layer.float()
+                layer.register_forward_pre_hook(_as_float32)
+        return self
+
+
+def _as_float32(layer: nn.Module, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    return (inputs[0].float(),)

@@ -1,6 +1,6 @@
 """The network of an exported net, read back from its ONNX file: its configuration and its weights.
 
-The inverse of :mod:`export` and :mod:`quantise`: an exported net has its batch normalisation folded into the
+The inverse of :mod:`graph` and ``net.quantise``: an exported net has its batch normalisation folded into the
 convolutions, an int8 net also has rounded weights.
 """
 
@@ -21,16 +21,17 @@ from ....engine.errors import DataError
 from ....engine.games import get_game
 from ....engine.games.base import Game
 from ....engine.nets.netinfo import NetInfo
-from ...train.config import NetConfig
-from .network import ConvBlock, Network
+from .config import TowerConfig
+from .layers import ConvBlock
+from .network import TowerNetwork
 
 
-def network_of(stored: Stored, info: NetInfo, game: Game) -> Network:
+def network_of(stored: Stored, info: NetInfo, game: Game) -> TowerNetwork:
     """The network of an exported net, with the outputs of its file.
 
     Errors: DataError for a network that az-engine train does not make.
     """
-    network = Network(config_of(stored, info), game.encoder.plane_scale)
+    network = TowerNetwork(config_of(stored, info), game.encoder.plane_scale)
     network.load_state_dict(weights_of(stored, network))
     return network
 
@@ -63,7 +64,7 @@ class Stored:
             ) from error
 
 
-def config_of(stored: Stored, info: NetInfo) -> NetConfig:
+def config_of(stored: Stored, info: NetInfo) -> TowerConfig:
     """The network of an exported net. Errors: DataError for a network that az-engine train does not make."""
     tower = "res" if "tower.1.first.weight" in stored else "conv"
     block = "tower.{}.first.weight" if tower == "res" else "tower.{}.weight"
@@ -76,7 +77,7 @@ def config_of(stored: Stored, info: NetInfo) -> NetConfig:
         "policy_head": head,
         "value_head": info.value_head,
     }
-    config = NetConfig(
+    config = TowerConfig(
         info.planes,
         info.actions,
         blocks=next(i for i in count(1) if block.format(i) not in stored) - (tower == "res"),
@@ -93,7 +94,7 @@ def config_of(stored: Stored, info: NetInfo) -> NetConfig:
     return config.seeing(get_game(info.game).using(info.encoder).encoder)
 
 
-def weights_of(stored: Stored, network: Network) -> dict[str, Tensor]:
+def weights_of(stored: Stored, network: TowerNetwork) -> dict[str, Tensor]:
     """The state of ``network`` with the exported net's outputs; every normalisation is the identity plus a bias."""
     head = network.config.policy_head
     renamed = {

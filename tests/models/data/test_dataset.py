@@ -14,7 +14,7 @@ import pytest
 
 from az_engine.engine.errors import DataError
 from az_engine.models.data import records
-from az_engine.models.data.dataset import Mixture, batch_indices, epoch_order, games_begin
+from az_engine.models.data.dataset import Mixture, Sampling, batch_indices, epoch_order, games_begin
 from az_engine.models.data.games import chess as labelled
 from az_engine.models.data.games import go as labelled_go
 from az_engine.models.data.games.chess import RECORD, read_folder, read_shard, to_positions, write_shard
@@ -28,7 +28,7 @@ from ..samples import CHESS, GO, GO9_SAMPLE, SAMPLE, go_positions, rows, sample_
 def test_batches_agree_with_python_chess(history: int) -> None:
     records = sample_records()
     positions = to_positions(CHESS, records, TargetOptions(), "")
-    positions.history = history
+    positions.sampling = Sampling(history=history)
     first = games_begin(records["game"], records["ply"])
     chosen = sorted({*range(0, len(records), 7), *np.flatnonzero(records["ep"] != 255)[:20].tolist()})
     batch = positions.batch(np.array(chosen))
@@ -310,7 +310,7 @@ def test_batches_of_a_data_set_without_a_mask_have_no_legal_moves() -> None:
 
 def test_batches_for_the_value_alone_have_no_policy() -> None:
     train, _ = read_folder(CHESS, [SAMPLE], TargetOptions())
-    train.policy = False
+    train.sampling = Sampling(policy=False)
     batch = train.batch(rows(5, train))
     assert (batch.actions.shape, batch.probabilities.shape, batch.legal) == ((5, 0), (5, 0), None)
     assert np.array_equal(batch.planes, sample_positions()[0].batch(rows(5, train)).planes)
@@ -321,7 +321,7 @@ def test_moves_are_followed_where_their_scores_are_known() -> None:
     records["depth"][::2] = 0
     records["n"][1] = 1
     positions = to_positions(CHESS, records, TargetOptions(), "")
-    positions.follow = True
+    positions.sampling = Sampling(follow=True)
     batch = positions.batch(np.arange(40))
     assert batch.after is not None
     assert batch.after_wdl is not None
@@ -385,7 +385,7 @@ def test_scores_that_are_no_numbers_are_refused(field: str) -> None:
 def test_owners_turn_with_the_board() -> None:
     data = labelled_go.to_positions(GO, *labelled_go.read_shard(GO9_SAMPLE, 81), TargetOptions(), "")
     plain = data.batch(np.arange(200))
-    data.symmetries = True
+    data.sampling = Sampling(symmetries=True)
     turned = data.batch(np.arange(200))
     assert plain.ownership is not None
     assert turned.ownership is not None

@@ -11,7 +11,7 @@ import pytest
 
 from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
-from az_engine.models.data.dataset import Positions
+from az_engine.models.data.dataset import Positions, Sampling
 from az_engine.models.data.games.go import policy, read_folder, read_shard, results, to_positions
 from az_engine.models.data.shards import Records, TargetOptions
 
@@ -83,7 +83,7 @@ def test_counting_is_strict() -> None:
 def test_symmetries_turn_planes_and_moves_together() -> None:
     d, g = sample()
     turned = to_positions(GO, d, g, TargetOptions(), "")
-    turned.symmetries = True
+    turned.sampling = Sampling(symmetries=True)
     assert GO.symmetries is not None
     indices = np.arange(0, len(d), 3)
     plain, batch = positions().batch(indices), turned.batch(indices)

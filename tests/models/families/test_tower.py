@@ -15,13 +15,15 @@ from torch import nn
 
 from az_engine.engine.errors import NetError, OptionError
 from az_engine.engine.games import get_game
+from az_engine.engine.games.base import Game
 from az_engine.engine.nets.file.netfile import OPERATORS
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.nets.onnx.session import raw_session
-from az_engine.models.families.tower import export
-from az_engine.models.families.tower.network import Network, ResidualBlock
+from az_engine.models.families import config_of, family_of
+from az_engine.models.families.tower.config import TowerConfig
+from az_engine.models.families.tower.layers import ResidualBlock
+from az_engine.models.families.tower.network import TowerNetwork
 from az_engine.models.net import probes
-from az_engine.models.train.config import NetConfig, paper
 
 from ..samples import CHESS, rows, sample_positions, tiny, tiny_go
 
@@ -38,6 +40,16 @@ GO = get_game("go")
 GO_INFO = NetInfo(
     "go", GO.planes, GO.num_actions, GO.encoder.planes_version, GO.encoder.moves_version, "wdl", name="test"
 )
+
+
+def paper(game: Game) -> TowerConfig:
+    """The papers' network."""
+    tower = family_of("dual-res")
+    config = tower.configured(game, tower.shorthands["paper"].values[20])
+    assert isinstance(config, TowerConfig)
+    return config
+
+
 FAMILY: list[dict[str, Any]] = [
     {"kind": "dual-res", "blocks": 2},
     {"kind": "dual-res", "blocks": 2, "squeeze": 4, "value_filters": 3, "policy_filters": 12},
@@ -48,10 +60,12 @@ FAMILY: list[dict[str, Any]] = [
 ]
 
 
-def lively(config: NetConfig) -> Network:
+def lively(config: TowerConfig) -> TowerNetwork:
     """A net whose normalisations and outputs are far from their first values, as after training."""
     torch.manual_seed(1)
-    network = Network(config, np.ones(config.planes[0], np.float32) if config.any_size else CHESS.encoder.plane_scale)
+    network = TowerNetwork(
+        config, np.ones(config.planes[0], np.float32) if config.any_size else CHESS.encoder.plane_scale
+    )
     for module in network.modules():
         if isinstance(module, nn.BatchNorm2d):
             for tensor, low, high in ((module.weight, 0.3, 1.5), (module.bias, -0.3, 0.3)):
@@ -70,7 +84,7 @@ def lively(config: NetConfig) -> Network:
 def test_onnx_says_what_torch_says(changes: dict[str, Any]) -> None:
     config = tiny(**changes)
     network = lively(config)
-    model = export.to_onnx(network, INFO)
+    model = network.to_onnx(INFO)
     data = sample_positions()[0]
     planes = data.batch(rows(70, data)).planes  # more than one run of 64, and a remainder
     with torch.no_grad():
@@ -79,7 +93,7 @@ def test_onnx_says_what_torch_says(changes: dict[str, Any]) -> None:
     assert value.shape == (70, 3 if config.value_head == "wdl" else 1)
     assert policy.std() > 0.05
     assert value.std() > 0.002
-    assert export.parity(network, model, planes) < 1e-4
+    assert network.parity(model, planes) < 1e-4
     got = probes.run(raw_session(model.SerializeToString()), planes)
     np.testing.assert_allclose(got[0], policy, atol=1e-4)
     np.testing.assert_allclose(got[1], value, atol=1e-4)
@@ -91,12 +105,12 @@ def test_onnx_says_what_torch_says(changes: dict[str, Any]) -> None:
 def test_one_network_for_every_size_of_board(changes: dict[str, Any]) -> None:
     network = lively(tiny_go(squeeze=4, **changes))
     info = replace(GO_INFO, value_head=network.config.value_head, boards=(9, 13, 19))
-    model = export.to_onnx(network, info)
+    model = network.to_onnx(info)
     assert [o.name for o in model.graph.output] == list(network.config.outputs)
     rng = np.random.default_rng(3)
     for lines in (2, 3, 9, 13, 19, 25):
         planes = rng.integers(0, 2, (70, 17, lines, lines), dtype=np.uint8)
-        assert export.parity(network, model, planes) < 2e-3
+        assert network.parity(model, planes) < 2e-3
         with torch.no_grad():
             outputs = dict(zip(network.config.outputs, network(torch.from_numpy(planes)), strict=True))
         assert outputs["policy"].shape == (70, lines * lines + 1)
@@ -135,21 +149,21 @@ def test_heads_that_the_actions_do_not_fit() -> None:
 
 def test_parity_notices_a_changed_weight() -> None:
     network = lively(tiny())
-    model = export.to_onnx(network, INFO)
+    model = network.to_onnx(INFO)
     with torch.no_grad():
         network.policy.out.weight[3] += 0.1
     data = sample_positions()[0]
     with pytest.raises(NetError, match="differs from the trained one"):
-        export.parity(network, model, data.batch(rows(8, data)).planes)
+        network.parity(model, data.batch(rows(8, data)).planes)
 
 
 def test_metadata_comes_back() -> None:
-    model = onnx.load_from_string(export.to_onnx(lively(tiny()), INFO).SerializeToString())
+    model = onnx.load_from_string(lively(tiny()).to_onnx(INFO).SerializeToString())
     assert NetInfo.from_metadata({p.key: p.value for p in model.metadata_props}) == INFO
 
 
 def test_a_foreign_operator_is_refused() -> None:
-    model = export.to_onnx(lively(tiny()), INFO)
+    model = lively(tiny()).to_onnx(INFO)
     for node in model.graph.node:
         if node.op_type == "Sigmoid" or node.op_type == "Relu":
             node.op_type = "Softsign"
@@ -174,8 +188,8 @@ def test_used_planes_are_the_newest_steps_and_the_constant_ones() -> None:
     assert tiny(history=8).used_planes == tuple(range(119))
     assert tiny(history=2).used_planes == (*range(28), *range(112, 119))
     go, shogi = get_game("go").encoder, get_game("shogi").encoder
-    assert NetConfig(go.planes, 82, policy_head="flat", history=1).seeing(go).used_planes == (0, 1, 16)
-    assert NetConfig(shogi.planes, 11259, history=1).seeing(shogi).used_planes == (*range(45), 360, 361)
+    assert TowerConfig(go.planes, 82, policy_head="flat", history=1).seeing(go).used_planes == (0, 1, 16)
+    assert TowerConfig(shogi.planes, 11259, history=1).seeing(shogi).used_planes == (*range(45), 360, 361)
 
 
 @pytest.mark.parametrize(
@@ -191,22 +205,22 @@ def test_every_plane_that_shows_something_is_used(
     planes: int, history: int, each: int, asked: int, used: Iterable[int]
 ) -> None:
     encoder = replace(CHESS.encoder, planes=(planes, 8, 8), history=history, planes_per_position=each)
-    config = NetConfig(encoder.planes, 64, blocks=1, filters=4, history=asked).seeing(encoder)
+    config = TowerConfig(encoder.planes, 64, blocks=1, filters=4, history=asked).seeing(encoder)
     assert config.used_planes == (*used,)
-    assert NetConfig.from_json(json.loads(json.dumps(config.to_json()))) == config
+    assert config_of(json.loads(json.dumps(config.to_json()))) == config
 
 
 def test_runs_of_earlier_versions_say_nothing_of_the_planes() -> None:
     config = tiny(history=2)
     earlier = {name: value for name, value in config.to_json().items() if name != "used"}
-    assert NetConfig.from_json(earlier) == config
+    assert config_of(earlier) == config
 
 
 def test_the_papers_network() -> None:
     config = paper(CHESS)
     assert (config.blocks, config.filters, config.policy_head, config.value_head) == (19, 256, "conv", "value")
     with torch.device("meta"):
-        network = Network(config, torch.ones(119))
+        network = TowerNetwork(config, torch.ones(119))
     convolutions = [m for m in network.tower.modules() if isinstance(m, nn.Conv2d)]
     assert len(convolutions) == 1 + 2 * 19
     assert sum(isinstance(m, ResidualBlock) for m in network.tower) == 19
@@ -229,11 +243,11 @@ def test_impossible_networks_are_refused(changes: dict[str, Any], text: str) -> 
 
 def test_actions_that_are_no_planes_need_the_flat_head() -> None:
     with pytest.raises(OptionError, match="policy_head flat"):
-        NetConfig((17, 9, 9), 82)
+        TowerConfig((17, 9, 9), 82)
 
 
 def test_configurations_survive_json() -> None:
     config = tiny(kind="sep-res", squeeze=4, history=2)
-    assert NetConfig.from_json({**config.to_json(), "planes": list(config.planes)}) == config
+    assert config_of({**config.to_json(), "planes": list(config.planes)}) == config
     with pytest.raises(OptionError, match="broken"):
-        NetConfig.from_json({"planes": [1, 2, 3], "colour": 1})
+        config_of({"planes": [1, 2, 3], "colour": 1})

@@ -20,10 +20,9 @@ from az_engine.engine.games.base import Game
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.nets.onnx.session import raw_session
-from az_engine.models.families.tower import export
-from az_engine.models.families.tower.network import Network
+from az_engine.models.families.tower.config import TowerConfig
+from az_engine.models.families.tower.network import TowerNetwork
 from az_engine.models.foreign.lc0_file import read_lc0
-from az_engine.models.train.config import NetConfig
 
 LC0, DLSHOGI = get_game("chess").using("lc0"), get_game("shogi").using("dlshogi-119")
 
@@ -31,10 +30,10 @@ LC0, DLSHOGI = get_game("chess").using("lc0"), get_game("shogi").using("dlshogi-
 def net(game: Game, path: Path, **settings: Any) -> Path:
     """A network with random weights and statistics, written as az-engine train writes it."""
     torch.manual_seed(1)
-    config = NetConfig(game.planes, game.num_actions, blocks=2, filters=8, value_hidden=16, **settings).seeing(
+    config = TowerConfig(game.planes, game.num_actions, blocks=2, filters=8, value_hidden=16, **settings).seeing(
         game.encoder
     )
-    network = Network(config, game.encoder.plane_scale)
+    network = TowerNetwork(config, game.encoder.plane_scale)
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
     for name, buffer in network.named_buffers():
@@ -53,7 +52,7 @@ def net(game: Game, path: Path, **settings: Any) -> Path:
         history=min(config.history, game.history),
         license="GPL-3.0-or-later",
     )
-    path.write_bytes(export.to_onnx(network.eval(), info).SerializeToString())
+    path.write_bytes(network.eval().to_onnx(info).SerializeToString())
     return path
 
 

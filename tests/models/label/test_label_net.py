@@ -19,7 +19,6 @@ from az_engine.models.data.formats import labels_of, shards_of
 from az_engine.models.data.games.go import OWN_SCALE, read_shard
 from az_engine.models.data.games.shogi import FORMAT
 from az_engine.models.data.shards import Records, TargetOptions
-from az_engine.models.families.tower import export
 from az_engine.models.label import command as label
 from az_engine.models.label.teacher import NetTeacher
 
@@ -196,7 +195,7 @@ def test_a_teacher_must_be_named_and_only_one(tmp_path: Path) -> None:
 def test_torch_labels_as_onnxruntime_does(tmp_path: Path) -> None:
     info = replace(GO_INFO, boards=(9, 19), history=2)
     net = tmp_path / "net.onnx"
-    net.write_bytes(export.to_onnx(lively(tiny_go()), info).SerializeToString())
+    net.write_bytes(lively(tiny_go()).to_onnx(info).SerializeToString())
     found = {}
     for provider in ("cpu", "torch"):
         out = tmp_path / provider

@@ -27,13 +27,13 @@ from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.nets.opinions import expected_points, softmax
 from az_engine.engine.nets.positions import random_planes
 from az_engine.engine.params import EngineOptions
-from az_engine.models.families.tower import export
-from az_engine.models.families.tower.network import Network
+from az_engine.models.families.tower.config import TowerConfig
+from az_engine.models.families.tower.graph import KEEP_FP32
+from az_engine.models.families.tower.network import TowerNetwork
 from az_engine.models.net import providers, quantise
-from az_engine.models.net.batches import Batches, fold, sizes_of
+from az_engine.models.net.batches import Batches, sizes_of
 from az_engine.models.net.evaluator import TorchEvaluator
 from az_engine.models.selfplay.runconfig import RunConfig
-from az_engine.models.train.config import NetConfig
 
 from ...engine.test_engine import Recorder
 from ..families.test_tower import FAMILY, GO_INFO, INFO, lively
@@ -42,16 +42,16 @@ from ..samples import tiny, tiny_go
 CHESS, GO = get_game("chess"), get_game("go")
 
 
-def written(network: Network, info: NetInfo, folder: Path) -> Path:
+def written(network: TowerNetwork, info: NetInfo, folder: Path) -> Path:
     path = folder / "net.onnx"
-    path.write_bytes(export.to_onnx(network, info).SerializeToString())
+    path.write_bytes(network.to_onnx(info).SerializeToString())
     return path
 
 
-def go5(**changes: Any) -> tuple[Game, NetConfig, NetInfo]:
+def go5(**changes: Any) -> tuple[Game, TowerConfig, NetInfo]:
     """AlphaGo Zero's flat head on a small board."""
     game = get_game("go5")
-    config = NetConfig(game.planes, game.num_actions, blocks=2, filters=8, policy_head="flat", **changes)
+    config = TowerConfig(game.planes, game.num_actions, blocks=2, filters=8, policy_head="flat", **changes)
     info = replace(GO_INFO, planes=game.planes, actions=game.num_actions, value_head=config.value_head)
     return game, config.seeing(game.encoder), info
 
@@ -66,7 +66,7 @@ def both(path: Path, game: Game, count: int, **options: Any) -> list[tuple[NDArr
     return [(a, b) for a, b in zip(expected, got, strict=True) if a is not None and b is not None]
 
 
-NETS: dict[str, Callable[[], tuple[Game, NetConfig, NetInfo]]] = {
+NETS: dict[str, Callable[[], tuple[Game, TowerConfig, NetInfo]]] = {
     **{
         f"chess {changes}": lambda c=changes: (CHESS, tiny(**c), replace(INFO, value_head=tiny(**c).value_head))  # type: ignore[misc]
         for changes in FAMILY
@@ -117,7 +117,7 @@ def test_a_position_is_judged_alike_whatever_stands_beside_it(tmp_path: Path) ->
 
 def test_policies_are_gathered_at_the_legal_actions() -> None:
     game, config, _ = go5()
-    network = fold(lively(config), torch.float32, torch.device("cpu"))
+    network = lively(config).to_play(torch.float32, torch.device("cpu"))
     planes, actions = random_planes(game, 8, 0), np.random.default_rng(0).integers(0, 26, (8, 5))
     whole, some = Batches(network, game.planes, 8), Batches(network, game.planes, 8, width=5)
     for batches in (whole, some):
@@ -137,8 +137,8 @@ def test_sizes_of_batches() -> None:
 
 def test_nets_that_torch_cannot_run_are_refused(tmp_path: Path) -> None:
     game, config, info = go5()
-    model = export.to_onnx(lively(config), info)
-    small = quantise.quantise(model, [random_planes(game, 64, 0)])
+    model = lively(config).to_onnx(info)
+    small = quantise.quantise(model, [random_planes(game, 64, 0)], keep=KEEP_FP32)
     path = tmp_path / "int8.onnx"
     path.write_bytes(small.SerializeToString())
     with pytest.raises(NetError, match="quantised to int8, which torch does not run; choose provider cpu"):

@@ -17,11 +17,13 @@ import torch
 from torch.nn import functional
 
 from az_engine.engine.games import get_game
+from az_engine.models.data.dataset import Sampling
+from az_engine.models.families.losses import TorchBatch
 from az_engine.models.fields import merged
 from az_engine.models.selfplay.presets import preset
 from az_engine.models.selfplay.runconfig import RunConfig
 from az_engine.models.selfplay.window import Window
-from az_engine.models.train.learner import Learner, TorchBatch
+from az_engine.models.train.learner import Learner
 
 from .games import random_game
 
@@ -50,8 +52,7 @@ def main() -> None:
     shape = {"net": {"blocks": args.blocks, "filters": args.filters}}
     run = RunConfig.from_values(merged(merged(preset("az,small", game), shape), {"game": args.game}))
     learner = Learner(game, run.net_config(game), run.learner_config())
-    window = Window(game, GAMES)
-    window.history = learner.net_config.history
+    window = Window(game, GAMES, sampling=Sampling(history=learner.net_config.history))
     window.add([random_game(game, number) for number in range(GAMES)])
     size = learner.config.batch
 

@@ -28,6 +28,11 @@ def run_of(names: str, game: str, **over: Any) -> RunConfig:
     return RunConfig.from_values({**merged(preset(names, get_game(game)), over), "game": game})
 
 
+def net_of(run: RunConfig) -> Any:
+    """The run's network; its settings are its family's."""
+    return run.net_config(run.get_game())
+
+
 def parsed(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     train.add_arguments(parser)
@@ -38,7 +43,7 @@ def parsed(*words: str) -> argparse.Namespace:
 def test_az_is_the_paper(game: str) -> None:
     """AlphaZero 2018, Methods and Table S3."""
     run = run_of("az", game)
-    net, learner = run.net_config(run.get_game()), run.learner_config()
+    net, learner = net_of(run), run.learner_config()
     assert (net.kind, net.blocks, net.filters, net.squeeze, net.value_head) == ("dual-res", 19, 256, 0, "value")
     assert net.policy_head == ("flat" if game == "go9" else "conv")
     assert (run.selfplay.visits, run.selfplay.temperature_moves, run.selfplay.noise_share) == (800, 30, 0.25)
@@ -62,7 +67,7 @@ def test_noise_is_the_papers_by_game() -> None:
 def test_agz_is_the_paper() -> None:
     """AlphaGo Zero, Methods."""
     run = run_of("agz", "go19")
-    net, learner = run.net_config(run.get_game()), run.learner_config()
+    net, learner = net_of(run), run.learner_config()
     assert (net.blocks, net.filters, net.policy_head, net.value_head) == (19, 256, "flat", "value")
     assert (run.selfplay.visits, run.selfplay.search.puct, run.selfplay.max_moves) == (1600, "agz", 722)
     assert (run.selfplay.search.symmetries, run.loop.symmetries) == (True, True)
@@ -75,7 +80,7 @@ def test_agz_is_the_paper() -> None:
 @pytest.mark.parametrize("game", ["chess", "shogi", "go5", "go19"])
 def test_every_preset_fits_every_game(names: str, game: str) -> None:
     run = run_of(names, game)
-    net = run.net_config(run.get_game())
+    net = net_of(run)
     assert run.learner_config().batch <= 1024
     assert net.filters <= 128
     assert (run.gate.games == 400) == ("agz" in names)
@@ -85,7 +90,7 @@ def test_every_preset_fits_every_game(names: str, game: str) -> None:
 def test_go_learns_more_from_a_game_but_not_in_the_papers_presets() -> None:
     def parts(names: str, game: str) -> tuple[Any, ...]:
         run = run_of(names, game)
-        net, learner, play = run.net_config(run.get_game()), run.learner_config(), run.selfplay
+        net, learner, play = net_of(run), run.learner_config(), run.selfplay
         return net.ownership, net.score, run.resign.enabled, play.opening_moves, learner.cooldown, play.gumbel
 
     for names, game in (("az", "go7"), ("agz", "go7"), ("az,small", "chess"), ("az,gpu", "shogi")):
@@ -273,7 +278,7 @@ def test_a_small_board_s_run_begins_a_larger_one_s(tmp_path: Path) -> None:
     args = parsed("--game", "go", "--size", "9", "--init", str(tmp_path / "go7"))
     run, _ = reinforce.settings(args, tmp_path / "go9")
     game = run.get_game()
-    net = run.net_config(game)
+    net = net_of(run)
     assert (net.planes, net.actions, net.policy_head) == ((17, 9, 9), 82, "pooled")
     after = Learner(game, net, run.learner_config())
     after.begin_from(origin(Path(run.init), game))

@@ -14,6 +14,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,19 +24,13 @@ from torch import nn
 from az_engine.engine import files
 from az_engine.engine.errors import DataError, OptionError
 from az_engine.models.data.dataset import Mixture, batch_indices
+from az_engine.models.families.losses import Logits, TorchBatch, ownership_loss, policy_loss, score_loss, value_loss
+from az_engine.models.families.tower.config import TowerConfig
 from az_engine.models.storage import NewerFormat, RunLock
 from az_engine.models.train import checkpoint, loop
 from az_engine.models.train.checkpoint import Checkpoint
-from az_engine.models.train.config import Intervals, LearnerConfig, Length, NetConfig
-from az_engine.models.train.learner import (
-    Learner,
-    TorchBatch,
-    learning_rate,
-    ownership_loss,
-    policy_loss,
-    score_loss,
-    value_loss,
-)
+from az_engine.models.train.config import Intervals, LearnerConfig, Length
+from az_engine.models.train.learner import Learner, learning_rate
 from az_engine.models.train.log import Log, read_log
 from az_engine.models.train.loop import Callbacks, run
 from az_engine.models.train.muon import MuonAdamW
@@ -47,7 +42,7 @@ CONFIG = LearnerConfig(batch=16, warmup=4, precision="fp32", rate=0.005, seed=3)
 RARE = Intervals(measure_minutes=1e9, checkpoint_minutes=1e9)
 
 
-def learner_of(config: LearnerConfig = CONFIG, net: NetConfig | None = None) -> Learner:
+def learner_of(config: LearnerConfig = CONFIG, net: TowerConfig | None = None) -> Learner:
     return Learner(CHESS, net or tiny(squeeze=4), config)
 
 
@@ -98,9 +93,9 @@ def test_the_losses_are_those_of_the_paper() -> None:
         total = math.log(sum(math.exp(float(logits[row, a])) for a in legal))
         pairs = zip(batch.actions[row].tolist(), batch.probabilities[row].tolist(), strict=True)
         expected -= sum(p * (float(logits[row, a]) - total) for a, p in pairs)
-    assert float(policy_loss(logits, batch)) == pytest.approx(expected / 12, rel=1e-5)
-    unmasked = policy_loss(logits, replace(batch, legal=None))
-    assert float(unmasked) > float(policy_loss(logits, batch)) + 1
+    assert float(policy_loss(Logits(logits), batch)) == pytest.approx(expected / 12, rel=1e-5)
+    unmasked = policy_loss(Logits(logits), replace(batch, legal=None))
+    assert float(unmasked) > float(policy_loss(Logits(logits), batch)) + 1
     values = torch.linspace(-1, 1, 12)[:, None]
     mean = sum((float(v) - float(w[0] - w[2])) ** 2 for v, w in zip(values, batch.wdl, strict=True)) / 12
     assert float(value_loss(values, batch.wdl)) == pytest.approx(mean, rel=1e-5)
@@ -175,7 +170,8 @@ def test_frozen_normalisation_is_that_of_play(tmp_path: Path) -> None:
     kept: list[torch.Tensor] = []
 
     def look(learner: Learner, _: dict[str, float]) -> None:
-        mine, averaged = learner.network.value.block.norm, learner.averaged.value.block.norm
+        networks: list[Any] = [learner.network, learner.averaged]
+        mine, averaged = (network.value.block.norm for network in networks)
         assert mine.training == (learner.step <= 4)  # of eight
         assert mine.running_mean is not None
         if not mine.training:

@@ -17,14 +17,16 @@ from az_engine.engine.games import get_game
 from az_engine.engine.nets.onnx.session import raw_session
 from az_engine.engine.nets.opinions import expected_points
 from az_engine.engine.nets.weights import dense_net
-from az_engine.models.families.tower import export
-from az_engine.models.families.tower.network import ConvBlock, Network
+from az_engine.models.families import config_of
+from az_engine.models.families.tower.config import TowerConfig
+from az_engine.models.families.tower.graph import KEEP_FP32, folded
+from az_engine.models.families.tower.layers import ConvBlock
+from az_engine.models.families.tower.network import TowerNetwork
 from az_engine.models.net import probes, quantise
 from az_engine.models.train import checkpoint
 from az_engine.models.train import command as train
-from az_engine.models.train.config import NetConfig
 from az_engine.models.train.log import read_config
-from az_engine.models.train.origin import network_at, origin, unfold
+from az_engine.models.train.origin import network_at, origin
 
 from ..families.test_tower import FAMILY, GO_INFO, INFO, lively
 from ..samples import CHESS, GO, SAMPLE, rows, sample_positions, tiny, tiny_go
@@ -32,9 +34,11 @@ from ..samples import CHESS, GO, SAMPLE, rows, sample_positions, tiny, tiny_go
 DEFAULT = Path("default")
 
 
-def network_of(saved: checkpoint.Checkpoint, scale: Any) -> Network:
+def network_of(saved: checkpoint.Checkpoint, scale: Any) -> TowerNetwork:
     """The network of a checkpoint, for evaluation."""
-    network = Network(NetConfig.from_json(saved.state["net"]), scale)
+    config = config_of(saved.state["net"])
+    assert isinstance(config, TowerConfig)
+    network = TowerNetwork(config, scale)
     network.load_state_dict({n.removeprefix("averaged."): t for n, t in saved.tensors.items()})
     return network.eval()
 
@@ -45,7 +49,7 @@ def chess_planes(count: int) -> Any:
     return data.batch(rows(count, data)).planes
 
 
-def exported(path: Path, network: Network, **changes: Any) -> Path:
+def exported(path: Path, network: TowerNetwork, **changes: Any) -> Path:
     """The fp32 file of a network."""
     config = network.config
     info = replace(
@@ -55,7 +59,7 @@ def exported(path: Path, network: Network, **changes: Any) -> Path:
         history=config.history,
         **changes,
     )
-    onnx.save(export.to_onnx(network, info), path)
+    onnx.save(network.to_onnx(info), path)
     return path
 
 
@@ -90,11 +94,11 @@ def test_an_int8_net_comes_back(tmp_path: Path) -> None:
     network = lively(tiny(squeeze=4))
     model = onnx.load(exported(tmp_path / "net.onnx", network))
     planes = chess_planes(256)
-    onnx.save(quantise.quantise(model, [planes]), tmp_path / "int8.onnx")
+    onnx.save(quantise.quantise(model, [planes], keep=KEEP_FP32), tmp_path / "int8.onnx")
     assert network_at(tmp_path / "int8.onnx", CHESS) == network.config
     again = network_of(origin(tmp_path / "int8.onnx", CHESS), CHESS.encoder.plane_scale)
     block, before = again.tower[1].first, network.tower[1].first
-    ours, theirs = (export.folded(b)[0].detach() for b in (block, before))  # type: ignore[arg-type]
+    ours, theirs = (folded(b)[0].detach() for b in (block, before))  # type: ignore[arg-type]
     step = theirs.abs().amax((1, 2, 3), keepdim=True) / 127
     assert bool(((ours - theirs).abs() <= 0.51 * step).all())
     assert not torch.allclose(ours, theirs, atol=1e-6)  # it was rounded indeed
@@ -114,7 +118,7 @@ def test_training_mode_says_the_same_after_unfolding() -> None:
         apart = (lively(network.config).train()(torch.from_numpy(planes))[0] - before).abs().max()
         for module in network.modules():  # the identity, as in an exported net
             if isinstance(module, ConvBlock):
-                weight, bias = export.folded(module)
+                weight, bias = folded(module)
                 module.conv.weight.copy_(weight)
                 module.norm.weight.fill_(1)
                 module.norm.bias.copy_(bias)
@@ -122,7 +126,7 @@ def test_training_mode_says_the_same_after_unfolding() -> None:
                 assert module.norm.running_var is not None
                 module.norm.running_mean.zero_()
                 module.norm.running_var.fill_(1 - module.norm.eps)
-        unfold(network, planes)
+        network.unfold(planes)
         network.eval()
         assert torch.allclose(network(torch.from_numpy(planes))[0], before, atol=1e-3)
         network.train()
@@ -135,7 +139,7 @@ def test_training_mode_says_the_same_after_unfolding() -> None:
 
 @pytest.mark.parametrize("name", ["chess", "go", "shogi"])
 def test_the_nets_inside_the_package_can_be_trained_on(name: str) -> None:
-    config = network_at(DEFAULT, get_game(name))
+    config: Any = network_at(DEFAULT, get_game(name))
     assert config.architecture == "dual-res 6x64 se16"
     assert (config.ownership, config.score, config.policy_head) == (
         (True, True, "pooled") if name == "go" else (False, False, "conv")

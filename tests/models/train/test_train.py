@@ -6,7 +6,9 @@ import argparse
 import hashlib
 import html.parser
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -18,9 +20,8 @@ from az_engine.engine.nets.file.netfile import read_outline
 from az_engine.engine.nets.netinfo import NetInfo
 from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.nets.onnx.session import raw_session
-from az_engine.models.data.dataset import Batch, Positions
-from az_engine.models.families.tower import export
-from az_engine.models.families.tower.network import ResidualBlock
+from az_engine.models.data.dataset import Batch, Positions, Sampling
+from az_engine.models.families.tower.layers import ResidualBlock
 from az_engine.models.net import probes, quantise
 from az_engine.models.net.card import recipe
 from az_engine.models.report import plot
@@ -83,12 +84,16 @@ def test_a_run_makes_nets_that_agree_and_a_card(finished: Path) -> None:
         assert text in card
 
 
+def compare(fp32: onnx.ModelProto, int8: onnx.ModelProto, batch: Batch) -> quantise.Agreement:
+    assert batch.legal is not None
+    return quantise.agreement(fp32, int8, batch.planes, batch.legal, batch)
+
+
 def test_int8_judges_as_fp32_does(finished: Path) -> None:
     fp32, int8 = (onnx.load(finished / f"net_{kind}.onnx") for kind in ("fp32", "int8"))
-    data = sample_positions()[1]
-    data.history = 1
+    data = replace(sample_positions()[1], sampling=Sampling(history=1))
     batch = data.batch(np.arange(len(data)))
-    agreement = quantise.compare(fp32, int8, batch)
+    agreement = compare(fp32, int8, batch)
     assert agreement.top1 > 0.8
     assert 0 < agreement.kl < 0.01
     assert agreement.value < 0.05
@@ -96,7 +101,7 @@ def test_int8_judges_as_fp32_does(finished: Path) -> None:
     kept = {node.name for node in int8.graph.node} & {"policy.planes", "value.hidden", "wdl"}
     assert kept == {"policy.planes", "value.hidden", "wdl"}
     assert sum(node.op_type == "QuantizeLinear" for node in int8.graph.node) > 5
-    itself = quantise.compare(fp32, fp32, batch)
+    itself = compare(fp32, fp32, batch)
     assert (itself.top1, itself.kl, itself.value) == (1.0, 0.0, 0.0)
 
 
@@ -107,11 +112,11 @@ def test_agreement_is_what_it_says() -> None:
     for _ in range(5):
         learner.train_step(batch)
     info = NetInfo("chess", CHESS.planes, CHESS.num_actions, 1, 1, "wdl")
-    first = export.to_onnx(learner.averaged, info)
+    first = learner.averaged.to_onnx(info)
     for _ in range(5):
         learner.train_step(batch)
-    second = export.to_onnx(learner.averaged, info)
-    agreement = quantise.compare(first, second, batch)
+    second = learner.averaged.to_onnx(info)
+    agreement = compare(first, second, batch)
     assert batch.legal is not None
     (p, v), (q, w) = (probes.run(raw_session(m.SerializeToString()), batch.planes) for m in (first, second))
     same, kl, value, cross = 0, 0.0, 0.0, 0.0
@@ -132,14 +137,15 @@ def test_agreement_is_what_it_says() -> None:
 
 def test_a_net_that_says_nothing_cannot_be_quantised() -> None:
     learner = Learner(CHESS, tiny(), LearnerConfig())
-    block = learner.averaged.tower[1]
+    network: Any = learner.averaged
+    block = network.tower[1]
     assert isinstance(block, ResidualBlock)
     torch.nn.init.constant_(block.second.norm.weight, 1e-7)  # a layer whose values differ by rounding alone
     torch.nn.init.constant_(block.second.norm.bias, 1.0)
     info = NetInfo("chess", CHESS.planes, CHESS.num_actions, 1, 1, "wdl")
     data = sample_positions()[0]
     with pytest.raises(NetError, match="constant"):
-        quantise.quantise(export.to_onnx(learner.averaged, info), [data.batch(rows(32, data)).planes])
+        quantise.quantise(learner.averaged.to_onnx(info), [data.batch(rows(32, data)).planes])
 
 
 def test_a_finished_run_can_be_exported_again(finished: Path, tmp_path: Path) -> None:
@@ -253,7 +259,7 @@ def test_what_cannot_be_trained_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_papers_network_is_a_preset() -> None:
-    net = train.net_config(arguments(Path("x"), "--paper", "40"), CHESS)
+    net: Any = train.net_config(arguments(Path("x"), "--paper", "40"), CHESS)
     assert (net.blocks, net.filters, net.value_head, net.squeeze, net.history) == (39, 256, "value", 0, 8)
 
 
@@ -282,7 +288,7 @@ def test_one_net_for_two_sizes_of_board(tmp_path: Path) -> None:
     fp32, int8 = (onnx.load(out / f"net_{kind}.onnx") for kind in ("fp32", "int8"))
     for size in (9, 19):
         heldout = go_positions(size)[1]
-        agreement = quantise.compare(fp32, int8, heldout.batch(np.arange(len(heldout))))
+        agreement = compare(fp32, int8, heldout.batch(np.arange(len(heldout))))
         assert agreement.kl < 0.01
         assert agreement.value < 0.05
         assert_same_ends(out, heldout)

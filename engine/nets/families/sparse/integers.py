@@ -6,7 +6,7 @@ multiplied by the other, p = a b >> 8. A hidden layer and an output layer make t
 of both lie in the file, its buckets, and the number of features chooses one. The logit of a move is the product of its
 int8 row and the policy's products. onnxruntime does the same in float32, where all these whole numbers are exact.
 
-The encoders are ``games.sparse``'s; ``models.net.sparse`` trains such nets, ``models.net.sparse_export`` writes them.
+The encoders are ``games.sparse``'s; ``models.families.sparse`` trains such nets and writes them.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 from pathlib import Path
@@ -35,11 +36,12 @@ from az_engine.engine.params import EngineOptions, SearchParams
 from az_engine.engine.search.cache import PositionCache
 from az_engine.engine.search.search import Scope, Search
 from az_engine.engine.search.tree import NODE, Tree
-from az_engine.models.families.sparse import export as sparse_export
+from az_engine.models.families import config_of
 from az_engine.models.families.sparse import kernels as feature_kernels
+from az_engine.models.families.sparse.config import SparseConfig
 from az_engine.models.families.sparse.network import SparseNetwork
 from az_engine.models.selfplay.runconfig import RunConfig
-from az_engine.models.train.config import NetConfig
+from az_engine.models.train import command as train
 from az_engine.models.train.origin import origin
 
 from ..samples import CHESS, SAMPLE
@@ -54,10 +56,9 @@ SHARP = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"
 def random_network(seed: int = 1, wider: int = 2, buckets: int = 1) -> SparseNetwork:
     """With a value so many times as wide as the policy."""
     torch.manual_seed(seed)
-    config = NetConfig(
+    config = SparseConfig(
         SPARSE.planes,
         SPARSE.num_actions,
-        kind="sparse",
         filters=32,
         value_filters=wider,
         value_buckets=buckets,
@@ -66,7 +67,7 @@ def random_network(seed: int = 1, wider: int = 2, buckets: int = 1) -> SparseNet
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.add_(torch.empty_like(parameter).uniform_(-0.6, 0.6))
-        network.keep_bounds()
+        network.after_step()
     return network
 
 
@@ -88,7 +89,7 @@ def info(**changes: Any) -> NetInfo:
 
 @pytest.fixture(scope="module")
 def model() -> onnx.ModelProto:
-    return sparse_export.to_onnx(random_network(), info())
+    return random_network().to_onnx(info())
 
 
 @pytest.fixture(scope="module")
@@ -109,7 +110,7 @@ def test_kernel_and_file_agree_bit_for_bit(wider: int, buckets: int, coarse: str
     network.coarse_value, network.coarse_policy = coarse in ("both", "value"), coarse in ("both", "policy")
     with torch.no_grad():
         network.value_hidden.weight.mul_(2 / wider)  # so that its sums are exact in float32
-    file.write_bytes(sparse_export.to_onnx(network, info()).SerializeToString())
+    file.write_bytes(network.to_onnx(info()).SerializeToString())
     evaluator = load_evaluator(str(file), CHESS)
     assert isinstance(evaluator, SparseEvaluator)
     assert evaluator.compiled is not None
@@ -157,14 +158,14 @@ def test_the_net_inside_and_its_file_agree_bit_for_bit(name: str) -> None:
 
 def test_the_file_says_nearly_what_torch_says(model: onnx.ModelProto) -> None:
     planes = random_planes(SPARSE, 200, 9)
-    assert sparse_export.parity(random_network(), model, planes) < 0.1
+    assert random_network().parity(model, planes) < 0.1
     with pytest.raises(NetError, match="differs from the trained one by"):
-        sparse_export.parity(random_network(2), model, planes)
+        random_network(2).parity(model, planes)
     broken = random_network()
     with torch.no_grad():
         broken.row_bias[7] = torch.nan
     with pytest.raises(NetError, match="not finite"):
-        sparse_export.to_onnx(broken, info())
+        broken.to_onnx(info())
 
 
 def test_training_kernels_against_torch() -> None:
@@ -347,13 +348,22 @@ def test_the_engine_obeys_its_options(file: Path) -> None:
         engine.close()
 
 
-def test_a_width_or_kind_that_does_not_fit_is_refused() -> None:
+def test_a_width_or_kind_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="multiple of 32"):
-        NetConfig(SPARSE.planes, SPARSE.num_actions, kind="sparse", filters=40)
+        SparseConfig(SPARSE.planes, SPARSE.num_actions, filters=40)
     with pytest.raises(OptionError, match="1024 wide at most"):
-        NetConfig(SPARSE.planes, SPARSE.num_actions, kind="sparse", filters=256, value_filters=5)
-    with pytest.raises(OptionError, match="only a sparse network's value has buckets"):
-        NetConfig(CHESS.planes, CHESS.num_actions, value_buckets=2)
+        SparseConfig(SPARSE.planes, SPARSE.num_actions, filters=256, value_filters=5)
+    parser = argparse.ArgumentParser()
+    train.add_arguments(parser)
+    for words, text in (
+        (("--value-buckets", "2"), "a dual-res network has no --value-buckets"),
+        (("--kind", "sparse", "--squeeze", "4"), "a sparse network has no --squeeze"),
+        (("--kind", "sparse", "--planes", "alphazero"), "does not see the planes of alphazero"),
+        (("--planes", "sparse"), "does not see the planes of sparse"),
+        (("--kind", "sparse", "--device", "cuda"), "learns on the CPU"),
+    ):
+        with pytest.raises(OptionError, match=text):
+            train.main(parser.parse_args(["--supervised", str(SAMPLE), "--out", str(tmp_path), "--steps", "1", *words]))
     run = RunConfig.from_values({"game": "chess", "net": {"kind": "sparse"}})
     with pytest.raises(OptionError, match="--supervised alone"):
         run.net_config(CHESS)
@@ -376,10 +386,12 @@ def test_a_net_read_back_has_the_same_integers(file: Path) -> None:
     there = origin(file, SPARSE)
     net = there.state["net"]
     assert (net["kind"], net["filters"], net["value_filters"], net["value_buckets"]) == ("sparse", 32, 2, 1)
-    network = SparseNetwork(NetConfig.from_json(there.state["net"]), SPARSE.encoder.features, SPARSE.encoder.alike)
+    config = config_of(there.state["net"])
+    assert isinstance(config, SparseConfig)
+    network = SparseNetwork(config, SPARSE.encoder.features, SPARSE.encoder.alike)
     network.load_state_dict({name.removeprefix("averaged."): tensor for name, tensor in there.tensors.items()})
     net = read_net(file.read_bytes(), SPARSE.encoder.features, SPARSE.num_actions)
-    again = sparse_export.integers(network)
+    again = network.to_integers()
     assert all(np.array_equal(getattr(again, name), getattr(net, name)) for name in net._fields)
     shared = network.value_shared.detach().repeat(SPARSE.encoder.alike[0], 1)
     assert shared.abs().mean() > network.value_own.detach().abs().mean() / 4
@@ -427,7 +439,7 @@ def test_policy_and_value_learn_alone(tmp_path: Path, kept: str, coarse: bool) -
 
     network, start = random_network(), tmp_path / "start.onnx"
     network.coarse_value = network.coarse_policy = coarse
-    start.write_bytes(sparse_export.to_onnx(network, info()).SerializeToString())
+    start.write_bytes(network.to_onnx(info()).SerializeToString())
     words = f"train --supervised {SAMPLE} --kind sparse --batch 32 --steps 20 --warmup 1 --rate 0.01 --init {start}"
     assert main([*words.split(), f"--{kept}-weight", "0", "--out", str(tmp_path)]) == 0
     features, actions = SPARSE.encoder.features, SPARSE.num_actions
@@ -464,7 +476,7 @@ def test_the_package_has_one_for_cpus_and_a_named_one_for_gpus(
 def test_the_values_kernels_are_what_torch_makes_of_the_layers(threads: int, buckets: int) -> None:
     """Logits and every gradient, against torch's own operations in float64."""
     network = random_network(buckets=buckets)
-    network.coarse_value, network.threads = False, threads
+    network.coarse_value, network.value_threads = False, threads
     planes = torch.from_numpy(positions(200, 4))
     said = network.value_of(planes)
     wdl = torch.rand(200, 3).softmax(1)
