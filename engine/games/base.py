@@ -28,6 +28,7 @@ class Game(Rules):
     """The rules of a game, an encoder through which a net sees it, and what only some games have."""
 
     encoder: Encoder
+    form: str = ""  # what :meth:`variant` calls it; "": its usual form
     own_options: frozenset[str] = frozenset()  # keys of options that most other games do not offer
     pieces: Literal["discs", "chessmen", "tiles", "stones"] = "discs"  # how boards are drawn
     training: TrainingDefaults = TrainingDefaults()

@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..errors import DataError, OptionError
+from .opinion import Opinion, opine
 from .record import ILLEGAL, Node, Record
+from .text import kind_of
 
+_SAMPLE = 1 << 16
 MAX_GAMES = 1_000_000  # of one file
 MAX_PLIES = 2000  # of one game; a longer one is cut there and has a fault
 EVERYTHING = frozenset(
@@ -43,6 +46,7 @@ class RecordFormat:
     holds: frozenset[str] = EVERYTHING
     keeps: frozenset[str] = frozenset()  # names in Node.more that it holds, whatever format they come from
     also_lost: Callable[[Record], list[str]] = nothing_more  # further things, by name
+    opine: Callable[[Node, Opinion], None] = opine  # adds what a search says of a position
 
     def lost(self, record: Record) -> Counter[str]:
         """How many of which things of a record the format cannot hold."""
@@ -119,7 +123,10 @@ def read_games(formats: Sequence[RecordFormat], path: Path) -> Iterator[Record]:
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror}); check its name and rights") from error
     except DataError as error:
-        raise DataError(f"{path.name}: {error}") from error
+        with path.open("rb") as file:
+            kind = kind_of(file.read(_SAMPLE))
+        hint = f"; it looks like {kind}" if kind and kind != reader.name else ""
+        raise DataError(f"{path.name}: {error}{hint}") from error
 
 
 def encoded(form: RecordFormat, text: str, name: str) -> tuple[bytes, str]:

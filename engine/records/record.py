@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Literal
 
@@ -121,6 +121,16 @@ class Record:
             node = node.add(Node(move, said, seconds=times[i] if times else None))
         return cls(tree, result, reason, margin, names, dict(headers or {}), fault)
 
+    def copy(self) -> Record:
+        """The same with a tree of its own."""
+        tree = _copy_of(self.tree)
+        waiting = [(self.tree, tree)]
+        while waiting:
+            old, new = waiting.pop()
+            new.children = [_copy_of(child) for child in old.children]
+            waiting += zip(old.children, new.children, strict=True)
+        return replace(self, tree=tree, headers=dict(self.headers))
+
     def main_line(self) -> list[Node]:
         """The nodes of the main line, from the last position that is set up in it."""
         nodes = list(self.tree.line())
@@ -158,3 +168,8 @@ class Record:
                 texts.append([])
             texts[-1] += filter(None, (node.before, node.comment))
         return tuple(map("\n".join, texts)) if any(texts) else ()
+
+
+def _copy_of(node: Node) -> Node:
+    """The node alone."""
+    return replace(node, more=dict(node.more), children=[])

@@ -130,6 +130,28 @@ def _is_common(letter: str, encoding: str) -> bool:
         return False
 
 
+_KINDS = {
+    "a web page": r"\s*<(!doctype|html|head|body)",
+    "JKF": r'\s*[\[{][^\0]*"moves"\s*:',
+    "JSON": r"\s*[\[{]\s*[\"{\[]",
+    "SGF": r"\s*\(\s*;",
+    "PGN": r'\s*\[[A-Za-z]+ "[^\n]*"\]',
+    "CSA": r"('[^\n]*\n)*(V[123]|N[+-]|PI|P1|\$EVENT)",
+    "KIF": r"[^\0]{0,2000}(手合割|手数----|開始日時|先手\uff1a|変化\uff1a)",
+    "GIB": r"\s*\\HS|\s*\\\[GAME",
+    "UGF": r"\s*\[Header\]",
+    "USI": r"\s*(position\s+)?(sfen|startpos)\b",
+    "a FEN": r"\s*([1-8pnbrqk]+/){7}",
+    "an SFEN": r"\s*([+1-9plnsgbrk]+/){8}",
+}
+
+
+def kind_of(data: bytes) -> str:
+    """What a file looks like, by its beginning; "" where that is unknown."""
+    text = decode_japanese(data[:_SAMPLE]).removeprefix("\ufeff")
+    return next((kind for kind, pattern in _KINDS.items() if re.match(pattern, text, re.IGNORECASE)), "")
+
+
 def lines_of(text: str) -> list[str]:
     """The lines of a text, whatever ends them."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

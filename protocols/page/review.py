@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import queue
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,16 +10,24 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ...engine.errors import DataError
-from ...engine.info import BestMove, ThinkingInfo
+from ...engine.info import BestMove, ThinkingInfo, centipawns
 from ...engine.limits import Limits
-from ...engine.records.record import Record
+from ...engine.records.opinion import Kind, opine
+from ...engine.records.record import Node, Record
 
 if TYPE_CHECKING:
     from ...engine.engine import Engine
+    from ...engine.records.formats import RecordFormat
     from .request import Request
     from .scoresheet import Scoresheet
 
-KINDS = ((0.20, "blunder"), (0.10, "mistake"), (0.05, "inaccuracy"))  # by the least loss, in expected points 0 to 1
+LONGEST = 10  # moves of a variation
+GOOD = 0.05  # expected points that a move found beyond what the search had seen
+KINDS: tuple[tuple[float, Kind], ...] = (
+    (0.20, "blunder"),
+    (0.10, "mistake"),
+    (0.05, "inaccuracy"),
+)  # by the least loss, in expected points 0 to 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,9 @@ class Judgement:
     visits: int = 0
     best: tuple[str, ...] = ()  # the line that it would play
     words: tuple[str, ...] = ()  # the same as people write it
+    cp: int | None = None  # centipawns
+    mate: int | None = None  # full moves to mate, negative when the second player mates
+    depth: int = 0
 
     @classmethod
     def read(cls, given: Request) -> Judgement:
@@ -48,6 +60,10 @@ class Judgement:
         score = round(self.score, 4)
         return {"score": score, "lead": lead, "visits": self.visits, "best": self.best, "words": self.words}
 
+    @property
+    def centipawns(self) -> int:
+        return centipawns(2 * self.score - 1) if self.cp is None else self.cp
+
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
@@ -55,7 +71,7 @@ class Mistake:
 
     ply: int  # before the move
     loss: float  # expected points, 0 to 1
-    kind: str
+    kind: Kind
     word: str  # the move
     better: tuple[str, ...]
 
@@ -91,55 +107,91 @@ def _judge(engine: Engine, sheet: Scoresheet, ply: int, visits: int) -> Judgemen
     if not best.lines:
         raise DataError(best.messages[-1] if best.messages else f"the position after {ply} moves was not searched")
     line, first = best.lines[0], sheet.turn(ply) == 0
-    score = line.wdl.win + line.wdl.draw / 2
-    lead = None if line.estimate is None else line.estimate.score
+    score, sign = line.wdl.win + line.wdl.draw / 2, 1 if first else -1
+    lead = None if line.estimate is None or line.estimate.score is None else sign * line.estimate.score
     words = tuple(sheet.written(line.pv, ply))
-    if lead is not None and not first:
-        lead = -lead
-    return Judgement(score if first else 1 - score, lead, best.nodes, line.pv, words)
+    mate = None if line.mate is None else sign * line.mate
+    depth = max((info.depth for info in last), default=len(line.pv))
+    return Judgement(
+        score if first else 1 - score, lead, best.nodes, line.pv, words, sign * line.cp, mate, max(depth, 1)
+    )
 
 
 def mistakes(sheet: Scoresheet, judged: Sequence[Judgement | None]) -> Iterator[Mistake]:
     """The moves that gave away as much as the least of KINDS, in the order of the game."""
     for ply, (before, after) in enumerate(pairwise(judged)):
-        if before is None or after is None or sheet.moves[ply] in before.best[:1]:
+        if before is None or after is None or sheet.moves[ply] in (*before.best[:1], "skip"):
             continue  # of the best move the search has only changed its mind
-        loss = (before.score - after.score) * (1 if sheet.turn(ply) == 0 else -1)
+        loss = _loss(sheet, ply, before, after)
         kind = next((name for least, name in KINDS if loss >= least), None)
         if kind is not None:
             yield Mistake(ply, loss, kind, sheet.word(ply + 1), before.words)
 
 
-def comments(sheet: Scoresheet, judged: Sequence[Judgement | None]) -> tuple[str, ...]:
-    """A comment for the start and for each move, as records have them."""
-    found = {mistake.ply + 1: mistake for mistake in mistakes(sheet, judged)}
-    sides, texts = sheet.game.sides, list[str]()
-    for ply in range(len(sheet.moves) + 1):
-        value = judged[ply] if ply < len(judged) else None
-        parts = []
+def _loss(sheet: Scoresheet, ply: int, before: Judgement, after: Judgement) -> float:
+    """Expected points that a move has given away."""
+    return (before.score - after.score) * (1 if sheet.turn(ply) == 0 else -1)
+
+
+def accuracies(sheet: Scoresheet, judged: Sequence[Judgement | None]) -> tuple[float | None, float | None]:
+    """How well each player has played, 0 to 100: the mean over its moves of lichess's accuracy of a move.
+
+    That is 103.17 * exp(-4.354 * loss) - 3.17, within 0 and 100, for a loss of expected points; 0 % is lost at once.
+    """
+    found: tuple[list[float], list[float]] = ([], [])
+    for ply, (before, after) in enumerate(pairwise(judged)):
+        if before is not None and after is not None:
+            loss = max(_loss(sheet, ply, before, after), 0.0)
+            loss = 0.0 if sheet.moves[ply] in before.best[:1] else loss
+            found[sheet.turn(ply)].append(min(max(103.1668 * math.exp(-4.354415 * loss) - 3.1669, 0.0), 100.0))
+    first, second = (sum(each) / len(each) if each else None for each in found)
+    return first, second
+
+
+def annotated(
+    sheet: Scoresheet, judged: Sequence[Judgement | None], record: Record, form: RecordFormat | None = None
+) -> Record:
+    """The record with the judgements added, in the way of a format; what stands in it stays.
+
+    Its main line has the sheet's moves. Where a move gave something away, the better line becomes a variation.
+    """
+    adds = opine if form is None else form.opine
+    nodes = [record.main_line()[0], *record.moved()]
+    parents = {id(child): node for node in record.tree.line() for child in node.children}
+    found = {mistake.ply: mistake for mistake in mistakes(sheet, judged)}
+    for ply, (node, value) in enumerate(zip(nodes, judged, strict=False)):
         if value is not None:
-            parts.append(f"{sides[0]} {100 * value.score:.0f} %")
-            if value.lead is not None:
-                parts.append(f"{sides[0]} {value.lead:+.1f} points")
-        if ply in found:
-            mistake = found[ply]
-            better = f"; better {' '.join(mistake.better[:8])}" if mistake.better else ""
-            parts.append(f"{mistake.kind}, gives away {100 * mistake.loss:.0f} %{better}")
-        texts.append(", ".join(parts))
-    return tuple(texts)
+            kind, remark = _said(sheet, judged, ply - 1, found.get(ply - 1))
+            adds(node, sheet.opinion(ply, value.best, _numbers(value), kind, remark))
+    for ply in found:
+        before = judged[ply]
+        assert before is not None
+        _vary(parents[id(nodes[ply + 1])], before.best[:LONGEST], sheet.moves[ply])
+    return record
 
 
-def annotated(sheet: Scoresheet, judged: Sequence[Judgement | None], record: Record) -> Record:
-    """The game as a record with the judgements as comments; names and result are those of ``record``."""
-    return Record.of_line(
-        tuple(sheet.moves),
-        sheet.root,
-        record.result,
-        record.reason,
-        record.names,
-        comments=comments(sheet, judged),
-        headers=record.headers,
-    )
+def _numbers(value: Judgement) -> dict[str, Any]:
+    names = ("score", "mate", "lead", "depth")
+    return {name: getattr(value, name) for name in names} | {"cp": value.centipawns, "nodes": value.visits}
+
+
+def _said(sheet: Scoresheet, judged: Sequence[Judgement | None], ply: int, mistake: Mistake | None) -> tuple[Kind, str]:
+    """The kind of the move after ``ply`` moves, and a remark about it."""
+    if mistake is not None:
+        better = f"; better {' '.join(mistake.better[:8])}" if mistake.better else ""
+        return mistake.kind, f"{mistake.kind.capitalize()}, gives away {100 * mistake.loss:.0f} %{better}"
+    before, after = (judged[ply], judged[ply + 1]) if ply >= 0 else (None, None)
+    if before is None or after is None or _loss(sheet, ply, before, after) > -GOOD:
+        return "", ""
+    return ("good", "") if sheet.moves[ply] not in before.best[:1] else ("", "")
+
+
+def _vary(parent: Node, line: Sequence[str], played: str) -> None:
+    """Add a line as a variation, unless it begins with what was played or what stands there already."""
+    if not line or line[0] == played or any(child.move == line[0] for child in parent.children):
+        return
+    for word in line:
+        parent = parent.add(Node(word))
 
 
 def review_data(sheet: Scoresheet, judged: Sequence[Judgement | None], record: Record, net: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +15,15 @@ from ...engine.games import get_game
 from ...engine.games.outcome import RUNNING
 from ...engine.games.rules import Rules
 from ...engine.records.formats import MAX_PLIES, format_named
-from ...engine.records.record import Record
+from ...engine.records.opinion import Kind, Opinion
+from ...engine.records.record import Node, Record
+from ...engine.records.text import kind_of
 
 if TYPE_CHECKING:
     from ...engine.games.base import Game, State
 
 MOST_HANDICAP = 9
+MOST_GAMES = 2000  # of a file, to choose from
 MOST_WRITTEN = 12  # moves of a line
 _MOST_AHEAD = 4000  # moves of lines that are remembered
 
@@ -129,14 +133,31 @@ class Scoresheet:
         return type(self.game).write_move is not Rules.write_move
 
     def _start(self, root: str | None) -> tuple[Game, State]:
-        """The game, in the size of the position, and the line that begins with it. Errors: AzError."""
+        """The game, in the form and size of the position, and the line that begins with it. Errors: AzError."""
         game = get_game(self._family)
         if root is None:
             return game, game.initial()
-        if game.territory is not None:
-            size = root.split(maxsplit=1)[0].count("/") + 1 if root.strip() else 0
-            game = game.sized(size)
+        game = game.of_record(Record(Node(position=root)))
         return game, game.parse_position(root)[0]
+
+    @property
+    def name(self) -> str:
+        """What :func:`get_game` and an engine call the game, with the size of its board."""
+        if self.game.territory is None:
+            return self._family
+        _, rows, columns = self.game.planes
+        return f"{self._family}{columns}" if rows == columns else f"{self._family}{columns}x{rows}"
+
+    def counted_move(self, ply: int) -> str:
+        """The move after so many moves, with its number."""
+        skipped = self.moves[:ply].count("skip")
+        return self.game.count_move(self._line[ply], ply - skipped, self.word(ply + 1))
+
+    def opinion(self, ply: int, line: Sequence[str], values: dict[str, Any], kind: Kind, remark: str) -> Opinion:
+        """What a search says of a ply, for a record."""
+        position = self.game.format_position(self._line[ply])
+        over = self.over(ply) is not None
+        return Opinion(position, line=tuple(line[:MOST_WRITTEN]), over=over, kind=kind, remark=remark, **values)
 
     def shown(self, known: int, at: int) -> dict[str, Any]:
         """The plies of the game from ``known`` on, what may be played at ply ``at``, and how the game ends."""
@@ -200,27 +221,36 @@ def _joined(row: str) -> str:
     return "".join(str(len(part)) if part.strip("X") else part for part in parts if part)
 
 
-def read_record(family: str, text: str, name: str) -> Record:
-    """The first game of a file, or one position in the game's notation, by its name or else by trying.
+def read_records(family: str, data: bytes, name: str) -> list[Record]:
+    """The games of a file, or one position in the game's notation, by its name or else by trying; at most MOST_GAMES.
 
     Errors: DataError.
     """
     game = get_game(family)
     formats = list(game.record_formats)
-    found: Record | None = None
-    try:
+    with contextlib.suppress(OptionError):
         formats = [format_named(formats, name)] if name else formats
-    except OptionError:
-        formats = list(formats)
+    found: list[Record] = []
     for form in formats:
-        try:
-            record = next(form.read(io.BytesIO(text.encode("utf-8", "replace"))), None)
-        except DataError:
-            continue
-        if record is not None and (found is None or len(record.moves) > len(found.moves)):
-            found = record
-    if found is not None and (found.moves or found.root):
+        with contextlib.suppress(DataError):
+            records = list(islice(form.read(io.BytesIO(data)), MOST_GAMES))
+            for record in records:
+                record.source = form.name
+            if _size_of(records) > _size_of(found):
+                found = records
+    if any(record.moves or record.root or record.fault for record in found):
         return found
+    return [_read_position(family, data.decode("utf-8", "replace"), found)]
+
+
+def _size_of(records: Sequence[Record]) -> int:
+    """How much of a text a format has understood: moves, and positions that are set up."""
+    return sum(2 * len(record.moves) + (record.root is not None) + bool(record.headers) for record in records)
+
+
+def _read_position(family: str, text: str, found: Sequence[Record]) -> Record:
+    """The game of one line such as "fen ... moves e2e4", or what is left of a file without moves. Errors: DataError."""
+    game = get_game(family)
     position = text.strip().removeprefix("position ").removeprefix("fen ").removeprefix("sfen ")
     root, _, moves = position.partition(" moves ")
     sheet = Scoresheet(family)
@@ -228,16 +258,36 @@ def read_record(family: str, text: str, name: str) -> Record:
         sheet.hold(None if root == "startpos" else root, moves.split())
     except AzError as error:
         names = ", ".join(form.name for form in game.record_formats)
+        if found:
+            raise DataError("this game has no moves") from None
+        if kind := kind_of(text.encode()):
+            raise DataError(f"this looks like {kind}, but no game of {family} ({names}) can be read from it") from None
         raise DataError(f"this is neither a game ({names}) nor a position: {error}") from None
     return Record.of_line(tuple(sheet.moves), sheet.root)
 
 
-def read_any(family: str, others: Iterable[str], text: str, name: str) -> tuple[str, Record]:
-    """The game that a text is a record or a position of, ``family`` if it can be, and its record. Errors: DataError."""
+def read_any(family: str, others: Iterable[str], data: bytes, name: str) -> tuple[str, list[Record]]:
+    """The game that a file holds records or a position of, ``family`` if it can be, and them. Errors: DataError."""
     try:
-        return family, read_record(family, text, name)
+        return family, read_records(family, data, name)
     except DataError as error:
         for other in others:
             with contextlib.suppress(DataError):
-                return other, read_record(other, text, name)
+                return other, read_records(other, data, name)
         raise error from None
+
+
+def merged(record: Record, root: str | None, moves: Sequence[str]) -> Record:
+    """A record whose main line has these moves; what it had in their place becomes a variation."""
+    if record.root != root:
+        return Record.of_line(moves, root, names=record.names, headers=record.headers)
+    nodes = [record.main_line()[0], *record.moved()]
+    same = 0
+    while same < min(len(moves), len(nodes) - 1) and nodes[same + 1].move == moves[same]:
+        same += 1
+    node = nodes[same]
+    for word in moves[same:]:
+        child = Node(word)
+        node.children.insert(0, child)
+        node = child
+    return record

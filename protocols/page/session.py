@@ -6,6 +6,8 @@ ends the search that runs, which still gives its answer.
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
@@ -13,11 +15,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from ... import __version__
 from ...engine.errors import AzError, DataError, NetError, OptionError
+from ...engine.games import get_game
 from ...engine.info import BestMove, ThinkingInfo
 from ...engine.limits import Limits
 from ...engine.nets.weights import embedded_net, other_nets
 from ...engine.params import EngineOptions
-from ...engine.records.formats import format_named
+from ...engine.records.formats import format_named, left_out
 from ...engine.records.record import Record
 from ...engine.search.strength import HIGHEST, LOWEST
 from ..analysis.analyst import AnalysisEngine
@@ -29,13 +32,15 @@ from . import report
 from .paper import write_paper
 from .request import Request
 from .review import KINDS, Judgement, annotated, review_data
-from .scoresheet import Scoresheet, empty_board, read_any
+from .scoresheet import Scoresheet, empty_board, merged, read_any
 
 if TYPE_CHECKING:
     from ...engine.search.states import Snapshot
 
 PAPER = "page"  # the format that is a page of its own
 RESIGN_CP = 900  # about 3 % to win
+_TITLE = 120  # characters
+_LONGEST_SOURCE = 300_000  # characters
 _LEAST_MS = 100  # between reports
 _MOST_MS = 1 << 40  # of a clock
 
@@ -47,6 +52,26 @@ def nets_of(game: str, own: str) -> dict[str, str]:
     if own in found.values():
         return dict(sorted(found.items(), key=lambda item: item[1] != own))
     return {"the server's": own, **found}
+
+
+def _title(record: Record) -> str:
+    """A game in a list of games."""
+    names = " - ".join(name or "?" for name in record.names)
+    more = (record.headers.get(header, "") for header in ("id", "Event", "Date"))
+    text = ", ".join(filter(None, (names if any(record.names) else "", *more, f"{len(record.moves)} moves")))
+    return text[:_TITLE]
+
+
+def _source(game: str, record: Record) -> dict[str, str] | None:
+    """The record as a text that the page keeps and sends again when it saves; None for one that is too long."""
+    writable = [form for form in get_game(game).record_formats if form.write is not None]
+    form = next((form for form in writable if form.name == record.source), writable[0])
+    assert form.write is not None
+    try:
+        text = form.write(record)
+    except AzError:
+        return None
+    return {"format": form.name, "text": text} if len(text) <= _LONGEST_SOURCE else None
 
 
 class PageEngine(AnalysisEngine, Protocol):
@@ -98,9 +123,10 @@ class PageSession(Session[PageEngine]):
                 "search": self._prepare,
                 "count": self._count,
                 "read": self._read,
+                "load": self._read,
                 "write": self._write_record,
                 "stop": None,
-            }[asked.choice("do", ("game", "search", "count", "read", "write", "stop"))]
+            }[asked.choice("do", ("game", "search", "count", "read", "load", "write", "stop"))]
         except DataError as error:
             self._say("error", 0, text=str(error))
             return
@@ -172,28 +198,65 @@ class PageSession(Session[PageEngine]):
         return [] if estimate is None or estimate.ownership is None else sheet.dead(before, estimate.ownership)
 
     def _read(self, asked: Request, _: int) -> Event:
-        game, record = read_any(self.game, self.games, asked.text("text") or "", asked.text("name") or "")
-        told = {"game": game, "moves": record.moves, "root": record.root, "names": record.names, "fault": record.fault}
+        """A game of a text, or of a file in base64; of several the one that is asked for, and what there is."""
+        text, data = asked.text("text") or "", asked.text("data")
+        try:
+            content = text.encode("utf-8", "replace") if data is None else base64.b64decode(data, validate=True)
+        except ValueError:
+            raise DataError("data must be a file in base64") from None
+        game, records = read_any(self.game, self.games, content, asked.text("name") or "")
+        number = asked.whole("number", 1, 1 << 20, 1)
+        if number > len(records):
+            raise DataError(f"there are {len(records)} games, no number {number}")
+        record = records[number - 1]
+        if record.fault and not record.moves and record.root is None:
+            raise DataError(record.fault)
+        told: dict[str, Any] = {
+            "game": game,
+            "moves": record.moves,
+            "root": record.root,
+            "names": record.names,
+            "fault": record.fault,
+        }
+        games = [_title(each) for each in records] if len(records) > 1 else []
+        told |= {"number": number, "games": games, "source": _source(game, record)}
         return partial(self._say, "record", asked.id, **told, result=record.result, reason=record.reason)
 
     def _write_record(self, asked: Request, _: int) -> Event:
-        """The game as a file, with what was found as comments."""
+        """The game as a file: what was loaded, with what was found added to it."""
         sheet = self._held(asked)
-        names = asked.words("names")
-        plain = Record.of_line(
-            result=asked.integer("result", -1, 1), names=(names[0], names[1]) if len(names) == 2 else ("", "")
-        )
+        plain = self._loaded(asked)
         judged = [None if value is None else Judgement.read(value) for value in asked.tables("values")]
-        record, wanted = annotated(sheet, judged, plain), asked.text("format") or ""
+        wanted = asked.text("format") or ""
         if wanted == PAPER:
-            data = review_data(sheet, judged, record, "")
+            data = review_data(sheet, judged, plain, "")
             return partial(
                 self._say, "file", asked.id, text=write_paper(data["title"], "paper.js", data), suffix=".html"
             )
         form = format_named(sheet.game.record_formats, wanted)
         if form.write is None:
             raise OptionError(f"{form.name} is only read here")
-        return partial(self._say, "file", asked.id, text=form.write(record), suffix=form.suffixes[0])
+        record = annotated(sheet, judged, plain, form)
+        note = left_out(form, form.lost(record))
+        return partial(self._say, "file", asked.id, text=form.write(record), suffix=form.suffixes[0], note=note)
+
+    def _loaded(self, asked: Request) -> Record:
+        """The record that the page has loaded, else a new one, with the moves that the page shows. Errors: AzError."""
+        sheet, source = self._sheet, asked.table("source")
+        assert sheet is not None
+        names = asked.words("names")
+        known = (names[0], names[1]) if len(names) == 2 else ("", "")
+        result = asked.integer("result", -1, 1)
+        if source is None:
+            return Record.of_line(sheet.moves, sheet.root, result, names=known)
+        form = format_named(sheet.game.record_formats, source.text("format") or "")
+        record = next(form.read(io.BytesIO((source.text("text") or "").encode("utf-8", "replace"))))
+        record.source = form.name
+        record = merged(record, sheet.root, sheet.moves)
+        record.names = known if any(known) else record.names
+        if result is not None and result != record.result:
+            record.result, record.reason, record.margin = result, "", None
+        return record
 
     # ------------------------------------------------------------------ searches
 
@@ -226,6 +289,7 @@ class PageSession(Session[PageEngine]):
             self.values.set(BY_KEY["weights_file"], self._nets[asked.choice("net", tuple(self._nets))])
         engine = self._ready()
         engine.configure(
+            chess960=sheet.game.form == "chess960",
             multipv=1 if playing else asked.whole("lines", 1, 50, 8),
             move_stats=True,
             elo=elo,
@@ -306,7 +370,7 @@ class PageSession(Session[PageEngine]):
 
     # ------------------------------------------------------------------ what goes out
 
-    def _say(self, kind: str, number: int, **more: Any) -> None:
+    def _say(self, kind: str, number: int, /, **more: Any) -> None:
         self.send(json.dumps({"is": kind, "id": number, **more}, separators=(",", ":")))
 
     def tell(self, text: str) -> None:

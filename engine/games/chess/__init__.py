@@ -50,6 +50,7 @@ class Chess(Game):
 
     def __init__(self, *, chess960: bool = False) -> None:
         self._chess960 = chess960
+        self.form = "chess960" if chess960 else ""
 
     def variant(self, name: str) -> Game:
         game = CHESS960 if name == "chess960" else GAME if name == self.name else super().variant(name)
@@ -88,6 +89,9 @@ class Chess(Game):
 
         state = line_of(line)[-1]
         return write_san(self.format_position(state), self.format_move(state, move))
+
+    def count_move(self, state: State, ply: int, word: str) -> str:
+        return f"{int(state['ply']) // 2 + 1}{'...' if state['turn'] else '. '}{word}"
 
     def outcome(self, line: State) -> int:
         state, code = line[-1], self.look(line[-1:])[1]

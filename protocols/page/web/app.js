@@ -130,11 +130,11 @@ class App {
     event.preventDefault();
     const [file] = event.dataTransfer.files;
     if (file) this.review.readFile(file);
-    else this.review.read(event.dataTransfer.getData("text"), "");
+    else this.review.read(event.dataTransfer.getData("text"));
   }
 
   paste(event) {
-    if (!event.target.closest("input, textarea")) this.review.read(event.clipboardData.getData("text"), "");
+    if (!event.target.closest("input, textarea")) this.review.read(event.clipboardData.getData("text"));
   }
 
   // ---------------------------------------------------------------- moves

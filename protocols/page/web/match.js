@@ -37,6 +37,7 @@ export class Match {
     this.result = null; // of a loaded game: 1 the first player won, 0 drawn, -1
     this.main = null; // moves of a loaded game, from which we may have left
     this.mainValues = []; // their values, when we have
+    this.source = null; // {format, text} of a loaded game with all that stands in it, which saving needs
     this.you = 0; // the side that the user plays, 2: both
     this.waiting = false; // for the server's word on the present position
   }
@@ -157,17 +158,17 @@ export class Match {
   }
 
   // Begin a game, at its first or its last position.
-  begin(link, { root = null, start = null, moves = [], ply = moves.length, names = ["", ""], result = null, main = null, you = this.you, clock = null }, done) {
+  begin(link, { root = null, start = null, moves = [], ply = moves.length, names = ["", ""], result = null, main = null, source = null, you = this.you, clock = null }, done) {
     this.reset();
-    Object.assign(this, { root, start, moves: [...moves], ply, names, result, main, you, clock });
+    Object.assign(this, { root, start, moves: [...moves], ply, names, result, main, source, you, clock });
     this.load(link, done);
   }
 
   // ---------------------------------------------------------------- what outlives the page
 
   store() {
-    const { root, moves, ply, names, result, main, mainValues, values, you, ended, dead, net } = this;
-    const kept = { root, moves, ply, names, result, main, mainValues, values, you, ended, dead, net, clock: this.clock?.kept };
+    const { root, moves, ply, names, result, main, mainValues, source, values, you, ended, dead, net } = this;
+    const kept = { root, moves, ply, names, result, main, mainValues, source, values, you, ended, dead, net, clock: this.clock?.kept };
     try {
       localStorage.setItem(KEPT + this.name, JSON.stringify(kept));
     } catch {
@@ -198,8 +199,8 @@ export class Match {
       // nothing that can be read
     }
     if (kept.clock) kept.clock = new Clock(kept.clock);
-    if (!words || !words.has("moves")) return kept;
-    const moves = words.get("moves").split(" ").filter(Boolean);
+    if (!words || !(words.has("moves") || words.has("from"))) return kept;
+    const moves = (words.get("moves") || "").split(" ").filter(Boolean);
     const ply = words.has("ply") ? Number(words.get("ply")) : moves.length;
     const same = kept.root === words.get("from") && kept.moves?.join(" ") === moves.join(" ");
     return { ...(same ? kept : {}), root: words.get("from"), moves, ply, you: Number(words.get("you") || 0) };

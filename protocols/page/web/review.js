@@ -1,6 +1,6 @@
 // Review of a whole game: load it, have every position searched, see the mistakes.
 
-import { button, byId, choice, el } from "./dom.js";
+import { button, byId, choice, clear, el } from "./dom.js";
 import { findMistakes, marksOf, mistakeList } from "./mistakes.js";
 import { drawMarks } from "./overlay.js";
 import { Graph } from "./plots.js";
@@ -21,15 +21,16 @@ export class ReviewView extends View {
     this.list = el("div", { id: "mistakes" });
     this.progress = el("progress", { max: 1, value: 0, "aria-label": "Positions searched" });
     this.switch = button("Review the game", () => this.start(), { class: "main", id: "review" });
-    this.text = el("textarea", { rows: 3, id: "text", "aria-label": "A game or a position as text", placeholder: "Paste a game (PGN, KIF, CSA, KI2, SGF) or a position (FEN, SFEN), or drop a file anywhere on the page" });
-    this.file = el("input", { type: "file", id: "file", accept: ".pgn,.kif,.kifu,.csa,.ki2,.sgf,.usi,.txt,.fen,.sfen", "aria-label": "A game's file" });
+    this.games = el("div", { id: "games" }); // of a file with several
+    this.text = el("textarea", { rows: 3, id: "text", "aria-label": "A game or a position as text", placeholder: "Paste a game (PGN, KIF, CSA, KI2, JKF, SGF) or a position (FEN, SFEN), or drop a file anywhere on the page" });
+    this.file = el("input", { type: "file", id: "file", accept: ".pgn,.kif,.kifu,.csa,.ki2,.ki2u,.jkf,.json,.sgf,.gib,.ngf,.ugf,.usi,.txt,.epd,.fen,.sfen", "aria-label": "A game's file" });
     this.file.addEventListener("change", () => this.file.files[0] && this.readFile(this.file.files[0]));
   }
 
   show() {
     const go = this.app.hello.sizes.length > 0;
     const load = el("section", { class: "card", "aria-label": "Load a game" }, el("h2", {}, "Load a game"),
-      this.text, el("div", { class: "row" }, button("Load the text", () => this.read(this.text.value, ""), { id: "load" }), this.file));
+      this.text, el("div", { class: "row" }, button("Load the text", () => this.read(this.text.value), { id: "load" }), this.file), this.games);
     const formats = this.app.hello.formats.map((name) => button(name, () => this.save(name), { title: `save as ${name}, with comments` }));
     return [load,
       el("section", { class: "card", "aria-label": "Review" },
@@ -58,36 +59,47 @@ export class ReviewView extends View {
       this.app.note("This file is too long: give one game.");
       return;
     }
-    file.arrayBuffer().then((bytes) => this.read(decode(bytes), file.name));
+    file.arrayBuffer().then((bytes) => this.load({ data: base64(bytes), name: file.name }));
   }
 
-  // Load a game of any kind; name: of its file, "" for a text.
-  read(text, name) {
+  // Load a game of any kind as a text.
+  read(text) {
+    this.load({ text });
+  }
+
+  // Load a game of a text, or of a file in base64, and offer the others that are there.
+  load(given) {
     this.app.turnTo(this);
-    this.app.link.ask("read", { text, name }, (said) => {
-      if (said.is === "error") this.app.note(said.text);
-      else if (said.game === this.app.match.name) this.take(said);
+    this.app.link.ask("load", given, (said) => {
+      if (said.is === "error") {
+        this.app.note(said.text);
+        return;
+      }
+      const options = said.games.map((title, i) => [i + 1, `${i + 1}. ${title}`]);
+      clear(this.games, options.length > 0 && choice("Game of the file", options, said.number, (n) => this.load({ ...given, number: Number(n) })));
+      if (said.game === this.app.match.name) this.take(said);
       else this.app.choose(said.game, said);
     });
   }
 
   // Begin the review of a record that the server has read.
-  take({ root, moves, names, result, fault }) {
+  take({ root, moves, names, result, fault, source }) {
     const { match, link } = this.app;
     if (fault) this.app.note(fault);
     this.hide();
     this.runs = true;
-    match.begin(link, { root, moves, names, result, main: moves, ply: moves.length ? 0 : undefined, you: 2 }, (wrong) => (wrong ? this.app.note(wrong) : this.ready()));
+    match.begin(link, { root, moves, names, result, source, main: moves, ply: moves.length ? 0 : undefined, you: 2 }, (wrong) => (wrong ? this.app.note(wrong) : this.ready()));
   }
 
   save(format) {
     const { match, link } = this.app;
-    const fields = { format, root: match.root, moves: match.moves, names: match.names, result: match.result, values: match.moves.concat("").map((_, ply) => match.values[ply] || null) };
+    const fields = { format, root: match.root, moves: match.moves, names: match.names, result: match.result, source: match.source, values: match.moves.concat("").map((_, ply) => match.values[ply] || null) };
     link.ask("write", fields, (said) => {
       if (said.is === "error") {
         this.app.note(said.text);
         return;
       }
+      if (said.note) this.app.note(said.note);
       const url = URL.createObjectURL(new Blob([said.text], { type: "text/plain" }));
       el("a", { href: url, download: `${match.names.filter(Boolean).join(" - ") || match.name}${said.suffix}` }).click();
       setTimeout(() => URL.revokeObjectURL(url), 10_000);
@@ -169,11 +181,9 @@ export class ReviewView extends View {
   }
 }
 
-// Records of shogi come in Shift-JIS, too.
-function decode(bytes) {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    return new TextDecoder("shift_jis").decode(bytes);
-  }
+// The server finds out in which encoding a file is.
+function base64(bytes) {
+  let text = "";
+  for (const byte of new Uint8Array(bytes)) text += String.fromCharCode(byte);
+  return btoa(text);
 }

@@ -1,9 +1,10 @@
-"""``az-engine review``: a whole game judged, as a page that opens from the disk and as a record with comments."""
+"""``az-engine review``: games judged, as pages that open from the disk and as records with what the search says."""
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -11,33 +12,37 @@ from rich.console import Console
 from rich.progress import Progress
 
 from ..engine.engine import Engine
-from ..engine.errors import DataError, OptionError
+from ..engine.errors import AzError, DataError, OptionError
 from ..engine.files import write_atomically
 from ..engine.games import game_names, get_game
 from ..engine.params import EngineOptions
-from ..engine.records.formats import RecordFormat, format_named, is_record, read_games
+from ..engine.records.formats import RecordFormat, encoded, format_named, is_record, left_out, read_games
 from ..engine.records.record import Record
 from ..protocols.page.paper import write_paper
-from ..protocols.page.review import Mistake, annotated, judge_game, mistakes, review_data
+from ..protocols.page.review import Judgement, accuracies, annotated, judge_game, mistakes, review_data
 from ..protocols.page.scoresheet import Scoresheet
 
 HELP = """\
 Search every position of a game and tell what each move gave away: a page with board, graph and mistakes, the worst
-first, in one file that opens from the disk; and the record with comments.
+first, in one file that opens from the disk; and the record, to which the search's values, marks for mistakes and the
+better lines are added. What stands in a record stays: comments, times, variations, headers. Values stand where other
+programs look for them: [%eval] and NAGs in PGN, lines of analysis in KIF and CSA, SBKV in SGF.
 
 examples:
   az-engine review game.pgn                                 writes game.review.html
   az-engine review game.kif --visits 1000 --out review.html
-  az-engine review game.sgf --out commented.sgf             the record with comments
-  az-engine review games.pgn --number 3 --out three.html --out three.pgn"""
+  az-engine review game.sgf --out commented.sgf             the record with what the search says
+  az-engine review games.pgn --number 3 --out three.html --out three.pgn
+  az-engine review games.pgn --all                          every game: writes games.review.pgn"""
 
 WORST = 5  # mistakes that are printed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("source", metavar="IN", type=Path, help="a game record: .pgn, .kif, .csa, .ki2, .sgf ...")
+    add("source", metavar="IN", type=Path, help="game records: .pgn, .kif, .csa, .ki2, .jkf, .sgf ...")
     add("--number", type=int, default=1, metavar="N", help="number of the game in the file (default: %(default)s)")
+    add("--all", action="store_true", help="review every game of the file")
     add("--visits", type=int, default=200, metavar="N", help="visits a position (default: %(default)s)")
     add("--net", default="", metavar="FILE", help="the net (default: the net inside the package)")
     add("--threads", type=int, default=2, metavar="N", help="search workers (default: %(default)s)")
@@ -46,47 +51,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         action="append",
         metavar="FILE",
-        help="a page (.html), or a record with comments; can be repeated (default: IN.review.html)",
+        help="a page (.html), or a record; can be repeated (default: IN.review.html; with --all a record like IN)",
     )
 
 
 def main(args: argparse.Namespace) -> int:
-    """Run the command. Errors: AzError."""
+    """Run the command; 1 when a record could not be read whole. Errors: AzError."""
     if args.visits < 1 or args.threads < 1 or args.number < 1:
         raise OptionError("--visits, --threads and --number must be at least 1")
     family, formats = _family(args.source)
-    record = next(islice(read_games(formats, args.source), args.number - 1, None), None)
-    if record is None:
-        raise DataError(f"{args.source} has no game {args.number}")
-    outs = args.out or [args.source.with_name(f"{args.source.stem}.review.html")]
-    for out in outs:
-        if out.suffix.lower() != ".html" and format_named(formats, out.name).write is None:
-            raise OptionError(f"{out.name}: games of this kind are only read; choose another format to write")
-    sheet = Scoresheet(family)
-    sheet.hold(record.root, record.moves)
-    console = Console(stderr=True)
-    if record.fault:
-        console.print(f"{args.source.name}: {record.fault}; what comes before it is reviewed", style="yellow")
-    name = f"{family}{sheet.size}" if sheet.size else family
-    engine = Engine(name, EngineOptions(weights_file=args.net, threads=args.threads))
+    default = args.source.with_name(f"{args.source.stem}.review{args.source.suffix if args.all else '.html'}")
+    outs = [_Out(path, formats, numbered=args.all) for path in args.out or [default]]
+    review = _Review(family, args)
+    damaged = reviewed = 0
     try:
-        engine.ready(lambda text: console.print(text, style="dim"))
-        with Progress(console=console, transient=True) as progress:
-            bar = progress.add_task("positions", total=len(sheet.moves) + 1)
-            judged = judge_game(engine, sheet, args.visits, lambda _: progress.advance(bar))
-        net = engine.description
+        for number, record in _chosen(args, formats):
+            if problem := _unplayable(record, args.source.name, number):
+                if not args.all:
+                    raise DataError(problem)
+                damaged += bool(record.fault)
+                review.console.print(problem, style="yellow")
+                continue
+            damaged += bool(record.fault)
+            if record.fault:
+                text = f"{args.source.name}, game {number}: {record.fault}; what comes before it is reviewed"
+                review.console.print(text, style="yellow")
+            review.judge(record, f"game {number}" if args.all else "")
+            reviewed += 1
+            for out in outs:
+                out.add(review, record, number)
     finally:
-        engine.close()
-    _tell(sheet, list(mistakes(sheet, judged)))
+        review.close()
+    if not reviewed:
+        raise DataError(f"{args.source} holds no game that can be reviewed")
     for out in outs:
-        if out.suffix.lower() == ".html":
-            data = review_data(sheet, judged, record, net)
-            text = write_paper(data["title"], "paper.js", data).encode()
-        else:
-            text = _record(annotated(sheet, judged, record), format_named(formats, out.name), out)
-        write_atomically(out, text)
-        console.print(f"written: {out}")
-    return 0
+        out.tell(review.console)
+    return 1 if damaged else 0
 
 
 def _family(source: Path) -> tuple[str, tuple[RecordFormat, ...]]:
@@ -97,15 +97,131 @@ def _family(source: Path) -> tuple[str, tuple[RecordFormat, ...]]:
     raise OptionError(f"{source.name} is no game record; its name ends in .pgn, .kif, .csa, .sgf or the like")
 
 
-def _record(record: Record, form: RecordFormat, out: Path) -> bytes:
-    assert form.write is not None
-    return form.encode(form.write(record), out.name)
+def _chosen(args: argparse.Namespace, formats: tuple[RecordFormat, ...]) -> Iterator[tuple[int, Record]]:
+    """The games to review with their numbers. Errors: DataError."""
+    if args.all:
+        yield from enumerate(read_games(formats, args.source), 1)
+        return
+    record = next(islice(read_games(formats, args.source), args.number - 1, None), None)
+    if record is None:
+        raise DataError(f"{args.source} has no game {args.number}")
+    yield args.number, record
 
 
-def _tell(sheet: Scoresheet, found: list[Mistake]) -> None:
-    counts = Counter(mistake.kind for mistake in found)
-    print(", ".join(f"{kind}: {count}" for kind, count in counts.items()) or "no mistake found")
-    for mistake in sorted(found, key=lambda each: -each.loss)[:WORST]:
-        side = sheet.game.sides[sheet.turn(mistake.ply)]
-        better = f", better {' '.join(mistake.better[:6])}" if mistake.better else ""
-        print(f"move {mistake.ply + 1}, {side} {mistake.word}: {mistake.kind}, {100 * mistake.loss:.0f} %{better}")
+def _unplayable(record: Record, name: str, number: int) -> str:
+    """Why there is nothing to review, "" where there is."""
+    if record.moves:
+        return ""
+    return f"{name}, game {number}: {record.fault or 'it has no moves to review'}"
+
+
+class _Review:
+    """The engine, and what it says of one game after the other."""
+
+    def __init__(self, family: str, args: argparse.Namespace) -> None:
+        self.console = Console(stderr=True)
+        self._family, self._args = family, args
+        self._engine: Engine | None = None
+        self._name = ""
+        self.sheet = Scoresheet(family)
+        self.judged: list[Judgement] = []
+
+    def judge(self, record: Record, title: str) -> None:
+        """Search all positions of a game and print what was found. BLOCKS. Errors: AzError."""
+        self.sheet = Scoresheet(self._family)
+        try:
+            self.sheet.hold(record.root, record.moves)
+        except AzError as error:
+            raise DataError(f"{self._args.source.name}: {error}") from error
+        engine = self._ready()
+        engine.configure(chess960=self.sheet.game.form == "chess960")
+        with Progress(console=self.console, transient=True) as progress:
+            bar = progress.add_task(f"{title or 'positions'}", total=len(self.sheet.moves) + 1)
+            self.judged = judge_game(engine, self.sheet, self._args.visits, lambda _: progress.advance(bar))
+        names = [name or side for name, side in zip(record.names, self.sheet.game.sides, strict=True)]
+        if title:
+            print(f"{title}, {' - '.join(names)}")
+        self._tell(names)
+
+    def _ready(self) -> Engine:
+        """An engine for the board of the game. BLOCKS. Errors: AzError."""
+        if self._engine is None or self.sheet.name != self._name:
+            self.close()
+            options = EngineOptions(weights_file=self._args.net, threads=self._args.threads)
+            self._engine, self._name = Engine(self.sheet.name, options), self.sheet.name
+            self._engine.ready(lambda text: self.console.print(text, style="dim"))
+        return self._engine
+
+    @property
+    def net(self) -> str:
+        return self._engine.description if self._engine is not None else ""
+
+    def _tell(self, names: list[str]) -> None:
+        sheet, found = self.sheet, list(mistakes(self.sheet, self.judged))
+        counts = Counter(mistake.kind for mistake in found)
+        print(", ".join(f"{kind}: {count}" for kind, count in counts.items()) or "no mistake found")
+        played = zip(names, accuracies(sheet, self.judged), strict=True)
+        print(f"accuracy: {', '.join(f'{name} {share:.1f} %' for name, share in played if share is not None)}")
+        for mistake in sorted(found, key=lambda each: -each.loss)[:WORST]:
+            side = sheet.game.sides[sheet.turn(mistake.ply)]
+            better = f", better {' '.join(mistake.better[:6])}" if mistake.better else ""
+            move = sheet.counted_move(mistake.ply)
+            print(f"{move} ({side}): {mistake.kind}, {100 * mistake.loss:.0f} %{better}")
+
+    def close(self) -> None:
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+
+class _Out:
+    """A file that is written: a page for each game, or a record of all."""
+
+    def __init__(self, path: Path, formats: tuple[RecordFormat, ...], *, numbered: bool) -> None:
+        """Errors: OptionError."""
+        self._path, self._numbered = path, numbered
+        self._form = None if path.suffix.lower() == ".html" else format_named(formats, path.name)
+        self._texts: list[str] = []
+        self._notes: list[str] = []
+        self._written: list[Path] = []
+        self._lost: Counter[str] = Counter()
+        if self._form is not None and self._form.write is None:
+            raise OptionError(f"{path.name}: games of this kind are only read; choose another format to write")
+
+    def add(self, review: _Review, record: Record, number: int) -> None:
+        """Write a game that has been judged. Errors: AzError."""
+        path = self._path
+        if self._form is None:
+            if self._numbered:
+                path = path.with_name(f"{path.stem}_{number:04}{path.suffix}")
+            data = review_data(review.sheet, review.judged, record, review.net)
+            self._write(path, write_paper(data["title"], "paper.js", data).encode())
+            return
+        form = self._form
+        assert form.write is not None
+        if self._numbered and form.between is None:
+            path, self._texts = path.with_name(f"{path.stem}_{number:04}{path.suffix}"), []
+        copy = annotated(review.sheet, review.judged, record.copy(), form)
+        self._lost += form.lost(copy)
+        self._texts.append(form.write(copy))
+        content, note = encoded(form, (form.between or "").join(self._texts), path.name)
+        if note and note not in self._notes:
+            self._notes.append(note)
+        self._write(path, content)
+
+    def _write(self, path: Path, content: bytes) -> None:
+        try:
+            write_atomically(path, content)
+        except OSError as error:
+            raise OptionError(f"cannot write {path} ({error.strerror}); choose another --out") from error
+        if path not in self._written:
+            self._written.append(path)
+
+    def tell(self, console: Console) -> None:
+        """Say what was written, and what the format could not hold."""
+        for path in self._written:
+            console.print(f"written: {path}")
+        if self._form is not None and self._lost:
+            console.print(f"{self._path.name}: {left_out(self._form, self._lost)}", style="yellow")
+        for note in self._notes:
+            console.print(note, style="yellow")

@@ -55,9 +55,11 @@ def test_every_position_is_judged_and_a_finished_game_by_the_rules() -> None:
     assert judged[3].score == 0.0, "Black mates: the search has proven it"
     assert judged[3].words == ("Qh4#",)
     assert judged[4].score == 0.0
-    record = annotated(sheet, judged, Record.of_line(names=("A", "B"), result=-1))
-    assert record.comments[4] == "White 0 %"
-    assert "blunder" in record.comments[3]
+    record = annotated(sheet, judged, Record.of_line(FOOLS_MATE, names=("A", "B"), result=-1))
+    assert record.moves == tuple(FOOLS_MATE)
+    assert record.comments[3].startswith("Blunder, gives away ")
+    parent = record.moved()[1]
+    assert [child.move for child in parent.children] == ["g2g4", judged[2].best[0]], "the better line is a variation"
 
 
 def test_the_page_holds_data_that_cannot_end_its_script() -> None:
@@ -93,7 +95,8 @@ def test_the_command(tmp_path: Path, name: str, text: str, capsys: pytest.Captur
     page = tmp_path / "out.html"
     options = ["--net", "uniform", "--visits", "10", "--threads", "1"]
     assert main(["review", str(game), *options, "--out", str(out), "--out", str(page)]) == 0
-    assert "%" in out.read_text()
+    marks = {".pgn": "[%eval ", ".kifu": "**解析 0 候補1 深さ ", ".sgf": "SBKV["}
+    assert marks[game.suffix] in out.read_text(encoding="utf-8")
     assert '"values":[{' in page.read_text()
     assert main(["review", str(tmp_path / "none.pgn")]) == 2
     assert main(["review", str(game), "--number", "2"]) == 2

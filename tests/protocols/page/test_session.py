@@ -18,7 +18,7 @@ from ..serve.lines import PATIENCE_S, RunningServer
 from ..serve.test_web import ask, raw, web
 
 TOKEN = "0123456789abcdef-a"
-VALUES = [{"score": 0.55, "words": ["d4", "d5"]}, {"score": 0.5}, None]
+VALUES = [{"score": 0.55, "best": ["d2d4", "d7d5"], "words": ["d4", "d5"]}, {"score": 0.5}, None]
 KIF = "手数----指手---------消費時間--\n   1 ７六歩(77)\n   2 ３四歩(33)\n"
 
 
@@ -197,7 +197,7 @@ def test_records_are_written_with_comments(server: RunningServer) -> None:
         file = page.one("write", format="PGN", **told)
         assert file["suffix"] == ".pgn"
         text = " ".join(file["text"].split())
-        assert "{ White 55 % } 1. e4 { White 50 %, inaccuracy, gives away 5 %; better d4 d5 } 1... e5" in text
+        assert "1. e4 $6 { [%eval 0.00] Inaccuracy, gives away 5 %; better d4 d5 } ( 1. d4 d5 ) 1... e5" in text
         assert '[White "A"]' in file["text"]
         assert page.one("write", format="../x", **told)["is"] == "error"
 

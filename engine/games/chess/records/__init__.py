@@ -8,5 +8,13 @@ from __future__ import annotations
 from ....records.formats import EVERYTHING, RecordFormat
 from . import epd, pgn, pgn_writer
 
-PGN = RecordFormat("PGN", (".pgn",), pgn.read, pgn_writer.write, "\n", holds=EVERYTHING - {"ends", "margin", "setup"})
+PGN = RecordFormat(
+    "PGN",
+    (".pgn",),
+    pgn.read,
+    pgn_writer.write,
+    "\n",
+    holds=EVERYTHING - {"ends", "margin", "setup"},
+    opine=pgn_writer.opine,
+)
 EPD = RecordFormat("EPD", (".epd", ".fen"), epd.read, None)

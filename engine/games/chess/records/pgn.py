@@ -42,8 +42,10 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     lines = BoundedLines(stream)
     count = 0
     for game in raw_games(lines):
-        count += 1
-        yield _read_game(game)
+        record = _read_game(game)
+        if game.headers or game.result or record.fault or record.tree.children:
+            count += 1
+            yield record
     if not count:
         raise DataError("there is no PGN game in it")
 

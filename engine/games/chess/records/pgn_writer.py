@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import chess
 
 from ....errors import IllegalMoveError, PositionError
+from ....records.opinion import Opinion, add_comment
 from ....records.record import Node, Record
 from .. import notation
 from .pgn import RESULTS, ROSTER, TERMINATIONS
@@ -111,3 +112,16 @@ def _timed(node: Node) -> str:
     hours, rest = divmod(node.seconds, 3600)
     time = f"[%emt {int(hours)}:{int(rest) // 60:02}:{rest % 60:06.3f}]"
     return f"{time} {node.comment}".rstrip()
+
+
+_NAGS = {"good": 1, "mistake": 2, "blunder": 4, "inaccuracy": 6}
+
+
+def opine(node: Node, opinion: Opinion) -> None:
+    """Add an opinion as lichess writes it: a NAG, and [%eval], White's pawns or moves to mate."""
+    if opinion.kind and not any(1 <= nag <= 6 for nag in node.nags):
+        node.nags += (_NAGS[opinion.kind],)
+    if node.move and "[%eval" not in node.comment and not opinion.over:
+        value = f"{opinion.cp / 100:.2f}" if opinion.mate is None else f"#{opinion.mate}"
+        node.comment = f"[%eval {value}] {node.comment}".rstrip()
+    add_comment(node, opinion.remark, " ")

@@ -8,7 +8,15 @@ from __future__ import annotations
 from ....records.formats import EVERYTHING, RecordFormat
 from . import servers, sgf, sgf_writer
 
-SGF = RecordFormat("SGF", (".sgf",), sgf.read, sgf_writer.write, "\n", holds=EVERYTHING - {"NAGs", "ends", "headers"})
+SGF = RecordFormat(
+    "SGF",
+    (".sgf",),
+    sgf.read,
+    sgf_writer.write,
+    "\n",
+    holds=EVERYTHING - {"NAGs", "ends", "headers"},
+    opine=sgf_writer.opine,
+)
 GIB = RecordFormat("GIB", (".gib",), servers.read_gib, None)
 NGF = RecordFormat("NGF", (".ngf",), servers.read_ngf, None)
 UGF = RecordFormat("UGF", (".ugf", ".ugi"), servers.read_ugf, None)

@@ -8,6 +8,7 @@ import numpy as np
 from sgfmill import sgf_grammar
 
 from ....errors import PositionError
+from ....records.opinion import Opinion, add_comment
 from ....records.record import ILLEGAL, Node, Record
 from .. import notation
 from ..notation import SKIP
@@ -136,3 +137,22 @@ def _point(word: str, columns: int, rows: int) -> str:
 
 def _letters(point: int, columns: int) -> str:
     return "abcdefghijklmnopqrstuvwxyz"[point % columns] + "abcdefghijklmnopqrstuvwxyz"[point // columns]
+
+
+_ANNOTATIONS: dict[str, Properties] = {
+    "blunder": {"BM": ("2",)},
+    "mistake": {"BM": ("1",)},
+    "inaccuracy": {"DO": ("",)},
+    "good": {"TE": ("1",)},
+}
+
+
+def opine(node: Node, opinion: Opinion) -> None:
+    """Add an opinion as Sabaki reads it: SBKV, Black's chance in per cent, V, Black's lead; BM, DO and TE of moves."""
+    found: Properties = {"SBKV": (f"{100 * opinion.score:.2f}",)}
+    if opinion.lead is not None:
+        found["V"] = (f"{opinion.lead:.1f}",)
+    if opinion.kind and not node.more.keys() & {"BM", "DO", "IT", "TE"}:
+        found |= _ANNOTATIONS[opinion.kind]
+    node.more = found | node.more
+    add_comment(node, opinion.remark)

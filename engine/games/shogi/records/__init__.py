@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ....records.formats import EVERYTHING, RecordFormat
-from . import csa, csa_writer, jkf, kif, kif_writer
+from . import csa, csa_writer, jkf, kif, kif_writer, opinions
 
 _OWN = EVERYTHING - {"NAGs", "margin", "setup"}
 _WORDS = frozenset({"KIF", "CSA", "summary"})  # words for the end, which every format has of its own
@@ -19,6 +19,7 @@ CSA = RecordFormat(
     holds=_OWN - {"variations"},
     keeps=_WORDS,
     also_lost=csa_writer.lost,
+    opine=opinions.in_csa,
 )
 KIF = RecordFormat(
     "KIF",
@@ -30,6 +31,7 @@ KIF = RecordFormat(
     _OWN - {"fractions"},
     _WORDS | {"&", "#"},
     kif_writer.lost,
+    opinions.in_kif,
 )
 KI2 = RecordFormat(
     "KI2",
@@ -41,6 +43,7 @@ KI2 = RecordFormat(
     _OWN - {"fractions", "times"},
     _WORDS | {"&", "#"},
     kif_writer.lost,
+    opinions.in_kif,
 )
 JKF = RecordFormat(
     "JKF",
@@ -51,4 +54,5 @@ JKF = RecordFormat(
     holds=_OWN - {"fractions"},
     keeps=_WORDS,
     also_lost=csa_writer.lost,
+    opine=opinions.in_kif,
 )
