@@ -42,9 +42,10 @@ def unicode_of(data: bytes) -> str | None:
     for name, marks in _MARKS.items():
         if data.startswith(marks):
             return name
-    sample = data[:200]
-    if len(sample) > 3 and sample.count(0) >= len(sample) // 3:
-        return "utf-16-be" if sample[::2].count(0) > sample[1::2].count(0) else "utf-16-le"
+    sample = data[:2000]
+    high, low = sample[::2].count(0), sample[1::2].count(0)  # zeros are the higher bytes of what is ASCII
+    if max(high, low) > max(1, len(sample) // 50) and min(high, low) <= max(high, low) // 20:
+        return "utf-16-be" if high > low else "utf-16-le"
     return None
 
 

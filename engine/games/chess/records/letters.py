@@ -6,30 +6,26 @@ import re
 from collections.abc import Iterable
 
 ENGLISH = "KQRBN"
-# King, queen, rook, bishop, knight, and what stands for a pawn where something does
 LANGUAGES = {
-    "German": ("K", "D", "T", "L", "S", "B"),
-    "French": ("R", "D", "T", "F", "C", "P"),
-    "Spanish": ("R", "D", "T", "A", "C", "P"),
-    "Portuguese": ("R", "D", "T", "B", "C", "P"),
+    "German": ("K", "D", "T", "L", "S"),
+    "French": ("R", "D", "T", "F", "C"),
+    "Spanish": ("R", "D", "T", "A", "C"),
+    "Portuguese": ("R", "D", "T", "B", "C"),
     "Dutch": ("K", "D", "T", "L", "P"),
-    "Danish": ("K", "D", "T", "L", "S", "B"),
-    "Czech": ("K", "D", "V", "S", "J", "P"),
-    "Polish": ("K", "H", "W", "G", "S", "P"),
-    "Hungarian": ("K", "V", "B", "F", "H", "G"),
-    "Finnish": ("K", "D", "T", "L", "R", "S"),
-    "Estonian": ("K", "L", "V", "O", "R", "E"),
-    "Romanian": ("R", "D", "T", "N", "C", "P"),
-    "Croatian": ("K", "D", "T", "L", "S", "P"),
-    "Slovene": ("K", "D", "T", "L", "S"),
-    "Icelandic": ("K", "D", "H", "B", "R", "P"),
-    "Turkish": ("Ş", "V", "K", "F", "A", "P"),
-    "Russian": ("Кр", "Ф", "Л", "С", "К", "П"),
-    "Ukrainian": ("Кр", "Ф", "Т", "С", "К", "П"),
-    "Bulgarian": ("Ц", "Д", "Т", "О", "К", "П"),
-    "Serbian": ("К", "Д", "Т", "Л", "С", "П"),
-    "Greek": ("Ρ", "Β", "Π", "Α", "Ι", "Σ"),
-}
+    "Czech": ("K", "D", "V", "S", "J"),
+    "Polish": ("K", "H", "W", "G", "S"),
+    "Hungarian": ("K", "V", "B", "F", "H"),
+    "Finnish": ("K", "D", "T", "L", "R"),
+    "Estonian": ("K", "L", "V", "O", "R"),
+    "Romanian": ("R", "D", "T", "N", "C"),
+    "Icelandic": ("K", "D", "H", "B", "R"),
+    "Turkish": ("Ş", "V", "K", "F", "A"),
+    "Russian": ("Кр", "Ф", "Л", "С", "К"),
+    "Ukrainian": ("Кр", "Ф", "Т", "С", "К"),
+    "Bulgarian": ("Ц", "Д", "Т", "О", "К"),
+    "Serbian": ("К", "Д", "Т", "Л", "С"),
+    "Greek": ("Ρ", "Β", "Π", "Α", "Ι"),
+}  # letters of king, queen, rook, bishop and knight
 _FIGURINES = str.maketrans(dict(zip("♔♕♖♗♘♚♛♜♝♞", "KQRBN" * 2, strict=True)) | dict.fromkeys("♙♟\ufe0e\ufe0f", ""))
 _SIGNS = str.maketrans({":": "x", "×": "x", "†": "+", "‡": "#", "–": "-", "—": "-", "‒": "-", "О": "O", "о": "O"})
 _PIECE = "[^\\W\\d_a-z][^\\W\\d_a-zA-Z]?"
@@ -73,6 +69,6 @@ def in_english(word: str, language: str | None) -> str:
     match = _LIKE_A_MOVE.fullmatch(word)
     if match is None:
         return word
-    names = dict(zip(LANGUAGES[language], (*ENGLISH, ""), strict=False)) if language else {"P": ""}
+    names = dict(zip(LANGUAGES[language], ENGLISH, strict=True)) if language else {"P": ""}
     piece, queen = (names.get(letter, letter) if letter else "" for letter in (match["piece"], match["queen"]))
     return f"{piece}{match['rest']}{'=' + queen.upper() if queen else ''}"

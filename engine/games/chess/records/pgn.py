@@ -164,13 +164,14 @@ class _Tree:
             return chess.Move.null()
         if not letters.is_move(text):
             return None
-        plain = letters.in_english(text, self._language)
         try:
-            return self._board.parse_san(plain)
-        except ValueError as error:
+            return self._board.parse_san(letters.in_english(text, self._language))
+        except chess.InvalidMoveError:
             self.stumbled = True
-            shown = plain if plain == text or not isinstance(error, chess.InvalidMoveError) else text
-            raise DataError(f"{str(error) if shown == plain else f'{shown[:20]!r} is no move'}") from None
+            raise DataError(f"{text[:20]!r} is no move") from None
+        except ValueError:
+            self.stumbled = True
+            raise
 
     def _play(self, node: Node, move: chess.Move) -> None:
         node.before, self._before = self._before, ""

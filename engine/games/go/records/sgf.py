@@ -63,7 +63,7 @@ _WIDER = {
     "sjis": "cp932",
     "euckr": "cp949",
 }
-LETTERS = "bw"  # of BLACK and WHITE
+_SPENT = re.compile(r"([0-9]{1,9}\.[0-9]{3}) s(?:, |$)", re.ASCII)  # how times stand in files of matches
 
 
 def read(stream: BinaryIO) -> Iterator[Record]:
@@ -188,6 +188,8 @@ class _SgfReader:
         self._nodes += 1
         node = before if self._nodes == 1 else Node()
         node.comment = text_of(found.pop("C", ()))
+        if spent := _SPENT.match(node.comment):
+            node.seconds, node.comment = float(spent[1]), node.comment[spent.end() :]
         moves = [(colour, value) for colour, key in enumerate("BW") for value in found.pop(key, ())]
         node.more = found
         if found.keys() & {"AB", "AW", "AE", "PL"} or self._nodes == 1:

@@ -120,7 +120,9 @@ class _KifReader(GameReader):
         """After an illegal move: check whether it ended the game."""
         found = _NUMBERED.fullmatch(line)
         word = _first_word(found[2] if found else line)
-        if word in KIF_ENDINGS:
+        if _SUMMARY.match(line) and "反則" in line:
+            self.draft.end(("illegal move", -1))
+        elif word in KIF_ENDINGS:
             self.draft.end(KIF_ENDINGS[word])
             self._time(found[2] if found else "")
         self.draft.offender = None

@@ -80,7 +80,7 @@ class _Writer:
                 self._lines += ["", f"変化：{ply + 1}手"]
             self._replay.back_to(ply)
             del self._spent[ply + 1 :]
-            self._node(ply, node, main=not ended)
+            self._node(ply, node)
             at = ply + bool(node.move)
         if not ended:
             self._finish(at)
@@ -114,11 +114,11 @@ class _Writer:
 
     # ------------------------------------------------------------------ moves and ends
 
-    def _node(self, ply: int, node: Node, *, main: bool) -> None:
+    def _node(self, ply: int, node: Node) -> None:
         if node.move:
             self._move(ply, node)
         elif node.end is not None:
-            self._end(ply, node, node.end, main=main)
+            self._end(ply, node, node.end)
         elif ILLEGAL in node.more:
             self._flush()
             self._lines.append(f"*反則：{' '.join(node.more[ILLEGAL])}")
@@ -159,14 +159,14 @@ class _Writer:
             self._lines.append(" ".join(self._words))
             self._words.clear()
 
-    def _end(self, ply: int, node: Node, end: Ending, *, main: bool) -> None:
+    def _end(self, ply: int, node: Node, end: Ending) -> None:
         word = node.more.get("KIF", ("",))[0] or word_of(KIF_ENDINGS, self._sayable(end))
         if self._numbered:
             word = word or ("投了" if end[1] == -1 else "引き分け" if end[1] == 0 else "中断")
             self._lines.append(self._timed(ply, word, node))
-        elif not main:
+        else:
             self._flush()
-            self._lines.append(self._summary(ply, end, word))
+            self._lines.append(self._summary(ply, self._sayable(end), word))
 
     def _sayable(self, end: Ending) -> Ending:
         """An end in KIF's terms."""
@@ -178,7 +178,7 @@ class _Writer:
         last = list(record.tree.line())[-1]
         turn = self._replay.turn
         end = last.end or usual_end(record.reason, record.result, turn)
-        if end is None:
+        if end is None or (last.end is not None and not self._numbered):  # the node has said it
             return
         reason, points = self._sayable(end)
         if last.end is None and self._numbered:
