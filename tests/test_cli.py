@@ -20,6 +20,7 @@ from az_engine import __version__, cli
 from az_engine.arguments import Parser
 from az_engine.completion import complete
 from az_engine.engine.errors import NetError
+from az_engine.models import families
 
 from .games import DIRECTORY
 from .models.foreign.test_foreign import lc0_file
@@ -365,10 +366,13 @@ def documented_commands() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("document", "line"), documented_commands())
-def test_documented_commands_parse(document: str, line: str) -> None:
+def test_documented_commands_parse(document: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     words = [word for word in shlex.split(line, comments=True) if not re.match(r"[A-Z_]+=", word)]
     if "AZ_ENGINE_GAMES=" in line:
         assert f"AZ_ENGINE_GAMES={DIRECTORY.name} " in line  # these games are registered for the tests
+    if "AZ_ENGINE_FAMILIES=" in line:
+        assert f"AZ_ENGINE_FAMILIES={DIRECTORY.name} " in line
+        monkeypatch.setattr(families, "__path__", [*families.__path__, str(DIRECTORY)])
     words = list(itertools.takewhile(lambda word: word not in ("|", ">", "&"), words))
     program, *arguments = words
     command = program.rpartition("/")[2].removeprefix("az-engine").removeprefix("-")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...engine.errors import DataError, OptionError
 from ...engine.files import packages_with
 from ...engine.settings import Setting, choices_of, settings_of
+from .config import HISTORY
 
 if TYPE_CHECKING:
     from .base import Family, NetFile, Shorthand
@@ -69,12 +70,16 @@ def family_of_file(file: NetFile) -> Family:
 
 
 def config_of(values: Mapping[str, Any]) -> NetConfig:
-    """The network that ``NetConfig.to_json`` described. Errors: OptionError."""
+    """The network that ``NetConfig.to_json`` described, also of an earlier version. Errors: OptionError."""
     try:
-        family = family_of(values["kind"])
-        # runs of earlier versions list the settings of every family
-        others = {f.name for each in families() for f in fields(each.config)} - {f.name for f in fields(family.config)}
-        return family.restored({name: value for name, value in values.items() if name not in others})
+        config, planes, used = family_of(values["kind"]).config, tuple(values["planes"]), values.get("used")
+        if used is None:  # from before encoders said it: of 8 positions, then fewer than 8 planes of none
+            each = planes[0] // HISTORY
+            used = (*range(each * values["history"]), *range(each * HISTORY, planes[0]))
+        # earlier versions list the settings of every family
+        others = {f.name for family in families() for f in fields(family.config)} - {f.name for f in fields(config)}
+        own = {name: value for name, value in values.items() if name not in others}
+        return config(**{**own, "planes": planes, "used": tuple(used) if len(used) < planes[0] else ()})
     except (KeyError, TypeError) as error:
         raise OptionError(f"the network's configuration is broken ({error}); start a new run") from error
 

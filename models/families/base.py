@@ -9,7 +9,6 @@ from __future__ import annotations
 import typing
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -19,7 +18,7 @@ from ...engine.games.encoder import OWN_ENCODER, Encoder
 from ...engine.nets.netinfo import NetInfo
 from ...engine.settings import choices_of
 from ..fields import Values, built
-from .config import HISTORY, NetConfig
+from .config import NetConfig
 
 if TYPE_CHECKING:
     from .network import Network
@@ -33,12 +32,11 @@ class NetFile(NamedTuple):
     info: NetInfo
 
 
-@dataclass(frozen=True, slots=True)
-class Shorthand:
+class Shorthand(NamedTuple):
     """A flag that stands for the values of several settings."""
 
     meaning: str  # for --help
-    values: Mapping[int, Values] = field(default_factory=dict)  # by what follows the flag
+    values: Mapping[int, Values]  # by what follows the flag
 
 
 class Family(ABC):
@@ -77,17 +75,6 @@ class Family(ABC):
         """The network of these settings for a game as the network sees it. Errors: OptionError."""
         shape = {"planes": game.planes, "actions": game.num_actions}
         return built(self.config, {**self.defaults(game), **values, **shape}, "net.").seeing(game.encoder)
-
-    def restored(self, values: Mapping[str, Any]) -> NetConfig:
-        """The network that ``to_json`` described, also of a version whose networks had fewer settings.
-
-        Errors: KeyError and TypeError where it is not of this family, OptionError.
-        """
-        planes, used = tuple(values["planes"]), values.get("used")
-        if used is None:  # a run from before encoders said it: of 8 positions, then fewer than 8 planes of none
-            each = planes[0] // HISTORY
-            used = (*range(each * values["history"]), *range(each * HISTORY, planes[0]))
-        return self.config(**{**values, "planes": planes, "used": tuple(used) if len(used) < planes[0] else ()})
 
     @abstractmethod
     def network(self, config: NetConfig, encoder: Encoder) -> Network:
