@@ -12,17 +12,16 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
-from typing import Any
 
 import numpy as np
 
 from .clock import Delays
-from .errors import AzError, IllegalMoveError, NetError, OptionError, PositionError
+from .errors import AzError, IllegalMoveError, NetError, OptionError, PositionError, ThreadError
 from .games import get_game
 from .games.base import Game, State
-from .games.databases import Databases
+from .games.databases import NO_BOOK, Databases
 from .games.outcome import RUNNING, WIN
-from .info import Estimate
+from .info import BestMove, Estimate
 from .kernels.cache import cache_problem, on_compile
 from .limits import Limits
 from .nets.evaluator import Evaluator
@@ -33,7 +32,7 @@ from .nets.netinfo import NetInfo
 from .nets.opinions import Opinion, opinions_of
 from .nets.shared import Seat
 from .nets.weights import encoder_of, load_evaluator, load_stand_in, net_path
-from .params import EngineOptions
+from .params import EngineOptions, SearchParams
 from .precompile import compile_all, helped
 from .search.cache import PositionCache
 from .search.mate import MateSolver
@@ -41,10 +40,9 @@ from .search.results import final_line
 from .search.search import Scope, Search, expected_end
 from .search.states import Snapshot, look
 from .search.strength import limit_strength
-from .search.transpositions import follow
-from .search.tree import Tree
+from .search.tree import Tree, follow
 from .system import memory_bytes
-from .thinking import OnDone, OnInfo, Task, Thinking
+from .thinking import Job, OnDone, OnInfo, Thinking
 
 _CACHE_SHARE = 1 / 16  # of the Hash memory that goes to the position cache
 _MATE_SHARE = 1 / 4  # of Hash, beside it, for the table of a mate search while it runs
@@ -67,6 +65,8 @@ class Engine:
         self.net: NetInfo | None = None
         self.notes: list[str] = []  # for the user, of the last ready(): provider, kernel cache
         self._loaded: tuple[object, ...] | None = None
+        self._prepared: EngineOptions | None = None  # for which everything is ready
+        self._params = SearchParams()  # of these options, with what the net brings along
         self._evaluator: Evaluator | None = None
         self._tree: Tree | None = None
         self._cache: PositionCache | None = None
@@ -103,6 +103,10 @@ class Engine:
 
         ``on_progress`` gets a sentence when something takes long. Errors: NetError; the engine then keeps its net.
         """
+        hanging = self._search is not None and self._search.running  # a worker in its net, which keeps the tree
+        options = self.options
+        if self._prepared is options and not hanging:
+            return
         with self._loading:
             if on_progress is not None:
                 why = ["compiling for this machine, once, some ten seconds: "]
@@ -117,8 +121,10 @@ class Engine:
                         raise
             finally:
                 on_compile(None)
-            self._databases.open_tables(self._game, self.options.syzygy_path, **self._probing)
+            most, rule50 = options.syzygy_probe_limit, options.syzygy_50_move_rule
+            self._databases.open_tables(self._game, options.syzygy_path, most_men=most, rule50=rule50)
             self._make_tree()
+            self._prepared = options
 
     def _helped(self) -> AbstractContextManager[Callable[[], object]]:
         if self._warm:
@@ -176,7 +182,7 @@ class Engine:
     def _use_net(self, evaluator: Evaluator) -> None:
         if self._seat is not None:
             self._seat.close()
-        self._evaluator, self.net = evaluator, evaluator.info
+        self._evaluator, self.net, self._prepared = evaluator, evaluator.info, None
         self._forget()
 
     def _replace_net(self, failed: NetError) -> str:
@@ -191,6 +197,10 @@ class Engine:
         return f"{failed}; going on with {evaluator.description}"
 
     def _make_tree(self) -> None:
+        """Have a tree and a cache of the right size, and the search's settings with what the net brings along."""
+        self._params = self.options.search
+        if self.options.net_search and self.net is not None:
+            self._params = self.net.settings(self._params)
         if self._search is not None and self._search.running:  # a worker hangs in its net: the tree stays with it
             self._tree = self._search = None
         memory, branching = self.options.hash_mb << 20, self._game.branching
@@ -252,7 +262,7 @@ class Engine:
         """
         name = f"{self._game.name}{columns}" + (f"x{rows}" if rows not in (None, columns) else "")
         if get_game(name) is not get_game(self.game_name):
-            self.game_name, self._line = name, None
+            self.game_name, self._line, self._prepared = name, None, None
             if self._seat is not None:
                 self._seat.close()
             self._evaluator = self._loaded = self.net = None  # a net's input has the size of a board
@@ -373,8 +383,8 @@ class Engine:
         previous = self._thinking
         if previous is not None:
             previous.stop()
-        self._thinking = Thinking(self._task, limits, on_info, on_done, previous)
-        self._thinking.start()
+        thinking = self._thinking = Thinking(limits, on_info, on_done, previous)
+        thinking.start(self._think)
 
     def stop(self) -> None:
         """Ask the search to end; returns at once, harmless when idle."""
@@ -404,53 +414,60 @@ class Engine:
             self._seat.close()
         self._thinking = self._search = None  # they hold the engine: the tree would wait for a garbage collection
 
-    def _task(self, limits: Limits, failed: NetError | None = None) -> Task:
+    def _think(self, thinking: Thinking, limits: Limits, fault: ThreadError | None) -> BestMove:
+        """Have the search run, with another net where one fails. Blocks; in the search's thread."""
+        job = self._job(limits)
+        if fault is not None:
+            thinking.accept(job)
+            raise fault
+        while isinstance(answer := thinking.run(job), NetError):
+            job = self._job(limits, answer)
+        return answer
+
+    def _job(self, limits: Limits, failed: NetError | None = None) -> Job:
         """What ``go`` searches; ``failed``: what is wrong with the net so far. Blocks while kernels or net are loaded.
 
         Errors: OptionError, MemoryError when there is no room for a tree.
         """
-        line, game = self._line, self._game
+        line, game, options = self._line, self._game, self.options
         if line is None:
-            return Task(None, None, self.options, (), None)
+            return Job(None, None, options, (), None)
         self._apply_rules(line)  # they may have changed since the position was set
         if limits.solve:
-            memory = int(_MATE_SHARE * self.options.hash_mb * (1 << 20))
-            return Task(None, line, self.options, (), None, mate=MateSolver(game, line, memory))
+            memory = int(_MATE_SHARE * options.hash_mb * (1 << 20))
+            return Job(None, line, options, (), None, mate=MateSolver(game, line, memory))
         legal = game.legal_moves(line)
         if not len(legal):
-            return Task(None, None, self.options, (), None, verdict=(final_line(game.outcome(line)),))
+            return Job(None, None, options, (), None, verdict=(final_line(game.outcome(line)),))
         if game.declaration is not None and game.declaration.possible(line):
-            return Task(None, None, self.options, (), None, verdict=(final_line(WIN),), win=True)
+            return Job(None, None, options, (), None, verdict=(final_line(WIN),), win=True)
         messages: list[str] = []
-        booked = self._book_move(limits, line, messages)
-        if booked is not None:
-            return Task(None, line, self.options, tuple(messages), None, booked=booked)
+        if options.own_book and options.book_file not in NO_BOOK and limits.bounded:
+            booked = self._book_move(limits, line, messages)
+            if booked is not None:
+                return Job(None, line, options, tuple(messages), None, booked=booked)
         only = self._only_moves(limits, line, messages)
-        fallback = game.format_move(line[-1], int((legal if only is None else only)[0]))
+        moves = legal if only is None else only
+        fallback = game.format_move(line[-1], int(moves[0]))
         try:
-            return self._search_task(limits, line, failed, fallback, only, messages)
+            failed = self._prepare(failed, messages)
+            search = self._new_search(limits, line, moves, messages, restricted=only is not None)
         except (AzError, MemoryError) as error:
-            return Task(None, line, self.options, (), fallback, error=error)
+            return Job(None, line, options, (), fallback, error=error)
+        return Job(search, line, options, tuple(messages), fallback, error=failed, delays=self._delays)
 
     def _book_move(self, limits: Limits, line: State, messages: list[str]) -> str | None:
         """The opening book's move, where the search need not say more."""
         options = self.options
-        if not options.own_book or limits.ponder or limits.searchmoves or not limits.bounded:
+        if limits.ponder or limits.searchmoves:
             return None
         path, seed = options.book_file, options.search.seed
         return self._databases.book_move(
             self._game, line, path, best=options.best_book_move, seed=seed, messages=messages
         )
 
-    def _search_task(
-        self,
-        limits: Limits,
-        line: State,
-        failed: NetError | None,
-        fallback: str,
-        only: np.ndarray | None,
-        messages: list[str],
-    ) -> Task:
+    def _prepare(self, failed: NetError | None, messages: list[str]) -> NetError | None:
+        """Have net, tree and settings for a search, in place of a net that has failed; why it is not the usual net."""
         try:
             if failed is None:
                 self.ready()
@@ -462,30 +479,37 @@ class Engine:
         if failed is not None:
             messages.append(self._replace_net(failed))
             self._make_tree()
-        game = self._game
-        options, tree, evaluator = self.options, self._tree, self._evaluator
+        return failed
+
+    def _new_search(
+        self, limits: Limits, line: State, moves: np.ndarray, messages: list[str], *, restricted: bool
+    ) -> Search:
+        """A search of ``moves`` u2[K] at the end of a line; restricted: whether there are others."""
+        game, options, tree, evaluator = self._game, self.options, self._tree, self._evaluator
         assert tree is not None
         assert evaluator is not None
-        known, tables = None, None
-        if _has_time(limits, game.side_to_move(line[-1])):
-            tables = self._databases.tables(game, line, options.syzygy_path, messages=messages, **self._probing)
-        moves = game.legal_moves(line) if only is None else only
-        found = None if tables is None else tables.best_moves(line, moves)
-        if found is not None and options.multipv == 1:
-            known, only = found[0], found[1] if len(found[1]) < len(moves) else only
-        self._seat_root(line, fresh=self._restricted or only is not None)
-        self._restricted, tree.known = only is not None, known
-        params, visits = options.search, limits.nodes
-        if options.net_search and evaluator.info is not None:
-            params = evaluator.info.settings(params)
+        messages.extend(self._databases.problems)
+        self._databases.problems.clear()
+        known, tables = None, self._databases.tables
+        if tables is not None and (
+            game.men(line[-1]) > self._databases.near or not _has_time(limits, game.side_to_move(line[-1]))
+        ):
+            tables = None
+        if tables is not None and options.multipv == 1:
+            found = tables.best_moves(line, moves)
+            if found is not None:
+                known, restricted = found[0], restricted or len(found[1]) < len(moves)
+                moves = found[1]
+        self._seat_root(line, fresh=self._restricted or restricted)
+        self._restricted, tree.known = restricted, known
+        params, visits = self._params, limits.nodes
         if options.nodes_limit:
             visits = min(visits or options.nodes_limit, options.nodes_limit)
         if options.elo is not None:
             params, visits = limit_strength(params, options.elo, visits, len(line))
-        seat = self._seat
-        if seat is not None:
+        if self._seat is not None:
             small = visits is not None and visits <= _SMALL
-            seat.weight = 4.0 if limits.clocked or small else 2.0
+            self._seat.weight = 4.0 if limits.clocked or small else 2.0
         self._search = Search(
             game,
             tree,
@@ -496,19 +520,14 @@ class Engine:
             cache=self._cache if evaluator.info is not None else None,
             tables=tables,
             scope=Scope(
-                only,
+                moves if restricted else None,
                 lines=1 if limits.clocked else options.multipv,
                 ends=limits.with_estimates,
                 workers=options.threads,
                 batch_size=options.batch_size,
             ),
         )
-        return Task(self._search, line, options, tuple(messages), fallback, error=failed, delays=self._delays)
-
-    @property
-    def _probing(self) -> dict[str, Any]:
-        """How endgame tables are used."""
-        return {"most_men": self.options.syzygy_probe_limit, "rule50": self.options.syzygy_50_move_rule}
+        return self._search
 
     def _only_moves(self, limits: Limits, line: State, messages: list[str]) -> np.ndarray | None:
         if not limits.searchmoves:

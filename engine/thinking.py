@@ -31,10 +31,11 @@ _FIRST_PATIENCE = 10  # ... when it has no move yet, and after the interruption 
 
 OnInfo = Callable[[ThinkingInfo], None]
 OnDone = Callable[[BestMove], None]
+Work = Callable[["Thinking", Limits, ThreadError | None], BestMove]
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class Job:
     """What one ``go`` has to search; ``search`` is None when the game is over or no position is held."""
 
     search: Search | None
@@ -58,16 +59,18 @@ class Thinking:
 
     def __init__(
         self,
-        prepare: Callable[[Limits, NetError | None], Task],
         limits: Limits,
         on_info: OnInfo,
         on_done: OnDone,
         previous: Thinking | None,
     ) -> None:
-        """``prepare`` is called in the search's thread once ``previous`` is over, and when its net fails; may block."""
+        """``previous``: the search that has to be over first."""
         self.over, self.answered = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="search", daemon=True)
-        self._prepare, self._limits, self._previous = prepare, limits, previous
+        self._limits, self._previous = limits, previous
+        self._estimating = limits.with_estimates
+        self._work: Work | None = None
+        self._job: Job | None = None  # the last one
         self._on_info, self._on_done = on_info, on_done
         self._watch = Stopwatch()  # of the whole search
         self._clock = Stopwatch()  # of our own time: restarted by ponderhit
@@ -86,8 +89,13 @@ class Thinking:
         self._messages: list[str] = []
         self._options = EngineOptions()
 
-    def start(self) -> None:
-        """Begin; returns at once. Where no thread can be started the answer, without a search, comes before."""
+    def start(self, work: Work) -> None:
+        """Begin; returns at once. Where no thread can be started the answer, without a search, comes before.
+
+        work: has jobs :meth:`run`, in the search's thread, and gives the answer; gets this search, its limits and why
+        there is no such thread. It may block.
+        """
+        self._work = work
         try:
             start_thread(self._thread)
         except ThreadError as error:
@@ -118,78 +126,89 @@ class Thinking:
         if self._previous is not None:
             self._previous.over.wait()
             self._previous = None
-        task, answer = None, BestMove(None)
+        answer = BestMove(None)
         try:
-            task = self._prepare(self._limits, None)
-            if fault is not None:
-                raise fault
-            answer = self._think(task)
+            assert self._work is not None
+            answer = self._work(self, self._limits, fault)
         except BaseException as error:  # noqa: BLE001 - handed over: the protocol shows it and still gets its answer
-            answer = self._answer_without_search(task, error)
+            answer = self._answer_without_search(self._job, error)
         finally:
             self._released.wait()
             self.over.set()
             try:
                 self._on_done(answer)
             finally:
+                self._work = self._job = None  # which hold the engine and this search
                 self.answered.set()
 
-    def _think(self, task: Task) -> BestMove:
-        search, line, options = task.search, task.line, task.options
-        self._messages = list(task.messages)
+    def accept(self, job: Job) -> None:
+        """Take a job, for :meth:`run` or, where that fails, for the answer without a search."""
+        failed = self._job
+        self._job = job
+        if failed is not None and job.search is None:  # no other net to go on with: the answer is what was found
+            self._job = replace(job, search=failed.search, line=failed.line)
+        self._messages.extend(job.messages)
+
+    def run(self, job: Job) -> BestMove | NetError:
+        """Search, report and give the answer; or the fault of a net in whose place another job has to go on."""
+        going_on = self._job is not None
+        self.accept(job)
         if self._limits.solve:
-            return self._solve(task)
-        if task.error is not None and search is None:
-            return self._answer_without_search(task, task.error)
-        if task.booked is not None:
-            return BestMove(task.booked, time_ms=self._watch.milliseconds, messages=task.messages)
-        if search is None or line is None:
-            elapsed = self._watch.milliseconds
-            return BestMove(None, win=task.win, lines=task.verdict, time_ms=elapsed, messages=task.messages)
-        task = self._search_on(task, search, line)
-        search = task.search
+            return self._solve(job)
+        if job.search is None and not going_on:
+            return self._settled(job)
+        assert self._job is not None
+        job, search, line = self._job, self._job.search, self._job.line
         assert search is not None
+        assert line is not None
+        fault = self._search_until_due(search, line, job) if search is not self._search else None
+        if fault is not None:
+            return fault
         if search.note:
             self._messages.append(search.note)
         if search.tree.full:
             self._messages.append(
-                f"the tree has filled Hash ({options.hash_mb} MB) and stops growing; raise Hash for longer searches"
+                f"the tree has filled Hash ({job.options.hash_mb} MB) and stops growing; raise Hash for longer searches"
             )
         self._inform(search)
         self._released.wait()  # an infinite or pondering search answers only when asked
-        answer = self._best_move(task, search)
+        answer = self._best_move(job, search)
         if not (self._limits.ponder and self._stopped.is_set()):
             side, ply = search.game.side_to_move(line[-1]), int(line[-1]["ply"])
-            task.delays.end(self._limits, side, ply, 1000.0 * min(self._clock.seconds, self._allowed))
+            job.delays.end(self._limits, side, ply, 1000.0 * min(self._clock.seconds, self._allowed))
         self._search = None  # a worker that still hangs in its net changes nothing any more
         return answer
 
-    def _search_on(self, task: Task, search: Search, line: State) -> Task:
-        """Search until it is time to answer, from the beginning with another net when one fails; the last task."""
-        while True:
-            self._begin(search, line, task)
-            self._oversee(search)
-            error = search.error or search.evaluator.fault
-            if isinstance(error, Interrupted) or error is None:
-                return task
-            if not isinstance(error, NetError):
-                raise error
-            if self._stopped.is_set() and search.tree.nodes[search.tree.root]["n"] > 1:
-                self._messages.append(str(error))
-                return task
-            task = self._prepare(self._limits, error)
-            self._messages.extend(task.messages)
-            if task.search is None or task.line is None:
-                return replace(task, search=search, line=line)
-            search, line = task.search, task.line
+    def _settled(self, job: Job) -> BestMove:
+        """The answer where there is nothing to search."""
+        if job.error is not None:
+            return self._answer_without_search(job, job.error)
+        elapsed = self._watch.milliseconds
+        if job.booked is not None:
+            return BestMove(job.booked, time_ms=elapsed, messages=job.messages)
+        return BestMove(None, win=job.win, lines=job.verdict, time_ms=elapsed, messages=job.messages)
 
-    def _begin(self, search: Search, line: State, task: Task) -> None:
-        options = task.options
+    def _search_until_due(self, search: Search, line: State, job: Job) -> NetError | None:
+        """Search until it is time to answer; the fault of the net for which it has to begin anew with another one."""
+        self._begin(search, line, job)
+        self._oversee(search)
+        error = search.error or search.evaluator.fault
+        if error is None or isinstance(error, Interrupted):
+            return None
+        if not isinstance(error, NetError):
+            raise error
+        if self._stopped.is_set() and search.tree.nodes[search.tree.root]["n"] > 1:
+            self._messages.append(str(error))
+            return None
+        return error
+
+    def _begin(self, search: Search, line: State, job: Job) -> None:
+        options = job.options
         self._search, self._options = search, options
         search.left = self._left
         self._root = RootView(search.game, search.tree, line)
         side, ply = search.game.side_to_move(line[-1]), int(line[-1]["ply"])
-        task.delays.begin(self._limits, side, ply)
+        job.delays.begin(self._limits, side, ply)
         self._budget = budget(
             self._limits,
             side,
@@ -199,7 +218,7 @@ class Thinking:
             last_overhead_ms=options.last_overhead_ms,
             minimum_ms=options.minimum_ms,
             ponder=options.ponder,
-            delays=task.delays,
+            delays=job.delays,
             chance=random.random(),
         )
         self._depth, self._kept = 1, int(search.tree.nodes[search.tree.root]["n"])
@@ -238,13 +257,13 @@ class Thinking:
             return False
         return self._clock.seconds > self._budget.maximum
 
-    def _solve(self, task: Task) -> BestMove:
+    def _solve(self, job: Job) -> BestMove:
         """The answer to ``Limits.solve``; "timeout" without a position."""
-        limits, solver = self._limits, task.mate
+        limits, solver = self._limits, job.mate
         if solver is None:
-            return BestMove(None, checkmate=Checkmate("timeout"), messages=task.messages)
+            return BestMove(None, checkmate=Checkmate("timeout"), messages=job.messages)
         time = Limits(movetime=limits.movetime)
-        given = budget(time, 0, 0, typical_moves=1.0, overhead_ms=task.options.move_overhead_ms)
+        given = budget(time, 0, 0, typical_moves=1.0, overhead_ms=job.options.move_overhead_ms)
 
         def exhausted(nodes: int) -> bool:
             late = given is not None and given.should_stop(self._watch.seconds)
@@ -345,17 +364,16 @@ class Thinking:
 
     def _averages(self, search: Search) -> Averages | None:
         """Of the tree, when reports carry estimates. Call it under the search's lock."""
-        if not self._limits.with_estimates:
+        if not self._estimating:
             return None
         return Averages(search.tree, moves_ownership=self._limits.moves_ownership)
 
-    def _best_move(self, task: Task, search: Search) -> BestMove:
+    def _best_move(self, job: Job, search: Search) -> BestMove:
         assert self._root is not None
         with search.lock:
-            move = self._root.choose(search.params.temperature, search.params.seed)
-            line = None if move is None else self._root.line_with(move, self._averages(search))
+            line = self._root.answer(search.params.temperature, search.params.seed, self._averages(search))
         if line is None:
-            return self._answer_without_search(task, task.error or search.error)
+            return self._answer_without_search(job, job.error or search.error)
         return BestMove(
             line.pv[0],
             line.pv[1] if len(line.pv) > 1 else None,
@@ -364,18 +382,17 @@ class Thinking:
             nodes=search.simulations,
             time_ms=self._watch.milliseconds,
             messages=tuple(self._messages),
-            error=task.error,
+            error=job.error,
         )
 
     def _hopeless(self, line: Line) -> bool:
         """Whether to resign: never in analysis, nor when pondering was stopped."""
         options, limits = self._options, self._limits
-        playing = limits.bounded and not (limits.ponder and self._stopped.is_set())
         behind = options.resign_cp is not None and line.cp <= -options.resign_cp
         unlikely = 500 * (1 + line.wdl.value) < options.resign_permille
-        return playing and (behind or unlikely)
+        return (behind or unlikely) and limits.bounded and not (limits.ponder and self._stopped.is_set())
 
-    def _answer_without_search(self, task: Task | None, error: BaseException | None) -> BestMove:
+    def _answer_without_search(self, job: Job | None, error: BaseException | None) -> BestMove:
         """Any legal move, and why the search gave none."""
         if isinstance(error, MemoryError):
             error = AzError("there is not enough memory for a search; choose a smaller Hash or fewer Threads")
@@ -384,7 +401,7 @@ class Thinking:
         else:
             reason = str(error) if error is not None else "the tree has no room for a single position; raise Hash"
         return BestMove(
-            task.fallback if task is not None else None,
+            job.fallback if job is not None else None,
             checkmate=Checkmate("timeout") if self._limits.solve else None,
             time_ms=self._watch.milliseconds,
             messages=tuple(dict.fromkeys([*self._messages, reason])),

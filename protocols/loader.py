@@ -70,19 +70,25 @@ class Loader(Generic[AnyEngine]):
         self._make_engine = make_engine
         self._values = values
         self._tell = tell
-        self._applied = EngineOptions()  # the options that the engine has
-        self._good: EngineOptions | None = None  # the last options that it was ready with
+        self._applied = EngineOptions()  # the options that the engine has ...
+        self._applied_at = -1  # ... since so many changes of the values
+        self._good: EngineOptions | None = None  # the last options that it was ready with ...
+        self._good_at = -1  # ... which are those after so many changes
         self._hopeless: tuple[EngineOptions, str] | None = None  # options with which no net works, and why
         self._told: set[str] = set()  # sentences that have been shown; each is shown once
 
     @property
     def up_to_date(self) -> bool:
         """Whether the engine is ready with the present options. Returns at once."""
-        return self._good == self._values.engine_options()
+        if self._good_at != self._values.changes and self._good == self._values.engine_options():
+            self._good_at = self._values.changes
+        return self._good_at == self._values.changes
 
     def configured(self) -> AnyEngine:
         """The engine with the present options, not necessarily ready."""
-        wanted = self._values.engine_options()
+        if self.engine is not None and self._applied_at == self._values.changes:
+            return self.engine
+        changes, wanted = self._values.changes, self._values.engine_options()
         if self.engine is None:
             self.engine = self._make_engine(wanted)
         else:
@@ -90,18 +96,18 @@ class Loader(Generic[AnyEngine]):
             changed = [name for name in names if getattr(wanted, name) != getattr(self._applied, name)]
             if changed:
                 self.engine.configure(**{name: getattr(wanted, name) for name in changed})
-        self._applied = wanted
+        self._applied, self._applied_at = wanted, changes
         return self.engine
 
     def again(self) -> None:
         """Make the next prepare() load again: more than the options has changed, such as the size of the board."""
-        self._good = self._hopeless = None
+        self._good, self._good_at, self._hopeless = None, -1, None
 
     def prepare(self) -> str | None:
         """Load what the present options ask for, or fall back; returns the reason when no net works. BLOCKS."""
-        wanted = self._values.engine_options()
-        if self._good == wanted:
+        if self.up_to_date:
             return None
+        wanted = self._values.engine_options()
         if self._hopeless is not None and self._hopeless[0] == wanted:
             return self._hopeless[1]
         self._hopeless = None
@@ -115,7 +121,8 @@ class Loader(Generic[AnyEngine]):
         """Make the engine ready; tell what it plays with, after ``words`` or when the net is another one."""
         engine, before = self.configured(), self._good
         engine.ready(self._tell_once)
-        self._good = now = self._applied
+        self._good, self._good_at = self._applied, self._applied_at
+        now = self._good
         for note in engine.notes:
             self._tell_once(note)
         if words or before is None or _net_of(before) != _net_of(now):
@@ -139,7 +146,7 @@ class Loader(Generic[AnyEngine]):
                 reason = self._tell_why(second)
             else:
                 return None
-        self._good = None
+        self._good, self._good_at = None, -1
         self._hopeless = (self._values.engine_options(), reason)
         return reason
 

@@ -307,8 +307,8 @@ LOCAL = ("weights_file", "provider", "int8", "log_file", "book_file", "syzygy_pa
 BY_KEY: Mapping[str, Option] = {option.key: option for option in OPTIONS}
 
 
-class OptionValues:
-    """Current values of all options of one session, and what they make of the engine's settings."""
+class OptionValues(dict[str, Value]):
+    """Current values of all options of one session, by key, and what they make of the engine's settings."""
 
     def __init__(
         self,
@@ -331,19 +331,15 @@ class OptionValues:
                 self._start[option.key] = (start or {}).get(option.key, option.default_in(protocol))
         for key, most in self._caps.items():
             self._start[key] = min(int(self._start[key]), most)
-        self._values = dict(self._start)
+        super().__init__(self._start)
+        self.changes = 0  # so far
         known = [o for o in OPTIONS if protocol in o.names and o.key not in self.hidden]
         self._offered = [o for o in known if not (self.remote and o.key in LOCAL)]
         self._named = {name.lower(): o for o in known for name in (*o.names.values(), *o.aliases)}
 
-    def __getitem__(self, key: str) -> Value:
-        return self._values[key]
-
     def copy(self) -> OptionValues:
         """The same values, to be changed for a while."""
-        other = copy.copy(self)
-        vars(other).update(_values=dict(self._values))
-        return other
+        return copy.copy(self)
 
     def declarations(self) -> list[str]:
         """The option lines of the protocol; their defaults are the values this session began with."""
@@ -367,31 +363,33 @@ class OptionValues:
         try:
             return option, option.parse("" if text is None and option.kind == "string" else _given(text))
         except OptionError as error:
-            stays = show(self._values[option.key]) or "<empty>"
+            stays = show(self[option.key]) or "<empty>"
             raise OptionError(f"{option.names[self.protocol]} {error}; it stays at {stays}") from error
 
     def set(self, option: Option, value: Value) -> str:
         """Set a value that :meth:`read` returned; a sentence when a cap makes it less, else nothing."""
         most = self._caps.get(option.key)
+        self.changes += 1
         if most is not None and int(value) > most:
-            self._values[option.key] = most
+            self[option.key] = most
             name = option.names.get(self.protocol, option.key)
             return f"{name} {value} is more than this server gives to one session: it is {most}"
-        self._values[option.key] = value
+        self[option.key] = value
         return ""
 
     def restore(self, good: EngineOptions, keys: Iterable[str]) -> None:
         """Set the options ``keys`` back to what they are in ``good``."""
+        self.changes += 1
         for option in map(BY_KEY.__getitem__, keys):
-            self._values[option.key] = option.read(good)
+            self[option.key] = option.read(good)
 
     def engine_options(self) -> EngineOptions:
         changes: dict[type, dict[str, Any]] = {owner: {} for owner in (EngineOptions, SearchParams, SessionOptions)}
         for option in OPTIONS:
-            changes[option.owner][option.field] = option.setting_of(self._values[option.key])
-        limited = bool(self._values["limit_strength"]) and not self._values["analyse_mode"]
-        params = replace(SearchParams(), **changes[SearchParams], smart_pruning=not self._values["analyse_mode"])
-        elo = int(self._values["elo"]) if limited else None
+            changes[option.owner][option.field] = option.setting_of(self[option.key])
+        limited = bool(self["limit_strength"]) and not self["analyse_mode"]
+        params = replace(SearchParams(), **changes[SearchParams], smart_pruning=not self["analyse_mode"])
+        elo = int(self["elo"]) if limited else None
         return replace(EngineOptions(), **changes[EngineOptions], search=params, elo=elo)
 
 

@@ -19,13 +19,12 @@ from ..engine.info import BestMove, ThinkingInfo
 from ..engine.limits import Limits
 from ..engine.params import EngineOptions
 from . import conversation
-from .go_command import GoWords, PendingGo, game_over_line, info_lines, read_uci_go, stats_lines
+from .go_command import GoWords, PendingGo, Searches, game_over_line, info_lines, read_uci_go, stats_lines
 from .inspection import HELP as INSPECTION_HELP
 from .inspection import board_lines, opinion_lines, perft_lines
 from .lines import LineWriter, one_line
 from .loader import EngineSeam
 from .options import OptionValues, read_setoption
-from .searches import Searches
 from .session import MOST_BYTES, Session, in_time
 from .steps import Event, GoStep, PingStep, Step, ThrownStep
 

@@ -58,12 +58,22 @@ class Game(Rules):
         """Encoders of other families of nets, by name."""
         return {}
 
+    @cache  # noqa: B019 - games live as long as the process
     def using(self, encoder: str) -> Game:
         """The game as a net with that encoder sees it, one object for each name.
 
         Rules, positions and moves stay; planes, actions and their kernels are the encoder's. Errors: OptionError.
         """
-        return self if encoder == self.encoder.name else _view(self._plain or self, encoder)
+        if encoder == self.encoder.name:
+            return self
+        if self._plain is not None:
+            return self._plain.using(encoder)
+        if encoder not in self.encoders:
+            names = ", ".join((self.encoder.name, *self.encoders))
+            raise OptionError(f"{self.name} has no planes called {encoder[:40]!r}; there are {names}")
+        view = copy.copy(self)
+        vars(view).update(encoder=self.encoders[encoder], _plain=self)
+        return view
 
     @property
     def planes(self) -> tuple[int, int, int]:
@@ -158,15 +168,3 @@ class Game(Rules):
     def adjudicate(self, line: State) -> int:
         """Outcome code for the side to move when a game is cut off: by the score where there is one, else a draw."""
         return DRAW if self.territory is None else self.territory.outcome(line[-1])
-
-
-@cache
-def _view(game: Game, encoder: str) -> Game:
-    if encoder == game.encoder.name:
-        return game
-    if encoder not in game.encoders:
-        names = ", ".join((game.encoder.name, *game.encoders))
-        raise OptionError(f"{game.name} has no planes called {encoder[:40]!r}; there are {names}")
-    view = copy.copy(game)
-    vars(view).update(encoder=game.encoders[encoder], _plain=game)
-    return view

@@ -8,9 +8,8 @@ from .base import Game, State
 from .book import BookReader
 from .capabilities import Tablebase
 
-_NO_BOOK = ("", "no_book")  # the second is what GUIs of YaneuraOu set
+NO_BOOK = ("", "no_book")  # the second is what GUIs of YaneuraOu set
 _NEAR = 3  # men more than the tables have, so that leaves of the search may be found in them
-_FEW_MEN = 3 + _NEAR  # for the tables inside the package
 
 
 class Databases:
@@ -18,8 +17,10 @@ class Databases:
 
     def __init__(self) -> None:
         self._book: tuple[str, BookReader] | None = None  # with its path
-        self._tables: tuple[tuple[str, int, bool], Tablebase] | None = None  # with what they depend on
-        self._untold: list[str] = []  # what is wrong with them
+        self._opened: tuple[str, int, bool] | None = None  # what the tables depend on
+        self.tables: Tablebase | None = None  # those that were opened last
+        self.near = 0  # pieces on the board from which on a search may find their positions
+        self.problems: list[str] = []  # what is wrong with the tables, for the user; emptied by whoever shows it
 
     def book_move(
         self, game: Game, line: State, path: str, *, best: bool, seed: int, messages: list[str]
@@ -28,7 +29,7 @@ class Databases:
 
         best, seed: see :meth:`BookReader.move`.
         """
-        if path in _NO_BOOK or game.open_book is None:
+        if path in NO_BOOK or game.open_book is None:
             return None
         if self._book is None or self._book[0] != path:
             self._book = path, BookReader(path, game.open_book)
@@ -43,26 +44,15 @@ class Databases:
         messages.append(f"{move} is from the book, which has {number} move{'s' * (number > 1)} here")
         return move
 
-    def tables(
-        self, game: Game, line: State, path: str, *, most_men: int, rule50: bool, messages: list[str]
-    ) -> Tablebase | None:
-        """The endgame tables, where a position of theirs may be near. path: folders, none = those of the package."""
-        if game.open_tables is None or (not path and game.men(line[-1]) > _FEW_MEN):
-            return None
-        tables = self.open_tables(game, path, most_men=most_men, rule50=rule50)
-        if tables is None:
-            return None
-        messages.extend(self._untold)
-        self._untold.clear()
-        return tables if game.men(line[-1]) <= tables.most_men + _NEAR else None
+    def open_tables(self, game: Game, path: str, *, most_men: int, rule50: bool) -> None:
+        """Open the game's endgame tables, if it has some and ``most_men`` is not 0; ``path``: folders.
 
-    def open_tables(self, game: Game, path: str, *, most_men: int, rule50: bool) -> Tablebase | None:
-        """The endgame tables; None without. Blocks for a tenth of a second or more when it opens them, once."""
-        if game.open_tables is None or not most_men:
-            return None
+        Blocks for a tenth of a second or more, once.
+        """
         wanted = path, most_men, rule50
-        if self._tables is None or self._tables[0] != wanted:
+        if game.open_tables is None or not most_men:
+            self._opened, self.tables, self.near = None, None, 0
+        elif self._opened != wanted:
             folders = [folder for folder in path.split(os.pathsep) if folder]
-            self._tables = wanted, game.open_tables(folders, most_men=most_men, rule50=rule50)
-            self._untold = list(self._tables[1].problems)
-        return self._tables[1]
+            self._opened, self.tables = wanted, game.open_tables(folders, most_men=most_men, rule50=rule50)
+            self.near, self.problems = self.tables.most_men + _NEAR, list(self.tables.problems)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -33,13 +33,8 @@ class Turn:
     """What a search's kernel may do now."""
 
     simulations: int  # at most; 0 = none, the time is over
+    halt: NDArray[np.uint8]  # u1[1]; 1 = end now
     done: int = 0  # by the kernel, set by the search
-    halt: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(1, np.uint8))  # u1[1]; 1 = end now
-
-
-def at_once(simulations: int, left: float = math.inf) -> AbstractContextManager[Turn]:
-    """The turn of a search that shares its net with nobody."""
-    return nullcontext(Turn(simulations))
 
 
 class NetFunctions(NamedTuple):
@@ -57,8 +52,8 @@ class CompiledNet:
     functions: NetFunctions
     weights: Any  # a NamedTuple of arrays, whose types are those of all nets with these functions
     # (simulations, seconds until the search has to end, where the turn may allow 0) -> the turn to run a kernel, after
-    # a wait where searches share the processors
-    turn: Callable[[int, float], AbstractContextManager[Turn]] = at_once
+    # a wait where searches share the processors; None: whoever asks has its turn
+    turn: Callable[[int, float], AbstractContextManager[Turn]] | None = None
 
 
 class Evaluator(Protocol):

@@ -226,7 +226,7 @@ class Batcher:
         The turn has no more simulations than the net makes in the time that is then left. It is ended early for a
         search that is more urgent.
         """
-        asked, watch = _Asked(seat, Turn(simulations)), Stopwatch()
+        asked, watch = _Asked(seat, Turn(simulations, np.zeros(1, np.uint8))), Stopwatch()
         client, net, turn = seat.client, seat.net, asked.turn
         asked.granted.acquire()
         seat.asked.restart()

@@ -24,7 +24,7 @@ from ..kernels.jit import borrow, device, entry, keep, kernel
 from ..nets.evaluator import CompiledNet, NetFunctions
 from .policy import outcome_of, softmax_in_place, sort_row
 from .puct import PARAMS, Wanted, select_from
-from .transpositions import NONE_SHARED, Positions, Way, find_twin, make_alias, make_way, remember_node
+from .transpositions import NONE_SHARED, Positions, Way, find_twin, make_alias, remember_node
 from .tree import EDGE, FULL, NODE, Pass, TreeArrays, add_edges, expand_leaf, release, tree_of
 
 _PATIENCE = 2000  # selections of a leaf that another thread evaluates, one after another
@@ -37,6 +37,12 @@ class Place(NamedTuple):
     states: NDArray[Any]  # State[1, T], the game up to the root
     leaves: Leaves  # of which leaf 0 is used
     way: Way  # of its path
+
+
+def make_place(states: NDArray[Any], leaves: Leaves) -> Place:
+    """The working arrays of a thread, with an empty way."""
+    depth = leaves.paths.shape[1] + 2  # aliases
+    return Place(states, leaves, Way(np.empty(depth, np.int32), np.empty(depth, np.int32), np.zeros(1, np.int64)))
 
 
 class Growth(NamedTuple):
@@ -179,6 +185,6 @@ def growth_entry(game: Game, net: CompiledNet) -> Callable[..., Any]:
 def _make_entry(game: Game, net: CompiledNet) -> Callable[..., Any]:
     trees = TreeArrays(np.zeros((1, 1), NODE), np.zeros((1, 1), EDGE), np.zeros((1, 8), np.int64))
     growth = Growth(0, NOTHING, 0, 0, 0, 0, True, np.float32(1), np.zeros(1, np.uint8), NONE_SHARED)
-    place = Place(np.zeros((1, 1), game.state_dtype), make_leaves(1, 1, 1), make_way(1))
+    place = make_place(np.zeros((1, 1), game.state_dtype), make_leaves(1, 1, 1))
     compiled = growth_kernel(game.encoder.leaf, net.functions)
     return entry(compiled, trees, np.zeros(1, PARAMS), place, net.weights, make_spinlock(), growth)

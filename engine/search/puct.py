@@ -11,6 +11,7 @@ batch is closed. A simulation that ends in a proven node is backed up at once, w
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -55,8 +56,9 @@ _STAY, _REPEAT, _LOOK_AGAIN = -1, -2, -3  # see _follow_alias
 _OUT_OF_QUESTION = -1e9  # Q of an edge that is skipped while there are others
 
 
+@cache
 def puct_params(params: SearchParams, *, skip_proven: bool = False) -> NDArray[Any]:
-    """The settings that selection reads, as PARAMS[1]; ``skip_proven``: see PARAMS."""
+    """The settings that selection reads, as PARAMS[1], not to be changed; ``skip_proven``: see PARAMS."""
     record = np.zeros(1, PARAMS)
     record["c_puct"], record["c_base"], record["c_factor"] = params.c_puct, params.c_base, params.c_factor
     record["fpu_value"], record["virtual_loss"] = params.fpu_value, params.virtual_loss

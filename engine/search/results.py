@@ -16,8 +16,8 @@ from ..params import SearchParams
 from .ends import Averages
 from .mate import short_mate
 from .puct import exploration
-from .transpositions import follow
-from .tree import Tree, tree_of, unpack_priors
+from .transpositions import twin_of
+from .tree import Tree, tree_of, unpack_prior, unpack_priors
 
 _MAX_PV = 64
 _MOST_TEXTS = 10_000  # lines of moves whose texts are kept
@@ -42,10 +42,9 @@ def _prefer(a, b):
     return a.n > 0 and a.w < b.w  # W is the opponent's view
 
 
-@kernel
-def best_children(trees, node, out):
-    """Write the visited edges of a node of tree 0 from best to worst to out i4[K]; returns their number."""
-    nodes, edges, _ = tree_of(borrow(trees), 0)
+@device
+def best_of(nodes, edges, node, out):
+    """Write the visited edges of a node from best to worst to out i4[K]; returns their number."""
     nd = nodes[node]
     count = 0
     if nd.first_edge < 0:
@@ -62,6 +61,46 @@ def best_children(trees, node, out):
         out[at] = k
         count = min(count + 1, out.shape[0])
     return count
+
+
+@kernel
+def best_children(trees, node, out):
+    """:func:`best_of` a node of tree 0."""
+    nodes, edges, _ = tree_of(borrow(trees), 0)
+    return best_of(nodes, edges, node, borrow(out))
+
+
+@kernel
+def best_line(trees, edge, moves, visits, passed):
+    """The best moves from an edge of tree 0 on; returns (moves, of these visited, the last child or -1, the prior).
+
+    moves u2[K]: the edge's first; visits i4[K]: behind each move whose position was visited; passed i4[K]: the nodes
+    that they lead to. It ends where nothing is visited, and before a node is searched a second time.
+    """
+    nodes, edges, _ = tree_of(borrow(trees), 0)
+    best = np.empty(1, np.int32)
+    count, seen, child, prior = 0, 0, np.int64(-1), unpack_prior(edges[edge].prior)
+    searched = np.empty(moves.shape[0], np.int64)
+    while count < moves.shape[0]:
+        moves[count] = edges[edge].move
+        count += 1
+        child = np.int64(edges[edge].child)
+        if child < 0:
+            break
+        visits[seen], passed[seen] = nodes[child].n, child
+        at = np.int64(child)
+        twin = twin_of(nodes[child])
+        if twin >= 0:
+            at = twin
+        repeated = False
+        for k in range(seen):
+            repeated |= searched[k] == at
+        searched[seen] = at
+        seen += 1
+        if repeated or best_of(nodes, edges, at, best) == 0:
+            break
+        edge = np.int64(best[0])
+    return count, seen, child, prior
 
 
 def visit_lead(tree: Tree) -> tuple[int, int, bool]:
@@ -150,18 +189,15 @@ class RootView:
             order += [k for k in range(first, first + count) if k not in order][:more]
         return tuple(self._line_of(k, averages) for k in order)
 
-    def line_with(self, move: int, averages: Averages | None = None) -> Line | None:
-        """The principal variation that begins with a root move; None when the root has no such edge."""
-        edges = self._tree.children_of(self._tree.root)[0]
-        place = np.flatnonzero(edges["move"] == move)
-        first = int(self._tree.nodes[self._tree.root]["first_edge"])
-        return self._line_of(first + int(place[0]), averages) if len(place) else None
+    def answer(self, temperature: float, seed: int, averages: Averages | None = None) -> Line | None:
+        """The principal variation that begins with the move to play, see :meth:`choose`; None without edges."""
+        edge = self._chosen(temperature, seed)
+        return None if edge is None else self._line_of(edge, averages)
 
     def _line_of(self, edge: int, averages: Averages | None) -> Line:
         tree = self._tree
         record = tree.edges[edge]
-        prior = float(unpack_priors(record["prior"].reshape(1))[0])
-        moves, visits = self._variation(edge)
+        moves, visits, prior = self._variation(edge)
         pv = self.text(moves)
         child = tree.nodes[record["child"]] if record["child"] >= 0 else None
         known = None if tree.known is None else _certain(tree.known)
@@ -175,28 +211,22 @@ class RootView:
         number = edge - int(tree.nodes[tree.root]["first_edge"])
         return replace(line, estimate=averages.after(number), bound=averages.bound(number, wdl.value))
 
-    def _variation(self, edge: int) -> tuple[list[int], tuple[int, ...]]:
-        """Moves of the principal variation that begins with a root edge, and the visits behind each, if any."""
-        tree, best = self._tree, np.empty(1, np.int32)
-        moves, visits, passed = [int(tree.edges[edge]["move"])], list[int](), set[int]()
-        while len(moves) < _MAX_PV:
-            child = int(tree.edges[edge]["child"])
-            if child >= 0:
-                visits.append(int(tree.nodes[child]["n"]))
-            if len(proof := tree.proofs.get(child, ())) == int(tree.nodes[child]["plies"]) > 0:
-                return [*moves, *proof], tuple(visits)
-            searched = follow(tree.nodes, child) if child >= 0 else -1
-            if searched in {-1, *passed} or not best_children(tree.arrays, searched, best):
-                break
-            passed.add(searched)
-            edge = int(best[0])
-            moves.append(int(tree.edges[edge]["move"]))
-        last = tree.nodes[tree.edges[edge]["child"]] if tree.edges[edge]["child"] >= 0 else None
+    def _variation(self, edge: int) -> tuple[list[int], tuple[int, ...], float]:
+        """Moves of the principal variation that begins with a root edge, the visits behind each, the first's prior."""
+        tree = self._tree
+        room = np.empty(_MAX_PV, np.uint16), np.empty(_MAX_PV, np.int32), np.empty(_MAX_PV, np.int32)
+        count, seen, child, prior = best_line(tree.arrays, edge, *room)
+        moves, visits = room[0][:count].tolist(), tuple(room[1][:seen].tolist())
+        if tree.proofs:
+            for k, node in enumerate(room[2][:seen].tolist()):
+                if len(proof := tree.proofs.get(node, ())) == int(tree.nodes[node]["plies"]) > 0:
+                    return [*moves[: k + 1], *proof], visits[: k + 1], prior
+        last = tree.nodes[child] if child >= 0 else None
         if last is None or last["bound"] == RUNNING or last["terminal"]:
-            return moves, tuple(visits)
+            return moves, visits, prior
         if last["first_edge"] < 0 and last["plies"] <= LONGEST:
             moves += short_mate(self._game, self._line, moves, int(last["plies"]))
-        return moves, tuple(visits)
+        return moves, visits, prior
 
     def move_stats(self, params: SearchParams) -> tuple[MoveStats, ...]:
         """Every root edge, most visited last (as Lc0 prints them)."""
@@ -231,14 +261,19 @@ class RootView:
 
     def choose(self, temperature: float, seed: int) -> int | None:
         """The move to play: the best one, or drawn with probability ~ N^(1/temperature); None without edges."""
+        edge = self._chosen(temperature, seed)
+        return None if edge is None else int(self._tree.edges[edge]["move"])
+
+    def _chosen(self, temperature: float, seed: int) -> int | None:
         tree = self._tree
+        first = int(tree.nodes[tree.root]["first_edge"])
         edges, children = tree.children_of(tree.root)
         if not len(edges):
             return None
         best = np.empty(1, np.int32)
         if best_children(tree.arrays, tree.root, best) == 0:
-            return int(edges[0]["move"])
-        choice = int(tree.edges[best[0]]["move"])
+            return first
+        choice = int(best[0])
         proven = children["bound"] == LOSS
         if temperature <= 0.0 or proven.any():
             return choice
@@ -247,4 +282,4 @@ class RootView:
             return choice
         weights = (weights / weights.max()) ** (1.0 / temperature)
         picked = np.random.default_rng(seed).choice(len(weights), p=weights / weights.sum())
-        return int(edges[picked]["move"])
+        return first + int(picked)

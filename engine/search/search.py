@@ -1,6 +1,6 @@
 """The search of one tree: workers grow it from its root until they are stopped.
 
-Each worker repeats the step of its :class:`steppers.Stepper`. One worker and a fixed number of visits give the same
+Each worker repeats the step of its :class:`workers.Stepper`. One worker and a fixed number of visits give the same
 tree every time.
 """
 
@@ -23,10 +23,9 @@ from .cache import PositionCache
 from .ends import Averages
 from .minibatch import Minibatch
 from .rootmates import RootMates
-from .state import SearchState
-from .steppers import BatchStepper, KernelStepper, Stepper
 from .symmetry import salt
 from .tree import MAX_DEPTH, Ends, Tree
+from .workers import BatchStepper, KernelStepper, SearchState, Stepper
 
 _WAIT_S = 0.002  # for another worker's leaf
 

@@ -10,7 +10,7 @@ Czech, Korus, Kersting: Monte-Carlo Graph Search for AlphaZero (ICAPS 2021).
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,11 +41,6 @@ def make_positions(nodes: int) -> Positions:
 
 
 NONE_SHARED = Positions(np.zeros(0, np.uint64), np.zeros(0, np.int32))
-
-
-def make_way(depth: int) -> Way:
-    """An empty way of up to ``depth`` aliases."""
-    return Way(np.empty(depth, np.int32), np.empty(depth, np.int32), np.zeros(1, np.int64))
 
 
 @device
@@ -166,9 +161,3 @@ def move(positions: Positions, moved: NDArray[np.intp], count: int) -> None:
     positions.keys[: len(moved)] = keys
     known = np.flatnonzero(keys)
     positions.places[keys[known] & np.uint64(len(positions.places) - 1)] = known
-
-
-def follow(nodes: NDArray[Any], node: int) -> int:
-    """The node that is searched in place of ``node``: its twin, or itself."""
-    first = int(nodes[node]["first_edge"])
-    return -2 - first if first < -1 else node

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..games.outcome import DRAW, LOSS, RUNNING, WIN
-from ..kernels.atomics import adder, enter, fence, leave
+from ..kernels.atomics import adder, enter, fence, leave, make_spinlock
 from ..kernels.jit import borrow, device, kernel
 from . import transpositions
 from .biases import Biases, correct, forget_biases, keep_biases, make_biases, note_pattern
-from .transpositions import Positions, aliases_passed, copy_mean, follow, step_up, twin_of
+from .transpositions import Positions, aliases_passed, copy_mean, step_up, twin_of
 
 NODE = np.dtype(
     [
@@ -418,6 +418,12 @@ def compact(trees, slot, base, place, order):
     counters[FULL] = 0
 
 
+def follow(nodes: NDArray[Any], node: int) -> int:
+    """The node that is searched in place of ``node``: its twin, if it is an alias, or itself."""
+    first = int(nodes[node]["first_edge"])
+    return -2 - first if first < -1 else node
+
+
 class Tree:
     """One tree.
 
@@ -436,6 +442,7 @@ class Tree:
         self.counters = np.zeros(8, np.int64)
         self.arrays = TreeArrays(self.nodes[None], self.edges[None], self.counters[None])
         self._bounds, self._first_edges = self.nodes["bound"], self.nodes["first_edge"]  # quicker to read than records
+        self.spinlock = make_spinlock()  # of kernels that share it
         self.ends: Ends | None = None
         self.positions: Positions | None = None  # of its nodes, while searches share them
         self.biases: Biases | None = None  # of the net, while searches correct them

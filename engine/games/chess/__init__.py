@@ -76,6 +76,12 @@ class Chess(Game):
     def format_move(self, state: State, move: int) -> str:
         return notation.format_uci(state, move, chess960=self._chess960)
 
+    def format_moves(self, state: State, moves: Sequence[int]) -> tuple[str, ...]:
+        rooks = 0 if self._chess960 else int(state["castling"])  # castling is the king taking one of these
+        if any(rooks >> (move >> 6 & 63) & 1 for move in moves):
+            return super().format_moves(state, moves)
+        return tuple(map(notation.format_plain, moves))
+
     def read_move(self, line: State, text: str) -> int:
         from .records.san import read_san  # imports python-chess, which few callers need
 
@@ -102,7 +108,7 @@ class Chess(Game):
         return sparse.ENCODER.look(line)  # whose kernel the net inside the package needs, too
 
     def window(self, line: State) -> State:
-        return line[-(max(self.history - 1, int(line[-1]["rule50"])) + 1) :]
+        return line[-(max(self.encoder.history - 1, int(line[-1]["rule50"])) + 1) :]
 
     def normalise(self, states: State) -> None:
         rules.settle_all(states)

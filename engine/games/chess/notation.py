@@ -208,18 +208,27 @@ def _format_castling(state: State) -> str:
     return text or "-"
 
 
+_SQUARES = tuple(square_name(square) for square in range(64))
+_PROMOTIONS = "", "n", "b", "r", "q"
+
+
 def is_castling(state: State, move: int) -> bool:
     """Whether a legal move is castling (the king taking its own rook)."""
     own = int(state["white" if state["turn"] == WHITE else "black"])
     return bool(own >> (move >> 6 & 63) & 1)
 
 
+def format_plain(move: int) -> str:
+    """A move that is no castling in UCI notation."""
+    return _SQUARES[move & 63] + _SQUARES[move >> 6 & 63] + _PROMOTIONS[move >> 12]
+
+
 def format_uci(state: State, move: int, *, chess960: bool = False) -> str:
     """A legal move in UCI notation; castling as e1g1, or as e1h1 in Chess960."""
-    source, target, promotion = move & 63, move >> 6 & 63, move >> 12
-    if not chess960 and is_castling(state, move):
-        target = (source & 56) + (6 if target > source else 2)
-    return square_name(source) + square_name(target) + ("", "n", "b", "r", "q")[promotion]
+    if chess960 or not is_castling(state, move):
+        return format_plain(move)
+    source, target = move & 63, move >> 6 & 63
+    return _SQUARES[source] + _SQUARES[(source & 56) + (6 if target > source else 2)]
 
 
 def parse_uci(state: State, text: str, moves: list[int]) -> int:

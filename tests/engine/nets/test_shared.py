@@ -235,7 +235,7 @@ class Turning:
 
     def __init__(self, seat: Seat, order: list[str], simulations: int = 256) -> None:
         self.begun, self.go_on = threading.Event(), threading.Event()
-        self.simulations, self.turn = simulations, Turn(0)
+        self.simulations, self.turn = simulations, Turn(0, np.zeros(1, np.uint8))
         self.seat = seat
         self._thread = threading.Thread(target=self._take, args=(seat, order), daemon=True)
         self._thread.start()

@@ -16,8 +16,7 @@ from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import EngineOptions, SearchParams, paper_params
 from az_engine.engine.search.results import RootView
 from az_engine.engine.search.search import Scope, Search
-from az_engine.engine.search.transpositions import follow
-from az_engine.engine.search.tree import NODES, Tree
+from az_engine.engine.search.tree import NODES, Tree, follow
 
 from ..games.chess.naive_mates import mates
 from .reference_graph import ReferenceGraph

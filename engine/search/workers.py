@@ -1,22 +1,89 @@
-"""How one worker of a search has simulations made: batch by batch from Python, or hundreds at a time by a kernel."""
+"""How the workers of a search make simulations in the tree that they share.
+
+Each repeats the step of a :class:`Stepper`: one minibatch of leaves after another from Python, or hundreds of
+simulations at a time by a kernel.
+"""
 
 from __future__ import annotations
 
 import math
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
 import numpy as np
 
+from ..games.base import Game
 from ..games.capabilities import Tablebase
-from ..nets.evaluator import CompiledNet, Turn
+from ..nets.evaluator import CompiledNet, Evaluator, Turn
 from ..params import SearchParams
-from .growth import LOOK_UP, NOTHING, ROOT, Growth, Place, growth_entry
+from .growth import LOOK_UP, NOTHING, ROOT, Growth, growth_entry, make_place
 from .minibatch import Minibatch
-from .state import SearchState
-from .transpositions import make_way
-from .tree import MAX_DEPTH
+from .puct import puct_params
+from .sharing import SharedLock
+from .transpositions import NONE_SHARED, Positions
+from .tree import Tree, offer
 
 _GROWN = 256  # simulations at a time of a kernel
+_UNBOUNDED = 1 << 62  # simulations
+_FULL = 1024  # simulations until batches are full: before, a batch is smaller, so that its leaves are well chosen
+_STEEPEST = 8  # simulations for one more leaf in a batch, at least: those of more than 128 are full later
+
+
+class SearchState:
+    """The state of one search. Steppers change it; see each attribute for the lock that this needs."""
+
+    def __init__(
+        self,
+        game: Game,
+        tree: Tree,
+        evaluator: Evaluator,
+        params: SearchParams,
+        *,
+        visits: int | None,
+        batch_size: int,
+        skip_proven: bool,
+    ) -> None:
+        """``game``: as the net sees it. skip_proven: see puct.PARAMS."""
+        self.game, self.tree, self.evaluator, self.params = game, tree, evaluator, params
+        self.batch_size = batch_size
+        self.ramp = max(_FULL // batch_size, _STEEPEST)  # simulations for one more leaf in a batch
+        self.visits = visits
+        self.puct = puct_params(params, skip_proven=skip_proven)
+        self.left: Callable[[], float] = lambda: math.inf  # seconds until it has to end
+        self.lock = SharedLock()  # of the tree
+        self.counting = threading.Lock()  # of the counts below, where kernels share the tree; else the tree's lock
+        self.simulations = 0  # done in this search ...
+        self.in_flight = 0  # ... and begun by its workers
+        self.positions: Positions = NONE_SHARED  # of the tree's nodes, where kernels share them
+        self.endings_due = params.solver  # the root's moves that end the game are to be offered once it is expanded
+        self._progress = threading.Condition()
+        self._waiting = 0  # workers that wait for it
+
+    @property
+    def left_to_begin(self) -> int:
+        """Simulations that may still be begun."""
+        return _UNBOUNDED if self.visits is None else self.visits - self.simulations - self.in_flight
+
+    def offer_endings(self, batch: Minibatch) -> None:
+        """Visit the root's moves that end the game first, however small their priors are; under the tree's lock."""
+        self.endings_due = False
+        moves = np.ascontiguousarray(self.tree.children_of(self.tree.root)[0]["move"])
+        offer(self.tree.arrays, self.tree.root, batch.ending_moves(moves, self.evaluator.history))
+
+    def wake_others(self, *, all_of_them: bool = False) -> None:
+        """Wake the workers that found no leaf."""
+        if self._waiting or all_of_them:
+            with self._progress:
+                self._progress.notify_all()
+
+    def wait_for_progress(self, seconds: float) -> None:
+        """Block until another worker has made simulations, or for so many seconds."""
+        with self._progress:
+            self._waiting += 1
+            self._progress.wait(seconds)
+            self._waiting -= 1
 
 
 class Stepper(Protocol):
@@ -41,7 +108,7 @@ class BatchStepper:
         """See Stepper."""
         search, batch = self._search, self._batch
         with search.lock:
-            if search.endings_due:
+            if search.endings_due and search.tree.expanded:
                 search.offer_endings(batch)
             begun = search.simulations + search.in_flight
             budget = min(search.batch_size * 8, search.left_to_begin)
@@ -82,14 +149,14 @@ class KernelStepper:
             np.zeros(1, np.uint8),
             search.positions,
         )
-        self._place = Place(batch.states, batch.leaves, make_way(MAX_DEPTH + 2))
+        self._place = make_place(batch.states, batch.leaves)
         self._kernel = growth_entry(search.game, net)
 
     def step(self) -> int:
         """See Stepper."""
         search = self._search
         expanded = search.tree.expanded
-        if search.endings_due:
+        if expanded and search.endings_due:
             with search.lock:
                 if search.endings_due:
                     search.offer_endings(self._batch)
@@ -100,7 +167,7 @@ class KernelStepper:
             search.in_flight += wanted
         done = 0
         try:
-            with self._net.turn(wanted, search.left() if expanded else math.inf) as turn:
+            with self._turn(wanted, search.left() if expanded else math.inf) as turn:
                 if turn.simulations:
                     with search.lock.shared():
                         self._grow(turn)
@@ -112,6 +179,10 @@ class KernelStepper:
         search.wake_others()
         return done
 
+    def _turn(self, wanted: int, left: float) -> AbstractContextManager[Turn]:
+        turn = self._net.turn
+        return nullcontext(Turn(wanted, self._growth.halt)) if turn is None else turn(wanted, left)
+
     def _grow(self, turn: Turn) -> None:
         """Make the simulations of a turn, one at a time; where the kernel has a question, answer it.
 
@@ -120,7 +191,7 @@ class KernelStepper:
         search, waiting = self._search, NOTHING
         while True:
             growth = self._growth._replace(waiting=waiting, wanted=turn.simulations - turn.done, halt=turn.halt)
-            given = search.tree.arrays, search.puct, self._place, self._net.weights, search.spinlock, growth
+            given = search.tree.arrays, search.puct, self._place, self._net.weights, search.tree.spinlock, growth
             done, waiting = self._kernel(*given)
             turn.done += done
             if waiting == ROOT:
