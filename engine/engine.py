@@ -49,7 +49,6 @@ _MATE_SHARE = 1 / 4  # of Hash, beside it, for the table of a mate search while 
 _ESTIMATE_VISITS = 100
 _LEAST_MOVE_MS, _LEAST_CLOCK_MS = 200.0, 1000.0  # of a move, and on the clock, for a look at endgame tables
 _SMALL = 200  # visits of a search that shares a net as if its clock ran
-_CROWDED = 0.5  # a tree that is fuller than this drops what the game has left behind
 
 
 class Engine:
@@ -73,7 +72,8 @@ class Engine:
         self._memory = (0, 0.0)  # bytes of tree and cache, and moves a position
         self._line: State | None = None  # the game up to the position to search ...
         self._moves: list[int] = []  # ... and the moves between its positions
-        self._base: State | None = None  # the game up to the tree's base
+        self._base: State | None = None  # the game up to the tree's base ...
+        self._root_line: State | None = None  # ... and to its root, which a full tree makes its base
         self._databases = Databases()
         self._restricted = False  # the tree's root lacks moves (searchmoves)
         self._thinking: Thinking | None = None
@@ -545,8 +545,11 @@ class Engine:
 
     def _seat_root(self, line: State, fresh: bool) -> None:
         """Put the tree's root on the line's last position, keeping what the tree holds below it."""
-        tree, base = self._tree, self._base
+        tree = self._tree
         assert tree is not None
+        if self._base is not None and tree.root == 0:
+            self._base = self._root_line
+        base, self._root_line = self._base, line.copy()
         node = -1
         if base is not None and not fresh and len(base) <= len(line) and np.array_equal(base, line[: len(base)]):
             node = 0
@@ -556,16 +559,13 @@ class Engine:
                     break
         if node < 0 or tree.nodes[node]["terminal"]:  # an unclaimed draw: the game goes on
             tree.clear()
-            self._base = line.copy()
+            self._base = self._root_line
             return
         node = follow(tree.nodes, node)
         tree.root = node
         root = tree.nodes[node]
         if root["first_edge"] < 0:
             root["bound"] = RUNNING  # a mate found at a leaf: now its moves are needed
-        if tree.used > _CROWDED:
-            tree.keep(node)
-            self._base = line.copy()
 
 
 def _has_time(limits: Limits, side: int) -> bool:

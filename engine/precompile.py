@@ -35,6 +35,7 @@ from .search.cache import PositionCache
 from .search.growth import growth_entry, growth_kernel
 from .search.policy import digest
 from .search.puct import select
+from .search.recycling import keep
 from .search.results import RootView
 from .search.search import Scope, Search
 from .search.tree import EDGES, NODES, Tree
@@ -130,7 +131,7 @@ def _use(game: Game, tree: Tree, line: State) -> None:
     tree.depths()
     tree.settle([move], WIN)
     tree.root = tree.child(0, move)
-    tree.keep(tree.root)
+    keep(tree, tree.root)
 
 
 def _compile_digest(search: Search) -> None:

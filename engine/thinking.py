@@ -166,10 +166,6 @@ class Thinking:
             return fault
         if search.note:
             self._messages.append(search.note)
-        if search.tree.full:
-            self._messages.append(
-                f"the tree has filled Hash ({job.options.hash_mb} MB) and stops growing; raise Hash for longer searches"
-            )
         self._inform(search)
         self._released.wait()  # an infinite or pondering search answers only when asked
         answer = self._best_move(job, search)
@@ -300,19 +296,20 @@ class Thinking:
             return True
         if self._budget is None:
             return False
-        root = tree.nodes[tree.root]
-        if int(root["first_edge"]) < 0:
+        with search.lock.shared():
+            root = tree.nodes[tree.root]
+            expanded, choices = int(root["first_edge"]) >= 0, int(root["edges"])
+            most, second, agree = visit_lead(tree)
+        if not expanded:
             return False
         elapsed = self._clock.seconds
-        with search.lock.shared():
-            most, second, agree = visit_lead(tree)
         instability = 1.0 if not agree else max(0.0, 2.0 * second / max(most, 1) - 1.0)
         allowed = self._allowed = self._budget.allowed(instability)
         if elapsed >= allowed:
             return True
         if not search.params.smart_pruning or limits.fixed or elapsed < self._budget.minimum:
             return False
-        if int(root["edges"]) == 1:
+        if choices == 1:
             return True
         rate = search.simulations / max(self._watch.seconds, 1e-3)
         return bool(search.simulations >= 32 and most - second > rate * (allowed - elapsed) * 1.05)

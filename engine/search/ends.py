@@ -13,10 +13,11 @@ from ..games.base import Game, State
 from ..games.leaves import Leaves
 from ..info import Estimate
 from ..kernels.jit import borrow, kernel
-from .tree import NODES, Ends, Tree, make_ends, tree_of
+from .tree import NODES, Ends, Tree, copy_ends, make_ends, tree_of
 
 _SCALE = 127.0  # of ownership in a byte, see Ends
 _MOST_NODES = 20_000  # that an average reads, about: beyond it small subtrees count as their first evaluation
+_AT_A_TIME = 1 << 14  # nodes whose ends are moved
 _LCB_ERRORS = 5.0  # standard errors below the mean, as KataGo's lcbStdevs
 
 GROUP = np.dtype(
@@ -125,6 +126,14 @@ def average(trees, root, ends, least, space, groups, owned, squares):
                 owner = s.sign * ends.owners[root + i, p] / _SCALE
                 owned[s.group, p] += own * owner
                 squares[s.group, p] += own * owner * owner
+
+
+def keep_ends(ends: Ends, kept: NDArray[np.intp], count: int) -> None:
+    """Follow the nodes of a tree, of whose ``count`` only ``kept`` are left, in that order."""
+    for start in range(0, len(kept), _AT_A_TIME):
+        some = kept[start : start + _AT_A_TIME]
+        copy_ends(ends, some, ends, slice(start, start + len(some)))
+    ends.told[len(kept) : count] = 0
 
 
 class Averages:

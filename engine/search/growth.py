@@ -118,11 +118,11 @@ def growth_kernel(functions: LeafFunctions, net_functions: NetFunctions) -> Call
         sorting = np.empty((2, leaves.moves.shape[1]), np.uint64)
         trail, length = np.empty(leaves.paths.shape[1], np.uint16), np.int64(0)
         begin(work, line, np.int64(leaf.root))
-        done, tried, waiting, resumed = 0, 0, growth.waiting, False
+        done, tried, waiting, resumed, stuck = 0, 0, growth.waiting, False, False
         if waiting == ROOT:
-            expand_leaf(tree, leaves, 0, growth.solver, True, passing)
-            done, waiting = 1, NOTHING
-        while waiting or resumed or done == 0 or not halt[0]:
+            done += expand_leaf(tree, leaves, 0, growth.solver, True, passing)
+            waiting, stuck = NOTHING, tree.counters[FULL] > 0
+        while (waiting or resumed or done == 0 or not halt[0]) and not stuck:
             looked_up, waiting = waiting == LOOK_UP, NOTHING
             if not looked_up:
                 wanted = Wanted(0, 0, 1, growth.wanted - done, resumed)
@@ -163,8 +163,7 @@ def growth_kernel(functions: LeafFunctions, net_functions: NetFunctions) -> Call
                     release(tree.nodes, np.int64(leaf.node), growth.root, passing)
                     break
             else:
-                expand_leaf(tree, leaves, 0, growth.solver, False, passing)
-                done += 1
+                done += expand_leaf(tree, leaves, 0, growth.solver, False, passing)
         keep(owner)
         return done, waiting
 

@@ -100,6 +100,7 @@ class Minibatch:
     def select(self, params: NDArray[Any], root: int, wanted: int, budget: int) -> tuple[int, int]:
         """Select leaves of tree 0: see ``puct.select``."""
         count, finished = _of_tree()[0](self._trees, params, root, self.leaves, wanted, budget)
+        self.count = count
         self._roots = count == 1  # while the root is a leaf, it is the only one
         return count, finished
 
@@ -252,10 +253,19 @@ class Minibatch:
             f"the net gives NaN or infinity in {self.failed} of {self.count} positions; its weights are damaged"
         )
 
-    def expand(self) -> None:
-        """Expand the leaves in their trees and back their values up."""
-        _of_tree(self._biases is not None)[1](self._trees, self.leaves, self.count, self._solver, self._biases)
+    def follow(self, place: NDArray[np.int32]) -> None:
+        """Follow the nodes of tree 0, which are now at ``place``; those of the leaves are still there."""
+        rows = self.leaves.rows[: self.count]
+        rows["node"], rows["top"] = place[rows["node"]], place[rows["top"]]
+
+    def expand(self) -> int:
+        """Expand the leaves in their trees and back their values up; returns how many simulations that makes.
+
+        A leaf that had its value already, and now gets its edges, makes none.
+        """
+        made = _of_tree(self._biases is not None)[1](self._trees, self.leaves, self.count, self._solver, self._biases)
         if self._ends is not None and self._told is not None:
             rows = self.leaves.rows[: self.count]
             told = np.flatnonzero((self._told.told[: self.count] > 0) & (rows["count"] >= 0))
             copy_ends(self._told, told, self._ends, rows["node"][told])
+        return int(made)

@@ -19,7 +19,7 @@ from .puct import exploration
 from .transpositions import twin_of
 from .tree import Tree, tree_of, unpack_prior, unpack_priors
 
-_MAX_PV = 64
+MAX_PV = 64  # moves of a principal variation
 _MOST_TEXTS = 10_000  # lines of moves whose texts are kept
 
 
@@ -214,7 +214,7 @@ class RootView:
     def _variation(self, edge: int) -> tuple[list[int], tuple[int, ...], float]:
         """Moves of the principal variation that begins with a root edge, the visits behind each, the first's prior."""
         tree = self._tree
-        room = np.empty(_MAX_PV, np.uint16), np.empty(_MAX_PV, np.int32), np.empty(_MAX_PV, np.int32)
+        room = np.empty(MAX_PV, np.uint16), np.empty(MAX_PV, np.int32), np.empty(MAX_PV, np.int32)
         count, seen, child, prior = best_line(tree.arrays, edge, *room)
         moves, visits = room[0][:count].tolist(), tuple(room[1][:seen].tolist())
         if tree.proofs:

@@ -22,6 +22,7 @@ from ..params import SearchParams
 from .cache import PositionCache
 from .ends import Averages
 from .minibatch import Minibatch
+from .recycling import recycle
 from .rootmates import RootMates
 from .symmetry import salt
 from .tree import MAX_DEPTH, Ends, Tree
@@ -59,7 +60,7 @@ class Search(SearchState):
     ) -> None:
         """``visits``: simulations after which it ends; tables: where to look up positions with few pieces."""
         scope = scope or Scope()
-        self._skip_proven = scope.lines > 1
+        self._lines, self._skip_proven = scope.lines, scope.lines > 1
         super().__init__(
             game.using(evaluator.encoder),
             tree,
@@ -130,10 +131,18 @@ class Search(SearchState):
                 self.tree.settle(proof.moves, proof.outcome)
 
     def _over(self, known: bool) -> bool:
-        """Whether visits are reached, memory is full, or nothing is left to prove (``known``)."""
+        """Whether visits are reached or nothing is left to prove (``known``)."""
         if self.visits is not None and self.simulations >= self.visits:
             return True
-        return self.tree.full or (known and not self._shortening)
+        return known and not self._shortening
+
+    def _make_room(self) -> None:
+        """Drop what was visited least, unless another worker has done so."""
+        with self.lock:
+            if self.tree.full:
+                place = recycle(self.tree, self._lines)
+                for batch in self.flying:
+                    batch.follow(place)
 
     @property
     def proven(self) -> bool:
@@ -192,9 +201,12 @@ class Search(SearchState):
                 self.note = f"there is not enough memory for {self.workers} Threads; set fewer"
                 return
             while not self.stopping:
-                known = self._known
+                with self.lock.shared():
+                    known = self._known
                 if self._over(known):
                     break
+                if self.tree.full:
+                    self._make_room()
                 done = 0 if known else stepper.step()
                 if slot == 0 and self._mates is not None and (known or self._mates.due(self.simulations)):
                     self._look_for_mates(self._mates)

@@ -98,7 +98,8 @@ def copy_mean(alias, twin):
 
 
 @device
-def _slot(positions, key):
+def slot_of(positions, key):
+    """Where the node of a position is noted."""
     return np.int64(key & np.uint64(positions.places.shape[0] - 1))
 
 
@@ -107,7 +108,7 @@ def find_twin(nodes, positions, leaf, root, way):
     """The node that a LEAF, which is a new node below ``root``, may be an alias of, or -1."""
     if positions.places.shape[0] == 0 or leaf.length < _LEAST_DEPTH:
         return np.int64(-1)
-    twin = np.int64(positions.places[_slot(positions, leaf.key)])
+    twin = np.int64(positions.places[slot_of(positions, leaf.key)])
     if twin == 0 or positions.keys[twin] != leaf.key or nodes[twin].n == 0:
         return np.int64(-1)
     return np.int64(-1) if is_passed(nodes, np.int64(leaf.node), root, way, twin) else twin
@@ -126,7 +127,7 @@ def remember_node(positions, leaf):
     """Let later nodes of the position of a LEAF, unless it is the root, be aliases of its node."""
     if positions.places.shape[0] and leaf.length > 0:
         positions.keys[leaf.node] = leaf.key
-        positions.places[_slot(positions, leaf.key)] = leaf.node
+        positions.places[slot_of(positions, leaf.key)] = leaf.node
 
 
 @kernel
@@ -136,28 +137,19 @@ def gather(nodes, count, root, positions, below):
     keys, places = positions.keys, positions.places
     for i in range(count):  # parents come before their children
         below[i] = i == root or (i > root and nodes[i].parent >= root and below[nodes[i].parent])
-        if not below[i] and keys[i] != 0 and places[_slot(positions, keys[i])] == i:
-            places[_slot(positions, keys[i])] = 0
+        if not below[i] and keys[i] != 0 and places[slot_of(positions, keys[i])] == i:
+            places[slot_of(positions, keys[i])] = 0
     for i in range(root + 1, count):
         if not below[i]:
             continue
         twin = twin_of(nodes[i])
         if twin >= 0 and not below[twin]:
             nodes[i].first_edge = -1
-        if twin < 0 and keys[i] != 0 and places[_slot(positions, keys[i])] == 0:
-            places[_slot(positions, keys[i])] = i
+        if twin < 0 and keys[i] != 0 and places[slot_of(positions, keys[i])] == 0:
+            places[slot_of(positions, keys[i])] = i
 
 
 def forget(positions: Positions, count: int) -> None:
     """Forget the first ``count`` nodes."""
     positions.places[positions.keys[:count] & np.uint64(len(positions.places) - 1)] = 0
     positions.keys[:count] = 0
-
-
-def move(positions: Positions, moved: NDArray[np.intp], count: int) -> None:
-    """Follow the nodes of a tree, of whose ``count`` only ``moved`` are left, in that order."""
-    keys = positions.keys[moved]
-    forget(positions, count)
-    positions.keys[: len(moved)] = keys
-    known = np.flatnonzero(keys)
-    positions.places[keys[known] & np.uint64(len(positions.places) - 1)] = known

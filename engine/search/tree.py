@@ -21,14 +21,14 @@ from ..games.outcome import DRAW, LOSS, RUNNING, WIN
 from ..kernels.atomics import adder, enter, fence, leave, make_spinlock
 from ..kernels.jit import borrow, device, kernel
 from . import transpositions
-from .biases import Biases, correct, forget_biases, keep_biases, make_biases, note_pattern
+from .biases import Biases, correct, forget_biases, make_biases, note_pattern
 from .transpositions import Positions, aliases_passed, copy_mean, step_up, twin_of
 
 NODE = np.dtype(
     [
         ("w", "f8"),  # W: sum of the values backed up
         ("d", "f8"),  # sum of the draw chances backed up
-        ("n", "i4"),  # N: visits
+        ("n", "i8"),  # N: visits
         ("parent", "i4"),  # -1 for the base of the tree
         ("first_edge", "i4"),  # -1 until expanded; below -1: an alias, see transpositions
         ("edges", "u2"),  # number of edges
@@ -92,7 +92,7 @@ def make_ends(size: int, points: int) -> Ends:
     return Ends(np.empty((size, points), np.int8), np.empty(size, np.float32), np.zeros(size, np.uint8))
 
 
-def copy_ends(source: Ends, rows: NDArray[np.intp], target: Ends, places: NDArray[Any]) -> None:
+def copy_ends(source: Ends, rows: NDArray[np.intp], target: Ends, places: NDArray[Any] | slice) -> None:
     """Copy rows of one record to places in another."""
     target.owners[places] = source.owners[rows]
     target.scores[places] = source.scores[rows]
@@ -237,18 +237,22 @@ def expand(trees, leaves, count, solver, biases):
 
     leaves: slot, node, top, outcome, end, and where the game goes on: count, moves and priors sorted by falling prior,
     value and draw. A count of -1 marks a leaf whose evaluation failed: it stays a leaf and its visit is taken back.
-    Without room for the edges the FULL counter is set and the node stays a leaf, its value backed up.
+    Without room for the edges the FULL counter is set and the node stays a leaf, its value backed up. Returns how many
+    simulations were made; the others went to leaves that had their values already.
     """
     trees, leaves = borrow(trees), borrow(leaves)
+    made = 0
     for b in range(count):
-        expand_leaf(tree_of(trees, leaves.rows[b].slot), leaves, b, solver, True, Pass(None, None, biases))
+        made += expand_leaf(tree_of(trees, leaves.rows[b].slot), leaves, b, solver, True, Pass(None, None, biases))
+    return made
 
 
 @device
 def expand_leaf(tree, leaves, b, solver, now, passing):
     """Back the value of evaluated leaf ``b`` of a tree up, and expand it if ``now``; see :func:`expand`.
 
-    passing: Pass. A leaf that was evaluated before and not expanded has its value in the tree already.
+    passing: Pass. A leaf that was evaluated before and not expanded has its value in the tree already. Returns whether
+    a simulation was made.
     """
     leaf, lock = leaves.rows[b], passing.lock
     nodes, node, top = tree.nodes, np.int64(leaf.node), np.int64(leaf.top)
@@ -268,7 +272,8 @@ def expand_leaf(tree, leaves, b, solver, now, passing):
             enter(lock)
             prove(nodes, tree.edges, node)
             leave(lock)
-    elif leaf.count < 0:
+        return True
+    if leaf.count < 0:
         release(nodes, node, top, passing)
     else:
         if now:
@@ -279,6 +284,8 @@ def expand_leaf(tree, leaves, b, solver, now, passing):
         else:
             note_pattern(passing.biases, node, leaf.pattern)
             backup(nodes, node, top, np.float64(leaf.value), np.float64(leaf.draw), passing)
+            return True
+    return False
 
 
 @device
@@ -509,23 +516,6 @@ class Tree:
             return 0, 0
         total, greatest = depths(self.arrays, self.root, np.empty(int(self.counters[NODES]), np.int32))
         return int(total), int(greatest)
-
-    def keep(self, base: int) -> None:
-        """Drop all that is not below ``base``, which becomes node 0; the root must lie below it."""
-        used = int(self.counters[NODES])
-        order = np.argsort(self.nodes["first_edge"][:used], kind="stable").astype(np.int32)
-        place = np.empty(used, np.int32)
-        compact(self.arrays, 0, base, place, order)
-        kept = np.flatnonzero(place >= 0)  # in the order of their new places
-        if self.ends is not None:
-            copy_ends(self.ends, kept, self.ends, place[kept])
-            self.ends.told[len(kept) : used] = 0
-        if self.positions is not None:
-            transpositions.move(self.positions, kept, used)
-        if self.biases is not None:
-            keep_biases(self.biases, kept, used)
-        self.root = int(place[self.root])
-        self.proofs = {int(place[node]): moves for node, moves in self.proofs.items() if place[node] >= 0}
 
     @property
     def bound(self) -> int:

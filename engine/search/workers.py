@@ -56,6 +56,7 @@ class SearchState:
         self.counting = threading.Lock()  # of the counts below, where kernels share the tree; else the tree's lock
         self.simulations = 0  # done in this search ...
         self.in_flight = 0  # ... and begun by its workers
+        self.flying: list[Minibatch] = []  # batches whose leaves are being evaluated, outside the tree's lock
         self.positions: Positions = NONE_SHARED  # of the tree's nodes, where kernels share them
         self.endings_due = params.solver  # the root's moves that end the game are to be offered once it is expanded
         self._progress = threading.Condition()
@@ -116,14 +117,15 @@ class BatchStepper:
             room = search.evaluator.room() - search.in_flight
             count, finished = batch.select(search.puct, search.tree.root, int(max(min(wanted, room), 1)), budget)
             search.simulations += finished
+            if count == 0:
+                return int(finished)
             search.in_flight += count
-        if count == 0:
-            return int(finished)
+            search.flying.append(batch)
         error = batch.evaluate(count, search.evaluator, self._slot)
         with search.lock:
-            batch.expand()
+            search.flying.remove(batch)
             search.in_flight -= count
-            search.simulations += count - batch.failed
+            search.simulations += batch.expand()
         search.wake_others()
         if error is not None:
             raise error
@@ -190,7 +192,8 @@ class KernelStepper:
         """
         search, waiting = self._search, NOTHING
         while True:
-            growth = self._growth._replace(waiting=waiting, wanted=turn.simulations - turn.done, halt=turn.halt)
+            wanted = turn.simulations - turn.done
+            growth = self._growth._replace(root=search.tree.root, waiting=waiting, wanted=wanted, halt=turn.halt)
             given = search.tree.arrays, search.puct, self._place, self._net.weights, search.tree.spinlock, growth
             done, waiting = self._kernel(*given)
             turn.done += done

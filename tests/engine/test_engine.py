@@ -454,14 +454,32 @@ def test_a_draw_nobody_claims(engine: Engine, root: str | None, moves: list[str]
 
 def test_full_memory(engine: Engine) -> None:
     engine.configure(hash_mb=1)
-    recorder = think(engine, nodes=1_000_000)
-    assert recorder.answer.move is not None
-    assert recorder.answer.nodes < 1_000_000
-    assert recorder.report.hashfull >= 900
-    assert any("Hash" in (info.message or "") for info in recorder.infos) or recorder.answer.messages
-    moves = ["e2e4", "e7e5", "g1f3"]
-    for end in range(1, 4):  # and the game goes on
-        assert think(engine, None, moves[:end], nodes=1000).answer.move is not None
+    for nodes, visits in ((20_001, 20_001), (10_001, 30_002)):  # the second search begins with a full tree
+        recorder = think(engine, nodes=nodes)
+        assert recorder.answer.nodes == recorder.report.nodes == nodes
+        assert recorder.report.visits == visits
+        assert 500 < recorder.report.hashfull <= 1000
+        assert not any(info.message for info in recorder.infos)
+    recorder = think(engine, movetime=300)
+    assert recorder.answer.nodes > 100
+    assert 260 <= recorder.answer.time_ms < 1000  # less the overhead of a move
+
+
+def test_a_full_tree_is_taken_over(engine: Engine) -> None:
+    """Whether or not it has recycled itself meanwhile, and when a move is taken back."""
+    engine.configure(hash_mb=1)
+    moves: list[str] = []
+    for _ in range(8):
+        visits = think(engine, None, moves, nodes=4_001).report.visits
+        favourite = max(root_visits(engine).items(), key=lambda item: item[1])
+        again = think(engine, None, moves, nodes=1)
+        assert again.report.visits == visits + 2
+        moves.append(favourite[0])
+        taken = think(engine, None, moves, nodes=1)
+        assert favourite[1] <= taken.report.visits <= favourite[1] + 2
+        assert taken.answer.move is not None
+        assert chess.Move.from_uci(taken.answer.move) in board_after(None, moves).legal_moves
+    assert think(engine, None, moves[:3], nodes=100).report.visits >= 100
 
 
 def test_nodes_limit(engine: Engine) -> None:

@@ -5,7 +5,9 @@ As :mod:`reference_search`, one simulation at a time, and
 - a leaf three plies or more below the root whose position a visited node outside the path has already becomes an alias:
   it is worth that node's mean, and is never expanded;
 - a simulation that comes to an alias goes on at its twin, unless that is on the path: then it is a draw;
-- an alias that was passed gets its twin's mean.
+- an alias that was passed gets its twin's mean;
+- a leaf gets its edges on its second visit, and without room for them the simulation is not made;
+- where the tree recycles itself, an alias whose twin goes becomes a leaf with a value, and takes its position over.
 
 The engine knows a position by the last bits of its key, so a node may be forgotten for another one.
 """
@@ -19,7 +21,7 @@ from typing import Any
 from az_engine.engine.games.base import Game, State
 from az_engine.engine.params import SearchParams
 
-from .reference_search import LOSS, WIN, Edge, Mates, Node, Output, ReferenceSearch, round_prior
+from .reference_search import DRAW, LOSS, WIN, Mates, Node, Output, ReferenceSearch
 
 LEAST_DEPTH = 3
 
@@ -42,9 +44,10 @@ class ReferenceGraph(ReferenceSearch):
         key: Callable[[State], int],
         slots: int,
         mates: Mates | None,
+        memory: tuple[int, int] | None = None,
     ) -> None:
         """``key``: of a game's last position; slots: how many nodes are known at most, by their keys' last bits."""
-        super().__init__(game, line, evaluate, params, 1, mates)
+        super().__init__(game, line, evaluate, params, 1, mates, memory=memory)
         self.key, self.slots = key, slots
         self.known: dict[Node, Known] = {}
         self.table: dict[int, Node] = {}
@@ -57,21 +60,23 @@ class ReferenceGraph(ReferenceSearch):
         while self.simulations < visits and not self.is_over():
             if self.root.expanded and not self.offered:
                 self.offer_endings()
-            self.simulate()
-            self.simulations += 1
+            self.simulations += self.simulate()
+            if self.full:
+                self.recycle()
 
-    def simulate(self) -> None:
+    def simulate(self) -> bool:
+        """Returns whether there was room for it."""
         self.path = [self.root]
         node, depth, line = self.root, 0, self.root.line
         while True:
             known = self.of(node)
             if node.proven is not None and (node.terminal or (self.params.solver and node is not self.root)):
                 self.count(float(node.proven), float(node.proven == 0))
-                return
+                return True
             if known.twin is not None:
                 if known.twin in self.path:
                     self.count(0.0, 1.0)
-                    return
+                    return True
                 if self.params.solver and known.twin.proven in (LOSS, WIN):
                     node.proven = known.twin.proven
                     self.prove(node)
@@ -79,6 +84,11 @@ class ReferenceGraph(ReferenceSearch):
                 node = known.twin
                 self.path.append(node)
                 continue
+            if not node.expanded and node.n and self.game.outcome(line) not in (LOSS, DRAW, WIN):
+                node.line = line
+                self.add_edges(node, self.evaluation(node)[1])
+                if self.full:
+                    return False
             if not node.expanded:
                 break
             for at in self.path:
@@ -87,11 +97,13 @@ class ReferenceGraph(ReferenceSearch):
             for at in self.path:
                 at.in_flight = 0
             line, depth = self.game.play(line, edge.move), depth + 1
-            if edge.child is None:
-                edge.child = Node(node, line)
+            if edge.child is None and not self.follow(node, edge, line):
+                return False
+            assert edge.child is not None
             node = edge.child
             self.path.append(node)
         self.judge(node, line, depth)
+        return True
 
     def judge(self, node: Node, line: State, depth: int) -> None:
         """Evaluate a leaf in the line that led to it this time."""
@@ -105,9 +117,9 @@ class ReferenceGraph(ReferenceSearch):
                 known.twin = found
                 value, draw = found.w / found.n, found.d / found.n
             else:
-                node.expanded = True
-                node.edges = [Edge(move, round_prior(prior)) for move, prior in priors]
-                if node is not self.root:
+                if node is self.root:
+                    self.add_edges(node, priors)
+                else:
                     self.table[slot] = node
         else:
             node.terminal, node.proven = True, outcome
@@ -127,3 +139,17 @@ class ReferenceGraph(ReferenceSearch):
                 node.w, node.d = twin.w / twin.n * node.n, twin.d / twin.n * node.n
             if place and self.of(self.path[place - 1]).twin is not node:
                 value = -value
+
+    def searched(self, node: Node) -> Node:
+        return self.of(node).twin or node
+
+    def recycle(self) -> None:
+        super().recycle()
+        kept = set(self.nodes)
+        self.table = {slot: node for slot, node in self.table.items() if node in kept}
+        for node in self.nodes:
+            known = self.of(node)
+            if known.twin is not None and known.twin not in kept:
+                known.twin = None
+            if known.key and known.twin is None and node is not self.root:
+                self.table.setdefault(known.key % self.slots, node)

@@ -18,6 +18,12 @@ It reads like the papers (AlphaGo Zero and AlphaZero, Methods, 'Search algorithm
 - An unvisited edge is only looked at when all edges with greater priors have been visited; but with the solver the
   root's moves that end the game are visited first.
 
+- A node or edges for which there is no room are not made; the batch is closed, and a leaf without edges keeps the value
+  that was backed up. Then the tree recycles itself: of the expanded nodes only the most visited, as many as take at
+  most 60 % of the memory, keep their edges and what lies below them. A node counts as often visited as any below it.
+  The root and the nodes of the best lines, as far as their edges take half of that, keep theirs in any case. A
+  simulation that comes to a leaf with a value only gives it its edges, and is not counted.
+
 All numbers are Python's; only a prior is rounded as the tree stores it, in 16 bits. No code is shared with the engine
 beyond the Game seam.
 """
@@ -90,8 +96,11 @@ class ReferenceSearch:
         mates: Mates | None = None,
         *,
         several: bool = False,
+        memory: tuple[int, int] | None = None,
+        lines: int = 1,
     ) -> None:
-        """``several``: root moves whose outcome is known leave the visits to the others. ``mates``: (plies, first move)
+        """``several``: root moves whose outcome is known leave the visits to the others; memory: nodes and edges, None:
+        without bounds; lines: that stay when the tree recycles itself. ``mates``: (plies, first move)
         of the shortest mate at the end of a line, of at most so many plies, or None; even plies where it is the side to
         move that is mated. None in a game without mates."""
         self.game, self.evaluate, self.params, self.batch_size = game, evaluate, params, batch_size
@@ -103,17 +112,21 @@ class ReferenceSearch:
         self.simulations = 0
         self.loss = params.virtual_loss  # of this batch
         self.offered = not params.solver  # the root's moves that end the game have had their turn
+        self.memory, self.lines, self.full = memory, lines, False
+        self.nodes = [self.root]  # in the order in which they were made
+        self.recycled = 0  # how often
 
     def run(self, visits: int) -> None:
         """Simulate until the root has that many visits or its outcome is known (with ``several``, of all its moves)."""
         while self.simulations < visits and not self.is_over():
+            if self.full:
+                self.recycle()
             if self.root.expanded and not self.offered:
                 self.offer_endings()
             batch = self.select(min(8 * self.batch_size, visits - self.simulations))
             evaluations = [self.evaluation(leaf) for leaf in batch]
             for leaf, evaluation in zip(batch, evaluations, strict=True):
-                self.expand(leaf, evaluation)
-            self.simulations += len(batch)
+                self.simulations += self.expand(leaf, evaluation)
 
     def offer_endings(self) -> None:
         """Moves that end the game come before all others, in their order."""
@@ -121,7 +134,7 @@ class ReferenceSearch:
         for edge in self.root.edges:
             line = self.game.play(self.root.line, edge.move)
             if edge.child is None and self.game.outcome(line) in (LOSS, DRAW, WIN):
-                edge.before, edge.child = self.followed(self.root), Node(self.root, line)
+                self.follow(self.root, edge, line)
 
     def is_over(self) -> bool:
         if not self.params.solver or self.root.proven is None:
@@ -144,8 +157,10 @@ class ReferenceSearch:
             node.in_flight += 1
             while node.expanded and not self.is_known(node):
                 edge = max(node.edges, key=lambda e: self.score(node, e))  # the first of equals has the greatest prior
-                if edge.child is None:
-                    edge.before, edge.child = self.followed(node), Node(node, self.game.play(node.line, edge.move))
+                if edge.child is None and not self.follow(node, edge, self.game.play(node.line, edge.move)):
+                    self.take_back(node)
+                    return batch
+                assert edge.child is not None
                 node = edge.child
                 node.in_flight += 1
             if self.is_known(node):
@@ -161,6 +176,15 @@ class ReferenceSearch:
             else:
                 batch.append(node)
         return batch
+
+    def follow(self, node: Node, edge: Edge, line: State) -> bool:
+        """Make the child that an edge leads to; False where there is no room."""
+        self.full = self.full or (self.memory is not None and len(self.nodes) >= self.memory[0])
+        if self.full:
+            return False
+        edge.before, edge.child = self.followed(node), Node(node, line)
+        self.nodes.append(edge.child)
+        return True
 
     def is_known(self, node: Node) -> bool:
         return node.proven is not None and (node.terminal or (self.params.solver and node is not self.root))
@@ -248,17 +272,31 @@ class ReferenceSearch:
         rest = [(other, prior / total) for other, prior in priors if other != move]
         return [(move, raised / total), *rest]
 
-    def expand(self, node: Node, evaluation: tuple[int | None, list[tuple[int, np.float32]], float, float]) -> None:
+    def expand(self, node: Node, evaluation: tuple[int | None, list[tuple[int, np.float32]], float, float]) -> bool:
+        """Returns whether the simulation counts."""
         outcome, priors, value, draw = evaluation
         if outcome is not None:
             node.terminal, node.proven = True, outcome
         else:
-            node.expanded = True
-            node.edges = [Edge(move, round_prior(prior)) for move, prior in priors]
-            node.pattern, node.value = self.pattern_of(node.line), value
+            self.add_edges(node, priors)
+            node.value = value
+            if node.n:
+                self.take_back(node)
+                return False
+            node.pattern = self.pattern_of(node.line)
         self.backup(node, value, draw, corrects=True)
         if outcome is not None and self.params.solver:
             self.prove(node)
+        return True
+
+    def add_edges(self, node: Node, priors: list[tuple[int, np.float32]]) -> None:
+        """Expand a node, where there is room."""
+        used = sum(len(other.edges) for other in self.nodes)
+        if self.memory is not None and used + len(priors) > self.memory[1]:
+            self.full = True
+            return
+        node.expanded = True
+        node.edges = [Edge(move, round_prior(prior)) for move, prior in priors]
 
     def pattern_of(self, line: State) -> int:
         game = self.game
@@ -314,3 +352,66 @@ class ReferenceSearch:
             else:
                 return
             parent = parent.parent
+
+    # --- recycling
+
+    def recycle(self) -> None:
+        assert self.memory is not None
+        self.full, self.recycled = False, self.recycled + 1
+        most_nodes, most_edges = (int(0.6 * most) for most in self.memory)
+        weights = {node: float(node.n) for node in self.nodes}
+        weights[self.root] = math.inf
+        self.hold_lines(weights, most_edges // 2)
+        for node in reversed(self.nodes):
+            if node.parent is not None:
+                weights[node.parent] = max(weights[node.parent], weights[node])
+        alike: dict[float, list[Node]] = {}  # weights of more than ten bits are rounded down
+        for node in self.nodes:
+            if node.expanded:
+                exponent = 0.0 if math.isinf(weights[node]) else 2.0 ** max(int(weights[node]).bit_length() - 10, 0)
+                alike.setdefault(weights[node] // exponent * exponent if exponent else math.inf, []).append(node)
+        stay, nodes, edges = set[Node](), 1, 0
+        for weight in sorted(alike, reverse=True):
+            nodes += sum(edge.child is not None for node in alike[weight] for edge in node.edges)
+            edges += sum(len(node.edges) for node in alike[weight])
+            if not math.isinf(weight) and (nodes > most_nodes or edges > most_edges):
+                break
+            stay.update(alike[weight])
+        kept = {self.root}
+        for node in self.nodes:
+            if node.parent in kept and node.parent in stay:
+                kept.add(node)
+        for node in kept - stay:
+            node.expanded, node.edges = False, []
+        self.nodes = [node for node in self.nodes if node in kept]
+
+    def hold_lines(self, weights: dict[Node, float], room: int) -> None:
+        """Give the nodes of the best lines an infinite weight."""
+        for edge in sorted(self.preferred(self.root), key=self.worth, reverse=True)[: self.lines]:
+            at: Edge | None = edge
+            for _ in range(64):
+                if at is None or at.child is None:
+                    break
+                node = self.searched(at.child)
+                if node is not at.child:
+                    weights[at.child] = math.inf
+                room -= len(node.edges)
+                if room < 0:
+                    return
+                weights[node] = math.inf
+                at = max(self.preferred(node), key=self.worth, default=None)
+
+    def searched(self, node: Node) -> Node:
+        """The node that is searched in a node's place."""
+        return node
+
+    @staticmethod
+    def preferred(node: Node) -> list[Edge]:
+        return [edge for edge in node.edges if edge.child is not None and edge.child.n]
+
+    @staticmethod
+    def worth(edge: Edge) -> tuple[float, float, float]:
+        """What makes a move better than others: that it wins, or does not lose; its visits, its value."""
+        assert edge.child is not None
+        child = edge.child
+        return {LOSS: 1.0, WIN: -1.0}.get(child.proven or 0, 0.0), child.n, -child.w

@@ -13,6 +13,7 @@ from az_engine.engine.errors import OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.params import SearchParams
+from az_engine.engine.search.recycling import keep
 from az_engine.engine.search.search import Search
 from az_engine.engine.search.selfplay import SelfPlayConfig
 
@@ -71,7 +72,7 @@ def test_a_kept_tree_forgets_most_of_what_dropped_nodes_have_said() -> None:
             below.append(i)
     assert 20 < len(below) < len(nodes) / 2
     tree.root = base
-    tree.keep(base)
+    keep(tree, base)
     assert np.array_equal(biases.notes[: len(below)], notes[below])
     assert not biases.notes[len(below) :]["pattern"].any()
     told = np.zeros_like(before)

@@ -26,6 +26,7 @@ from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.params import EngineOptions, SearchParams
 from az_engine.engine.search.cache import PositionCache
 from az_engine.engine.search.ends import Averages
+from az_engine.engine.search.recycling import keep
 from az_engine.engine.search.search import Scope, Search
 from az_engine.engine.search.tree import Tree
 
@@ -172,7 +173,7 @@ def test_averages_are_those_of_a_slow_walk(net: Path, start: str, symmetries: bo
             line = game.play(line, int(edges[best]["move"]))
             tree.root = int(edges[best]["child"])
             if not tree.nodes[tree.root]["terminal"]:
-                tree.keep(tree.root)
+                keep(tree, tree.root)
             else:
                 break
 

@@ -16,6 +16,7 @@ from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import SearchParams, paper_params
 from az_engine.engine.search.lockstep import Lockstep
+from az_engine.engine.search.recycling import keep
 from az_engine.engine.search.search import Scope, Search
 from az_engine.engine.search.tree import Tree
 
@@ -140,7 +141,7 @@ def test_a_kept_tree_is_what_compacting_the_tree_alone_leaves() -> None:
     _, _, _, chosen = lockstep.conclude(slots)
     lockstep.play(slots, chosen[:, 0], chosen[:, 1])
     alone.root = alone.child(alone.root, int(chosen[1, 0]))
-    alone.keep(alone.root)
+    keep(alone, alone.root)
     nodes, edges = (int(n) for n in alone.counters[:2])
     assert nodes > 1
     assert lockstep.counters[1, :2].tolist() == [nodes, edges]

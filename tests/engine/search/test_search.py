@@ -16,6 +16,7 @@ from az_engine.engine.games.outcome import LOSS, RUNNING, WIN
 from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import SearchParams, paper_params
 from az_engine.engine.search.cache import PositionCache
+from az_engine.engine.search.recycling import keep
 from az_engine.engine.search.search import Scope, Search
 from az_engine.engine.search.tree import Tree
 
@@ -310,19 +311,6 @@ def test_searchmoves() -> None:
     assert sum(visits.values()) == 199
 
 
-def test_full_memory_ends_the_search_and_nothing_else() -> None:
-    tree = Tree(1)  # the least there is
-    search = Search(CHESS, tree, UniformEvaluator(CHESS), PLAYING, CHESS.initial(), visits=10**6)
-    search.run(lambda: False)
-    assert search.error is None
-    assert tree.full
-    assert 1000 < search.simulations < 10**6
-    assert not tree.nodes[: tree.counters[0]]["in_flight"].any()
-    edges, nodes = tree.children_of(tree.root)
-    assert len(edges) == 20
-    assert int(nodes["n"].sum()) == search.simulations - 1
-
-
 def test_reuse_of_the_subtree() -> None:
     """After a move its subtree is the tree, with all its statistics."""
     line = CHESS.parse_position(POSITIONS["middlegame"])[0]
@@ -346,7 +334,7 @@ def test_reuse_of_the_subtree() -> None:
 
     before = outline(child)
     tree.root = child
-    tree.keep(child)
+    keep(tree, child)
     assert tree.root == 0
     assert outline(0) == before
     assert int(tree.nodes[0]["parent"]) == -1

@@ -14,6 +14,7 @@ from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import EngineOptions, SearchParams, paper_params
+from az_engine.engine.search.recycling import keep
 from az_engine.engine.search.results import RootView
 from az_engine.engine.search.search import Scope, Search
 from az_engine.engine.search.tree import NODES, Tree, follow
@@ -181,7 +182,7 @@ def test_the_next_search_keeps_what_lies_below_its_root(kept: bool) -> None:
             assert node >= 0
             tree.root = follow(tree.nodes, node)
         if kept:
-            tree.keep(tree.root)
+            keep(tree, tree.root)
             assert int(tree.counters[NODES]) < search.simulations
     positions = tree.share_positions()
     assert check(tree, line, fresh=False)[0] > 100

@@ -12,6 +12,7 @@ from az_engine.engine.games.outcome import LOSS, RUNNING, WIN
 from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import SearchParams
 from az_engine.engine.search.puct import puct_params, select
+from az_engine.engine.search.recycling import keep
 from az_engine.engine.search.results import RootView
 from az_engine.engine.search.search import Search
 from az_engine.engine.search.tree import EDGE, EDGES, NODE, NODES, Tree, expand, pack_priors, unpack_priors
@@ -79,7 +80,7 @@ def test_keeping_again_and_again() -> None:
         best = int(np.argmax(children["n"]))
         move, visits, before = int(edges[best]["move"]), int(children[best]["n"]), int(tree.counters[NODES])
         tree.root = tree.child(tree.root, move)
-        tree.keep(tree.root)
+        keep(tree, tree.root)
         line = CHESS.play(line, move)
         count = int(tree.counters[NODES])
         assert count < before
