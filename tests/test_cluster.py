@@ -14,9 +14,8 @@ from az_engine.bench.match import command as match
 from az_engine.bench.match.tournament import JOURNAL, parse_journal
 from az_engine.cluster import Crew, connected
 from az_engine.engine.errors import EngineProcessError
-from az_engine.models.label import command as label
 
-from .models.label.test_label import arguments, by_game, read
+from .models.label.labelling import SHORT, UCI, by_game, label, labelled
 from .ray_cluster import kill_raylet, three_nodes
 
 pytestmark = [
@@ -66,9 +65,8 @@ def test_a_match_is_the_same_and_a_lost_node_loses_nothing(cluster: Any, tmp_pat
 
 
 def test_labels_are_the_same_and_a_lost_node_loses_nothing(cluster: Any, tmp_path: Path, losing: list[str]) -> None:
-    label.main(arguments(tmp_path / "here", games=12))
-    label.main(arguments(tmp_path / "there", "--ray", cluster.address, games=12))
-    here, there = read(tmp_path / "here"), read(tmp_path / "there")
+    words = ("--engine", UCI, *SHORT, "--games", 12)
+    here, there = labelled(tmp_path / "here", *words), labelled(tmp_path / "there", *words, "--ray", cluster.address)
     assert by_game(here) == by_game(there)
     assert len(here) == len(there)
     assert len(np.unique(here["game"])) == 12
@@ -77,7 +75,7 @@ def test_labels_are_the_same_and_a_lost_node_loses_nothing(cluster: Any, tmp_pat
 
 def test_an_engine_that_does_not_start_is_the_same_sentence(cluster: Any, tmp_path: Path) -> None:
     with pytest.raises(EngineProcessError, match="no-such-engine"):
-        label.main(arguments(tmp_path, "--ray", cluster.address, engine="no-such-engine"))
+        label(tmp_path, "--ray", cluster.address, "--engine", "no-such-engine", *SHORT)
 
 
 def test_the_driver_keeps_its_own_signals(cluster: Any) -> None:

@@ -2,59 +2,71 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ...cluster import Actor, Crew, Freight, connected, unpacked
-from ...engine.games import get_game
+from ...engine.games.base import Game
 from ...engine.nets.weights import net_path
 from ..data.shards import Records
-from .lesson import Worker
-from .recipe import Recipe
+from .flags import Net
+from .job import Job
+from .pool import Worker
 
 TURN_SECONDS = 0.5
 
 
 class Labeller(Actor):
-    """Labels games, or tasks of walks, on any node; an engine's command must exist there."""
+    """Labels on any node; an engine's command must exist there."""
 
     title = "label"
 
-    def __init__(self, recipe: Recipe, freight: Freight) -> None:
-        """``freight``: the nets and the recorded games that the recipe names."""
-        self._folder, here = unpacked(freight)
-        teacher, student = recipe.teacher, here.get(recipe.student, recipe.student)
-        if isinstance(teacher, str):
-            teacher = here.get(teacher, teacher)
-        records = tuple(Path(here[str(path)]) for path in recipe.records)
-        around = tuple(replace(source, path=Path(here[str(source.path)])) for source in recipe.around)
-        self._worker = Worker(replace(recipe, teacher=teacher, student=student, records=records, around=around))
+    def __init__(self, job: Job, freight: Freight) -> None:
+        """freight: the files and the nets that source and teacher name."""
+        self._folder, places = unpacked(freight)
+        self._worker = Worker(replace(job, source=moved(job.source, places), teacher=moved(job.teacher, places)))
 
     def work(self, task: int) -> Records:
         """The records of one task. BLOCKS. Errors: EngineProcessError, NetError, DataError."""
-        return self._worker.play(task)
+        return self._worker.records(task)
+
+
+def files_in(value: Any, game: Game) -> dict[str, Path]:
+    """The files and nets that a source or a teacher names, by their names."""
+    if isinstance(value, Net):
+        path = net_path(value, game) if value not in ("", "default") else None
+        return {} if path is None else {str(value): path}
+    if isinstance(value, Path):
+        return {str(value): value} if value.is_file() else {}
+    parts = [getattr(value, f.name) for f in fields(value)] if is_dataclass(value) else value
+    found: dict[str, Path] = {}
+    for part in parts if isinstance(parts, list | tuple) else ():
+        found |= files_in(part, game)
+    return found
+
+
+def moved(value: Any, places: Mapping[str, str]) -> Any:
+    """The same with files and nets at their ``places``."""
+    if isinstance(value, Net | Path):
+        return type(value)(places.get(str(value), value))
+    if isinstance(value, tuple):
+        return tuple(moved(part, places) for part in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return replace(value, **{f.name: moved(getattr(value, f.name), places) for f in fields(value)})
+    return value
 
 
 def label_on(
-    address: str,
-    recipe: Recipe,
-    tasks: Iterable[int],
-    processes: int,
-    stop: Callable[[], bool],
-    say: Callable[[str], None],
+    address: str, job: Job, tasks: Iterable[int], processes: int, stop: Callable[[], bool], say: Callable[[str], None]
 ) -> Iterator[Records]:
     """Yield the records of each task as it ends; a lost actor's task is done by another one.
 
     ``processes``: actors, 0 = one for each CPU. Once ``stop()`` is true, only the tasks that have begun are finished.
     Errors: EngineProcessError, NetError, ClusterError.
     """
-    files = {str(path): path for path in (*recipe.records, *(source.path for source in recipe.around))}
-    for net in (recipe.teacher, recipe.student):
-        if isinstance(net, str) and net not in ("", "default"):
-            path = net_path(net, get_game(recipe.game))
-            if path is not None:
-                files[net] = path
+    files = files_in(job.source, job.game) | files_in(job.teacher, job.game)
     with connected(address) as ray:
         freight, waiting = Freight(ray, files), iter(tasks)
         upcoming = next(waiting, None)
@@ -64,7 +76,7 @@ def label_on(
             task, upcoming = upcoming, None if upcoming is None else next(waiting, None)
             return task
 
-        crew = Crew(ray, Labeller, lambda place: (recipe, freight), count=processes, say=say, patience=1)
+        crew = Crew(ray, Labeller, lambda place: (job, freight), count=processes, say=say, patience=1)
         try:
             while upcoming is not None or crew.busy:
                 if stop():

@@ -9,14 +9,21 @@ from ...engine.games.base import Game
 from ...engine.games.outcome import RUNNING
 
 HANDICAP = "handicap"  # in place of a file's name
+STARTS = (
+    "begin each game at one of a file's positions, one a line in the game's notation, or at one of its handicaps "
+    "(handicap, in shogi) instead of the start position; not in Go"
+)
 _MOST_BYTES = 16 << 20
 
 
 def read_starts(game: Game, name: str) -> tuple[str, ...]:
     """The positions that ``--starts`` names: the game's handicaps, or those of a file, one a line, # before comments.
 
-    Errors: OptionError in a game without handicaps, DataError naming the line that is no position of a running game.
+    None where it is left out. Errors: OptionError in a game without handicaps, DataError naming the line that is no
+    position of a running game.
     """
+    if not name:
+        return ()
     if game.territory is not None:
         raise OptionError(f"--starts means nothing in {game.name}; leave it out")
     if name == HANDICAP:

@@ -7,7 +7,7 @@ Callers know :class:`EngineClient`; :mod:`uci`, :mod:`usi` and :mod:`gtp` speak 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...engine.errors import EngineProcessError
@@ -129,6 +129,17 @@ class EngineClient(EngineProcess, ABC):
         Errors: as :meth:`wait`.
         """
         return self.play(root, moves, limits)
+
+    def judge_all(
+        self, positions: Sequence[tuple[str | None, Sequence[str]]], limits: Limits, lines: int, ahead: int = 1
+    ) -> Iterator[Answer]:
+        """Analyse positions, each a root and moves, in their order. BLOCKS between answers.
+
+        ahead: positions that an engine is sent at most before it has answered, in protocols that allow for it.
+        Errors: as :meth:`wait`.
+        """
+        for root, moves in positions:
+            yield self.judge(root, moves, limits, lines)
 
     def game_over(self, result: str) -> None:
         """Announce the engine's result, "win", "lose" or "draw", where the protocol has a command. Returns at once."""

@@ -23,6 +23,7 @@ from ..lines import clean, one_line
 
 BACKLOG = 5000  # unread lines kept; beyond, info lines are dropped
 FLOOD = 20_000  # unread lines, or lines instead of an answer, that are a flood
+PER_ANSWER = 200  # so many more of each for every answer that is awaited at a time
 LONGEST = 1 << 16  # bytes of a line; the rest counts as another line
 QUIT_S = 2.0  # from `quit` to the end of the process
 
@@ -65,6 +66,7 @@ class EngineProcess:
         self._written = 0  # lines so far ...
         self._before = 0  # ... up to the last question
         self._flooded = False
+        self._backlog, self._flood_lines = BACKLOG, FLOOD
         self._lines: queue.SimpleQueue[tuple[str | None, float]] = queue.SimpleQueue()  # line, when it came
         self._complaints: deque[str] = deque(maxlen=5)  # the end of stderr
         try:
@@ -117,6 +119,10 @@ class EngineProcess:
             stream.flush()
         except OSError as error:
             raise self._died() from error
+
+    def tolerate(self, answers: int) -> None:
+        """Keep the lines of so many answers that are awaited at a time."""
+        self._backlog, self._flood_lines = BACKLOG + PER_ANSWER * answers, FLOOD + PER_ANSWER * answers
 
     def line(self, deadline: float, wanted: str) -> tuple[str, float]:
         """The next line and its arrival; ``wanted`` names what the caller waits for. BLOCKS.
@@ -202,7 +208,7 @@ class EngineProcess:
 
     def _stalled(self, wanted: str) -> EngineStalled | EngineFlooded:
         self.kill()
-        if self._written - self._before > FLOOD:
+        if self._written - self._before > self._flood_lines:
             return self._flood()
         return EngineStalled(f"{self.name} did not answer in time (waiting for {wanted}); it was killed")
 
@@ -229,9 +235,9 @@ class EngineProcess:
             while raw := stream.readline(LONGEST):
                 self._written += 1
                 waiting = self._lines.qsize()
-                if waiting < BACKLOG or not raw.startswith(b"info"):
+                if waiting < self._backlog or not raw.startswith(b"info"):
                     self._lines.put((clean(raw), self._epoch.seconds))
-                if waiting > FLOOD:
+                if waiting > self._flood_lines:
                     self._flooded = True
                     break
         self._lines.put((None, self._epoch.seconds))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from ...engine.errors import EngineProcessError
@@ -16,6 +16,7 @@ from .process import BACKLOG
 LONG_MATE = 999  # moves to a mate of unknown length (USI: `score mate +`)
 
 _NO_MOVE = ("(none)", "0000", "NULL")
+_RANK = re.compile(r" multipv (\d+) ")
 _NUMBERS = {"depth", "seldepth", "multipv", "nodes", "nps", "time"}
 
 
@@ -50,6 +51,18 @@ def parse_info(line: str) -> PvInfo | None:
     return PvInfo(**found)  # type: ignore[arg-type]
 
 
+def last_of_each_rank(lines: Sequence[str]) -> tuple[PvInfo, ...]:
+    """The last report of each rank, the best first; the lines before it are not read."""
+    found: dict[int, PvInfo] = {}
+    for line in reversed(lines):
+        rank = _RANK.search(line)
+        if (int(rank[1]) if rank else 1) not in found:
+            info = parse_info(line)
+            if info is not None:
+                found.setdefault(info.multipv, info)
+    return tuple(found[rank] for rank in sorted(found))
+
+
 class UciClient(EngineClient):
     """One external UCI engine."""
 
@@ -61,7 +74,6 @@ class UciClient(EngineClient):
     always: tuple[str, ...] = ()  # options that may be sent without being offered
 
     _patience = 0.0  # seconds that the answer may take, pondering not counted
-    _scores: dict[int, PvInfo]  # by multipv
 
     def new_game(self) -> None:
         self.send(self.another_game)
@@ -87,14 +99,34 @@ class UciClient(EngineClient):
         self._check_idle()
         second_began = root is not None and root.split()[1:2] == [self.second]
         self._patience = self._allowed(replace(limits, ponder=False), (len(moves) + second_began) % 2)
-        place = "startpos" if root is None else f"{self.notation} {root}"
-        self.send(f"position {place}" + (" moves " + " ".join(moves) if moves else ""))
+        self.send(self._position(root, moves))
         self._settle()
-        self._scores = {}
         self._legal = legal
         self._asked = self.seconds
         self._deadline = self._asked + (self._endless_s if limits.ponder else self._patience)
         self.send(self.go_line(limits))
+
+    def _position(self, root: str | None, moves: Sequence[str]) -> str:
+        place = "startpos" if root is None else f"{self.notation} {root}"
+        return f"position {place}" + (" moves " + " ".join(moves) if moves else "")
+
+    def judge_all(
+        self, positions: Sequence[tuple[str | None, Sequence[str]]], limits: Limits, lines: int, ahead: int = 1
+    ) -> Iterator[Answer]:
+        """As EngineClient says. An engine reads on after a search, so it is sent half of ``ahead`` at a time."""
+        self._check_idle()
+        self._settle()
+        self.tolerate(ahead)
+        self._legal, go = None, self.go_line(limits)
+        sent, more = 0, max(1, ahead // 2)
+        for i in range(len(positions)):
+            while sent < len(positions) and sent - i <= ahead - more:
+                some = positions[sent : sent + more]
+                self.send("\n".join(f"{self._position(*position)}\n{go}" for position in some))
+                sent += len(some)
+            self._asked = self.seconds
+            self._deadline = self._asked + self._allowed(limits, 0)
+            yield self.wait()
 
     def stop(self) -> None:
         """Ask for the answer. Returns at once; harmless when idle."""
@@ -112,17 +144,17 @@ class UciClient(EngineClient):
     def wait(self) -> Answer:
         if self._asked is None:
             raise EngineProcessError(f"{self.name} was not asked for a move")
+        reports: list[str] = []
         while True:
             line, came = self.line(self._deadline, "bestmove")
-            words = line.split()
-            if words[:1] == ["bestmove"]:
+            if line.startswith("info"):
+                reports.append(line)
+            elif line.split(maxsplit=1)[:1] == ["bestmove"]:
                 break
-            info = parse_info(line)
-            if info is not None:
-                self._scores[info.multipv] = info
+        words = line.split()
         seconds = max(came - self._asked, 0.0)
         self._asked = None
-        lines = tuple(self._scores[rank] for rank in sorted(self._scores))
+        lines = last_of_each_rank(reports)
         move = words[1] if len(words) > 1 else ""
         answer = self._without_move(move, lines, seconds)
         if answer is not None:

@@ -177,13 +177,13 @@ import json
 import numpy as np
 from az_engine.engine.kernels import cache
 from az_engine.engine.kernels.jit import kernel
-from az_engine.models.label.nnue.probe import sums
+from az_engine.models.label.teachers.nnue.probe import sums
 
 print(json.dumps([sums(np.arange(4, dtype=np.int16)).tolist(), cache.compiled_kernels()]))
 """
 PROBED = """
 import numpy as np
-from ....engine.kernels.jit import kernel
+from .....engine.kernels.jit import kernel
 from .layers import add_rows
 
 @kernel
@@ -201,7 +201,7 @@ def test_a_device_function_of_the_training_side_is_compiled_afresh_when_it_chang
         if entry.name != "models":
             (package / entry.name).symlink_to(entry.resolve(), target_is_directory=entry.is_dir())
     shutil.copytree(source / "models", package / "models", ignore=shutil.ignore_patterns("*.onnx", "__pycache__"))
-    folder = package / "models" / "label" / "nnue"
+    folder = package / "models" / "label" / "teachers" / "nnue"
     (folder / "probe.py").write_text(PROBED)
     layers = (folder / "layers.py").read_text()
     assert "out[j] += row[j]" in layers

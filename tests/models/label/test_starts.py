@@ -14,7 +14,7 @@ from az_engine.models.data.shards import TargetOptions
 from az_engine.models.label.starts import read_starts
 
 from ..data.test_shogi import sfen_of
-from .test_shogi import check_with_cshogi, make
+from .test_games_shogi import check_with_cshogi, make
 
 SHOGI, CHESS = get_game("shogi"), get_game("chess")
 FOUR_PIECES = "1nsgkgsn1/9/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL w - 1"
@@ -22,7 +22,7 @@ FOUR_PIECES = "1nsgkgsn1/9/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL w - 1"
 
 def test_the_handicaps_of_shogi_are_positions_where_the_giver_moves() -> None:
     starts = read_starts(SHOGI, "handicap")
-    assert len(starts) == len(set(starts)) == 13
+    assert len(starts) == len(set(starts)) == 15
     assert FOUR_PIECES in starts
     for start in starts:
         line, notes = SHOGI.parse_position(start)
@@ -73,5 +73,3 @@ def test_faults_of_starts(tmp_path: Path) -> None:
         read_starts(CHESS, "handicap")
     with pytest.raises(OptionError, match="--starts means nothing in go"):
         read_starts(get_game("go9"), "handicap")
-    with pytest.raises(OptionError, match="leave it or --records out"):
-        make(tmp_path / "out", "--starts", "handicap", "--records", "games.kif")

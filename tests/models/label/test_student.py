@@ -9,18 +9,19 @@ import numpy as np
 import pytest
 
 from az_engine.engine.engine import Engine
-from az_engine.engine.errors import NetError, OptionError
+from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
 from az_engine.engine.info import BestMove
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets.opinions import RawNet
+from az_engine.engine.nets.weights import dense_net
 from az_engine.engine.params import EngineOptions
-from az_engine.models.label import command as label
 
 from .. import reference
 from ..samples import CHESS
-from .test_label import arguments, by_game, read
+from .labelling import SHORT, UCI, by_game, label, labelled
 
+ENGINE = ("--engine", UCI, *SHORT)
 POSITIONS = [
     "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
     "r1bqkb1r/pppp1ppp/2n2n2/4p2Q/2B1P3/8/PPPP1PPP/RNB1K1NR w KQkq - 4 4",
@@ -48,13 +49,11 @@ def test_the_policy_is_over_the_legal_moves_and_its_greatest_is_the_engines_firs
 
 @pytest.mark.slow
 def test_the_random_moves_of_a_game_are_the_students(tmp_path: Path) -> None:
-    words = ("--blunders", "1", "--openings", "6")
-    label.main(arguments(tmp_path / "student", *words, "--student", "default", games=4))
-    label.main(arguments(tmp_path / "blind", *words, games=4))
+    words = (*ENGINE, "--blunders", "1", "--openings", "6", "--games", "4")
     student = RawNet("default", CHESS)
     surprise = {}
-    for name in ("student", "blind"):
-        records = read(tmp_path / name)
+    for name, more in (("student", ("--student", "default")), ("blind", ())):
+        records = labelled(tmp_path / name, *words, *more)
         assert records["rnd"].all()
         nats = []
         for record in records:
@@ -72,18 +71,16 @@ def test_the_random_moves_of_a_game_are_the_students(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_seed_repeats_a_students_games(tmp_path: Path) -> None:
-    for name, words in (("a", ()), ("b", ()), ("c", ("--seed", "5"))):
-        label.main(arguments(tmp_path / name, "--student", "default", "--blunders", "0.5", *words))
-    a, b, c = (by_game(read(tmp_path / name)) for name in "abc")
+    words = (*ENGINE, "--student", "default", "--blunders", "0.5", "--seed")
+    a, b, c = (by_game(labelled(tmp_path / name, *words, seed)) for name, seed in (("a", 0), ("b", 0), ("c", 5)))
     assert a == b
     assert a != c
 
 
 def test_a_student_of_another_game_or_none_at_all_is_refused_before_games_begin(tmp_path: Path) -> None:
-    go = Path(label.__file__).parents[1] / "nets" / "go.onnx"
-    for net in (str(tmp_path / "nothing.onnx"), str(go)):
+    for net in (tmp_path / "nothing.onnx", dense_net("go")):
         with pytest.raises(NetError):
-            label.main(arguments(tmp_path, "--student", net))
+            label(tmp_path, *ENGINE, "--student", net)
     assert not list(tmp_path.glob("*.npz"))
 
 
@@ -96,10 +93,7 @@ def test_a_student_knows_every_game() -> None:
 
 @pytest.mark.slow
 def test_games_end_once_they_are_decided(tmp_path: Path) -> None:
-    label.main(arguments(tmp_path / "soon", "--decided", "1", games=12))
-    label.main(arguments(tmp_path / "late", games=12))
-    soon, late = (np.unique(read(tmp_path / n)["game"], return_counts=True)[1] for n in ("soon", "late"))
-    assert (soon == 5).sum() >= 4  # most games are ended so, see Recipe.adjudicated
+    words = (*ENGINE, "--games", 12, "--decided")
+    soon, late = (np.bincount(labelled(tmp_path / decided, *words, decided)["game"]) for decided in ("1", "0"))
+    assert (soon == 5).sum() >= 4  # most games are ended so
     assert not (late == 5).any()
-    with pytest.raises(OptionError, match="--decided is -1"):
-        label.main(arguments(tmp_path, "--decided", "-1"))

@@ -16,8 +16,8 @@ from az_engine.engine.errors import DataError
 from az_engine.engine.kernels.jit import kernel
 from az_engine.models.data.games.chess import FORMAT
 from az_engine.models.data.shards import MATE
-from az_engine.models.label.nnue.judge import NnueJudge
-from az_engine.models.label.nnue.stockfish import VERSION, Nnue, make_space, parts_of, read_net
+from az_engine.models.label.teachers.nnue.judge import NnueJudge
+from az_engine.models.label.teachers.nnue.stockfish import VERSION, Nnue, make_space, parts_of, read_net
 
 from ...samples import CHESS, sample_records
 

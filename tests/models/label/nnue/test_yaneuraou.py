@@ -16,8 +16,8 @@ from az_engine.engine.games.base import State
 from az_engine.engine.games.shogi.exchanges import LOSES, VALUES, exchange
 from az_engine.engine.kernels.jit import kernel
 from az_engine.models.data.games.shogi import FORMAT
-from az_engine.models.label.nnue.judge import NnueJudge, family_of
-from az_engine.models.label.nnue.yaneuraou import PAWN, VERSION, Nnue, evaluate, make_space, read_net
+from az_engine.models.label.teachers.nnue.judge import NnueJudge, family_of
+from az_engine.models.label.teachers.nnue.yaneuraou import PAWN, VERSION, Nnue, evaluate, make_space, read_net
 
 from ...data.test_shogi import sample
 

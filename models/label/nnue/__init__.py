@@ -1,1 +1,0 @@
-"""Evaluation nets of alpha-beta engines as teachers: what a position is worth in microseconds, without the engine."""

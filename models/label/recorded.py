@@ -1,0 +1,65 @@
+"""Recorded games under the rules that labels are kept by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...engine.errors import DataError
+from ...engine.games.base import Game, State
+from ..data.records import read_finished
+from ..data.shards import LabelFormat
+from ..selfplay.replay import STORED, ShardReader, line_of_game, title
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedGame:
+    line: State  # State[n + 1]
+    moves: NDArray[np.uint16]  # [n]
+    result: int  # for the first player
+
+
+def read_played(
+    game: Game, form: LabelFormat, files: Sequence[Path], on_problem: Callable[[str], None]
+) -> list[RecordedGame]:
+    """The finished games of record files, also of a self-play run's, in their order; see :func:`read_finished`.
+
+    They follow the rules that labels are kept by; a game ends where these forbid its next move. Errors: DataError,
+    OptionError.
+    """
+    games: list[RecordedGame] = []
+    for path in files:
+        stored = path.suffix == STORED
+        found = read_stored(game, path) if stored else [RecordedGame(*g) for g in read_finished(game, path, on_problem)]
+        kept = [under_rules_of(form, game, played) for played in found]
+        cut = sum(len(a.moves) < len(b.moves) for a, b in zip(kept, found, strict=True))
+        if cut:
+            on_problem(f"{path.name}: {cut} games are cut where the rules of labels forbid a move")
+        games += [played for played in kept if len(played.moves)]
+    return games
+
+
+def read_stored(game: Game, path: Path) -> list[RecordedGame]:
+    """The games of a self-play run's file on the run's own board. Errors: DataError, also for another game's."""
+    expected = {name: value for name, value in title(game, "").items() if name != "run"}
+    reader = ShardReader(path, expected, game)
+    records = [record for record in reader.read() if not record.board]
+    found = [RecordedGame(line_of_game(game, record), record.moves, record.result) for record in records]
+    if reader.faults:
+        raise DataError(f"{path}: {reader.faults[0]}; leave the file out")
+    return found
+
+
+def under_rules_of(form: LabelFormat, game: Game, played: RecordedGame) -> RecordedGame:
+    """The game under the rules that labels are kept by, as far as they allow its moves."""
+    before = game.format_position(played.line[0])
+    root = form.root(before)
+    if root == before:
+        return played
+    line = np.repeat(game.parse_position(root)[0][-1:], len(played.line))
+    count = game.replay(line, played.moves)
+    return RecordedGame(line[: count + 1], played.moves[:count], played.result)

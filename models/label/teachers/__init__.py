@@ -1,0 +1,1 @@
+"""Who judges positions: a module a teacher, found by being here; it offers ``TEACHER``."""

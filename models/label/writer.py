@@ -1,0 +1,59 @@
+"""The shards that labelling fills, see :mod:`shards`: whole tasks, each once."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import numpy as np
+
+from ..data.shards import Records, ShardStore
+from ..storage import Patience
+
+FLUSH_SECONDS = 60.0  # most work that a kill can lose, besides the tasks that are being done
+
+
+class Writer:
+    """Gathers records into shards. What has come for a shard is stored once a minute; a new run goes on with it."""
+
+    def __init__(self, folder: Path, shard_positions: int, form: ShardStore, patiently: Patience, each: int) -> None:
+        """each: games of a task. BLOCKS: reads what is there. Errors: DataError."""
+        self._folder, self._form, self._patiently = folder, form, patiently
+        self._shard_positions, self._each = shard_positions, each
+        self.tasks: set[int] = set()
+        self.positions = 0
+        self._shard: list[Records] = []  # of the shard that is filled now
+        self._number = 0  # of it
+        self._stored, self._when = 0, time.monotonic()  # tasks of it that are on the disk, since when
+        for path in sorted(folder.glob("*.npz")):
+            records = form.read(path)
+            self.tasks |= set(np.unique(records["game"] // each).tolist())
+            self.positions += len(records)
+            number = path.stem.rpartition("_")[2]
+            self._number = max(self._number, int(number) + 1 if number.isdigit() else 0)
+
+    def add(self, records: Records) -> None:
+        """Take one task. BLOCKS while a shard is written."""
+        if self._shard and records.dtype != self._shard[0].dtype:  # fields that a teacher may give are missing in one
+            self._begin_another()
+        self._shard.append(records)
+        self.tasks.add(int(records["game"][0]) // self._each)
+        self.positions += len(records)
+        if sum(map(len, self._shard)) >= self._shard_positions:
+            self._begin_another()
+        elif time.monotonic() - self._when > FLUSH_SECONDS:
+            self.flush()
+
+    def _begin_another(self) -> None:
+        self.flush()
+        self._shard.clear()
+        self._number, self._stored = self._number + 1, 0
+
+    def flush(self) -> None:
+        """Store what has come. BLOCKS. Errors: DataError."""
+        if len(self._shard) > self._stored:
+            path, records = self._folder / f"labelled_{self._number:05d}.npz", np.concatenate(self._shard)
+            what = f"a shard of {len(self._shard)} labelled games"
+            self._patiently(lambda: self._form.write(path, records), what)
+            self._stored = len(self._shard)
+        self._when = time.monotonic()
