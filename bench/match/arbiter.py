@@ -132,6 +132,7 @@ class ChessArbiter(Arbiter):
             self._board = chess.Board() if root is None else chess.Board(root)
         except ValueError as error:
             raise PositionError(f"{root!r} is no FEN: {error}") from None
+        self._board.chess960 = self._board.has_chess960_castling_rights()
         if not self._board.is_valid():
             raise PositionError(f"{root!r} is no legal position; give one that can arise in a game")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import re
 import sys
 import time
 from collections import Counter
@@ -21,12 +22,13 @@ from ...cluster import RAY_HELP
 from ...engine.errors import OptionError
 from ...engine.files import write_atomically
 from ...engine.games import game_names, get_game
+from ...engine.records.record import Record
 from ...protocols.clients import client_of
 from ..ratings.sprt import Sprt, parse_sprt
 from .adjudication import Adjudication, parse_chance, parse_draw, parse_resign
 from .arbiter import TERRITORY_RULES, ChessArbiter, new_arbiter
 from .game import FAULTS, MatchSettings
-from .openings import OPENINGS_HELP, choose_openings
+from .openings import OPENINGS_HELP, Opening, choose_openings, rewritten
 from .players import SPEC_HELP, MoveLimit, PlayerSpec, parse_clock, parse_seconds, parse_spec
 from .standings import colour_table, faults_of, ratings, score_between, sprt_state, standings_table, total_score
 from .tournament import FAULTS_IN_ROW, JOURNAL, Journal, Tournament, pairs_of, repeated, schedule
@@ -60,6 +62,7 @@ examples:
       -B "cmd='gnugo --mode gtp --chinese-rules --positional-superko'\""""
 
 _LETTERS = "ABCDEFGH"
+_FISCHERANDOM = ("fischerandom", "fischerrandom", "960")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,6 +99,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     openings = parser.add_argument_group("openings")
     openings.add_argument("--openings", default="book", metavar="WHICH", help=f"{OPENINGS_HELP} (default: %(default)s)")
+    openings.add_argument(
+        "--variant",
+        metavar="NAME",
+        help="chess960 or fischerandom: its 960 start positions, or openings of it",
+    )
     openings.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the choice and order of openings")
     early = parser.add_argument_group("ending games early; all off unless given")
     early.add_argument(
@@ -137,7 +145,9 @@ def main(args: argparse.Namespace) -> int:
         if "UCI_Elo" in player.options and player.options.get("UCI_LimitStrength", "").lower() != "true":
             print(f"{player.name}: UCI_Elo does nothing without option.UCI_LimitStrength=true", file=sys.stderr)
     test = parse_sprt(args.sprt) if args.sprt else None
-    openings = choose_openings(args.openings, game, (args.games + 1) // 2, args.seed, start)
+    form = form_of(args.variant, game)
+    openings = choose_openings(args.openings, game, (args.games + 1) // 2, args.seed, start, shuffled=bool(form))
+    settings, openings = in_form(settings, form, openings)
     plan = schedule(pairs_of(len(settings.players), gauntlet=args.gauntlet), openings, args.games)
     identity = _identity(args, settings, start)
     journal = None if args.out is None else Journal(args.out, settings, identity)
@@ -186,6 +196,24 @@ def variant(args: argparse.Namespace) -> tuple[str, str | None]:
     return args.game, None
 
 
+def form_of(variant: str | None, game: str) -> str:
+    """The form of a game that ``--variant`` names, "" for the usual one. Errors: OptionError."""
+    if variant is None:
+        return ""
+    name = re.sub("[ _-]", "", variant.lower())
+    return get_game(game).variant("chess960" if name in _FISCHERANDOM else name).form
+
+
+def in_form(settings: MatchSettings, form: str, openings: list[Opening]) -> tuple[MatchSettings, list[Opening]]:
+    """The same; in Chess960, which an opening may be of as well, everybody writes castling in its way."""
+    game = get_game(settings.game)
+    form = max(form, *(game.of_record(Record.of_line(root=opening.root)).form for opening in openings))
+    if not form:
+        return settings, openings
+    told = [replace(player, options={**player.options, "UCI_Chess960": "true"}) for player in settings.players]
+    return replace(settings, players=tuple(told)), [rewritten(game.variant(form), opening) for opening in openings]
+
+
 def _settings(args: argparse.Namespace, game: str) -> MatchSettings:
     protocol = get_game(game).protocol
     base, increment = parse_clock(args.tc) if args.tc else (None, 0)
@@ -223,6 +251,7 @@ def _identity(args: argparse.Namespace, settings: MatchSettings, start: str | No
         "gauntlet": args.gauntlet,
         "openings": args.openings,
         "seed": args.seed,
+        **({"variant": args.variant} if args.variant else {}),
         "max_plies": settings.max_plies,
         "margin": settings.margin_ms,
         "adjudication": repr(settings.adjudication),

@@ -312,6 +312,8 @@ class _RunningGame:
         headers = {"Event": "az-engine match", "Date": date, "Round": number}
         for side, spec in zip(get_game(self._settings.game).sides, self._specs, strict=True):
             headers[f"{side}Limit"] = str(spec.limit)
+        form = get_game(self._settings.game).of_record(Record.of_line(root=opening.root)).form
+        headers |= {"Variant": form.capitalize()} if form else {}
         headers |= {"Opening": opening.name, "Termination": "normal" if fault is None else fault}
         self._comments[-1] = ", ".join(filter(None, (self._comments[-1], ending.words)))
         return Record.of_line(

@@ -6,12 +6,16 @@ import random
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+import chess
 
 from ...engine.errors import DataError, OptionError, PositionError
 from ...engine.games import get_game
+from ...engine.games.base import Game
 from ...engine.records.formats import is_record, read_games
+from ...engine.records.record import LINE
 from .arbiter import new_arbiter, random_opening
 
 SUITES = Path(__file__).parent.parent / "openings"  # book/chess.txt ...: NAME: MOVES on each line
@@ -35,14 +39,19 @@ class Opening:
     moves: tuple[str, ...] = ()
 
 
-def choose_openings(text: str, game: str, count: int, seed: int, start: str | None = None) -> list[Opening]:
+def choose_openings(
+    text: str, game: str, count: int, seed: int, start: str | None = None, *, shuffled: bool = False
+) -> list[Opening]:
     """``count`` openings, in an order fixed by the seed; a book or file with fewer begins again from its start.
 
-    start: the position from which games begin that begin from none of their own; None: the game's usual one.
+    start: the position from which games begin that begin from none of their own; None: the game's usual one. shuffled:
+    they begin from the 960 start positions of Chess960 instead, in an order fixed by the seed.
 
     Errors: OptionError for a text that is not understood; DataError naming the file's line that is wrong.
     """
     rng = random.Random(seed)
+    if shuffled and text in ("none", "book"):
+        return [_shuffled(rng) for _ in range(count)]
     if text == "none":
         return [Opening("start position", start)] * count
     if text == "book" and not _suite("book", game).is_file():
@@ -52,10 +61,30 @@ def choose_openings(text: str, game: str, count: int, seed: int, start: str | No
         if not number.isdecimal() or not 1 <= int(number) <= 100:
             raise OptionError(f"openings {text!r}: write random:N with 1 to 100 random plies")
         plies = int(number)
+        if shuffled:
+            begun = [_shuffled(rng) for _ in range(count)]
+            return [replace(each, moves=random_opening(game, plies, rng, each.root)) for each in begun]
         return [Opening(f"{plies} random plies", start, random_opening(game, plies, rng, start)) for _ in range(count)]
     lines = suite(text, game, start) if text in ("book", "paper") else _read(text, game, start)
     rng.shuffle(lines)
     return [lines[i % len(lines)] for i in range(count)]
+
+
+def rewritten(game: Game, opening: Opening) -> Opening:
+    """The opening with its moves as a form of the game writes them. Errors: PositionError."""
+    line = game.initial() if opening.root is None else game.parse_position(opening.root)[0]
+    moves = list[str]()
+    for text in opening.moves:
+        move = game.parse_move(line, text)
+        moves.append(game.format_move(line[-1], move))
+        line = game.play(line, move)
+    return replace(opening, moves=tuple(moves))
+
+
+def _shuffled(rng: random.Random) -> Opening:
+    """One of the 960 start positions."""
+    number = rng.randrange(960)
+    return Opening(f"Chess960 {number}", chess.Board.from_chess960_pos(number).fen())
 
 
 def _suite(kind: str, game: str) -> Path:
@@ -105,7 +134,8 @@ def _read(text: str, game: str, start: str | None) -> list[Opening]:
 def _of_records(path: Path, game: str, most: int | None) -> Iterator[tuple[str, Opening]]:
     """The beginnings of recorded games, and where they stand. Errors: DataError for a record that is damaged there."""
     for number, record in enumerate(read_games(get_game(game).record_formats, path), 1):
-        place = f"{path.name} {'game' if record.tree.children else 'position'} {number}"
+        lines = record.tree.more.get(LINE, ())  # of a list of positions
+        place = f"{path.name} {f'line {lines[0]}' if lines else f'game {number}'}"
         if record.fault and not record.tree.children:
             print(f"{path.name}, {record.fault}; it is skipped", file=sys.stderr)
             continue

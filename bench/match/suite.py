@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import chess
@@ -14,6 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ...engine.errors import DataError, EngineProcessError, OptionError
+from ...engine.games import get_game
+from ...engine.records.formats import format_named, read_games
+from ...engine.records.record import LINE, Record
 from .players import MoveLimit, PlayerSpec, launch, parse_seconds, parse_spec
 from .regret import limits_of, progress
 
@@ -29,7 +34,8 @@ examples:
 players are written as for az-engine match; without --seconds and --visits they need a limit of their own."""
 
 _READY_S, _ENDLESS_S = 60.0, 300.0
-_MOST_BYTES = 16 << 20
+_MOST_POSITIONS = 300_000  # that are looked at for a mate
+_EPD = format_named(get_game("chess").record_formats, "epd")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,6 +67,7 @@ class Task:
     fen: str
     best: frozenset[str]  # in UCI's notation; empty: all but those to avoid
     avoided: frozenset[str]
+    chess960: bool = False
 
     def solved_by(self, move: str | None) -> bool:
         return move is not None and move not in self.avoided and (not self.best or move in self.best)
@@ -74,41 +81,89 @@ class Task:
     def san(self, move: str | None) -> str:
         """A move as people write it; what is none, as it came."""
         try:
-            return "no move" if move is None else chess.Board(self.fen).san(chess.Move.from_uci(move))
+            board = chess.Board(self.fen, chess960=self.chess960)
+            return "no move" if move is None else board.san(board.parse_uci(move))
         except (ValueError, AssertionError):
             return move or ""
 
 
 def read_suite(path: Path) -> list[Task]:
-    """The tasks of an EPD file. Errors: DataError, naming the line."""
+    """The tasks of an EPD file; what is none is left out with a word on stderr. Errors: DataError."""
     tasks = []
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise DataError(f"{path} has over {_MOST_BYTES >> 20} MiB; split it")
-        text = path.read_text("utf-8", "replace")
-    except OSError as error:
-        raise DataError(f"{path} cannot be read ({error.strerror}); give a test suite in EPD") from error
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or line.lstrip().startswith("#"):
+    for record in read_games((_EPD,), path):
+        if record.fault:
+            print(f"{path.name}, {record.fault}; it is skipped", file=sys.stderr)
             continue
+        [number] = record.tree.more[LINE]
         try:
-            board, operations = chess.Board.from_epd(line)
+            tasks.append(_task(record, number))
         except ValueError as error:
-            raise DataError(f"{path}, line {number}: {error}; mend or remove it") from None
-        if not board.is_valid():
-            raise DataError(f"{path}, line {number}: the position is impossible; mend or remove it")
-        best, avoided = (_moves(operations.get(key)) for key in ("bm", "am"))
-        if not best and not avoided:
-            raise DataError(f"{path}, line {number}: there is no bm or am; mend or remove it")
-        tasks.append(Task(str(operations.get("id", number)), board.fen(), best, avoided))
+            print(f"{path.name}, line {number}: {error}; it is skipped", file=sys.stderr)
     if not tasks:
-        raise DataError(f"{path} holds no positions; give a test suite in EPD")
+        raise DataError(f"{path} holds no positions to solve; give a test suite in EPD, with bm, am or dm")
     return tasks
 
 
-def _moves(operand: object) -> frozenset[str]:
-    """The moves of bm or am in UCI's notation."""
-    return frozenset(move.uci() for move in operand) if isinstance(operand, list) else frozenset()
+def _task(record: Record, number: str) -> Task:
+    """What is to be played in a position. Errors: ValueError."""
+    board = chess.Board(record.root or chess.STARTING_FEN)
+    board.chess960 = board.has_chess960_castling_rights()
+    if not board.is_valid():
+        raise ValueError("the position is impossible")
+    best, avoided = (_moves(board, record.headers.get(key, "")) for key in ("bm", "am"))
+    mate = record.headers.get("dm", "")
+    if not best and not avoided and not mate:
+        raise ValueError("there is no bm, am or dm")
+    if mate and not best and not avoided:
+        best = _mating(board, mate)
+    return Task(record.headers.get("id", number), board.fen(), best, avoided, board.chess960)
+
+
+def _moves(board: chess.Board, text: str) -> frozenset[str]:
+    """The moves of bm or am in UCI's notation; they are written as SAN, or as UCI. Errors: ValueError."""
+    found = set()
+    for word in text.replace(",", " ").split():
+        plain = word.rstrip("!?")
+        try:
+            move = board.parse_san(re.sub("^[0-9]+[.]+", "", plain))
+        except chess.InvalidMoveError:
+            move = board.parse_uci(plain)
+        found.add(board.uci(move))
+    return frozenset(found)
+
+
+def _mating(board: chess.Board, text: str) -> frozenset[str]:
+    """The moves that mate in so many moves or fewer. Errors: ValueError."""
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"dm {text[:10]} is no number of moves")
+    budget = [_MOST_POSITIONS]
+    found = frozenset(board.uci(move) for move in list(board.legal_moves) if _mates(board, move, int(text), budget))
+    if not found:
+        raise ValueError(f"there is no mate in {text}")
+    return found
+
+
+def _mates(board: chess.Board, move: chess.Move, moves: int, budget: list[int]) -> bool:
+    """Whether a move mates in so many moves, whatever the defence. Errors: ValueError when it takes too long."""
+    budget[0] -= 1
+    if budget[0] < 0:
+        raise ValueError("its mate takes too long to find here: name the move by bm")
+    board.push(move)
+    answers = list(board.legal_moves)
+    if not answers or moves == 1:
+        mated = board.is_checkmate()
+    else:
+        mated = all(_answered(board, answer, moves - 1, budget) for answer in answers)
+    board.pop()
+    return mated
+
+
+def _answered(board: chess.Board, answer: chess.Move, moves: int, budget: list[int]) -> bool:
+    """Whether there is a mate after a defence."""
+    board.push(answer)
+    found = any(_mates(board, move, moves, budget) for move in list(board.legal_moves))
+    board.pop()
+    return found
 
 
 def main(args: argparse.Namespace) -> int:
@@ -119,6 +174,8 @@ def main(args: argparse.Namespace) -> int:
     for spec in specs:
         limits_of(spec)
     tasks = read_suite(args.suite)
+    if any(task.chess960 for task in tasks):
+        specs = [replace(spec, options={**spec.options, "UCI_Chess960": "true"}) for spec in specs]
     chosen = [moves_of(spec, tasks) for spec in specs]
     show([spec.name for spec in specs], tasks, chosen, as_json=args.json)
     return 0

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from ..errors import DataError, OptionError
 from .opinion import Opinion, opine
-from .record import ILLEGAL, Node, Record
+from .record import ILLEGAL, LINE, Node, Record
 from .text import kind_of
 
 _SAMPLE = 1 << 16
@@ -82,7 +82,7 @@ class RecordFormat:
             if number and name not in self.holds:
                 count[{"fractions": "fractions of seconds"}.get(name, name)] += int(number)
         for name in () if own else node.more:
-            if name not in self.keeps:
+            if name not in self.keeps and name != LINE:
                 count[_NAMES.get(name, f"property {name}")] += 1
 
 

@@ -31,6 +31,7 @@ Reason = Literal[
     "interrupted",
 ]
 Ending = tuple[Reason, int | None]  # why, and the points of the side to move: 1, 0, -1, None = unknown
+LINE = "line"  # in Node.more: the number of the line of a list that a position stands on
 ILLEGAL = "illegal"  # in Node.more: the rules refuse the move, and the game ended with it
 
 

@@ -17,6 +17,7 @@ from ..engine.games.base import Game, State
 from ..engine.games.diagram import board_svg, board_text, board_words
 from ..engine.games.outcome import RUNNING
 from ..engine.records.formats import is_record, read_games
+from ..engine.records.record import Node, Record
 
 if TYPE_CHECKING:
     import chess
@@ -57,13 +58,15 @@ class Position:
 
         text: in the game's own notation (FEN, SFEN, what ``text`` returns), None for the start position; moves: as
         the game's protocol writes them (e2e4, 7g7f, D4), played from there; variant: "chess960" writes castling as
-        king takes rook. komi, rules and handicap (stones on the fixed points, White to move) are for the empty board
-        of a game that counts points.
+        king takes rook; a FEN with rights that only it has is of it anyway. komi, rules and handicap (stones on the
+        fixed points, White to move) are for the empty board of a game that counts points.
 
         Errors: OptionError, PositionError, IllegalMoveError.
         """
         self._game = get_game(game) if variant is None else get_game(game).variant(variant)
-        self.game, self.variant = game, variant
+        if variant is None and text is not None and (form := self._game.of_record(Record(Node(position=text)))).form:
+            self._game = form
+        self.game, self.variant = game, variant or self._game.form or None
         if komi is not None or rules is not None or handicap:
             if self._game.territory is None or text is not None:
                 raise OptionError("komi, rules and handicap belong to an empty board of Go; leave them out")
@@ -112,9 +115,11 @@ class Position:
                 record = next(islice(read_games(game.record_formats, path), number - 1, None), None)
                 if record is None:
                     raise DataError(f"{path.name} has no game {number}; it has fewer")
-                root = record.root
-                size = "" if root is None or game.territory is None else root.split()[0].count("/") + 1
-                return cls(f"{name}{size}", root, record.moves[:ply])
+                if record.fault and record.root is None and not record.moves:
+                    raise DataError(f"{path.name}, game {number}: {record.fault}")
+                _, rows, columns = (game := game.of_record(record)).planes
+                size = "" if game.territory is None else columns if rows == columns else f"{columns}x{rows}"
+                return cls(f"{name}{size}", record.root, record.moves[:ply], variant=game.form or None)
         raise OptionError(f"{path.name} is no game record; its name ends in .pgn, .kif, .csa, .sgf or the like")
 
     def _append(self, move: str) -> None:

@@ -61,6 +61,7 @@ def main(args: argparse.Namespace) -> int:
     name = args.game if args.size is None else f"{args.game}{args.size}"
     game = get_game(name)
     root = Position(name, args.position, komi=args.komi, rules=args.rules, handicap=args.handicap)
+    game = game.variant(root.variant) if root.variant else game
     yours = sides_of(game, args.side)
     seconds = 1.0 if args.visits is None and args.seconds is None else args.seconds
     limits = Limits(nodes=args.visits, seconds=seconds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,7 +26,7 @@ def test_the_papers_openings(game: str, count: int) -> None:
         choose_openings("paper", "go9", 1, 0)
 
 
-def one(path: Path, game: str, text: str, suffix: str = "", **more: str) -> tuple[str, str | None, tuple[str, ...]]:
+def one(path: Path, game: str, text: str, suffix: str = "", **more: Any) -> tuple[str, str | None, tuple[str, ...]]:
     path.write_text(text)
     opening = choose_openings(f"{path}{suffix}", game, 1, 0, **more)[0]
     return opening.name, opening.root, opening.moves
@@ -54,7 +55,7 @@ def test_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     epd = 'rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - bm Nf3; id "King\'s Pawn";\n'
     fen = "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq - 0 2"
     assert one(tmp_path / "a.epd", "chess", epd) == ("King's Pawn", fen.replace("0 2", "0 1"), ())
-    assert one(tmp_path / "a.fen", "chess", fen) == ("a.fen position 1", fen, ())
+    assert one(tmp_path / "a.fen", "chess", fen) == ("a.fen line 1", fen, ())
     assert one(tmp_path / "a.txt", "chess", f"position fen {fen} moves g1f3\n")[1:] == (fen, ("g1f3",))
     assert one(tmp_path / "a.sfen", "shogi", "startpos moves 7g7f 3c3d\n")[1:] == (None, ("7g7f", "3c3d"))
     sfen = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"

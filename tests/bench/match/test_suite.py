@@ -41,14 +41,49 @@ def test_operations_become_moves(tmp_path: Path) -> None:
     ("line", "text"),
     [
         (ONE_MOVE, "line 4: "),
-        (FREE.replace("bm Rxd5;", ""), "line 4: there is no bm or am"),
-        (FREE.replace("4k3", "8"), "line 4: the position is impossible"),
+        (FREE.replace("bm Rxd5;", ""), "line 4: there is no bm, am or dm"),
+        (FREE.replace("bm Rxd5", "bm Rxd6"), "line 4: illegal san"),
+        (FREE.replace("bm Rxd5", "dm 1"), "line 4: there is no mate in 1"),
+        (FREE.replace("4k3", "8"), "line 4: black has 0 kings instead of one"),
         ("nonsense", "line 4: "),
     ],
 )
-def test_bad_lines_are_named(tmp_path: Path, line: str, text: str) -> None:
-    with pytest.raises(DataError, match=text):
-        read_suite(suite(tmp_path, MATE, line))
+def test_odd_lines_are_skipped_by_their_number(
+    tmp_path: Path, line: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert len(read_suite(suite(tmp_path, MATE, line, FREE))) == 2
+    assert f"suite.epd, {text}" in capsys.readouterr().err
+    with pytest.raises(DataError, match="no position"):
+        read_suite(suite(tmp_path, line))
+
+
+def test_everything_that_suites_hold(tmp_path: Path) -> None:
+    tasks = read_suite(
+        suite(
+            tmp_path,
+            'rnbqkb1r/p3pppp/1p6/2ppP3/3N4/2P5/PPP1QPPP/R1B1KB1R w KQkq - 0 1 bm e6; id "FEN fields";',
+            "7k/8/6K1/8/8/8/R7/8 w - - dm 1;",
+            "nqrnbbkr/pppppppp/8/8/8/8/PPPPPPPP/NQRNBBKR w KQkq - bm g3 f3;",
+            "8/4P1k1/8/8/8/8/8/K7 w - - bm e8Q e8=N;",
+            "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - bm 0-0 O-O-O;",
+            "4k3/8/8/8/8/8/8/4K3 w - - hmvc 3; fmvn 40; bm Kd2 Ke2;",
+            "6k1/5ppp/8/8/8/8/8/K2R4 w - - bm d1d8; acd 10; ce 32767;",
+            "1k6/8/8/8/8/8/8/2R1KR2 w CF - bm O-O;",
+        )
+    )
+    assert [sorted(task.best) for task in tasks] == [
+        ["e5e6"],
+        ["a2a8"],
+        ["f2f3", "g2g3"],
+        ["e7e8n", "e7e8q"],
+        ["e1c1", "e1g1"],
+        ["e1d2", "e1e2"],
+        ["d1d8"],
+        ["e1f1"],
+    ]
+    assert tasks[5].fen.endswith(" 3 40")
+    assert [task.chess960 for task in tasks] == [False, False, True, False, False, False, False, True]
+    assert tasks[7].san("e1f1") == "O-O"
 
 
 def test_players_solve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

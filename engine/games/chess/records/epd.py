@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from ....errors import DataError, PositionError, quoted
-from ....records.record import Node, Record
+from ....records.record import LINE, Node, Record
 from ....records.text import BoundedLines
 from .. import notation
 
@@ -28,6 +28,7 @@ def read(stream: BinaryIO) -> Iterator[Record]:
             continue
         try:
             record = parse(text)
+            record.tree.more[LINE] = (str(lines.number),)
             count += 1
         except PositionError as error:
             record = Record(fault=f"line {lines.number}: {error}")
