@@ -1,0 +1,201 @@
+"""What stands in SGF files beside the moves comes back; other servers' files are read."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from az_engine.engine.games import get_game
+from az_engine.engine.games.go.records import terms
+from az_engine.engine.records.formats import format_named
+from az_engine.engine.records.record import Record
+
+GO = get_game("go")
+SGF = format_named(GO.record_formats, "sgf")
+
+
+def read(text: str, form: str = "sgf", encoding: str = "utf-8") -> Record:
+    (record,) = format_named(GO.record_formats, form).read(io.BytesIO(text.encode(encoding)))
+    record.source = form.upper()
+    return record
+
+
+def written(record: Record) -> str:
+    assert SGF.write is not None
+    return SGF.write(record)
+
+
+@pytest.mark.parametrize(
+    ("text", "root", "moves"),
+    [
+        ("(;SZ[13:9]KM[6.5];B[cc];W[kc])", "13/13/13/13/13/13/13/13/13 b - 6.5", ("C7", "L7")),
+        ("(;SZ[9]KM[6,5];B[cc];W[gc])", "9/9/9/9/9/9/9/9/9 b - 6.5", ("C7", "G7")),
+        ("(;SZ[9]HA[3]KM[0.5];W[gc];B[cc])", "9/9/9/9/9/9/9/9/9 w - 0.5", ("G7", "C7")),
+        ("(;SZ[9]HA[3]KM[0.5])", "9/9/9/9/9/9/9/9/9 w - 0.5", ()),
+        ("(;SZ[9]PL[white])", "9/9/9/9/9/9/9/9/9 w - 0", ()),
+        ("(;SZ[9]AB[aa]PL[W])", "X8/9/9/9/9/9/9/9/9 w - 0", ()),
+        ("(;SZ[9];B[cc]W[gc];B[gg])", "9/9/9/9/9/9/9/9/9 b - 0", ("C7", "G7", "G3")),
+        ("(;SZ[9];B[cc][gg])", "9/9/9/9/9/9/9/9/9 b - 0", ("C7", "skip", "G3")),
+        ("(;FF[3]SiZe[9];Black[cc];White[gc])", "9/9/9/9/9/9/9/9/9 b - 0", ("C7", "G7")),
+    ],
+)
+def test_details(text: str, root: str, moves: tuple[str, ...]) -> None:
+    record = read(text)
+    assert record.fault == ""
+    assert record.root is not None
+    assert record.root.startswith(root)
+    assert record.moves == moves
+    assert read(written(record)).moves == moves
+    assert "RU[" not in written(record), "no rules are added where there were none"
+
+
+def test_nothing_is_lost() -> None:
+    text = (
+        "(;GM[1]FF[4]CA[UTF-8]SZ[9]KM[6.5]RU[Old Chinese]PB[a\\]b]PW[b]BR[3d]WR[9p]GN[x]RE[W+3.5]TM[1800]OT[5x30]"
+        "C[start: a\\\\b\n2](;B[ee]BL[1790.5]C[one]TR[ee][cc]LB[aa:A]N[name];C[only a comment];W[cc]OB[5](;B[gg])"
+        "(;B[cg]XX[private][two];AE[ee]AW[ff]PL[W];W[aa]))(;B[cc]GB[1](;W[aa])(;W[bb];W[dd])))"
+    )
+    record = read(text)
+    assert record.fault == ""
+    again = read(written(record))
+    assert again == record
+    assert (record.result, record.margin, record.reason) == (-1, 3.5, "")
+    assert record.comments == ("start: a\\b\n2", "one\nonly a comment", "", "")
+    for part in ("BR[3d]", "WR[9p]", "GN[x]", "RE[W+3.5]", "TR[ee][cc]", "LB[aa:A]", "XX[private][two]", "RU[Old Chinese]",
+                 "OT[5x30]", "BL[1790.5]", "AE[ee]", ";W[bb];W[dd]"):  # fmt: skip
+        assert part in written(record).replace("\n", ""), part
+
+
+def test_a_damaged_main_line_keeps_the_rest() -> None:
+    record = read("(;SZ[9];B[ee];W[ee]C[said](;B[cc])(;B[dd]))")
+    assert (record.moves, record.fault) == (("E5",), "move 2 is illegal")
+    assert "W[ee]" in written(record)
+    assert "B[dd]" in written(record)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Chinese", "chinese"),
+        ("中国规则", "chinese"),
+        ("Japanese", "japanese"),
+        ("日本囲碁規約", "japanese"),
+        ("Korean", "japanese"),
+        ("AGA", "aga"),
+        ("NZ", "new-zealand"),
+        ("GOE", "koPOSITIONALscoreAREAtaxNONEsui1fpok1"),
+        ("Ing rules", "koPOSITIONALscoreAREAtaxNONEsui1fpok1"),
+        ("koSIMPLEscoreTERRITORYtaxSEKIsui0", "japanese"),
+        ("Tromp-Taylor", "tromp-taylor"),
+        ("Old Chinese", ""),
+        ("", ""),
+    ],
+)
+def test_rules(text: str, name: str) -> None:
+    assert terms.rules_of_text(text) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("B+3.5", (1, "", 3.5)),
+        ("w+r", (-1, "resignation", None)),
+        ("B+Resign", (1, "resignation", None)),
+        ("W+Time", (-1, "time", None)),
+        ("Jigo", (0, "", None)),
+        ("黑中盘胜", (1, "resignation", None)),
+        ("白胜3.5目", (-1, "", 3.5)),
+        ("흑 불계승", (1, "resignation", None)),
+        ("白番時間切れ勝ち", (-1, "time", None)),
+        ("Void", (None, "no game", None)),
+        ("?", (None, "", None)),
+    ],
+)
+def test_results(text: str, result: tuple[int | None, str, float | None]) -> None:
+    assert terms.result_of_text(text) == result
+
+
+def test_another_game_is_refused_by_name() -> None:
+    assert "a game of Othello" in read("(;GM[2]SZ[8];B[d3])").fault
+
+
+GIB = """\\HS
+\\[GAMEBLACKNAME=Black (5D)\\]
+\\[GAMEWHITENAME=흰돌바둑왕 (6D)\\]
+\\[GAMEINFOMAIN=GBKIND:3,GTIME:1200-30-3,GRLT:1,ZIPSU:35,GONGJE:65,\\]
+\\[GAMETAG=S1,R3,D5,G65,W1,Z35,T30-3-1200,C2024:05:06:07:08\\]
+\\HE
+\\GS
+2 1 0
+INI 0 1 0 &4
+STO 0 2 1 15 3
+STO 0 3 2 3 15
+SKI 0 4 1
+\\GE
+"""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp949"])
+def test_gib(encoding: str) -> None:
+    record = read(GIB, "gib", encoding)
+    assert record.names == ("Black", "흰돌바둑왕")
+    assert record.moves == ("Q16", "D4", "pass")
+    assert (record.result, record.margin, record.headers["Date"]) == (-1, 3.5, "2024-05-06")
+    assert record.root is not None
+    assert " 6.5 " in record.root
+    assert "BR[5D]" in written(record)
+    handicap = read(GIB.replace("INI 0 1 0", "INI 0 1 3"), "gib")
+    assert (handicap.root or "").count("X") == 3
+
+
+NGF = """Friendly game
+19
+whiteguy     3D
+blackguy     2D
+www.wbaduk.com
+2
+0
+0
+20240506 [10:20]
+5
+White wins by resign!
+3
+PMABWDP
+PMACBQD
+PMADWAA
+"""
+
+
+def test_ngf() -> None:
+    record = read(NGF, "ngf")
+    assert record.names == ("blackguy", "whiteguy")
+    assert record.moves == ("C5", "Q17", "pass")
+    assert (record.result, record.reason, record.headers["Date"]) == (-1, "resignation", "2024-05-06")
+    assert (record.root or "").count("X") == 2
+
+
+UGF = """[Header]
+Lang=JPN
+PlayerB=本因坊,9d,x
+PlayerW=名人,8d,y
+Size=19
+Hdcp=0,6.50
+Rules=JPN
+Date=2024/05/06,2024/05/06
+Winner=B,C
+[Data]
+PP,B1,1,30
+DD,W1,2,30
+[Figure]
+.Text,1
+良い手
+.EndText
+"""
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp932"])
+def test_ugf(encoding: str) -> None:
+    record = read(UGF, "ugf", encoding)
+    assert (record.names, record.moves) == (("本因坊", "名人"), ("Q16", "D4"))
+    assert (record.result, record.reason, record.comments[1]) == (1, "resignation", "良い手")
