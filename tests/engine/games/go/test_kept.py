@@ -122,7 +122,8 @@ def test_another_game_is_refused_by_name() -> None:
 
 GIB = """\\HS
 \\[GAMEBLACKNAME=Black (5D)\\]
-\\[GAMEWHITENAME=흰돌바둑왕 (6D)\\]
+\\[GAMEWHITENAME=흰돌 (6D)\\]
+\\[GAMEPLACE=타이젬 바둑에서 두었습니다\\]
 \\[GAMEINFOMAIN=GBKIND:3,GTIME:1200-30-3,GRLT:1,ZIPSU:35,GONGJE:65,\\]
 \\[GAMETAG=S1,R3,D5,G65,W1,Z35,T30-3-1200,C2024:05:06:07:08\\]
 \\HE
@@ -139,7 +140,7 @@ SKI 0 4 1
 @pytest.mark.parametrize("encoding", ["utf-8", "cp949"])
 def test_gib(encoding: str) -> None:
     record = read(GIB, "gib", encoding)
-    assert record.names == ("Black", "흰돌바둑왕")
+    assert record.names == ("Black", "흰돌")
     assert record.moves == ("Q16", "D4", "pass")
     assert (record.result, record.margin, record.headers["Date"]) == (-1, 3.5, "2024-05-06")
     assert record.root is not None
