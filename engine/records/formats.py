@@ -119,14 +119,20 @@ def read_games(formats: Sequence[RecordFormat], path: Path) -> Iterator[Record]:
                 if number == MAX_GAMES:
                     raise DataError(f"it holds more than {MAX_GAMES:,} games; split it")
                 record.source = reader.name
+                if record.fault and number == 0 and not record.moves and record.root is None:
+                    record.fault += _hint(path, reader)
                 yield record
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror}); check its name and rights") from error
     except DataError as error:
-        with path.open("rb") as file:
-            kind = kind_of(file.read(_SAMPLE))
-        hint = f"; it looks like {kind}" if kind and kind != reader.name else ""
-        raise DataError(f"{path.name}: {error}{hint}") from error
+        raise DataError(f"{path.name}: {error}{_hint(path, reader)}") from error
+
+
+def _hint(path: Path, form: RecordFormat) -> str:
+    """What a file looks like that is not of its format, "" where that is unknown."""
+    with path.open("rb") as file:
+        kind = kind_of(file.read(_SAMPLE))
+    return f"; it looks like {kind}" if kind and kind != form.name else ""
 
 
 def encoded(form: RecordFormat, text: str, name: str) -> tuple[bytes, str]:

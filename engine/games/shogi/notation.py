@@ -41,8 +41,8 @@ _FIELDS = {"men in hand": "-", "move number": "1"}  # may be missing
 def parse_sfen(text: str, *, problem: bool = False) -> tuple[State, list[str]]:
     """State[1] of a SFEN (board, side to move, hands, number of the next move), and a note on what was added to it.
 
-    problem: the board may have two pawns on a file, as some problems of mate have. The 27-point rule holds in it and no
-    limit of plies. Errors: PositionError.
+    problem: the board may have two pawns on a file, and men that can never move, as some problems of mate have. The
+    27-point rule holds in it and no limit of plies. Errors: PositionError.
     """
     fields, notes = completed(text, "SFEN", _FIELDS)
     line = np.zeros(1, STATE)
@@ -57,7 +57,7 @@ def parse_sfen(text: str, *, problem: bool = False) -> tuple[State, list[str]]:
         raise PositionError(f"the SFEN's move number must be a number from 1 on, not {quoted(number)}")
     state["ply"] = min(max(int(number[:9]) - 1, 0), 65535)
     state["declaration"] = POINTS_27
-    _check_men(state, two_pawns=problem)
+    _check_men(state, problem=problem)
     if settle_all(line):
         raise PositionError(f"{_SIDES[1 - int(state['turn'])]} is in check but {_SIDES[int(state['turn'])]} is to move")
     side = int(state["turn"])
@@ -110,7 +110,7 @@ def _parse_hands(text: str) -> list[list[int]]:
     return hands
 
 
-def _check_men(state: State, *, two_pawns: bool) -> None:
+def _check_men(state: State, *, problem: bool) -> None:
     """Refuse too many pieces, a missing king, two pawns on a file, men that could never move. Errors: PositionError."""
     board, hands = state["board"].tolist(), state["hands"].tolist()
     for letter, total in _TOTALS.items():
@@ -123,9 +123,9 @@ def _check_men(state: State, *, two_pawns: bool) -> None:
         if kings > 1 or (kings == 0 and KING + 16 * (1 - side) not in board):  # problems of mate lack the attacker's
             raise PositionError(f"{name} has {kings} kings instead of one")
         for file in range(9):
-            if not two_pawns and board[9 * file : 9 * file + 9].count(PAWN + 16 * side) > 1:
+            if not problem and board[9 * file : 9 * file + 9].count(PAWN + 16 * side) > 1:
                 raise PositionError(f"{name} has two unpromoted pawns on file {file + 1}")
-        for square, man in enumerate(board):
+        for square, man in enumerate(() if problem else board):
             left = square % 9 if side == BLACK else 8 - square % 9  # ranks before it
             if (man in (PAWN + 16 * side, LANCE + 16 * side) and left < 1) or (man == KNIGHT + 16 * side and left < 2):
                 raise PositionError(

@@ -131,6 +131,9 @@ def read_ngf(stream: BinaryIO) -> Iterator[Record]:
         if (found := re.match(r"PM..([BW])([A-Z])([A-Z])", line)) is not None:
             game.moves.append((found[1], _ngf_point(found[2], found[3])))
     head = [*lines[:12], *[""] * 12]
+    if head[0].startswith("GI"):
+        yield from _with_marks(game, [line.removeprefix("GI") for line in head])
+        return
     if not head[1].isdecimal() or not 2 <= int(head[1]) <= 25:
         raise DataError("there is no NGF game in it: its second line is no size of a board")
     size = int(head[1])
@@ -150,6 +153,19 @@ def read_ngf(stream: BinaryIO) -> Iterator[Record]:
         game.say("DT", "-".join(date.groups()))
     game.say("RE", _ngf_result(head[10]))
     yield from game.records()
+
+
+def _with_marks(game: _Game, head: list[str]) -> Iterator[Record]:
+    """The form of NGF whose headers each begin with GI: event, White, Black, ..., date, size."""
+    game.say("GN", head[0])
+    for line, key, rank in ((head[1], "PW", "WR"), (head[2], "PB", "BR")):
+        name, _, level = line.partition(" ")
+        game.say(key, name)
+        game.say(rank, level)
+    if date := re.match(r"(\d{4})-(\d+)-(\d+)", head[5]):
+        game.say("DT", f"{date[1]}-{int(date[2]):02}-{int(date[3]):02}")
+    game.say("SZ", head[6] if head[6].isdecimal() else "")
+    return game.records()
 
 
 def _ngf_point(column: str, row: str) -> str:

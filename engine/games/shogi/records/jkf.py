@@ -14,7 +14,6 @@ from .. import notation
 from ..rules import DROPS, PROMOTES
 from ..state import BLACK, HELD, SQUARES
 from . import csa_writer, moves
-from .kif_writer import headers_of
 from .reader import Draft, usual_end
 from .replay import Replay, board_move, code_of, drop_move
 from .words import CODES, CSA_ENDINGS, HANDICAPS, KIF_HEADERS, NAMES, PLAYERS, PRESETS
@@ -199,7 +198,7 @@ def write(record: Record) -> str:
     """One game as JKF. Errors: PositionError."""
     replay = Replay.of(record.tree.position)
     keys = {ours: theirs for theirs, ours in KIF_HEADERS.items()}
-    header = {keys.get(name, name): text for name, text in headers_of(record)}
+    header = {keys.get(name, name): text for name, text in record.headers.items()}
     sides = (
         ("先手", "後手") if replay.turn == BLACK or record.tree.position not in HANDICAPS.values() else ("下手", "上手")
     )

@@ -23,7 +23,7 @@ from .words import HANDICAPS, KIF_ENDINGS, KIF_HEADERS, MAN_OF, NUMBER_OF, PLAYE
 
 _NUMBERED = re.compile(r"\s*([0-9０-９]{1,9})\s+(\S.*)", re.DOTALL)
 _TIME = re.compile(r"\(\s*((?:[0-9]{1,6}:){1,2}[0-9]{1,6}(?:\.[0-9]{1,6})?)\s*(?:/[^()]*)?\)", re.ASCII)
-_SUMMARY = re.compile(r"\s*まで、?\s*[0-9０-９]*手で(.*)")
+_SUMMARY = re.compile(r"\s*まで、?\s*[0-9０-９]*手で?(.*)")
 _HEADER = re.compile(r"([^\s：:*#&|+]{1,20})[：:](.*)")
 _VARIATION = re.compile(r"\s*変化[：:]\s*([0-9０-９]{1,9})")
 _FURNITURE = re.compile(r"\s*(手数--|\+-|[９9][ 　]*[８8]|[-=]*$)")  # lines that only help the eye
@@ -190,7 +190,9 @@ class _KifReader(GameReader):
             self.draft.header("手合割", self.handicap)
 
     def _numbered(self, number: int, text: str) -> None:
-        if self.moving and number != self.number + 1:
+        if self.moving and self.first <= number <= self.number:  # a variation without its own line
+            self.draft.vary(number - self.first + 1)
+        elif self.moving and number != self.number + 1:
             raise DataError(f"move {number} stands where move {self.number + 1} should be")
         self._start()
         if not self.moving:

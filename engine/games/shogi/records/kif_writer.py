@@ -166,7 +166,8 @@ class _Writer:
             self._lines.append(self._timed(ply, word, node))
         else:
             self._flush()
-            self._lines.append(self._summary(ply, self._sayable(end), word))
+            own = "KIF" in node.more
+            self._lines.append(f"まで{ply}手で{word}" if own else self._summary(ply, self._sayable(end), word))
 
     def _sayable(self, end: Ending) -> Ending:
         """An end in KIF's terms."""

@@ -1,0 +1,159 @@
+"""``az-engine review``: what people wrote stays, and other programs find what was added."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import chess.pgn
+import pytest
+
+from az_engine.cli import main
+from az_engine.engine.games import get_game
+from az_engine.engine.records.formats import read_games
+
+KIF = """手合割：平手
+先手：甲
+後手：乙
+手数----指手---------消費時間--
+*開始コメント
+   1 ７六歩(77)   ( 0:11/00:00:11)
+*一手目
+   2 ３四歩(33)   ( 0:22/00:00:22)
+   3 投了
+変化：2手
+   2 ８四歩(83)   ( 0:05/00:00:05)
+"""
+PGN = """[Event "T"]
+[White "A"]
+[Black "B"]
+[WhiteElo "?"]
+[Annotator "x"]
+[Result "0-1"]
+
+{ begin } 1. f3 $5 { [%clk 0:01:00] mine } ( 1. e4 { better } ) 1... e5 2. g4 Qh4# 0-1
+"""
+C960 = (
+    '[White "A"]\n[Black "B"]\n[Variant "Chess960"]\n[SetUp "1"]\n'
+    '[FEN "nqrnbbkr/pppppppp/8/8/8/8/PPPPPPPP/NQRNBBKR w KQkq - 0 1"]\n\n1. g3 g6 2. Bg2 Bg7 3. O-O O-O *\n'
+)
+OPTIONS = ("--net", "uniform", "--visits", "40", "--threads", "1")
+
+
+def review(source: Path, *words: object) -> int:
+    return main(["review", str(source), *OPTIONS, *map(str, words)])
+
+
+def test_pgn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = tmp_path / "a.pgn", tmp_path / "b.pgn"
+    source.write_text(PGN)
+    assert review(source, "--out", out) == 0
+    text = out.read_text()
+    game = chess.pgn.read_game(io.StringIO(text))
+    assert game is not None
+    assert not game.errors
+    first = game.variations[0]
+    assert (game.comment, first.nags >= {5}) == ("begin", True)
+    assert first.comment.endswith("mine")
+    assert first.clock() == 60
+    assert (game.variations[1].san(), game.variations[1].comment) == ("e4", "better")
+    nodes = list(game.mainline())
+    assert all(node.eval() is not None for node in nodes[:-1])
+    assert nodes[2].nags & {2, 4, 6}, "g4 loses at once"
+    assert "gives away" in nodes[2].comment
+    assert len(nodes[1].variations) == 2, "with the better line"
+    value = nodes[2].eval()
+    assert value is not None
+    assert value.white().mate() == -1
+    for part in ('[WhiteElo "?"]', '[Annotator "x"]'):
+        assert part in text
+    printed = capsys.readouterr().out
+    assert re.search(r"^2\. g4 \(White\): blunder, \d+ %, better ", printed, re.MULTILINE)
+    assert re.search(r"^accuracy: A [0-9.]+ %, B [0-9.]+ %$", printed, re.MULTILINE)
+
+
+@pytest.mark.parametrize("suffix", [".kifu", ".ki2u", ".jkf", ".csa"])
+def test_kif(tmp_path: Path, suffix: str, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = tmp_path / "a.kif", tmp_path / f"b{suffix}"
+    source.write_bytes(KIF.encode("cp932"))
+    assert review(source, "--out", out) == 0
+    (record,) = read_games(get_game("shogi").record_formats, out)
+    assert record.moves == ("7g7f", "3c3d")
+    assert record.names == ("甲", "乙")
+    assert (record.result, record.reason) == (-1, "resignation")
+    assert record.comments[0].startswith("開始コメント")
+    assert record.comments[1].startswith("一手目")
+    if suffix != ".csa":
+        assert [child.move for child in record.moved()[0].children][:2] == ["3c3d", "8c8d"]
+        assert re.search(
+            r"^\*解析 0 候補1 深さ \d+ ノード数 \d+ 評価値 -?\d+ 読み筋 ▲", record.comments[2], re.MULTILINE
+        )
+    else:
+        assert re.search(r"^\* -?\d+ \+\d{4}[A-Z]{2} -", record.comments[2], re.MULTILINE)
+    if suffix != ".ki2u":
+        assert record.times == (11.0, 22.0)
+    said = capsys.readouterr().err.replace("\n", " ")
+    assert ("holds no" in said) == (suffix in (".csa", ".ki2u"))
+
+
+def test_sgf(tmp_path: Path) -> None:
+    source, out = tmp_path / "a.sgf", tmp_path / "b.sgf"
+    source.write_text("(;GM[1]SZ[5]KM[7]BR[3d]RE[W+3.5]C[start];B[cc]C[mine]BL[5](;W[bb])(;W[dd]C[other]))")
+    assert review(source, "--out", out) == 0
+    text = out.read_text().replace("\n", "")
+    for part in ("BR[3d]", "RE[W+3.5]", "C[start]", "C[mine", "BL[5]", "W[dd]", "C[other]"):
+        assert part in text
+    assert text.count("SBKV[") == 3
+    assert "RU[" not in text
+
+
+@pytest.mark.parametrize("name", ["o.pgn", "o.html"])
+def test_chess960(tmp_path: Path, name: str) -> None:
+    source, out = tmp_path / "a.pgn", tmp_path / name
+    source.write_text(C960)
+    assert review(source, "--out", out) == 0
+    text = out.read_text()
+    assert ("O-O" in text) == (name == "o.pgn") or '"g1h1"' in text
+    if name == "o.pgn":
+        (record,) = read_games(get_game("chess").record_formats, out)
+        assert (record.moves[-2:], record.fault) == (("g1h1", "g8h8"), "")
+
+
+def test_all_games_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "many.pgn"
+    source.write_text(PGN + "\n" + C960 + '\n[White "n"]\n[Result "*"]\n\n*\n\n[Variant "Atomic"]\n\n1. e4 *\n')
+    assert review(source, "--all", "--out", tmp_path / "o.pgn", "--out", tmp_path / "p.html") == 1
+    records = list(read_games(get_game("chess").record_formats, tmp_path / "o.pgn"))
+    assert [len(record.moves) for record in records] == [4, 6]
+    assert sorted(path.name for path in tmp_path.glob("p*")) == ["p_0001.html", "p_0002.html"]
+    said = capsys.readouterr()
+    assert "game 1, A - B" in said.out
+    error = said.err.replace("\n", " ")
+    assert "game 3: it has no moves to review" in error
+    assert "game 4: this is a game of Atomic" in error
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.pgn", '[Event "A"]\n\n*\n', "it has no moves to review"),
+        ("a.pgn", '[Variant "Crazyhouse"]\n\n1. e4 *\n', "a game of Crazyhouse"),
+        ("a.pgn", '{"header":{},"moves":[{}]}', "it looks like JKF"),
+        ("a.kif", '[Event "A"]\n\n1. e4 *\n', "it looks like PGN"),
+        ("a.sgf", "(;GM[2]SZ[8];B[d3])", "a game of Othello"),
+        ("a.csa", "<html>", "it looks like a web page"),
+    ],
+)
+def test_another_game_is_refused_by_name(
+    tmp_path: Path, name: str, text: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).write_text(text)
+    assert review(tmp_path / name) == 2
+    assert said in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_a_damaged_game_is_reviewed_up_to_the_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.pgn").write_text("1. e4 e5 2. Ke3 *\n")
+    assert review(tmp_path / "a.pgn", "--out", tmp_path / "o.pgn") == 1
+    assert "illegal san: 'Ke3'" in capsys.readouterr().err.replace("\n", " ")
