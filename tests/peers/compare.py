@@ -2,7 +2,7 @@
 
     python tests/peers/compare.py [--speed N] --node-modules DIR FOLDER...
 
-FOLDER: files of python-chess, sgfmill, Sabaki, tsshogi, ShogiHome, Kifu-for-JS, python-shogi, KataGo or your own. DIR has
+FOLDER: files of python-chess, Sabaki, tsshogi, ShogiHome, Kifu-for-JS, python-shogi, KataGo or your own. DIR has
 tsshogi, @sabaki/sgf and chessops (npm install tsshogi @sabaki/sgf chessops). python-chess is compared without them. Each
 file is also written by us and read again.
 """
@@ -131,7 +131,7 @@ def _peers(path: Path, form: RecordFormat, modules: Path | None) -> Iterator[tup
     script = Path(__file__).with_name("parse.mjs")
     environment = {**os.environ, "NODE_MODULES": str(modules.resolve())}
     done = subprocess.run(["node", script], input=asked, capture_output=True, text=True, check=False, env=environment)
-    [found] = json.loads(done.stdout) if done.returncode == 0 else [{"error": done.stderr[-300:]}]
+    found: dict[str, Any] = json.loads(done.stdout)[0] if done.returncode == 0 else {"error": done.stderr[-300:]}
     name = "@sabaki/sgf" if form.name == "SGF" else "tsshogi"
     if "error" in found:
         print(f"{path.name}: {name} refuses it: {found['error']}")

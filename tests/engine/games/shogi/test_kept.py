@@ -11,7 +11,7 @@ import pytest
 from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.outcome import RUNNING
-from az_engine.engine.records.formats import format_named, left_out
+from az_engine.engine.records.formats import RecordFormat, format_named, left_out
 from az_engine.engine.records.record import Node, Record
 
 SHOGI = get_game("shogi")
@@ -20,7 +20,7 @@ TREE = """# ---- Kifu for Windows V7 棋譜ファイル ----
 開始日時：2026/01/02 10:00
 棋戦：名人戦
 備考：良い　将棋
-手合割：平手　　
+手合割：平手
 先手：羽生　善治
 後手：John Smith
 手数----指手---------消費時間--
@@ -50,9 +50,9 @@ TREE = """# ---- Kifu for Windows V7 棋譜ファイル ----
 """
 
 
-def read(form: object, text: str) -> Record:
-    (record,) = form.read(io.BytesIO(text.encode()))  # type: ignore[attr-defined]
-    record.source = form.name  # type: ignore[attr-defined]
+def read(form: RecordFormat, text: str) -> Record:
+    (record,) = form.read(io.BytesIO(text.encode()))
+    record.source = form.name
     return record
 
 
