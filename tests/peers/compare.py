@@ -3,8 +3,8 @@
     python tests/peers/compare.py [--speed N] --node-modules DIR FOLDER...
 
 FOLDER: files of python-chess, Sabaki, tsshogi, ShogiHome, Kifu-for-JS, python-shogi, KataGo or your own. DIR has
-tsshogi, @sabaki/sgf and chessops (npm install tsshogi @sabaki/sgf chessops). python-chess is compared without them. Each
-file is also written by us and read again.
+tsshogi, @sabaki/sgf and chessops (npm install tsshogi @sabaki/sgf chessops). python-chess is compared without them.
+Each file is also written by us and read again.
 """
 
 from __future__ import annotations
