@@ -13,7 +13,7 @@ from ...engine.errors import DataError
 from ...engine.games.base import Game, State
 from ..data.records import read_finished
 from ..data.shards import LabelFormat
-from ..selfplay.replay import STORED, ShardReader, line_of_game, title
+from ..selfplay.store.replay import STORED, ShardReader, line_of_game, title
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ...engine.games.base import Game
-from ..selfplay.replay import GameRecord
+from ..selfplay.store.replay import GameRecord
 
 COLUMNS = "ABCDEFGHJKLMNOPQRST"
 PLIES, LONGEST = 60, 4  # moves of a game that are read; stones of the longest sequence that is counted

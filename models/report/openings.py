@@ -28,9 +28,9 @@ from rich.console import Console
 from ...engine.errors import DataError, OptionError
 from ...engine.files import check_writable, write_atomically
 from ...engine.games.base import Game
-from ..selfplay.replay import GameRecord, ReplayFolder
-from ..selfplay.runconfig import load_run
-from ..selfplay.rundir import RunFolder
+from ..selfplay.config import load_run
+from ..selfplay.folder import RunFolder
+from ..selfplay.store.replay import GameRecord, ReplayFolder
 from .corners import corner_lines
 from .figures import write_figure
 

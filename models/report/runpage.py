@@ -18,9 +18,9 @@ from ...protocols.page.paper import write_paper
 from ...protocols.page.scoresheet import Scoresheet
 from ...protocols.serve.runpage import RUN_PAGE
 from ..selfplay.charts import FIXED, learning_curves
-from ..selfplay.ladder import described
-from ..selfplay.live import span
-from ..selfplay.rundir import Beat
+from ..selfplay.folder import Beat
+from ..selfplay.nets.rating import described
+from ..selfplay.show.table import span
 from ..train.log import read_config, read_log
 
 if TYPE_CHECKING:

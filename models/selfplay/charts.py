@@ -13,7 +13,7 @@ import numpy as np
 
 from ...bench.ratings.bayes import Rating
 from ...engine.errors import DataError
-from .ladder import described, ratings_of, scores_of
+from .nets.rating import described, ratings_of, scores_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

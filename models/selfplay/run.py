@@ -30,19 +30,19 @@ from ..train.log import Log
 from ..train.loop import Trainer, means
 from ..train.origin import origin
 from .boards import Board
-from .examples import write_examples
-from .ladder import Ladder, anchor, described, raw, searching
-from .live import span
-from .players import Players, players_of
-from .promotion import Promotion
-from .replay import WORKER_SHIFT, GameRecord, ReplayFolder
-from .resign import ResignControl
-from .runconfig import NEVER, RunConfig
-from .rundir import Beat, RunFolder
-from .status import Observer, Status
-from .window import HELD_OUT_GAMES, Window
-from .windows import Windows
-from .worker import SelfPlayWorker
+from .config import NEVER, RunConfig
+from .folder import Beat, RunFolder
+from .nets.promotion import Promotion
+from .nets.rating import Ladder, anchor, described, raw, searching
+from .nets.resignation import ResignControl
+from .play.players import Players, players_of
+from .play.worker import SelfPlayWorker
+from .show.examples import write_examples
+from .show.status import Observer, Status
+from .show.table import span
+from .store.replay import WORKER_SHIFT, GameRecord, ReplayFolder
+from .store.window import HELD_OUT_GAMES, Window
+from .store.windows import Windows
 
 BURST = 50  # training steps between reads of new games
 WAIT_SECONDS = 0.2  # when there is nothing to do

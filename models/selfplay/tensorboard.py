@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...engine.nets.file.protobuf import write_field
-from .frames import crc32c
+from .store.frames import crc32c
 
 
 def _masked(data: bytes) -> bytes:

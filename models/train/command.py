@@ -30,7 +30,7 @@ from ..families import all_settings, config_of, family_of, shorthands
 from ..families.config import HISTORY, NetConfig
 from ..fields import Values, flags_of, from_flags
 from ..report.runpage import STOPPED, LivePage
-from ..selfplay import reinforce
+from ..selfplay import command as selfplay
 from ..signals import StopSignals
 from ..storage import RunLock
 from . import flags
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     if args.supervised is None:
-        return reinforce.main(args)
+        return selfplay.main(args)
     if args.out is None:
         raise OptionError("--supervised needs --out RUN, the folder of the run")
     import torch

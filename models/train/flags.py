@@ -12,8 +12,8 @@ from ...protocols.serve.runpage import PORT
 from ..data.shards import TargetOptions
 from ..families import all_settings, shorthands
 from ..fields import Help, add_flags, remember_given
-from ..selfplay import reinforce
-from ..selfplay.runconfig import LoopConfig, MachineConfig
+from ..selfplay import command as selfplay
+from ..selfplay.config import LoopConfig, MachineConfig
 from .config import Intervals, LearnerConfig, Length
 
 COMMON = (  # what --help shows
@@ -110,7 +110,7 @@ examples:
         help="show the run's page, live, to the browsers of this machine; 0 = a free port (without PORT: 8767)",
     )
     add("--finish", action="store_true", help="stop training: export the newest checkpoint and write its card")
-    reinforce.add_arguments(parser)
+    selfplay.add_arguments(parser)
 
     add_flags(parser.add_argument_group("length (give one)"), Length)
     network = parser.add_argument_group("network")

@@ -41,7 +41,10 @@ COMMANDS = {
     "export": ("az_engine.models.foreign.exporter", "hand a net to Lc0 or dlshogi"),
     "label": ("az_engine.models.label.command", "make training data with any UCI, USI or GTP engine"),
     "train": ("az_engine.models.train.command", "train a net: from games against itself, or on labelled positions"),
-    "selfplay": ("az_engine.models.selfplay.worker", "play games for a run, beside the processes that train starts"),
+    "selfplay": (
+        "az_engine.models.selfplay.play.worker",
+        "play games for a run, beside the processes that train starts",
+    ),
     "report": ("az_engine.models.report.command", "figures of the papers: search, scaling with time, architectures"),
     "plot": ("az_engine.models.report.plot", "draw the curves of a training run"),
     "completion": ("az_engine.completion", "complete commands and options in bash, zsh and fish"),

@@ -23,8 +23,8 @@ from az_engine.engine.search.search import Search
 from az_engine.engine.search.tree import Tree
 from az_engine.models.data.formats import shards_of
 from az_engine.models.data.shards import TargetOptions, read_arrays
-from az_engine.models.selfplay.frames import frame
-from az_engine.models.selfplay.replay import ShardReader, ShardWriter, shard_path, title
+from az_engine.models.selfplay.store.frames import frame
+from az_engine.models.selfplay.store.replay import ShardReader, ShardWriter, shard_path, title
 
 from ..engine.nets.test_nets import tiny_net
 from ..games import DIRECTORY

@@ -15,10 +15,10 @@ import pytest
 from az_engine.engine.games.base import Game
 from az_engine.engine.search.selfplay import SelfPlay
 from az_engine.models.data.dataset import Positions
-from az_engine.models.selfplay.ladder import Ladder
-from az_engine.models.selfplay.promotion import Promotion
+from az_engine.models.selfplay.nets.promotion import Promotion
+from az_engine.models.selfplay.nets.rating import Ladder
 from az_engine.models.selfplay.run import SelfPlayRun
-from az_engine.models.selfplay.status import Observer
+from az_engine.models.selfplay.show.status import Observer
 from az_engine.models.signals import StopSignals
 from az_engine.models.train import checkpoint, loop
 from az_engine.models.train.config import Intervals, Length

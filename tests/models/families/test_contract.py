@@ -30,7 +30,7 @@ from az_engine.models.data.shards import TargetOptions
 from az_engine.models.families.base import Family, NetFile
 from az_engine.models.families.config import NetConfig
 from az_engine.models.net import probes
-from az_engine.models.selfplay.runconfig import RunConfig
+from az_engine.models.selfplay.config import RunConfig
 from az_engine.models.train import checkpoint
 from az_engine.models.train.config import Intervals, LearnerConfig, Length
 from az_engine.models.train.learner import Learner

@@ -40,7 +40,7 @@ from az_engine.models.families import config_of
 from az_engine.models.families.sparse import kernels as feature_kernels
 from az_engine.models.families.sparse.config import SparseConfig
 from az_engine.models.families.sparse.network import SparseNetwork
-from az_engine.models.selfplay.runconfig import RunConfig
+from az_engine.models.selfplay.config import RunConfig
 from az_engine.models.train import command as train
 from az_engine.models.train.origin import origin
 

@@ -18,7 +18,7 @@ from az_engine.models.data.formats import labels_of
 from az_engine.models.data.games.go import read_folder, read_shard
 from az_engine.models.data.shards import Records, TargetOptions
 from az_engine.models.label.recorded import read_played
-from az_engine.models.selfplay.replay import ShardWriter, shard_path, title
+from az_engine.models.selfplay.store.replay import ShardWriter, shard_path, title
 
 from .. import reference
 from ..selfplay.games import random_game

@@ -33,7 +33,7 @@ from az_engine.models.families.tower.network import TowerNetwork
 from az_engine.models.net import providers, quantise
 from az_engine.models.net.batches import Batches, sizes_of
 from az_engine.models.net.evaluator import TorchEvaluator
-from az_engine.models.selfplay.runconfig import RunConfig
+from az_engine.models.selfplay.config import RunConfig
 
 from ...engine.test_engine import Recorder
 from ..families.test_tower import FAMILY, GO_INFO, INFO, lively

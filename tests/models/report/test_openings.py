@@ -13,8 +13,8 @@ from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
 from az_engine.models.report.corners import corner_sequences, name_of
 from az_engine.models.report.openings import count_openings
-from az_engine.models.selfplay.replay import GameRecord, ShardWriter, title
-from az_engine.models.selfplay.runconfig import RunConfig
+from az_engine.models.selfplay.config import RunConfig
+from az_engine.models.selfplay.store.replay import GameRecord, ShardWriter, title
 
 
 def played(name: str, number: int, text: str, *, step: int = 0, result: int = 0) -> GameRecord:

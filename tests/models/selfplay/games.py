@@ -6,7 +6,7 @@ import numpy as np
 
 from az_engine.engine.games.base import Game
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
-from az_engine.models.selfplay.replay import GameRecord
+from az_engine.models.selfplay.store.replay import GameRecord
 
 
 def random_game(game: Game, number: int, *, plies: int = 60, net: int = 0, every: int = 1) -> GameRecord:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from az_engine.models.selfplay.run import SelfPlayRun
-from az_engine.models.selfplay.status import Observer
+from az_engine.models.selfplay.show.status import Observer
 from az_engine.models.train.log import read_log
 
 from .test_run import alive, begin, command, config, environment, games_of, stored, tensors, train

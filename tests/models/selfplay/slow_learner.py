@@ -20,9 +20,9 @@ from az_engine.engine.games import get_game
 from az_engine.models.data.dataset import Sampling
 from az_engine.models.families.losses import TorchBatch
 from az_engine.models.fields import merged
+from az_engine.models.selfplay.config import RunConfig
 from az_engine.models.selfplay.presets import preset
-from az_engine.models.selfplay.runconfig import RunConfig
-from az_engine.models.selfplay.window import Window
+from az_engine.models.selfplay.store.window import Window
 from az_engine.models.train.learner import Learner
 
 from .games import random_game

@@ -17,18 +17,18 @@ from az_engine.engine.errors import OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.models.fields import Values, merged
-from az_engine.models.selfplay import reinforce
+from az_engine.models.selfplay import command as reinforce
 from az_engine.models.selfplay.boards import boards_of
-from az_engine.models.selfplay.examples import write_examples
-from az_engine.models.selfplay.frames import FrameReader
+from az_engine.models.selfplay.command import described
+from az_engine.models.selfplay.config import RunConfig
 from az_engine.models.selfplay.presets import preset
-from az_engine.models.selfplay.reinforce import described
-from az_engine.models.selfplay.replay import GameRecord, ReplayFolder, ShardWriter, line_of_game, title
 from az_engine.models.selfplay.run import SelfPlayRun
-from az_engine.models.selfplay.runconfig import RunConfig
-from az_engine.models.selfplay.status import Observer, Status
-from az_engine.models.selfplay.window import Window, WindowConfig
-from az_engine.models.selfplay.windows import Windows
+from az_engine.models.selfplay.show.examples import write_examples
+from az_engine.models.selfplay.show.status import Observer, Status
+from az_engine.models.selfplay.store.frames import FrameReader
+from az_engine.models.selfplay.store.replay import GameRecord, ReplayFolder, ShardWriter, line_of_game, title
+from az_engine.models.selfplay.store.window import Window, WindowConfig
+from az_engine.models.selfplay.store.windows import Windows
 from az_engine.models.train import checkpoint
 
 from .games import random_game, same

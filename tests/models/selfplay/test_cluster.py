@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from az_engine.engine.errors import ClusterError
-from az_engine.models.selfplay.runconfig import RunConfig
-from az_engine.models.selfplay.rundir import Beat, RunFolder
+from az_engine.models.selfplay.config import RunConfig
+from az_engine.models.selfplay.folder import Beat, RunFolder
 
 from ...ray_cluster import kill_raylet, three_nodes
 from .test_run import begin, command, config, environment, stored, train
@@ -38,7 +38,7 @@ def on(cluster: Any, **over: Any) -> RunConfig:
 
 
 def test_actors_raylets_and_nodes_are_lost_and_join(cluster: Any, tmp_path: Path) -> None:
-    from az_engine.models.selfplay.cluster import ClusterPlayers
+    from az_engine.models.selfplay.play.ray import ClusterPlayers
 
     folder = RunFolder(tmp_path / "run")
     before = len(stored(train(folder.folder, config()).folder.folder))
@@ -96,7 +96,7 @@ def test_a_learner_that_is_killed_goes_on_with_every_reported_game(cluster: Any,
 
 
 def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
-    from az_engine.models.selfplay.cluster import ClusterPlayers
+    from az_engine.models.selfplay.play.ray import ClusterPlayers
 
     run = config(machine={"ray": "127.0.0.1:1"})
     with pytest.raises(ClusterError, match=r"there is no Ray cluster at 127\.0\.0\.1:1"):

@@ -20,13 +20,13 @@ from az_engine.engine.errors import DataError, NetError, OptionError
 from az_engine.engine.search.selfplay import PlayedGame, SelfPlay, SelfPlayConfig
 from az_engine.models.fields import merged
 from az_engine.models.net.evaluator import TorchEvaluator
-from az_engine.models.selfplay.channel import Block, Link, Shape, answers
-from az_engine.models.selfplay.evaluators import EvaluatorServer, batch_of
-from az_engine.models.selfplay.halves import Halves, play_along
+from az_engine.models.selfplay.config import RunConfig
+from az_engine.models.selfplay.folder import RunFolder
+from az_engine.models.selfplay.gpu.halves import Halves, play_along
+from az_engine.models.selfplay.gpu.link import Block, Link, Shape, answers
+from az_engine.models.selfplay.gpu.server import EvaluatorServer, batch_of
+from az_engine.models.selfplay.gpu.speed import leaves_per_second, measure
 from az_engine.models.selfplay.presets import preset
-from az_engine.models.selfplay.runconfig import RunConfig
-from az_engine.models.selfplay.rundir import RunFolder
-from az_engine.models.selfplay.speed import leaves_per_second, measure
 
 from ..families.test_tower import lively
 from ..net.test_evaluator import go5, written

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from az_engine.engine.errors import DataError
-from az_engine.models.selfplay import frames
-from az_engine.models.selfplay.frames import SYNC, FrameReader, FrameWriter, crc32c
+from az_engine.models.selfplay.store import frames
+from az_engine.models.selfplay.store.frames import SYNC, FrameReader, FrameWriter, crc32c
 from az_engine.models.storage import DiskFull
 
 PAYLOADS = [b"first", b"", bytes(range(256)), SYNC * 3, b"the last one, a little longer than the others"]

@@ -16,7 +16,7 @@ from az_engine.engine.nets.onnx.session import raw_session
 from az_engine.engine.nets.opinions import expected_points
 from az_engine.engine.nets.positions import random_planes
 from az_engine.models.net import probes
-from az_engine.models.selfplay.publish import publish
+from az_engine.models.selfplay.nets.publish import publish
 from az_engine.models.train.config import LearnerConfig
 from az_engine.models.train.learner import Learner
 from az_engine.models.train.origin import network_at, origin

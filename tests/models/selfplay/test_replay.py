@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
-from az_engine.models.selfplay.frames import FrameReader, FrameWriter
-from az_engine.models.selfplay.replay import GameRecord, ReplayFolder, ShardReader, ShardWriter, shard_path, title
+from az_engine.models.selfplay.store.frames import FrameReader, FrameWriter
+from az_engine.models.selfplay.store.replay import GameRecord, ReplayFolder, ShardReader, ShardWriter, shard_path, title
 from az_engine.models.storage import NewerFormat
 
 from .games import random_game, same

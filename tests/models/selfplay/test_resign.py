@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from az_engine.models.selfplay.replay import GameRecord
-from az_engine.models.selfplay.resign import ResignControl
-from az_engine.models.selfplay.runconfig import ResignConfig
+from az_engine.models.selfplay.config import ResignConfig
+from az_engine.models.selfplay.nets.resignation import ResignControl
+from az_engine.models.selfplay.store.replay import GameRecord
 
 
 def game(outlooks: list[float], result: int, *, played_on: bool = True, reason: str = "rules") -> GameRecord:

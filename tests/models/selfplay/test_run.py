@@ -38,19 +38,20 @@ from az_engine.models import storage
 from az_engine.models.fields import Values, merged
 from az_engine.models.net import providers
 from az_engine.models.report import plot
-from az_engine.models.selfplay import gate, reinforce
-from az_engine.models.selfplay.examples import write_examples
-from az_engine.models.selfplay.frames import FrameReader
-from az_engine.models.selfplay.ladder import Ladder
-from az_engine.models.selfplay.live import LiveView
+from az_engine.models.selfplay import command as reinforce
+from az_engine.models.selfplay.command import described
+from az_engine.models.selfplay.config import RunConfig
+from az_engine.models.selfplay.folder import Beat, Current, RunFolder
+from az_engine.models.selfplay.nets import gate
+from az_engine.models.selfplay.nets.promotion import COURSE, course
+from az_engine.models.selfplay.nets.rating import Ladder
 from az_engine.models.selfplay.presets import preset
-from az_engine.models.selfplay.promotion import COURSE, course
-from az_engine.models.selfplay.reinforce import described
-from az_engine.models.selfplay.replay import GameRecord
 from az_engine.models.selfplay.run import SelfPlayRun
-from az_engine.models.selfplay.runconfig import RunConfig
-from az_engine.models.selfplay.rundir import Beat, Current, RunFolder
-from az_engine.models.selfplay.status import Observer, Status
+from az_engine.models.selfplay.show.examples import write_examples
+from az_engine.models.selfplay.show.status import Observer, Status
+from az_engine.models.selfplay.show.table import LiveView
+from az_engine.models.selfplay.store.frames import FrameReader
+from az_engine.models.selfplay.store.replay import GameRecord
 from az_engine.models.storage import RunLock
 from az_engine.models.train import checkpoint, flags
 from az_engine.models.train.log import read_log
@@ -635,7 +636,7 @@ def test_the_gate_counts_and_stops_when_the_verdict_is_certain(whole: Path) -> N
 def test_tensorboard_hears_of_every_row(tmp_path: Path) -> None:
     import struct
 
-    from az_engine.models.selfplay.frames import crc32c
+    from az_engine.models.selfplay.store.frames import crc32c
     from az_engine.models.selfplay.tensorboard import EventWriter
 
     writer = EventWriter(tmp_path)

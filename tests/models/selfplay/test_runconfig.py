@@ -15,9 +15,9 @@ from az_engine.engine.errors import DataError, OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.settings import choices_of, settings_of
 from az_engine.models.fields import assignment, built, merged, read_toml
-from az_engine.models.selfplay import reinforce
+from az_engine.models.selfplay import command as reinforce
+from az_engine.models.selfplay.config import RunConfig, load_run, sections
 from az_engine.models.selfplay.presets import preset
-from az_engine.models.selfplay.runconfig import RunConfig, load_run, sections
 from az_engine.models.train import checkpoint
 from az_engine.models.train import command as train
 from az_engine.models.train.learner import Learner, learning_rate

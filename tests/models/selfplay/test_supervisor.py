@@ -15,10 +15,11 @@ import pytest
 
 from az_engine.engine.errors import DataError
 from az_engine.engine.kernels import cache
-from az_engine.models.selfplay import supervisor, worker
-from az_engine.models.selfplay.runconfig import RunConfig
-from az_engine.models.selfplay.rundir import Beat, Current, RunFolder, WorkerSlot
-from az_engine.models.selfplay.supervisor import Supervisor
+from az_engine.models.selfplay.config import RunConfig
+from az_engine.models.selfplay.folder import Beat, Current, RunFolder, WorkerSlot
+from az_engine.models.selfplay.play import processes as supervisor
+from az_engine.models.selfplay.play import worker
+from az_engine.models.selfplay.play.processes import Supervisor
 
 ONE_BEAT = """
 import json, os, sys, time

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game
-from az_engine.models.selfplay.replay import GameRecord
-from az_engine.models.selfplay.window import Window, WindowConfig, replayed, window_games
+from az_engine.models.selfplay.store.replay import GameRecord
+from az_engine.models.selfplay.store.window import Window, WindowConfig, replayed, window_games
 
 from .games import random_game
 

@@ -24,13 +24,13 @@ from ..fields import Values, add_flags, assignment, differences, flags_of, merge
 from ..signals import StopSignals
 from ..storage import RunLock
 from ..train.log import read_config
+from .config import NEVER, MachineConfig, RunConfig, sections
+from .play.processes import worker_command
 from .presets import preset
-from .runconfig import NEVER, MachineConfig, RunConfig, sections
-from .supervisor import worker_command
 
 if TYPE_CHECKING:  # imported where it is used, so that --help needs no torch
     from .run import SelfPlayRun
-    from .status import Status
+    from .show.status import Status
 
 FIXED = ("game", "boards", "seed", "init", "net", "learner")  # settings that a resumed run keeps
 FOR_SEVERAL_SIZES: Values = {"net": {"policy_head": "pooled"}, "learner": {"freeze": 0.5}}  # see Learner.freeze
@@ -160,9 +160,9 @@ def described(run: RunConfig, game: Game, command: str) -> Values:
 def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]] = worker_command) -> int:
     import torch
 
-    from .live import LiveView
     from .run import SelfPlayRun
-    from .status import Observer
+    from .show.status import Observer
+    from .show.table import LiveView
     from .tensorboard import EventWriter
 
     folder: Path = args.out or default_out(game_name(args))
@@ -256,8 +256,8 @@ def finish(loop: SelfPlayRun, console: Console) -> None:
 
 def learned(loop: SelfPlayRun) -> str:
     """What a run has learned, one line: Elo above its first net, or the moves that the net finds."""
-    from .ladder import searching
-    from .live import span
+    from .nets.rating import searching
+    from .show.table import span
 
     visits, ratings, rated = loop.run.ladder.visits, loop.ladder.ratings(), loop.ladder.rated
     names = [searching(step, visits) for step in rated if searching(step, visits) in ratings]

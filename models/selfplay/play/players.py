@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from .runconfig import RunConfig
-from .rundir import Beat, RunFolder
-from .status import Observer
-from .supervisor import Supervisor
+from ..config import RunConfig
+from ..folder import Beat, RunFolder
+from ..show.status import Observer
+from .processes import Supervisor
 
 
 class Players(Protocol):
@@ -30,7 +30,7 @@ class Players(Protocol):
 def players_of(folder: RunFolder, run: RunConfig, observer: Observer) -> Players:
     machine = run.machine
     if machine.ray:
-        from .cluster import ClusterPlayers
+        from .ray import ClusterPlayers
 
         return ClusterPlayers(folder, run, observer.on_event)
     return Supervisor(

@@ -13,8 +13,8 @@ from collections import deque
 
 import numpy as np
 
-from .replay import GameRecord
-from .runconfig import ResignConfig
+from ..config import ResignConfig
+from ..store.replay import GameRecord
 
 _GRID = np.round(np.arange(-0.99, 0.0, 0.01), 2)  # candidate thresholds
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.errors import NetError
-from ...engine.games.base import Game
-from ...engine.nets.evaluator import Evaluator, Output, Planes
-from ...engine.search.selfplay import PlayedGame, SelfPlay, SelfPlayConfig
-from .channel import HALVES, Link, Shape
-from .replay import WORKER_SHIFT
-from .runconfig import RunConfig
+from ....engine.errors import NetError
+from ....engine.games.base import Game
+from ....engine.nets.evaluator import Evaluator, Output, Planes
+from ....engine.search.selfplay import PlayedGame, SelfPlay, SelfPlayConfig
+from ..config import RunConfig
+from ..store.replay import WORKER_SHIFT
+from .link import HALVES, Link, Shape
 
 
 class LinkedNet(Evaluator):

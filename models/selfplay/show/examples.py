@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...engine.files import write_atomically
-from ...engine.games.base import Game
-from ...engine.records.formats import format_games
-from ...engine.records.record import Reason, Record
-from .replay import GameRecord, on_its_board
+from ....engine.files import write_atomically
+from ....engine.games.base import Game
+from ....engine.records.formats import format_games
+from ....engine.records.record import Reason, Record
+from ..store.replay import GameRecord, on_its_board
 
 GAMES = 8  # in a file
 _REASONS: dict[str, Reason] = {"rules": "", "resigned": "resignation", "max moves": "maximum moves"}

@@ -9,11 +9,11 @@ from pathlib import Path
 import torch
 from rich.console import Console
 
-from ...engine.errors import DataError, NetError, OptionError
-from .evaluators import EvaluatorServer, batch_of, device_of
+from ....engine.errors import DataError, NetError, OptionError
+from ..config import RunConfig
+from ..folder import RunFolder
 from .halves import play_along
-from .runconfig import RunConfig
-from .rundir import RunFolder
+from .server import EvaluatorServer, batch_of, device_of
 
 WARM_UP_SECONDS = 5.0  # of playing before anything is counted
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..data.dataset import Batch
-from .boards import Board
+from ...data.dataset import Batch
+from ..boards import Board
 from .replay import GameRecord
 from .window import Window, WindowConfig, window_games
 

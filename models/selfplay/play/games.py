@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.games.base import Game
-from ...engine.nets.evaluator import Evaluator
-from ...engine.search.selfplay import PlayedGame, SelfPlay
-from ..net.providers import own_evaluator
-from .halves import Halves
-from .replay import WORKER_SHIFT, GameRecord
-from .runconfig import RunConfig
-from .rundir import Beat, Current
+from ....engine.games.base import Game
+from ....engine.nets.evaluator import Evaluator
+from ....engine.search.selfplay import PlayedGame, SelfPlay
+from ...net.providers import own_evaluator
+from ..config import RunConfig
+from ..folder import Beat, Current
+from ..gpu.halves import Halves
+from ..store.replay import WORKER_SHIFT, GameRecord
 
 
 def record_of(played: PlayedGame, *, played_on: bool, surprises: bool = False, board: int = 0) -> GameRecord:

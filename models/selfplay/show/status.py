@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..signals import done
-from .rundir import Beat
-from .supervisor import worker_command
+from ...signals import done
+from ..folder import Beat
+from ..play.processes import worker_command
 
 
 @dataclass(slots=True)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.errors import DataError
-from ...engine.games.base import Game
-from ...engine.settings import setting
-from ..data.dataset import Batch, Positions, Sampling, one_hot_result
+from ....engine.errors import DataError
+from ....engine.games.base import Game
+from ....engine.settings import setting
+from ...data.dataset import Batch, Positions, Sampling, one_hot_result
 from .replay import GameRecord, line_of_game
 
 HELD_OUT_GAMES = 200  # newest held-out games that the learner is measured on

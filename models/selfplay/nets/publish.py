@@ -14,19 +14,19 @@ import numpy as np
 import onnx
 import torch
 
-from ...engine.errors import DataError, NetError
-from ...engine.files import write_atomically
-from ...engine.games.base import Game
-from ...engine.nets.netinfo import NetInfo
-from ...engine.nets.onnx.evaluator import OnnxEvaluator
-from ...engine.nets.onnx.session import raw_session
-from ...engine.nets.positions import random_planes
-from ..data.dataset import Batch, Positions, spread
-from ..families.losses import TorchBatch, policy_loss, value_loss
-from ..families.network import Network
-from ..net import quantise
-from ..net.probes import own_games
-from ..train.learner import Learner
+from ....engine.errors import DataError, NetError
+from ....engine.files import write_atomically
+from ....engine.games.base import Game
+from ....engine.nets.netinfo import NetInfo
+from ....engine.nets.onnx.evaluator import OnnxEvaluator
+from ....engine.nets.onnx.session import raw_session
+from ....engine.nets.positions import random_planes
+from ...data.dataset import Batch, Positions, spread
+from ...families.losses import TorchBatch, policy_loss, value_loss
+from ...families.network import Network
+from ...net import quantise
+from ...net.probes import own_games
+from ...train.learner import Learner
 
 CANARIES = 256  # positions
 CALIBRATION = 512  # positions that int8 is calibrated on

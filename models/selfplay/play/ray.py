@@ -17,14 +17,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...cluster import Actor, Crew, Needs, connected, fetched
-from ...engine.errors import DataError
-from ..storage import Patience
-from .player import Player
-from .replay import GameRecord, ShardWriter, title
-from .runconfig import RunConfig
-from .rundir import Beat, Current, RunFolder, WorkerSlot
-from .supervisor import COMPILE_SECONDS
+from ....cluster import Actor, Crew, Needs, connected, fetched
+from ....engine.errors import DataError
+from ...storage import Patience
+from ..config import RunConfig
+from ..folder import Beat, Current, RunFolder, WorkerSlot
+from ..store.replay import GameRecord, ShardWriter, title
+from .games import Player
+from .processes import COMPILE_SECONDS
 
 ORDER_SECONDS = 2.0  # of playing for one order
 AHEAD = 2  # orders of an actor at a time: it plays while its report travels

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ...engine.games.base import Game
-from ...engine.search.arena import NetPlayer, play_pairs, random_openings
-from .runconfig import GateConfig
+from ....engine.games.base import Game
+from ....engine.search.arena import NetPlayer, play_pairs, random_openings
+from ..config import GateConfig
 
 CHUNK = 40  # games between checks whether the verdict is decided
 

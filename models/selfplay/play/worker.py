@@ -18,18 +18,18 @@ from typing import Any, get_args
 
 import numpy as np
 
-from ...engine.errors import DataError
-from ...engine.games.base import Game
-from ...engine.kernels.cache import on_compile
-from ..fields import Help
-from ..net.providers import Provider
-from ..signals import StopSignals
-from ..storage import Patience
-from .channel import answers
-from .player import Player
-from .replay import GameRecord, ShardWriter, title
-from .runconfig import RunConfig, load_run
-from .rundir import COMPILING, Beat, Pulse, RunFolder, WorkerSlot
+from ....engine.errors import DataError
+from ....engine.games.base import Game
+from ....engine.kernels.cache import on_compile
+from ...fields import Help
+from ...net.providers import Provider
+from ...signals import StopSignals
+from ...storage import Patience
+from ..config import RunConfig, load_run
+from ..folder import COMPILING, Beat, Pulse, RunFolder, WorkerSlot
+from ..gpu.link import answers
+from ..store.replay import GameRecord, ShardWriter, title
+from .games import Player
 
 HELP = "play games for a training run, in addition to the processes that train starts"
 POLL_SECONDS = 1.0  # between checks for a newer net
@@ -206,11 +206,11 @@ def main(args: argparse.Namespace) -> int:
     if args.provider:
         run = replace(run, machine=replace(run.machine, provider=args.provider))
     if args.measure is not None:
-        from .speed import measure
+        from ..gpu.speed import measure
 
         return measure(folder, run, args.measure)
     if args.evaluator is not None:
-        from .evaluators import evaluate_for
+        from ..gpu.server import evaluate_for
 
         with signals:
             evaluate_for(folder, run, args.evaluator, stopping, say)

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.errors import AzError, NetError
-from ...engine.nets.evaluator import Output, Planes
+from ....engine.errors import AzError, NetError
+from ....engine.nets.evaluator import Output, Planes
 
 HALVES = 2
 VALUES = 3  # room for values of one row

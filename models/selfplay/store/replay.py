@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.errors import DataError, OptionError
-from ...engine.games.base import Game, State
-from ..storage import NewerFormat, check_format
+from ....engine.errors import DataError, OptionError
+from ....engine.games.base import Game, State
+from ...storage import NewerFormat, check_format
 from .frames import FrameReader, FrameWriter
 
 STORED = ".games"  # suffix of a shard

@@ -7,19 +7,19 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ...engine.errors import DataError, NetError
-from ...engine.games.base import Game
-from ...engine.search.arena import NetPlayer
-from ..data.dataset import Positions
-from ..net.providers import own_evaluator
-from ..storage import Patience
-from ..train.learner import Learner
+from ....engine.errors import DataError, NetError
+from ....engine.games.base import Game
+from ....engine.search.arena import NetPlayer
+from ...data.dataset import Positions
+from ...net.providers import own_evaluator
+from ...storage import Patience
+from ...train.learner import Learner
+from ..config import RunConfig
+from ..folder import Current, RunFolder
+from ..show.status import Observer
 from . import gate
-from .ladder import hash_of
 from .publish import publish
-from .runconfig import RunConfig
-from .rundir import Current, RunFolder
-from .status import Observer
+from .rating import hash_of
 
 REFUSALS = 3  # nets in a row that fail the checks before the run gives up
 KEPT_NETS = 4  # newest nets to keep, besides the rated ones

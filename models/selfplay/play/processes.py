@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ...engine.errors import DataError
-from ...engine.process import module_command
-from ...engine.system import OWN_GROUP
-from ..storage import RETRY_SECONDS
-from .rundir import COMPILING, Beat, RunFolder, evaluator_file
+from ....engine.errors import DataError
+from ....engine.process import module_command
+from ....engine.system import OWN_GROUP
+from ...storage import RETRY_SECONDS
+from ..folder import COMPILING, Beat, RunFolder, evaluator_file
 
 CHECK_SECONDS = 1.0
 COMPILE_SECONDS = 900.0  # for one kernel, which takes seconds on an idle machine; a worker that compiles longer hangs

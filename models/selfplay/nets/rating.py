@@ -16,17 +16,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 
-from ...bench.ratings.bayes import PairScore, Rating, rate
-from ...engine.errors import DataError
-from ...engine.files import write_atomically
-from ...engine.games.base import Game
-from ...engine.nets.evaluator import Evaluator, UniformEvaluator
-from ...engine.search.arena import NetPlayer, play_pairs, random_openings
-from ..net.providers import own_evaluator
-from ..storage import Patience
-from ..train.log import read_log
-from .runconfig import RunConfig
-from .rundir import RunFolder
+from ....bench.ratings.bayes import PairScore, Rating, rate
+from ....engine.errors import DataError
+from ....engine.files import write_atomically
+from ....engine.games.base import Game
+from ....engine.nets.evaluator import Evaluator, UniformEvaluator
+from ....engine.search.arena import NetPlayer, play_pairs, random_openings
+from ...net.providers import own_evaluator
+from ...storage import Patience
+from ...train.log import read_log
+from ..config import RunConfig
+from ..folder import RunFolder
 
 RANDOM = "random"
 KNOWN = 0.97  # share of the points from which an opponent counts as beaten and is skipped

@@ -26,7 +26,7 @@ from ..net.providers import PROVIDER_HELP, TORCH, Provider
 from ..train.config import LearnerConfig, Length
 from ..train.log import read_config
 from .boards import Board, boards_of
-from .window import WindowConfig
+from .store.window import WindowConfig
 
 NEVER = 1_000_000_000  # first_positions of a run that only plays
 

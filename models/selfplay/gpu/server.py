@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from ...engine.errors import AzError, NetError
-from ...engine.games.base import Game
-from ..net.batches import STEPS, Outputs
-from ..net.evaluator import Precision, TorchEvaluator, torch_device
-from .channel import DONE, ERROR, HALVES, NET, POST, Block, Half, Shape, post_of
-from .runconfig import RunConfig
-from .rundir import Pulse, RunFolder, evaluator_file
+from ....engine.errors import AzError, NetError
+from ....engine.games.base import Game
+from ...net.batches import STEPS, Outputs
+from ...net.evaluator import Precision, TorchEvaluator, torch_device
+from ..config import RunConfig
+from ..folder import Pulse, RunFolder, evaluator_file
+from .link import DONE, ERROR, HALVES, NET, POST, Block, Half, Shape, post_of
 
 KEPT_NETS = 2  # loaded: processes change to the newest net one after another
 POLL_SECONDS = 0.5

@@ -18,10 +18,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.errors import DataError
-from ...engine.kernels.jit import kernel
-from ...engine.system import BINARY, lock, sync_folder
-from ..storage import DiskFull
+from ....engine.errors import DataError
+from ....engine.kernels.jit import kernel
+from ....engine.system import BINARY, lock, sync_folder
+from ...storage import DiskFull
 
 SYNC = b"\xa7AZ\x1e"
 _HEAD = struct.Struct("<4sII")

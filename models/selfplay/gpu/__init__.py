@@ -1,0 +1,1 @@
+"""One evaluator on the GPU for the games of several processes."""
