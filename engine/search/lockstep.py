@@ -34,7 +34,6 @@ from .tree import (
     compact,
     new_node,
     tree_of,
-    unpack_prior,
 )
 
 
@@ -44,8 +43,6 @@ class Searches(NamedTuple):
     roots: NDArray[Any]  # ROOT[G]
     scores: NDArray[np.float64]  # f8[G, M], g + log P of the root's edges in a Gumbel search
     schedule: NDArray[np.int32]  # i4[G, V], its plan
-    known_moves: NDArray[np.uint16]  # u2[G, M], the root's moves ...
-    known_priors: NDArray[np.float32]  # f4[G, M], ... and what the net gives them, without noise
 
 
 class Conclusions(NamedTuple):
@@ -53,9 +50,7 @@ class Conclusions(NamedTuple):
 
     moves: NDArray[np.uint16]  # u2[F, K], of the K greatest probabilities of the policy to learn, falling
     target: NDArray[np.float32]  # f4[F, K], these; rows add up to 1, unused places are 0
-    # f4[F, 3], the root's value, and the greater of it and the most visited child's: the mover's; then the surprise,
-    # the Kullback-Leibler divergence of the whole policy to learn from the net's, nats
-    values: NDArray[np.float32]
+    values: NDArray[np.float32]  # f4[F, 2], the root's value, and the greater of it and the most visited child's
     chosen: NDArray[np.int32]  # i4[F, 3], the move to play, the node it leads to (-1: never visited), its outcome code
 
 
@@ -64,10 +59,6 @@ def _prepare_root(tree, searches, g, stream):
     """Give the expanded root of slot ``g`` its noise, or plan its simulations."""
     root = searches.roots[g]
     stream[0] = root.key
-    nd = tree.nodes[root.node]
-    for k in range(nd.edges):
-        edge = tree.edges[nd.first_edge + k]
-        searches.known_moves[g, k], searches.known_priors[g, k] = edge.move, unpack_prior(edge.prior)
     if root.gumbel:
         add_gumbels(tree.nodes, tree.edges, root, stream, searches.scores[g], searches.schedule[g])
     elif root.noise_share > 0.0:
@@ -181,23 +172,7 @@ def conclude_all(trees, searches, solver, slots, results):
                 values[f, 1] = max(values[f, 0], np.float32(-child.w / child.n))
         if edge.child >= 0 and nodes[edge.child].terminal:
             chosen[f, 2] = nodes[edge.child].bound
-        values[f, 2] = _surprise(edges, first, count, shares, searches.known_moves[g], searches.known_priors[g])
         _greatest(edges, first, count, shares, results.moves, results.target, f)
-
-
-@device
-def _surprise(edges, first, count, shares, known_moves, known_priors):
-    """The Kullback-Leibler divergence of the edges' shares from the priors of their moves, nats."""
-    sum_ = 0.0
-    for k in range(count):
-        if shares[k] > 0.0:
-            j = k  # edges are sorted anew when there is noise
-            for _ in range(count):
-                if known_moves[j] == edges[first + k].move:
-                    sum_ += shares[k] * np.log(shares[k] / max(np.float64(known_priors[j]), 1e-6))
-                    break
-                j = (j + 1) % count
-    return np.float32(max(sum_, 0.0))
 
 
 @device
@@ -291,8 +266,6 @@ class Lockstep:
             self.roots,
             np.zeros((slots, moves)),
             np.zeros((slots, max(visits, 1)), np.int32),
-            np.zeros((slots, moves), np.uint16),
-            np.zeros((slots, moves), np.float32),
         )
         self._space = (np.empty(nodes, np.int32), np.empty(nodes, np.int32), np.empty(nodes * moves, np.int32))
         self._cache = PositionCache(cache) if cache else None
@@ -390,7 +363,7 @@ class Lockstep:
         results = Conclusions(
             np.empty((size, kept), np.uint16),
             np.empty((size, kept), np.float32),
-            np.empty((size, 3), np.float32),
+            np.empty((size, 2), np.float32),
             np.empty((size, 3), np.int32),
         )
         self.simulations += int(self.roots["done"][slots].sum())
@@ -420,8 +393,6 @@ class Lockstep:
             "salt": self.salts[slot : slot + 1].copy(),
             "scores": self.searches.scores[slot].copy(),
             "schedule": self.searches.schedule[slot].copy(),
-            "known_moves": self.searches.known_moves[slot].copy(),
-            "known_priors": self.searches.known_priors[slot].copy(),
             "states": self.line(slot).view(np.uint8).copy(),
         }
 
@@ -430,9 +401,6 @@ class Lockstep:
         self.roots[slot], self.salts[slot] = kept["root"].view(ROOT)[0], kept["salt"][0]
         self.counters[slot] = kept["counters"]
         self.searches.scores[slot], self.searches.schedule[slot] = kept["scores"], kept["schedule"]
-        if "known_moves" in kept:  # else of a version before surprises
-            self.searches.known_moves[slot] = kept["known_moves"]
-            self.searches.known_priors[slot] = kept["known_priors"]
         for name, rows in (("nodes", self.nodes), ("edges", self.edges), ("states", self.states)):
             records = kept[name].view(rows.dtype)
             rows[slot, : len(records)] = records

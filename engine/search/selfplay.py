@@ -24,7 +24,7 @@ from .lockstep import Lockstep
 
 Reason = Literal["rules", "resigned", "max moves"]
 
-_SEARCH, _PLAY_ON, _SALT, _OPENING = 1, 2, 3, 1 << 20  # what a random number is for
+_PLAY_ON, _SALT, _OPENING = 2, 3, 1 << 20  # what a random number is for
 _KEPT_TREE = 4  # a kept tree may have grown to this many times the visits of one search
 
 
@@ -34,10 +34,6 @@ class SelfPlayConfig:
 
     games: int = setting(64, "games side by side", low=1)
     visits: int = setting(800, "simulations a move, beside those that the kept tree holds", low=1)
-    full_share: float = setting(
-        1.0, "share of moves with all visits: playout-cap randomisation (KataGo, 2019, section 3.1)", low=0, high=1
-    )
-    fast_visits: int = setting(0, "visits of the other moves, which have no noise and give no target", low=0)
     search: SearchParams = field(default_factory=lambda: paper_params("az"))
     noise_share: float = setting(0.25, "epsilon: P = (1 - epsilon) p + epsilon eta, eta ~ Dir(alpha)", low=0, high=1)
     noise_alpha: float | None = setting(None, "alpha of the noise; none = the game's", above=0)
@@ -45,9 +41,6 @@ class SelfPlayConfig:
     temperature_moves: int = setting(30, "plies with this temperature", low=0)
     gumbel: int = setting(
         0, "actions at the root of sequential halving, in place of noise and temperature; 0 = none", low=0
-    )
-    fast_gumbel: int = setting(
-        0, "the same of the searches with fast_visits, which then need no noise; 0 = none", low=0
     )
     gumbel_visit: float = setting(50.0, "c_visit of Gumbel AlphaZero")
     gumbel_scale: float = setting(1.0, "c_scale of Gumbel AlphaZero")
@@ -73,8 +66,6 @@ class SelfPlayConfig:
         check(self, "selfplay.")
         if self.search.subtree_bias:
             raise OptionError("self-play does not correct the net's values; leave search.subtree_bias at 0")
-        if self.full_share < 1.0 and not 1 <= self.fast_visits <= self.visits:
-            raise OptionError(f"fast_visits must be between 1 and visits ({self.visits}) when full_share is below 1")
         if self.search.solver and self.search.mate_plies:
             raise OptionError("games against oneself look for no mates beside the search; set search.mate_plies to 0")
 
@@ -89,7 +80,6 @@ class PlayedGame:
     target: NDArray[np.float32]  # [n, K], rows add up to 1 and fall; all 0 where the position is no target
     values: NDArray[np.float32]  # [n] of the root after its search
     outlooks: NDArray[np.float32]  # [n] the greater of it and the most visited child's: what resignation looks at
-    surprises: NDArray[np.float32]  # [n] divergence of the policy to learn from the net's, nats
     result: int  # 1 the first player won, 0 drawn, -1
     reason: Reason
     played_on: bool  # whether it could not be resigned
@@ -105,10 +95,10 @@ class _Seat:
     played_on: bool
     net: int
     opening: int = 0  # first moves that are drawn without a search
-    full: bool = True  # whether the search under way is a full one
+    full: bool = True  # whether a search chooses the next move, which gives a target
     moves: list[int] = field(default_factory=list)
     targets: list[tuple[NDArray[np.uint16], NDArray[np.float32]]] = field(default_factory=list)
-    said: list[NDArray[np.float32]] = field(default_factory=list)  # f4[3] of each move, see Conclusions.values
+    said: list[NDArray[np.float32]] = field(default_factory=list)  # f4[2] of each move, see Conclusions.values
 
 
 class SelfPlay:
@@ -132,7 +122,7 @@ class SelfPlay:
         self._start = game.initial() if start is None else start
         self._net = net
         self._next = 0
-        keeps = config.reuse and not (config.gumbel or config.fast_gumbel)
+        keeps = config.reuse and not config.gumbel
         self._lockstep = Lockstep(
             game,
             evaluator,
@@ -230,14 +220,12 @@ class SelfPlay:
             ply = len(seat.moves)
             key = chance_key(seat.key, ply)
             drawn = ply < seat.opening
-            seat.full = not drawn and (
-                config.full_share >= 1.0 or uniform(chance_key(key, _SEARCH)) < config.full_share
-            )
+            seat.full = not drawn
             root = roots[slot]
             root["key"] = key
-            root["gumbel"] = 0 if drawn else config.gumbel if seat.full else config.fast_gumbel
-            root["wanted"] = 1 if drawn else config.visits if seat.full else config.fast_visits
-            root["noise_share"] = config.noise_share if seat.full else 0.0
+            root["gumbel"] = 0 if drawn else config.gumbel
+            root["wanted"] = 1 if drawn else config.visits
+            root["noise_share"] = 0.0 if drawn else config.noise_share
             root["temperature"] = 1.0 if drawn else config.temperature if ply < config.temperature_moves else 0.0
         self._lockstep.begin(np.array(seated, np.int32))
 
@@ -295,20 +283,8 @@ class SelfPlay:
         said = np.stack(seat.said)
         moves = np.array(seat.moves, np.uint16)
         nets = (seat.net, self._net)
-        values, outlooks, surprises = said.T
-        return PlayedGame(
-            seat.id,
-            moves,
-            target_moves,
-            target,
-            values,
-            outlooks,
-            surprises,
-            result,
-            reason,
-            seat.played_on,
-            nets,
-        )
+        values, outlooks = said.T
+        return PlayedGame(seat.id, moves, target_moves, target, values, outlooks, result, reason, seat.played_on, nets)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All games in progress as plain arrays, between two steps; the position cache is emptied.
@@ -331,7 +307,7 @@ class SelfPlay:
                 "moves": np.array(seat.moves, np.uint16),
                 "target_moves": np.concatenate([np.zeros(0, np.uint16), *(row for row, _ in seat.targets)]),
                 "target": np.concatenate([np.zeros(0, np.float32), *(shares for _, shares in seat.targets)]),
-                "said": np.array(seat.said, np.float32).reshape(-1, 3),
+                "said": np.array(seat.said, np.float32).reshape(-1, 2),
             }
             kept |= {f"{slot}.{name}": part for name, part in parts.items()}
         return kept
@@ -359,6 +335,5 @@ class SelfPlay:
             rows = zip(np.split(parts["target_moves"], cuts), np.split(parts["target"], cuts), strict=True)
             moves = [int(move) for move in parts["moves"]]
             seat.full, seat.moves, seat.targets = bool(full), moves, list(rows) if sizes else []
-            said = parts["said"]
-            seat.said = list(np.pad(said, ((0, 0), (0, 3 - said.shape[1]))))  # of a version before surprises: 2
+            seat.said = list(parts["said"][:, :2])  # some versions kept a third figure
             self._seats[slot] = seat

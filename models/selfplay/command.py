@@ -24,7 +24,7 @@ from ..fields import Values, add_flags, assignment, differences, flags_of, merge
 from ..signals import StopSignals
 from ..storage import RunLock
 from ..train.log import read_config
-from .config import NEVER, MachineConfig, RunConfig, sections
+from .config import NEVER, MachineConfig, RunConfig, sections, used_settings
 from .play.processes import worker_command
 from .presets import preset
 
@@ -75,7 +75,7 @@ def overrides(args: argparse.Namespace) -> Values:
             raise OptionError(f"--{name.replace('_', '-')} is for --supervised; leave it out for self-play")
     for text in args.set:
         values = merged(values, assignment(text))
-    return values
+    return used_settings(values)
 
 
 def game_name(args: argparse.Namespace) -> str:
@@ -119,7 +119,7 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
             values = merged(values, {**FOR_SEVERAL_SIZES, "boards": boards})
         values = merged(values, over)
         return RunConfig.from_values({**values, "game": name, "preset": names}), []
-    earlier: Values = read_config(path).get("run", {})
+    earlier = used_settings(read_config(path).get("run", {}))
     if not earlier:
         raise OptionError(f"{folder} holds a supervised run; give another --out")
     for flag, there in (("preset", args.preset), ("game", game_name(args))):

@@ -29,6 +29,8 @@ from .boards import Board, boards_of
 from .store.window import WindowConfig
 
 NEVER = 1_000_000_000  # first_positions of a run that only plays
+# settings of earlier versions, and the value with which each did nothing
+RETIRED = {"selfplay.full_share": 1.0, "selfplay.fast_gumbel": 0, "window.surprise": 0.0, "selfplay.fast_visits": ...}
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +233,33 @@ def sections() -> dict[str, type]:
     return dict(below("", RunConfig))
 
 
+def used_settings(values: Mapping[str, Any]) -> Values:
+    """Settings without RETIRED ones. Errors: OptionError where one of these is in use."""
+    for name, idle in RETIRED.items():
+        section, _, key = name.partition(".")
+        part = values.get(section)
+        value = part.get(key, idle) if isinstance(part, Mapping) else idle
+        if idle not in (value, ...):
+            raise OptionError(
+                f"{name} = {value}: this version no longer has the setting; leave it out, or go on with a run that "
+                "uses it by the version that began it"
+            )
+    return without_retired(values)
+
+
+def without_retired(values: Mapping[str, Any]) -> Values:
+    return {
+        section: {key: value for key, value in part.items() if f"{section}.{key}" not in RETIRED}
+        if isinstance(part, Mapping)
+        else part
+        for section, part in values.items()
+    }
+
+
 def load_run(folder: Path) -> RunConfig:
+    """The settings of a run, to read or play its games; RETIRED ones are skipped. Errors: DataError."""
     values = read_config(folder / "config.json")
     try:
-        return RunConfig.from_values(values["run"])
+        return RunConfig.from_values(without_retired(values["run"]))
     except (KeyError, TypeError, OptionError) as error:
         raise DataError(f"{folder} holds no self-play run of this version ({error})") from error

@@ -95,7 +95,6 @@ class SelfPlayRun:
             1,
             max(1, int(config.memory_mib * board.share)),
             root_value=config.root_value,
-            surprise=config.surprise,
             territory=self.net.territory,
             sampling=Sampling(symmetries=self.run.loop.symmetries, history=self.net.history),
         )
@@ -150,12 +149,7 @@ class SelfPlayRun:
         self.game.replay(line, move, np.ones(1, np.uint16), move)
         if self.run.machine.in_turns:
             small = replace(
-                self.run.selfplay,
-                games=1,
-                visits=2,
-                full_share=1.0,
-                max_moves=2,
-                cache_mb=min(self.run.selfplay.cache_mb, 1),
+                self.run.selfplay, games=1, visits=2, max_moves=2, cache_mb=min(self.run.selfplay.cache_mb, 1)
             )
             play = SelfPlay(self.game, UniformEvaluator(self.game), small, 0)
             while not play.step():

@@ -20,7 +20,7 @@ from ..gpu.halves import Halves
 from ..store.replay import WORKER_SHIFT, GameRecord
 
 
-def record_of(played: PlayedGame, *, played_on: bool, surprises: bool = False, board: int = 0) -> GameRecord:
+def record_of(played: PlayedGame, *, played_on: bool, board: int = 0) -> GameRecord:
     """The record of a finished game; targets keep moves with a share of more than 0.5 / 65535.
 
     ``board``: as in GameRecord.
@@ -38,7 +38,6 @@ def record_of(played: PlayedGame, *, played_on: bool, surprises: bool = False, b
         result=played.result,
         reason=played.reason,
         played_on=played_on,
-        surprises=played.surprises if surprises else None,
         board=board,
     )
 
@@ -110,10 +109,7 @@ class Player:
         self.beat.seconds += time.monotonic() - begun
         self.beat.games += len(finished)
         never_resigned = play.resign is None
-        wanted = self.run.window.surprise > 0
-        records = (
-            record_of(g, played_on=g.played_on or never_resigned, surprises=wanted, board=board.lines) for g in finished
-        )
+        records = (record_of(g, played_on=g.played_on or never_resigned, board=board.lines) for g in finished)
         return [record.to_bytes() for record in records]
 
     def close(self) -> None:

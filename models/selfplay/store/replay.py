@@ -1,8 +1,8 @@
 """Self-play games on disk: one record a game, written when the game ends, exactly once, by its id.
 
 A worker appends to its own shards, ``games/<worker>-<number>.games`` (see :mod:`frames`); the first record of a shard
-is its title. A position takes 7 bytes, 9 with its surprise, and 4 for each move of its policy target. A game's id is
-the worker's number times 2^32 plus the worker's count, so that ids of different workers never collide.
+is its title. A position takes 7 bytes and 4 for each move of its policy target. A game's id is the worker's number
+times 2^32 plus the worker's count, so that ids of different workers never collide.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _TITLE, _GAME = 0, 1  # first byte of a payload
 _HEADER = struct.Struct(
     "<BBBBQIIIHHb"
 )  # kind, format, reason, flags, id, first and last net, simulations, n, targets, z
-_FORMAT = 3  # with a board and flags for the rest; 2 with surprises, 1 without either
-_PLAYED_ON, _SURPRISES = 1, 2  # flags; the second of format 3
-_SHARE, _VALUE, _NAT = 65535.0, 32767.0, 4096.0  # what a probability, a value and a surprise of 1 are stored as
+_FORMAT = 3  # with a board; 1 without; format 2, and 3 with the flag _EXTRA, have a u2 for each move that is skipped
+_PLAYED_ON, _EXTRA = 1, 2  # flags
+_SHARE, _VALUE = 65535.0, 32767.0  # what a probability and a value of 1 are stored as
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,6 @@ class GameRecord:
     reason: str  # of REASONS
     simulations: int = 0
     played_on: bool = False  # resignation was off: no threshold yet, or a control game
-    surprises: NDArray[np.float32] | None = None  # [n], nats, see PlayedGame; None where the run does not want them
     board: int = 0  # lines of its board, where that is not the run's own
 
     @property
@@ -72,11 +71,9 @@ class GameRecord:
             raise DataError(f"a game of {len(self.moves)} moves that ended by {self.reason!r} cannot be stored")
         if self.counts.max(initial=0) > MAX_TARGET:
             raise DataError(f"a policy target of more than {MAX_TARGET} moves cannot be stored")
-        surprised = self.surprises is not None
         header = _HEADER.pack(
-            _GAME, _FORMAT if self.board else 1 + surprised, REASONS.index(self.reason),
-            _PLAYED_ON * self.played_on + _SURPRISES * bool(self.board and surprised), self.id, *self.nets,
-            min(self.simulations, 2**32 - 1), len(self.moves), self.targets, self.result,
+            _GAME, _FORMAT if self.board else 1, REASONS.index(self.reason), _PLAYED_ON * self.played_on, self.id,
+            *self.nets, min(self.simulations, 2**32 - 1), len(self.moves), self.targets, self.result,
         )  # fmt: skip
         arrays: list[NDArray[Any]] = [
             self.moves.astype("<u2"),
@@ -86,8 +83,6 @@ class GameRecord:
             self.target_moves.astype("<u2"),
             np.rint(self.target_shares * _SHARE).astype("<u2"),
         ]
-        if self.surprises is not None:
-            arrays.append(np.rint(np.clip(self.surprises * _NAT, 0, 65535)).astype("<u2"))
         if self.board:
             arrays.append(np.array([self.board], np.uint8))
         return header + b"".join(a.tobytes() for a in arrays)
@@ -111,8 +106,8 @@ class GameRecord:
             moves, values, outlooks, counts = take("<u2", n), take("<i2", n), take("<i2", n), take("u1", n)
             total = int(counts.sum())
             target_moves, shares = take("<u2", total), take("<u2", total)
-            surprised = version == 2 or (version == _FORMAT and bool(flags & _SURPRISES))
-            surprises = take("<u2", n) if surprised else None
+            if version == 2 or (version == _FORMAT and flags & _EXTRA):
+                take("<u2", n)
             board = int(take("u1", 1)[0]) if version == _FORMAT else 0
             if at != len(payload):
                 raise ValueError(f"{len(payload) - at} bytes too many")
@@ -127,7 +122,7 @@ class GameRecord:
             number, (first, last), moves.astype(np.uint16), (values / _VALUE).astype(np.float32),
             (outlooks / _VALUE).astype(np.float32), counts.astype(np.uint16), target_moves.astype(np.uint16),
             (shares / _SHARE).astype(np.float32), result, REASONS[reason], simulations, bool(flags & _PLAYED_ON),
-            None if surprises is None else (surprises / _NAT).astype(np.float32), board,
+            board,
         )  # fmt: skip
 
 

@@ -34,13 +34,6 @@ class WindowConfig:
         low=0,
         high=1,
     )
-    surprise: float = setting(
-        0.0,
-        "share of the training positions that is drawn by how much the search's policy surprised the net, their "
-        "Kullback-Leibler divergence (KataGo: 0.5); the rest uniformly",
-        low=0,
-        high=1,
-    )
     memory_mib: int = setting(4096, "memory in MiB: fewer games when they would take more; the run says so", low=1)
     held_out_every: int = setting(
         0, "every so many-th game is measured on and never trained on; 0 = none, as in the papers", low=0
@@ -74,20 +67,16 @@ class Window(Positions):
         memory_mib: int = 1 << 20,
         *,
         root_value: float = 0.0,
-        surprise: float = 0.0,
         territory: bool = False,
         sampling: Sampling = Positions.sampling,
     ) -> None:
-        """``root_value``, ``surprise``: see WindowConfig; ``territory``: keep who owns each point, and the lead."""
+        """``root_value``: see WindowConfig; ``territory``: keep who owns each point, and the lead."""
         empty = np.zeros(0, np.int64)
         super().__init__(
             game, np.zeros(0, game.state_dtype), empty, np.zeros((0, 1), np.uint16), np.zeros((0, 1), np.float32),
             np.zeros((0, 3), np.float32), np.zeros(0, np.float32), drawn=empty, sampling=sampling,
         )  # fmt: skip
         self.limit, self._root_value = games, np.float32(root_value)
-        self._surprise = surprise
-        self._surprises = np.zeros(0, np.float32)  # of the rows, NaN where it is not known
-        self._chances = np.zeros(0)  # of the drawn rows and those before them, where they are not all alike
         if territory:
             self.ownership = np.zeros((0, game.planes[1] * game.planes[2]), np.int8)
             self.score = np.zeros(0, np.float32)
@@ -111,22 +100,11 @@ class Window(Positions):
                 self._append(record)
         self.trim()
         self.drawn = self._start + np.flatnonzero(np.diff(self._entries[self._start : self._end + 1]))
-        if self._surprise:
-            self._chances = np.cumsum(self._weights())
         self.description = f"{len(self.drawn):,} positions of {self.games:,} self-play games"
-
-    def _weights(self) -> NDArray[np.float64]:
-        """How likely each of the drawn rows is beside the others, f8[len]; 1 for one of the mean surprise."""
-        found = self._surprises[self.drawn].astype(np.float64)
-        known = np.isfinite(found)
-        mean = float(found[known].mean()) if known.any() else 0.0
-        relative = np.where(known, found / mean, 1.0) if mean > 0 else np.ones(len(found))
-        return 1 - self._surprise + self._surprise * relative
 
     def trim(self) -> None:
         """Drop the oldest games beyond ``limit``."""
         row = self.states.itemsize + self.first.itemsize + self.wdl.itemsize * 3 + self.z.itemsize + 8
-        row += 4 if self._surprise else 0
         if self.ownership is not None:
             row += self.ownership.shape[1] + 4
         while self._lengths:
@@ -151,8 +129,6 @@ class Window(Positions):
             won = (1 + np.clip(record.values, -1, 1)) / 2
             searched = np.stack([won, np.zeros_like(won), 1 - won], axis=1)
             self.wdl[begin:end] += self._root_value * (searched - self.wdl[begin:end])
-        if self._surprise:
-            self._surprises[begin:end] = np.nan if record.surprises is None else record.surprises
         self._append_territory(line[-1], record.reason, sides, begin, end)
         self._entries[begin + 1 : end + 1] = self._entry_end + np.cumsum(record.counts, dtype=np.int64)
         self._entry_moves[self._entry_end : self._entry_end + entries] = record.target_moves
@@ -192,8 +168,6 @@ class Window(Positions):
         self.first = moved(self.first - start, start, end, size)  # type: ignore[assignment]
         self.z = moved(self.z, start, end, size)  # type: ignore[assignment]
         self.wdl = moved(self.wdl, start, end, size)  # type: ignore[assignment]
-        if self._surprise:
-            self._surprises = moved(self._surprises, start, end, size)  # type: ignore[assignment]
         if self.ownership is not None and self.score is not None:
             self.ownership = moved(self.ownership, start, end, size)  # type: ignore[assignment]
             self.score = moved(self.score, start, end, size)  # type: ignore[assignment]
@@ -215,9 +189,6 @@ class Window(Positions):
         return self._entry_moves[where], (shares / totals).astype(np.float32)
 
     def draw(self, size: int, seed: int, step: int) -> Batch:
-        """The positions of training step ``step``: each uniformly from the window, as in the papers, or by surprise."""
+        """The positions of training step ``step``: each uniformly from the window, as in the papers."""
         random = np.random.Generator(np.random.PCG64([seed, step]))
-        if not self._surprise:
-            return self.batch(random.integers(len(self), size=size))
-        places = np.searchsorted(self._chances, random.random(size) * self._chances[-1], side="right")
-        return self.batch(np.minimum(places, len(self) - 1))
+        return self.batch(random.integers(len(self), size=size))

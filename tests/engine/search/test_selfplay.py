@@ -47,8 +47,6 @@ VARIANTS = {
     "az": SMALL,
     "agz": replace(SMALL, search=paper_params("agz"), cache_mb=1),
     "gumbel": replace(SMALL, gumbel=6),
-    "playout cap": replace(SMALL, full_share=0.4, fast_visits=3),
-    "fast gumbel": replace(SMALL, full_share=0.4, fast_visits=4, fast_gumbel=4),
     "openings": replace(SMALL, opening_moves=3.0),
     "playing": replace(SMALL, search=SearchParams(mate_plies=0), resign=-0.5),
 }
@@ -73,7 +71,11 @@ def test_going_on_from_a_kept_state(config: SelfPlayConfig) -> None:
     play = begun()
     early = [game for _ in range(400) for game in play.step()]  # all six of the first games
     file = io.BytesIO()
-    np.savez(file, allow_pickle=False, **play.state())
+    state = play.state()
+    for name in [name for name in state if name.endswith(".said")]:  # as an earlier version kept it
+        state[name] = np.pad(state[name], ((0, 0), (0, 1)), constant_values=0.5)
+        state[name.replace("said", "known_moves")] = np.zeros(26, np.uint16)
+    np.savez(file, allow_pickle=False, **state)
     file.seek(0)
     again = begun()
     with np.load(file, allow_pickle=False) as kept:
@@ -87,17 +89,6 @@ def test_going_on_from_a_kept_state(config: SelfPlayConfig) -> None:
         )  # fmt: skip
     assert play.finished
     assert again.finished
-
-
-def test_the_playout_cap_gives_targets_of_full_searches_alone() -> None:
-    config = replace(SMALL, full_share=0.25, fast_visits=3, games=32)
-    play = SelfPlay(GO, net(), config, 1, range(64))
-    games = play_all(play)
-    sums = np.concatenate([game.target.sum(axis=1) for game in games])
-    assert set(np.round(sums, 5)) == {0.0, 1.0}
-    share = sums.mean()
-    assert share == pytest.approx(0.25, abs=0.03)
-    assert play.simulations == pytest.approx(len(sums) * (share * 12 + (1 - share) * 3))
 
 
 def test_openings_are_drawn_from_the_net_and_are_no_targets() -> None:
@@ -116,35 +107,6 @@ def test_openings_are_drawn_from_the_net_and_are_no_targets() -> None:
     drawn = np.array([first.count(int(move)) for move in said.moves]) / len(first)
     assert np.abs(drawn - said.policy).max() < 0.07
     assert max(drawn) < 0.9  # not always the best
-
-
-def test_small_searches_may_be_gumbel_s() -> None:
-    fast = replace(SMALL, visits=5, full_share=0.0, fast_visits=5, fast_gumbel=4)
-    gumbel = replace(SMALL, visits=5, gumbel=4)
-    small, whole = (play_all(SelfPlay(GO, net(), config, 1, range(8))) for config in (fast, gumbel))
-    assert [game.moves.tolist() for game in small] == [game.moves.tolist() for game in whole]
-    assert not any(game.target.any() for game in small)
-    both = SelfPlay(GO, net(), replace(SMALL, full_share=0.5, fast_visits=4, fast_gumbel=4, games=32), 1)
-    roots = both._lockstep.roots[["gumbel", "wanted", "noise_share"]]
-    assert set(roots.tolist()) == {(0, 12, 0.25), (4, 4, 0.0)}
-
-
-@pytest.mark.parametrize("name", ["az", "gumbel", "playout cap"])
-def test_surprise_is_how_far_the_search_went_from_the_net(name: str) -> None:
-    config = replace(VARIANTS[name], kept_moves=26, cache_mb=0)
-    seen = 0
-    for game in play_all(SelfPlay(GO, net(), config, 7, range(3))):
-        line = GO.initial()
-        for ply, move in enumerate(game.moves.tolist()):
-            said = opinions_of(GO, net(), [line])[0]
-            prior = dict(zip(said.moves.tolist(), said.policy.tolist(), strict=True))
-            learned = zip(game.target_moves[ply].tolist(), game.target[ply].tolist(), strict=True)
-            if game.target[ply].sum() > 0:
-                expected = sum(p * np.log(p / prior[move]) for move, p in learned if p > 0)
-                assert game.surprises[ply] == pytest.approx(expected, abs=0.02)
-                seen += 1
-            line = GO.play(line, move)
-    assert seen > 20
 
 
 def test_temperature_then_the_most_visited_move() -> None:
@@ -233,7 +195,7 @@ def test_another_net_on_the_way() -> None:
 
 def test_bad_settings_are_refused() -> None:
     for wrong in (
-        {"visits": 0}, {"full_share": 0.5}, {"noise_share": 1.5}, {"noise_alpha": 0.0}, {"resign": 2.0}, {"games": 0},
+        {"visits": 0}, {"noise_share": 1.5}, {"noise_alpha": 0.0}, {"resign": 2.0}, {"games": 0},
     ):  # fmt: skip
         with pytest.raises(OptionError, match=next(iter(wrong))[:4]):
             SelfPlayConfig(**wrong)

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import safetensors.torch
 
@@ -45,7 +44,7 @@ SMALL: Values = {
     "loop": {"steps": 24, "checkpoint_steps": 8, "first_checkpoint": 0, "first_positions": 300, "reuse": 1.0},
     "ladder": {"share": 0.0},
     "resign": {"least": 20},
-    "window": {"held_out_every": 10, "surprise": 0.5},
+    "window": {"held_out_every": 10},
     "machine": {"workers": 0},
 }
 
@@ -92,7 +91,6 @@ def test_a_run_plays_and_learns_on_all_of_its_boards(whole: Path) -> None:
     for record in records:
         assert len(line_of_game(GO, record)) == len(record.moves) + 1
         assert len({r.id for r in records}) == len(records)
-        assert record.surprises is not None
     for lines in (3, 4, 5):
         net = load_evaluator(str(next((whole / "nets").glob("*24.onnx"))), GO.sized(lines), provider="cpu")
         assert net.info is not None
@@ -119,13 +117,10 @@ def test_killed_it_goes_on_as_if_it_had_not_been(whole: Path, tmp_path: Path) ->
 
 def test_a_record_keeps_its_board() -> None:
     for lines in (0, 4):
-        for surprises in (None, np.full(12, 0.5, np.float32)):
-            record = on_board(7, lines)
-            record = replace(record, surprises=None if surprises is None else surprises[: len(record.moves)])
-            again = GameRecord.from_bytes(record.to_bytes())
-            assert same(again, record)
-            assert again.board == lines
-            assert (again.surprises is None) == (surprises is None)
+        record = on_board(7, lines)
+        again = GameRecord.from_bytes(record.to_bytes())
+        assert same(again, record)
+        assert again.board == lines
 
 
 def test_windows_keep_a_part_for_each_board_and_draw_from_all() -> None:

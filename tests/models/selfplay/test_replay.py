@@ -29,17 +29,15 @@ def test_a_game_comes_back_as_it_was() -> None:
         assert same(GameRecord.from_bytes(record.to_bytes()), record)
 
 
-def test_surprises_are_kept_where_the_run_wants_them() -> None:
-    record = random_game(CHESS, 1)
-    nats = np.linspace(0, 20, len(record.moves), dtype=np.float32)
-    kept = replace(record, surprises=nats)
-    again = GameRecord.from_bytes(kept.to_bytes())
-    assert same(again, record)
-    assert again.surprises is not None
-    np.testing.assert_allclose(again.surprises, np.minimum(nats, 16), atol=3e-4)
-    assert GameRecord.from_bytes(record.to_bytes()).surprises is None
-    assert len(kept.to_bytes()) == len(record.to_bytes()) + 2 * len(record.moves)
-    assert (record.to_bytes()[1], kept.to_bytes()[1]) == (1, 2)  # the format: earlier versions read the first
+@pytest.mark.parametrize("board", [0, 4])
+def test_games_of_versions_that_kept_surprises_are_read(board: int) -> None:
+    record = replace(random_game(get_game("go4") if board else CHESS, 1, plies=10), board=board)
+    now, skipped = record.to_bytes(), np.arange(len(record.moves), dtype="<u2").tobytes()
+    then = bytearray(now + skipped) if not board else bytearray(now[:-1] + skipped + now[-1:])
+    then[1], then[3] = (3, now[3] | 2) if board else (2, now[3])  # the format and the flags
+    assert same(GameRecord.from_bytes(bytes(then)), record)
+    with pytest.raises(DataError, match="cannot be read"):
+        GameRecord.from_bytes(bytes(then[:-1]))
 
 
 def test_a_position_takes_7_bytes_and_4_for_each_move_of_its_target() -> None:

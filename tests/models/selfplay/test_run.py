@@ -151,12 +151,10 @@ def test_the_recipe_s_parts_go_together(tmp_path: Path) -> None:
         "game": "go5",
         "net": {"blocks": 1, "filters": 8, "value_hidden": 8, "ownership": True, "score": True},
         "learner": {"batch": 32, "cooldown": 0.5},
-        "selfplay": {
-            "visits": 6, "games": 8, "full_share": 0.5, "fast_visits": 3, "fast_gumbel": 2, "opening_moves": 1.5,
-        },
-        "window": {"root_value": 0.3, "surprise": 0.5},
+        "selfplay": {"visits": 6, "games": 8, "opening_moves": 1.5},
+        "window": {"root_value": 0.3},
         "loop": {"steps": 20, "checkpoint_steps": 10, "first_positions": 100, "reuse": 8.0},
-    }  # fmt: skip
+    }
     game = get_game("go5")
     run = RunConfig.from_values(merged(merged(preset("az,small", game), SMALL), values))
     (tmp_path / "run").mkdir()
@@ -166,7 +164,6 @@ def test_the_recipe_s_parts_go_together(tmp_path: Path) -> None:
     assert rows
     assert all(0 < row["ownership"] < 2 and row["score"] > 0 for row in rows)
     assert OnnxEvaluator(trained.folder.net(20), game, batch_size=1).extra == ("ownership", "score")
-    assert all(record.surprises is not None for record in stored(tmp_path / "run"))
     with pytest.raises(OptionError, match="tictactoe has no territory to own"):
         config(net={"ownership": True}).net_config(GAME)
 
@@ -551,11 +548,11 @@ def test_a_full_disk_pauses_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert tensors(tmp_path, 20)
 
 
-@pytest.mark.parametrize("options", [{"gumbel": 4}, {"full_share": 0.5, "fast_visits": 3}], ids=lambda o: next(iter(o)))
-def test_options_of_self_play_reach_the_games(options: Values, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("options", "share"), [({"gumbel": 4}, 1.0), ({"opening_moves": 2.0}, 0.7)])
+def test_options_of_self_play_reach_the_games(options: Values, share: float, tmp_path: Path) -> None:
     train(tmp_path, config(selfplay=options, loop={"steps": 20}))
     shares = [record.targets / len(record.moves) for record in stored(tmp_path)]
-    assert sum(shares) / len(shares) == pytest.approx(options.get("full_share", 1.0), abs=0.15)
+    assert sum(shares) / len(shares) == pytest.approx(share, abs=0.15)
 
 
 def test_a_run_begins_with_the_weights_of_another(whole: Path, tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_the_manuals_configuration_is_read(tmp_path: Path) -> None:
     (text,) = re.findall(r"^```toml\n(.*?)^```", manual, re.MULTILINE | re.DOTALL)
     (tmp_path / "my.toml").write_text(text)
     run, _ = reinforce.settings(parsed("--game", "go", "--config", str(tmp_path / "my.toml")), tmp_path / "run")
-    assert (run.selfplay.visits, run.selfplay.fast_visits, run.window.start) == (200, 40, 2000)
+    assert (run.selfplay.visits, run.selfplay.opening_moves, run.window.start) == (200, 3, 2000)
 
 
 def test_what_a_setting_may_be_is_said() -> None:
@@ -230,6 +230,26 @@ def test_a_run_that_goes_on_keeps_its_settings_and_may_change_some(tmp_path: Pat
     with pytest.raises(OptionError, match="was started with game go5, not chess"):
         reinforce.settings(parsed("--game", "chess"), folder)
     assert load_run(folder) == first
+
+
+def test_a_run_of_a_version_with_more_settings_goes_on_if_it_did_not_use_them(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    first, _ = start(folder)
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    config["run"]["selfplay"] |= {"full_share": 1.0, "fast_visits": 20, "fast_gumbel": 0}
+    config["run"]["window"]["surprise"] = 0.0
+    path.write_text(json.dumps(config))
+    assert reinforce.settings(parsed("--game", "go", "--size", "5"), folder) == (first, [])
+    for section, name, value in (("selfplay", "full_share", 0.25), ("window", "surprise", 0.5)):
+        used = json.loads(json.dumps(config))
+        used["run"][section][name] = value
+        path.write_text(json.dumps(used))
+        with pytest.raises(OptionError, match=f"{section}.{name} = {value}: this version no longer has the setting"):
+            reinforce.settings(parsed("--game", "go", "--size", "5"), folder)
+        assert load_run(folder) == first  # its games can be read
+    with pytest.raises(OptionError, match=r"selfplay\.fast_gumbel = 4: this version no longer has the setting"):
+        start(tmp_path / "new", "--set", "selfplay.fast_gumbel=4")
 
 
 def test_a_run_from_before_a_setting_existed_goes_on(tmp_path: Path) -> None:

@@ -122,22 +122,6 @@ def test_the_value_is_mixed_with_the_search_s_own() -> None:
     assert (batch.wdl >= 0).all()
 
 
-def test_surprising_positions_are_drawn_more_often() -> None:
-    record = random_game(CHESS, 1, plies=10)
-    nats = np.array([0, 1, 2, 3, 4, 0, 0, 0, 0, 0], np.float32)
-    window = Window(CHESS, 2, surprise=0.5)
-    window.add([random_game(CHESS, 2, plies=10), replace(record, surprises=nats)])  # the first says nothing
-    window.limit = 1
-    window.add([replace(record, surprises=nats)])
-    drawn = np.concatenate([window.draw(500, 0, step).planes[:, 113, 0, 0] for step in range(20)])
-    counts = np.bincount(drawn, minlength=10) / len(drawn)
-    np.testing.assert_allclose(counts, 0.05 + 0.05 * nats, atol=0.015)
-    np.testing.assert_array_equal(window.draw(64, 3, 5).planes, window.draw(64, 3, 5).planes)
-    unknown = Window(CHESS, 1, surprise=1.0)
-    unknown.add([record])
-    assert len(np.unique(unknown.draw(500, 0, 0).planes[:, 113, 0, 0])) == 10
-
-
 def test_all_at_once_is_one_by_one() -> None:
     records = [random_game(CHESS, n, plies=20) for n in range(9)]
     one, all_ = Window(CHESS, 4), Window(CHESS, 4)
