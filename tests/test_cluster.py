@@ -33,7 +33,7 @@ def cluster() -> Iterator[Any]:
 @pytest.fixture
 def losing(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """A node is killed with the third result; the places that had an actor lost."""
-    original, results, lost = Crew._collect, [0], list[str]()
+    original, results, lost = Crew._collect, [0], list[str]()  # noqa: SLF001
 
     def collect(self: Crew, member: Any, ref: Any, done: list[Any]) -> None:
         original(self, member, ref, done)

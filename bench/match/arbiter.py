@@ -196,7 +196,7 @@ class ShogiArbiter(Arbiter):
         """Errors: PositionError for a SFEN that is not a legal position."""
         super().__init__(game, root)
         try:
-            self._other: _Cshogi | None = _Cshogi(self._sfen)
+            self._other: Cshogi | None = Cshogi(self._sfen)
         except ImportError:
             self._other = None
         self.judge = Arbiter.judge + (f" and {self._other.name}" if self._other else "")
@@ -248,7 +248,7 @@ class ShogiArbiter(Arbiter):
             raise AzError(f"az-engine and cshogi disagree on {what} in {self._sfen}; please report this position")
 
 
-class _Cshogi:
+class Cshogi:
     """The rules by cshogi; repetitions are counted here from its positions and checks.
 
     Its own ``is_draw`` is already true at the second occurrence.

@@ -54,7 +54,7 @@ class LichessApi:
         """
         self._site, self._broker = _Place(site), _Place(broker)
         self._token, self._secret, self._tell = token, secret, tell
-        self._sleep: Callable[[float], None] = time.sleep
+        self.sleep: Callable[[float], None] = time.sleep
 
     def register(self, name: str, threads: int, hash_mb: int) -> None:
         """Enter the engine, or update the one that has its name. BLOCKS. Errors: LichessError."""
@@ -94,7 +94,7 @@ class LichessApi:
 
     def pause(self) -> None:
         """Wait a moment before the next question. BLOCKS."""
-        self._sleep(LEAST_POLL_S)
+        self.sleep(LEAST_POLL_S)
 
     def answer(self, work: str) -> AnswerStream:
         """The stream that takes the analysis of a piece of work. BLOCKS. Errors: OSError."""
@@ -125,7 +125,7 @@ class LichessApi:
                 if not told:
                     self._tell(f"{place} cannot be used now ({error}); trying again until it can")
                 told = True
-                self._sleep(max(wait, error.wait_s or 0.0))
+                self.sleep(max(wait, error.wait_s or 0.0))
                 wait = min(2 * wait, LONGEST_WAIT_S)
                 continue
             if told:

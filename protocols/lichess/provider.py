@@ -114,7 +114,7 @@ class Provider:
         """Wait for work once, and begin it if there is some. BLOCKS. Errors: LichessError."""
         given = self._api.work()
         if given is None:
-            if self._engine is not None and not self._working and self._idle.seconds > IDLE_S:
+            if self._engine is not None and not self.working and self._idle.seconds > IDLE_S:
                 self._close()
             return
         self._end_job()
@@ -130,7 +130,7 @@ class Provider:
         self._job.start()
 
     @property
-    def _working(self) -> bool:
+    def working(self) -> bool:
         return self._job is not None and self._job.is_alive()
 
     def _end_job(self) -> None:

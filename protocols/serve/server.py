@@ -122,6 +122,11 @@ class Server:
         """Sessions by protocol."""
         return Counter(connection.protocol for connection in self._all() if connection.protocol)
 
+    @property
+    def admitted(self) -> int:
+        """Sessions that count against the most there may be."""
+        return self._admission.sessions
+
     def log_refusal(self, client: str, reason: str) -> None:
         self._log.write("refuse", client=client, reason=reason)
 

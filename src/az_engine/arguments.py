@@ -92,7 +92,7 @@ class Parser(argparse.ArgumentParser):
 
     def subcommands(self) -> dict[str, Parser]:
         """The parsers of the subcommands by their names."""
-        found = [action.choices for action in self._actions if isinstance(action, argparse._SubParsersAction)]  # noqa: SLF001
+        found = [action.choices for action in self._actions if isinstance(action, argparse._SubParsersAction)]
         return {name: parser for choices in found for name, parser in (choices or {}).items()}
 
     def options(self) -> dict[str, argparse.Action]:

@@ -157,7 +157,7 @@ def test_progress_is_told_without_a_terminal(
 ) -> None:
     now = iter([0.0, 1.0, 2.0, 7.0, 7.5])
     monkeypatch.setattr("time.monotonic", lambda: next(now))
-    with check._progress("loading chess") as on_progress:
+    with check.progress("loading chess") as on_progress:
         for step in ("rules", "tree", "search", "net"):
             on_progress(step)
     assert capsys.readouterr().err == "loading chess: rules, 1 s\nloading chess: search, 7 s\n"

@@ -103,7 +103,7 @@ def test_conversations_of_windows(command: str, tmp_path: Path) -> None:
             if answer:
                 program.until(answer, patience=250)
         program.send("quit\r")
-        assert program._process.wait(60) == 0
+        assert program._process.wait(60) == 0  # noqa: SLF001
     assert "quit" in (tmp_path / "ログ 1.txt").read_text("utf-8")
 
 

@@ -159,7 +159,8 @@ class Talk(Conversation):
     ) -> None:
         super().__init__(status)
         values = OptionValues(self.protocol, start)
-        self.session = self.kind(make_engine or self.engine, values, LineWriter(self.session_out), notes)
+        self.writer = LineWriter(self.session_out)
+        self.session = self.kind(make_engine or self.engine, values, self.writer, notes)
         self._back: list[str | None] = []
         self.start(self.session.run)
 

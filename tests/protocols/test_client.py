@@ -131,7 +131,7 @@ def test_thinking_beside_the_caller(clock: FakeClock) -> None:
 def test_the_time_until_the_answer_is_taken_is_not_the_engines(clock: FakeClock) -> None:
     with good() as engine:
         engine.go(None, [], QUICK)
-        while engine._lines.qsize() <= len(INFOS):
+        while engine._lines.qsize() <= len(INFOS):  # noqa: SLF001
             time.sleep(0.01)
         clock.advance(5.0)
         assert engine.wait().seconds == 0

@@ -114,7 +114,7 @@ def test_a_closed_output_ends_the_wait_after_the_end_of_the_input() -> None:
     talk.send("go nodes 1000000000")
     talk.close_input()
     talk.until(INFO)
-    talk.session._writer._descriptor = None  # what a write to a closed pipe leaves
+    talk.writer.close()  # as a write to a closed pipe does
     assert talk.status() == 0
 
 
@@ -122,7 +122,7 @@ def test_a_closed_output_ends_the_wait_after_the_end_of_the_input() -> None:
 def test_many_searches_and_stops_are_counted_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each command looks at few searches, however many wait."""
     stops: list[object] = []
-    stop = UciSession._stop
+    stop = UciSession._stop  # noqa: SLF001
 
     def count(session: UciSession, go: Any) -> None:
         stops.append(go)

@@ -57,6 +57,7 @@ def test_no_position_is_said() -> None:
 
 def test_the_commands() -> None:
     with Talk() as talk, UsiTalk() as shogi:
-        assert "position fen <FEN> moves" in block(talk, "help", "quit .*")[0]
+        lines = block(talk, "help", "quit .*")
+        assert "position fen <FEN> moves" in lines[0]
         assert "position sfen <SFEN> moves" in block(shogi, "help", "quit .*")[0]
-        assert {line.split()[0] for line in talk.session._help()} <= set(talk.session.commands)
+        assert {line.split()[0] for line in lines} <= set(talk.session.commands)

@@ -194,8 +194,8 @@ def test_a_fifo_as_log_does_not_hang(tmp_path: Path) -> None:
 def test_a_full_disk_ends_the_log_and_is_told(tmp_path: Path) -> None:
     log = TrafficLog(str(tmp_path / "x.log"))
     full = os.open("/dev/full", os.O_WRONLY)
-    log._file.close()
-    log._file = os.fdopen(full, "w")
+    log._file.close()  # noqa: SLF001
+    log._file = os.fdopen(full, "w")  # noqa: SLF001
     log.record("<", "uci")
     assert log.fault == "the log file is full or gone (No space left on device); logging ends here"
     log.record("<", "more")

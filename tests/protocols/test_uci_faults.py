@@ -100,7 +100,7 @@ def test_u49_closed_stdout_ends_quietly() -> None:
     talk.run(READY)
     talk.send("go infinite")
     talk.until(INFO)
-    talk.session._writer._descriptor = None  # what a write to a closed pipe leaves
+    talk.writer.close()  # as a write to a closed pipe does
     assert talk.status() == 0
     assert "close" in FakeEngine.made.calls
 

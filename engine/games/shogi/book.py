@@ -26,7 +26,7 @@ State = NDArray[np.void]
 _DB = b"#YANEURAOU-DB2016"
 _BEST_WITHIN = 30  # centipawns that a move may be worse than the position's best, as YaneuraOu's BookEvalDiff
 _MOST_BYTES, _MOST_MOVES = 1 << 16, 600  # of one position
-_ENTRY = np.dtype([("key", "<u8"), ("move", "<u2"), ("count", "<u2"), ("score", "<i4")])
+ENTRY = np.dtype([("key", "<u8"), ("move", "<u2"), ("count", "<u2"), ("score", "<i4")])
 _HAND_ORDER = (0, 1, 2, 3, 6, 4, 5)  # Apery's: pawn, lance, knight, silver, gold, bishop, rook
 
 
@@ -37,7 +37,7 @@ def open_book(path: Path) -> Book:
     if head.startswith(_DB):
         return YaneuraOuBook(path)
     size = path.stat().st_size
-    if size == 0 or size % _ENTRY.itemsize:
+    if size == 0 or size % ENTRY.itemsize:
         raise OptionError(f"this is neither a YaneuraOu book ({_DB.decode()} in its first line) nor an Apery book")
     return AperyBook(path)
 
@@ -83,7 +83,7 @@ class AperyBook(Book):
     """A binary book."""
 
     def __init__(self, path: Path) -> None:
-        self._entries = np.memmap(path, _ENTRY, "r")
+        self._entries = np.memmap(path, ENTRY, "r")
 
     def find(self, state: State) -> list[BookMove]:
         key = apery_key(state)

@@ -131,7 +131,7 @@ def check_game(report: Report, game_name: str, seconds: float) -> None:
         try:
             began = time.perf_counter()
             compiled = compiled_kernels()
-            with _progress(f"loading {game_name}") as on_progress:
+            with progress(f"loading {game_name}") as on_progress:
                 engine.ready(on_progress)
             compiled = compiled_kernels() - compiled
             how = f"{compiled} kernels compiled, net loaded" if compiled else "kernels and net loaded"
@@ -156,7 +156,7 @@ def check_game(report: Report, game_name: str, seconds: float) -> None:
 
 
 @contextlib.contextmanager
-def _progress(title: str) -> Iterator[Callable[[str], None]]:
+def progress(title: str) -> Iterator[Callable[[str], None]]:
     """Show on stderr what the engine loads: a bar in a terminal, else a line now and then; yields what names a step."""
     console = Console(stderr=True)
     if not console.is_terminal:

@@ -175,7 +175,7 @@ def test_bad_roots_and_moves() -> None:
 
 def test_a_disagreement_with_cshogi_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cshogi", reason="cshogi has no wheel for this machine")
-    monkeypatch.setattr(arbiter_module._Cshogi, "legal_moves", lambda self: {"7g7f"})
+    monkeypatch.setattr(arbiter_module.Cshogi, "legal_moves", lambda self: {"7g7f"})
     with pytest.raises(AzError, match="disagree on the legal moves in lnsgkgsnl"):
         new_arbiter("shogi")
 
@@ -184,7 +184,7 @@ def test_without_cshogi_our_rules_judge_alone(monkeypatch: pytest.MonkeyPatch) -
     def missing(self: object, sfen: str) -> None:
         raise ImportError
 
-    monkeypatch.setattr(arbiter_module._Cshogi, "__init__", missing)
+    monkeypatch.setattr(arbiter_module.Cshogi, "__init__", missing)
     arbiter = new_arbiter("shogi", CHECKER)
     for move in PERPETUAL * 3:
         assert arbiter.ending() is None

@@ -48,7 +48,8 @@ class GtpTalk(Conversation):
         self, make: Callable[[EngineOptions], GoEngine] = make_engine, *, status: int = 0, **start: Value
     ) -> None:
         super().__init__(status)
-        self.session = GtpSession(make, OptionValues("gtp", {**PLAIN, **start}), LineWriter(self.session_out))
+        self.writer = LineWriter(self.session_out)
+        self.session = GtpSession(make, OptionValues("gtp", {**PLAIN, **start}), self.writer)
         self.start(self.session.run)
 
     def response(self) -> str:

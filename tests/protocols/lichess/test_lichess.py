@@ -48,7 +48,7 @@ class Running:
         self.told: list[str] = []
         self.waits: list[float] = []
         self.api = LichessApi(url, url, TOKEN, SECRET, self.told.append)
-        self.api._sleep = self._wait
+        self.api.sleep = self._wait
         self.starts = 0
         self._command = command
         self._ended = threading.Event()
@@ -89,7 +89,7 @@ def wait_for(true: Callable[[], bool], what: str) -> None:
 
 def api(broker: Broker, told: list[str], token: str = TOKEN) -> LichessApi:
     found = LichessApi(broker.url, broker.url, token, SECRET, told.append)
-    found._sleep = lambda seconds: told.append(f"waits {seconds:g}")
+    found.sleep = lambda seconds: told.append(f"waits {seconds:g}")
     return found
 
 
@@ -154,8 +154,8 @@ def test_work_is_done_and_streamed(broker: Broker, tmp_path: Path) -> None:
               "MultiPV type spin default 1 min 1 max 5"]  # fmt: skip
     command = [*FAKE, *(word for offer in offers for word in ("--offers", offer))]
     with Running(broker.url, command) as running:
-        assert running.provider._engine is not None
-        running.provider._engine.send(f"setoption name Log value {log}")
+        assert running.provider._engine is not None  # noqa: SLF001
+        running.provider._engine.send(f"setoption name Log value {log}")  # noqa: SLF001
         first = broker.ask(work("one", threads=8, hash=999, multiPv=2, movetime=500, moves=["e2e4", "e7e5"]))
         assert first.rest() == [INFO]
         assert first.whole
@@ -191,7 +191,7 @@ def test_newer_work_and_closed_streams_end_the_search(broker: Broker) -> None:
         assert second.line() == INFO
         second.close()
         assert second.rest() == []
-        wait_for(lambda: not running.provider._working, "the search goes on though nobody listens")
+        wait_for(lambda: not running.provider.working, "the search goes on though nobody listens")
         assert broker.ask(work("third", nodes=5)).rest() == [INFO]
         assert (running.starts, running.told) == (1, [])
 
@@ -248,7 +248,7 @@ def test_a_broker_that_is_killed_and_comes_back() -> None:
             first = broker.ask(work("first"))
             assert first.line() == INFO
             broker.kill()
-            wait_for(lambda: not running.provider._working, "the search goes on though nobody listens")
+            wait_for(lambda: not running.provider.working, "the search goes on though nobody listens")
             wait_for(lambda: bool(running.told), "nobody was told")
             with Broker(broker.port) as again:
                 assert again.ask(work("second", nodes=5)).rest() == [INFO]

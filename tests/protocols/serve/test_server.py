@@ -118,7 +118,7 @@ def test_a_full_server_answers_in_the_protocols_words(tmp_path: Path) -> None:
                 assert [line for line in client.rest() if line] == [refusal]
         first.send("quit")
         assert first.rest() == []
-        wait_for(lambda: server.server._admission.sessions == 0, "the session has not left")
+        wait_for(lambda: server.server.admitted == 0, "the session has not left")
         with server.client("uci") as second:
             second.until("uciok")
 
@@ -209,19 +209,19 @@ def open_files() -> int:
 def test_resets_leave_nothing_behind(server: RunningServer) -> None:
     with server.client("uci") as client:
         client.until("uciok")  # what is loaded late is loaded
-    wait_for(lambda: not server.server._all(), "the first is still there")
+    wait_for(lambda: not server.server.sessions(), "the first is still there")
     threads, descriptors = threading.active_count(), open_files()
     clients = [server.client("uci", "isready", "go infinite") for _ in range(16)]
     for client in clients:
         client.until("readyok")
     for client in clients:
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        client._stream.close()
+        client._stream.close()  # noqa: SLF001
         client.socket.close()
-    wait_for(lambda: not server.server._all(), "sessions are left over")
+    wait_for(lambda: not server.server.sessions(), "sessions are left over")
     wait_for(lambda: threading.active_count() <= threads, "threads are left over")
     assert open_files() <= descriptors
-    assert server.server._admission.sessions == 0
+    assert server.server.admitted == 0
 
 
 def test_a_client_that_reads_nothing_holds_nobody_up(tmp_path: Path) -> None:
@@ -263,7 +263,7 @@ def test_a_bug_in_one_session_is_its_own(tmp_path: Path) -> None:
 def test_the_log_has_every_session(server: RunningServer) -> None:
     with server.client("uci", "quit") as client:
         client.rest()
-    wait_for(lambda: not server.server._all(), "still there")
+    wait_for(lambda: not server.server.sessions(), "still there")
     events = [json.loads(line) for line in server.log.read_text().splitlines()]
     assert [(each["event"], each["session"]) for each in events] == [("open", 1), ("close", 1)]
     assert events[0]["client"] == "127.0.0.1"

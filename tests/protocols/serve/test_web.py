@@ -102,7 +102,7 @@ def test_conversations_a_line_a_message(server: RunningServer) -> None:
         chess.send("quit")
         with pytest.raises(ConnectionClosed):
             until(chess, "nothing")
-    wait_for(lambda: server.server._admission.sessions == 0, "sessions are left over")
+    wait_for(lambda: server.server.admitted == 0, "sessions are left over")
 
 
 def test_katagos_protocol(server: RunningServer) -> None:
@@ -113,7 +113,7 @@ def test_katagos_protocol(server: RunningServer) -> None:
         assert answers["b"]["action"] == "query_version"
         client.send(json.dumps({**GO, "id": "c", "maxVisits": 10**9, "reportDuringSearchEvery": 0.001}))
         assert json.loads(client.recv())["isDuringSearch"]
-    wait_for(lambda: server.server._admission.sessions == 0, "the search goes on")
+    wait_for(lambda: server.server.admitted == 0, "the search goes on")
 
 
 def test_one_query_by_post(server: RunningServer) -> None:
@@ -124,7 +124,7 @@ def test_one_query_by_post(server: RunningServer) -> None:
     assert sorted(answer["turnNumber"] for answer in answers) == [0, 1]
     status, body = ask(server, "/api/analyse", b'{"id": "x"}\nnonsense\n')
     assert [sorted(json.loads(line)) for line in body.splitlines()] == [["error", "field", "id"], ["error"]]
-    wait_for(lambda: server.server._admission.sessions == 0, "sessions are left over")
+    wait_for(lambda: server.server.admitted == 0, "sessions are left over")
 
 
 def test_a_client_that_leaves_a_post_ends_its_search(server: RunningServer) -> None:
@@ -137,7 +137,7 @@ def test_a_client_that_leaves_a_post_ends_its_search(server: RunningServer) -> N
     if client.sock is not None:
         client.sock.close()
     client.close()
-    wait_for(lambda: server.server._admission.sessions == 0, "the search goes on")
+    wait_for(lambda: server.server.admitted == 0, "the search goes on")
 
 
 def test_health_and_figures(server: RunningServer) -> None:
@@ -321,7 +321,7 @@ def test_bad_frames_end_the_connection(server: RunningServer) -> None:
             link.sendall(frame)
             said = link.recv(1000)
             assert (said[0], said[2:4]) == (0x88, code.to_bytes(2, "big")), (frame, said)
-    wait_for(lambda: server.server._admission.sessions == 0, "sessions are left over")
+    wait_for(lambda: server.server.admitted == 0, "sessions are left over")
 
 
 def test_a_message_that_is_too_long(server: RunningServer) -> None:
@@ -372,5 +372,5 @@ def test_a_client_that_reads_nothing_loses_its_session(server: RunningServer, mo
         with web(server, "/uci") as other:
             other.send("uci")
             until(other, "uciok")
-        wait_for(lambda: server.server._admission.sessions == 0, "the deaf client keeps its session")
+        wait_for(lambda: server.server.admitted == 0, "the deaf client keeps its session")
         sender.join(PATIENCE_S)

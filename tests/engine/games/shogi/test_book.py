@@ -37,7 +37,7 @@ def test_an_apery_book(tmp_path: Path) -> None:
     rows = [(CSHOGI_KEYS[START], moves["7g7f"], 7, 40), (CSHOGI_KEYS[START], moves["2g2f"], 3, 35), (5, 90, 1, 0)]
     rows += [(CSHOGI_KEYS[START], 0xFFFF, 9, 0)]  # no square
     path = tmp_path / "book.bin"
-    path.write_bytes(np.sort(np.array(rows, book._ENTRY), order="key", kind="stable").tobytes())
+    path.write_bytes(np.sort(np.array(rows, book.ENTRY), order="key", kind="stable").tobytes())
     opened = book.open_book(path)
     assert sorted(opened.find(line[-1])) == [BookMove("2g2f", 3), BookMove("7g7f", 7)]
     assert opened.find(GAME.play(line, moves["7g7f"])[-1]) == []
