@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ...engine.games import game_names
-from . import figures, rules, selfplay, sessions
+from . import endless, figures, rules, selfplay, sessions
 from . import match as overhead
 from . import search as speed
 from . import serve as sharing
@@ -40,7 +40,7 @@ _BENCHES = {
     "serve": ("searches of many clients with one net, and their shares", sharing.add_arguments, sharing.main),
     "sessions": ("a server under many clients: faults, memory, isready, resets", sessions.add_arguments, sessions.main),
     "match": ("what a match takes for a move beside the players", overhead.add_arguments, overhead.main),
-    "memory": ("resident memory in minutes of go infinite", latency.add_memory_arguments, latency.memory),
+    "endless": ("minutes of go infinite: speed, memory, reports and pauses", endless.add_arguments, endless.main),
     "figures": ("measure the table of docs/results/figures.md", figures.add_arguments, figures.main),
 }
 

@@ -1,4 +1,4 @@
-"""``az-engine bench startup|memory``: the engine as a GUI sees it, a process: latency of its answers, its memory."""
+"""``az-engine bench startup``: the engine as a GUI sees it, a process: latency of its answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from ...engine.errors import EngineProcessError, OptionError
 from ...engine.games import get_game
@@ -23,7 +22,6 @@ from ...protocols.clients.process import EngineProcess
 from .measure import Measurement, percentile, show
 
 _PATIENCE = 120.0  # s
-_PERMILLE_FULL = 990  # hashfull from which memory counts as full
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,41 +65,31 @@ def dialogue(game: Game) -> Dialogue:
 
 
 def add_startup_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_net_argument(parser)
+    add_net_argument(parser)
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="warm starts (default: %(default)s)")
     parser.add_argument("--stops", type=int, default=60, metavar="N", help="searches to stop (default: %(default)s)")
     parser.add_argument("--no-cold", action="store_true", help="leave out the start that compiles all kernels")
 
 
-def add_memory_arguments(parser: argparse.ArgumentParser) -> None:
-    _add_net_argument(parser)
-    parser.add_argument(
-        "--minutes", type=float, default=3.0, metavar="M", help="length of the endless search (default: %(default)s)"
-    )
-    parser.add_argument("--hash", type=int, default=64, metavar="MIB", help="memory allowed (default: %(default)s)")
-    help_text = "of the engine, such as --flag=--threads=1"
-    parser.add_argument("--flag", action="append", default=[], metavar="FLAG", help=help_text)
-
-
 def startup(args: argparse.Namespace) -> int:
     if min(args.rounds, args.stops) < 1:
         raise OptionError("--rounds and --stops must be 1 or more")
-    _check_net(args)
+    check_net(args)
     show(_startup(args), as_json=args.json)
     return 0
 
 
-def _add_net_argument(parser: argparse.ArgumentParser) -> None:
+def add_net_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--net", metavar="FILE", help="an ONNX net (default: the net inside the package)")
 
 
-def _check_net(args: argparse.Namespace) -> None:
+def check_net(args: argparse.Namespace) -> None:
     """Errors: NetError for a net that the engine cannot load; it would play on with another."""
     if args.net:
         load_evaluator(args.net, get_game(args.game))
 
 
-def _engine(args: argparse.Namespace, *flags: str, environment: dict[str, str] | None = None) -> EngineProcess:
+def engine_of(args: argparse.Namespace, *flags: str, environment: dict[str, str] | None = None) -> EngineProcess:
     """Our engine for a game, in the protocol it is played over."""
     command = module_command("az_engine", get_game(args.game).protocol, "--game", args.game, *flags)
     return EngineProcess([*command, "--weights-file", args.net] if args.net else command, environment=environment)
@@ -145,9 +133,9 @@ def _start(
 ) -> tuple[float, float, float]:
     """Seconds from a process's start to its greeting, being ready and its first move. Errors: EngineProcessError."""
     talk = dialogue(get_game(args.game))
-    with _engine(args, *talk.flags, environment=environment) as process:
-        greeted = _ask(process, talk.hello)
-        ready = _ask(process, talk.ready, None if lines is None else lines.append)
+    with engine_of(args, *talk.flags, environment=environment) as process:
+        greeted = ask(process, talk.hello)
+        ready = ask(process, talk.ready, None if lines is None else lines.append)
         position, moved_by = talk.move
         for line in position:
             process.send(line)
@@ -161,8 +149,8 @@ def _stop_times(args: argparse.Namespace) -> list[float]:
     rules = get_game(args.game)
     talk = dialogue(rules)
     times = []
-    with _engine(args) as process:
-        _ask(process, talk.ready)
+    with engine_of(args) as process:
+        ask(process, talk.ready)
         for _ in range(args.stops):
             line = rules.initial()
             moves: list[tuple[int, str]] = []
@@ -178,68 +166,15 @@ def _stop_times(args: argparse.Namespace) -> list[float]:
             process.send(talk.think)
             time.sleep(rng.uniform(0.02, 0.3))
             start = process.seconds
-            arrival = _ask(process, talk.stop)
+            arrival = ask(process, talk.stop)
             if arrival < start:
                 raise EngineProcessError(f"{process.name} answered `{talk.think}` before `{talk.stop[0]}`")
             times.append(arrival - start)
     return times
 
 
-def _ask(process: EngineProcess, exchange: tuple[str, str], on_line: Callable[[str], None] | None = None) -> float:
+def ask(process: EngineProcess, exchange: tuple[str, str], on_line: Callable[[str], None] | None = None) -> float:
     """Send a line; when its answer came, in seconds since the process started. Errors: EngineProcessError."""
     line, answered_by = exchange
     process.send(line)
     return process.until(answered_by, _PATIENCE, on_line)[1]
-
-
-def memory(args: argparse.Namespace) -> int:
-    if not Path("/proc/self/status").is_file():
-        raise OptionError("this bench reads /proc and works on Linux only")
-    _check_net(args)
-    show(_memory(args), as_json=args.json)
-    return 0
-
-
-def _memory(args: argparse.Namespace) -> Iterator[Measurement]:
-    talk = dialogue(get_game(args.game))
-    with _engine(args, "--hash", str(args.hash), *args.flag) as process:
-        _ask(process, talk.hello)
-        _ask(process, talk.ready)
-        before = _resident(process.pid)
-        hashfull = [0]
-        messages: list[str] = []
-
-        def on_line(line: str) -> None:
-            words = line.split()
-            if "hashfull" in words:
-                hashfull.append(int(words[words.index("hashfull") + 1]))
-            if words[:2] == ["info", "string"]:
-                messages.append(line.strip())
-
-        for text in talk.position(get_game(args.game), ()):
-            process.send(text)
-        process.send(talk.think)
-        start = time.perf_counter()
-        full_at: float | None = None
-        at_full = most = before
-        while time.perf_counter() - start < 60 * args.minutes:
-            process.drain(1.0, on_line)
-            most = max(most, _resident(process.pid))
-            if full_at is None and max(hashfull) >= _PERMILLE_FULL:
-                full_at, at_full = time.perf_counter() - start, most
-        end = _resident(process.pid)
-        _ask(process, talk.stop)
-    yield Measurement("resident before go", before, "MiB", note=f"{args.hash} MiB allowed")
-    when = "never full" if full_at is None else f"full after {full_at:.0f} s"
-    yield Measurement(
-        "resident at full", at_full, "MiB", note=f"{when}; the engine said: {'; '.join(messages) or 'nothing'}"
-    )
-    yield Measurement("most resident", most, "MiB", note=f"over {args.minutes:g} minutes of {talk.think}")
-    yield Measurement("resident at the end", end, "MiB", "when it was full", at_full)
-
-
-def _resident(pid: int) -> float:
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    raise EngineProcessError(f"process {pid} has ended")

@@ -61,7 +61,10 @@ def _hold_line(nodes, edges, k, weight, room):
 
 @device
 def _weigh(tree, base, lines, weight, most_edges):
-    """weight i4[nodes] out: how often a node or any below it was visited, -1 where it is not below the base."""
+    """weight i4[nodes] out: how often a node or any below it was visited, -1 where it is not below the base.
+
+    Returns i8[2, ranks]: how many children and edges the expanded nodes of each rank have.
+    """
     nodes, used = tree.nodes, tree.counters[NODES]
     for i in range(used):
         nd = nodes[i]
@@ -74,23 +77,23 @@ def _weigh(tree, base, lines, weight, most_edges):
     room = most_edges // 2
     for k in lines:
         room = _hold_line(nodes, tree.edges, np.int64(k), weight, room)
-    for i in range(used - 1, base, -1):
-        if weight[i] >= 0:
-            parent = nodes[i].parent
-            weight[parent] = max(weight[parent], weight[i])
-
-
-@device
-def _least_rank(tree, weight, most_nodes, most_edges):
-    """The least rank of expanded nodes such that all that keep their edges have room."""
-    space = np.zeros((2, _RANKS), np.int64)
-    sums = borrow(space)
-    for i in range(tree.counters[NODES]):
-        nd = tree.nodes[i]
-        if weight[i] >= 0 and nd.first_edge >= 0:
+    sums = np.zeros((2, _RANKS), np.int64)
+    for i in range(used - 1, base - 1, -1):
+        if weight[i] < 0:
+            continue
+        nd = nodes[i]
+        if i > base:
+            weight[nd.parent] = max(weight[nd.parent], weight[i])
+        if nd.first_edge >= 0:
             rank = _rank(weight[i])
             sums[0, rank] += nd.children
             sums[1, rank] += nd.edges
+    return sums
+
+
+@device
+def _least_rank(sums, most_nodes, most_edges):
+    """The least rank such that all expanded nodes from there on have room for their children and edges."""
     highest = _rank(_STAYS)
     nodes, edges, least = 1 + sums[0, highest], sums[1, highest], highest
     while least > 0:
@@ -102,61 +105,70 @@ def _least_rank(tree, weight, most_nodes, most_edges):
 
 
 @device
-def _slide_edges(tree, weight, least, place):
-    """Let the edges of nodes that stay expanded slide down; the others become leaves. Returns how many edges stay."""
-    nodes, edges = tree.nodes, tree.edges
-    for i in range(tree.counters[NODES]):  # a block's first edge names its owner, who keeps what stood there
-        nd = nodes[i]
-        if nd.first_edge >= 0 and nd.edges > 0:
-            first = edges[nd.first_edge]
-            child = first.child
-            first.child, nd.first_edge = -2 - i, child
-    top, at, end = np.int64(0), np.int64(0), tree.counters[EDGES]
-    while at < end:
-        owner = -2 - np.int64(edges[at].child)
-        nd = nodes[owner]
+def _slide_edges(tree, starts, place):
+    """Let the edges that begin at ``starts`` slide down, whose owners they name; returns how many there are."""
+    nodes, edges, top = tree.nodes, tree.edges, np.int64(0)
+    for at in starts:
+        nd = nodes[-2 - np.int64(edges[at].child)]
         count, children = np.int64(nd.edges), np.int64(nd.children)
         edges[at].child = nd.first_edge
-        if place[owner] >= 0 and _rank(weight[owner]) >= least:
-            for k in range(count):
-                edges[top + k] = edges[at + k]
-            for k in range(top, top + children):
-                edges[k].child = place[edges[k].child]
-            nd.first_edge = top
-            top += count
-        else:
-            nd.first_edge = -1
-            nd.edges = nd.children = 0
-        at += count
+        for k in range(count):
+            edges[top + k] = edges[at + k]
+        for k in range(top, top + children):
+            edges[k].child = place[edges[k].child]
+        nd.first_edge = top
+        top += count
     return top
 
 
 @kernel
-def recycle_nodes(trees, base, lines, positions, limits, place, weight):
-    """Keep of tree 0 what lies below ``base``, which becomes node 0, and of that what was visited most.
+def choose_nodes(trees, base, lines, limits, place, starts):
+    """Choose what stays of tree 0: what lies below ``base``, and of that what was visited most.
 
-    lines i4[K]: edges of the base whose principal variations stay; positions: of the nodes, or NONE_SHARED; limits
-    i8[2]: the most nodes and edges to keep; place i4[nodes] out: where each node is now, -1 for those that are gone;
-    weight i4[nodes]: working space. An alias whose twin goes takes its position over.
+    lines i4[K]: edges of the base whose principal variations stay; limits i8[2]: the most nodes and edges; place
+    i4[nodes] out: where each node is to go, -1 for those that go away; starts i4[nodes] out: where the edges that stay
+    begin. Returns how many of these there are. Until :func:`move_nodes`, the first of such edges names their owner by
+    -2 - its number in the child's place, and the owner keeps what stood there as its first edge.
     """
     tree, lines, limits = tree_of(borrow(trees), 0), borrow(lines), borrow(limits)
-    positions, place, weight = borrow(positions), borrow(place), borrow(weight)
-    nodes, counters, keys, places = tree.nodes, tree.counters, positions.keys, positions.places
-    used, shared = counters[NODES], places.shape[0] > 0
-    _weigh(tree, base, lines, weight, limits[1])
-    least = _least_rank(tree, weight, limits[0], limits[1])
+    place, weight = borrow(place), borrow(starts)  # the weights are not needed any more where the starts are written
+    nodes, edges = tree.nodes, tree.edges
+    least = _least_rank(_weigh(tree, base, lines, weight, limits[1]), limits[0], limits[1])
     kept = 0
-    for i in range(used):
-        parent = nodes[i].parent
+    for i in range(tree.counters[NODES]):
+        nd = nodes[i]
         stays = i == base
         if not stays and weight[i] >= 0:
-            stays = place[parent] >= 0 and _rank(weight[parent]) >= least
+            stays = place[nd.parent] >= 0 and nodes[nd.parent].first_edge >= 0
         place[i] = kept if stays else -1
         kept += stays
-    counters[EDGES] = _slide_edges(tree, weight, least, place)
+        if stays and nd.first_edge >= 0 and _rank(weight[i]) < least:
+            nd.first_edge = -1
+            nd.edges = nd.children = 0
+    count = 0
+    for i in range(base, tree.counters[NODES]):
+        nd = nodes[i]
+        if place[i] >= 0 and nd.first_edge >= 0 and nd.edges > 0:
+            start = nd.first_edge
+            nd.first_edge, edges[start].child = edges[start].child, -2 - i
+            weight[count] = start
+            count += 1
+    return count
+
+
+@kernel
+def move_nodes(trees, base, positions, place, starts):
+    """Move the nodes of tree 0 to ``place`` i4[nodes], and slide down the edges that begin at ``starts`` i4[K], sorted.
+
+    positions: of the nodes, or NONE_SHARED. An alias whose twin goes takes its position over.
+    """
+    tree, positions, place = tree_of(borrow(trees), 0), borrow(positions), borrow(place)
+    nodes, counters, keys, places = tree.nodes, tree.counters, positions.keys, positions.places
+    used, kept, shared = counters[NODES], 0, places.shape[0] > 0
+    counters[EDGES] = _slide_edges(tree, borrow(starts), place)
     for i in range(base + 1, used):
         twin = twin_of(nodes[i])
-        if place[i] >= 0 and twin >= 0 and place[twin] < 0:
+        if twin >= 0 and place[i] >= 0 and place[twin] < 0:
             nodes[i].first_edge = -1
             if shared:
                 keys[i] = keys[twin]
@@ -167,6 +179,7 @@ def recycle_nodes(trees, base, lines, positions, limits, place, weight):
         at = place[i]
         if at < 0:
             continue
+        kept += 1
         nodes[at] = nodes[i]
         nd = nodes[at]
         nd.parent = place[nd.parent] if at > 0 else -1
@@ -206,14 +219,17 @@ def recycle(tree: Tree, lines: int) -> NDArray[np.int32]:
 def _recycle(tree: Tree, base: int, lines: NDArray[np.int32], share: float) -> NDArray[np.int32]:
     used = int(tree.counters[NODES])
     limits = np.array([share * len(tree.nodes), share * len(tree.edges)], np.int64)
-    place, weight = np.empty((2, used), np.int32)
-    positions = tree.positions or NONE_SHARED
-    recycle_nodes(tree.arrays, base, lines, positions, limits, place, weight)
+    place, starts = np.empty((2, used), np.int32)
+    starts = starts[: choose_nodes(tree.arrays, base, lines, limits, place, starts)]
+    starts.sort()
+    move_nodes(tree.arrays, base, tree.positions or NONE_SHARED, place, starts)
     kept = np.flatnonzero(place >= 0)  # in the order of their new places
     if tree.ends is not None:
         keep_ends(tree.ends, kept, used)
     if tree.biases is not None:
         keep_biases(tree.biases, kept, used)
+    tree.gathered = tree.gathered if tree.gathered < 0 else int(place[tree.gathered])
+    tree.measured = tree.measured if tree.measured < 0 else int(place[tree.measured])
     tree.root = int(place[tree.root])
     tree.proofs = {int(place[node]): moves for node, moves in tree.proofs.items() if place[node] >= 0}
     return place

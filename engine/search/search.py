@@ -29,6 +29,7 @@ from .tree import MAX_DEPTH, Ends, Tree
 from .workers import BatchStepper, KernelStepper, SearchState, Stepper
 
 _WAIT_S = 0.002  # for another worker's leaf
+_PAUSE_S = 1.5e-7  # of a tree that recycles itself, for each node
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +137,18 @@ class Search(SearchState):
             return True
         return known and not self._shortening
 
-    def _make_room(self) -> None:
-        """Drop what was visited least, unless another worker has done so."""
+    def _make_room(self) -> bool:
+        """Have room in the tree: where it is full, drop what was visited least. False when that would take too long."""
+        if not self.tree.full:
+            return True
+        if self.simulations and self.left() < _PAUSE_S * len(self.tree.nodes):
+            return False
         with self.lock:
             if self.tree.full:
                 place = recycle(self.tree, self._lines)
                 for batch in self.flying:
                     batch.follow(place)
+        return True
 
     @property
     def proven(self) -> bool:
@@ -205,9 +211,7 @@ class Search(SearchState):
                     known = self._known
                 if self._over(known):
                     break
-                if self.tree.full:
-                    self._make_room()
-                done = 0 if known else stepper.step()
+                done = 0 if known or not self._make_room() else stepper.step()
                 if slot == 0 and self._mates is not None and (known or self._mates.due(self.simulations)):
                     self._look_for_mates(self._mates)
                 if watch is not None and watch():

@@ -454,6 +454,7 @@ class Tree:
         self.positions: Positions | None = None  # of its nodes, while searches share them
         self.biases: Biases | None = None  # of the net, while searches correct them
         self.known: int | None = None  # outcome of the root by endgame tables, for its side to move
+        self.gathered = self.measured = -1  # roots below which the positions, and whose depths the counters hold
         self.proofs: dict[int, tuple[int, ...]] = {}  # moves that prove a node's outcome, found beside the tree
         self.clear()
 
@@ -466,6 +467,7 @@ class Tree:
         if self.biases is not None:
             forget_biases(self.biases, int(self.counters[NODES]))
         self.counters[:] = 0
+        self.gathered = self.measured = -1
         self.proofs.clear()
         add_base(self.arrays, 0)
         self.root = 0
@@ -481,7 +483,9 @@ class Tree:
         count = int(self.counters[NODES])
         if self.positions is None:
             self.positions = transpositions.make_positions(len(self.nodes))
-        transpositions.gather(self.nodes, count, self.root, self.positions, np.empty(count, np.uint8))
+        if self.gathered != self.root:
+            transpositions.gather(self.nodes, count, self.root, self.positions, np.empty(count, np.uint8))
+            self.gathered = self.root
         return self.positions
 
     def correct_biases(self, factor: float) -> Biases:
@@ -511,7 +515,13 @@ class Tree:
         settle(self.arrays, self.root, node, outcome, len(moves) - 1)
 
     def depths(self) -> tuple[int, int]:
-        """Sum and greatest of the depths in plies, below the root, of all simulations through it."""
+        """Sum and greatest of the depths in plies, below the root, of all simulations through it.
+
+        As the counters have them where the last search had the same root; else of the nodes that are left.
+        """
+        if self.measured == self.root:
+            return int(self.counters[DEPTH_SUM]), int(self.counters[DEPTH_MAX])
+        self.measured = self.root
         if int(self.nodes[self.root]["n"]) < 2:
             return 0, 0
         total, greatest = depths(self.arrays, self.root, np.empty(int(self.counters[NODES]), np.int32))

@@ -50,7 +50,7 @@ def test_an_engine_finds_the_kernels_of_its_tree(tmp_path: Path) -> None:
     names = set(json.loads(done.stdout))
     assert {"describe", "expand"} <= names  # Go's own: it corrects the net's biases
     shared = {"add_base", "select", "probe", "digest", "store", "keep_only", "best_children", "find_child"}
-    assert not names & (shared | {"recycle_nodes"}), names
+    assert not names & (shared | {"move_nodes"}), names
 
 
 def test_the_helper_knows_games_that_were_registered(tmp_path: Path) -> None:

@@ -174,12 +174,22 @@ def test_the_default_depth_of_perft(game: str, depth: int, monkeypatch: pytest.M
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="Linux only")
-def test_memory(capsys: pytest.CaptureFixture[str]) -> None:
+def test_endless(capsys: pytest.CaptureFixture[str]) -> None:
     for game in ("chess", "shogi", "go"):
-        small = ("--game", game, "--net", "uniform", "--minutes", "0.03", "--hash", "16", "--flag=--threads=1")
-        figures = run_json(capsys, "memory", *small)
-        assert [figure["unit"] for figure in figures] == ["MiB"] * 4
-        assert "16 MiB allowed" in figures[0]["note"]
+        small = ("--game", game, "--net", "uniform", "--minutes", "0.1", "--hash", "4", "--flag=--threads=1")
+        simulations, speed, silence, resident = run_json(capsys, "endless", *small)
+        assert simulations["value"] > 1_000
+        assert "said: nothing" in simulations["note"]
+        assert speed["value"] > 0
+        assert speed["peer_value"] > 0
+        assert silence["value"] < 3
+        assert resident["ratio"] < 1.5
+
+
+def test_the_pauses_of_an_endless_search(capsys: pytest.CaptureFixture[str]) -> None:
+    small, large = run_json(capsys, "endless", "--net", "uniform", "--pauses", "1,4")
+    assert 0 < small["value"] < large["value"]
+    assert "nodes" in large["note"]
 
 
 @pytest.mark.parametrize(
@@ -193,6 +203,7 @@ def test_memory(capsys: pytest.CaptureFixture[str]) -> None:
         ["search", "--size", "9"],
         ["eval", "--net", "/no/such.onnx"],
         ["startup", "--stops", "0"],
+        ["endless", "--pauses", "large"],
     ],
 )
 def test_faults_are_one_sentence(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

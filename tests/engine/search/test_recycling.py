@@ -48,9 +48,12 @@ def counted(search: Search) -> list[int]:
     """How many nodes each recycling of a search leaves, filled in as it runs."""
     left, make_room = list[int](), search._make_room
 
-    def make_room_and_count() -> None:
-        make_room()
-        left.append(int(search.tree.counters[NODES]))
+    def make_room_and_count() -> bool:
+        full = search.tree.full
+        made = make_room()
+        if full:
+            left.append(int(search.tree.counters[NODES]))
+        return made
 
     search._make_room = make_room_and_count  # type: ignore[method-assign]
     return left
@@ -321,6 +324,27 @@ def test_proofs_stay() -> None:
     assert tree.bound != RUNNING
     assert {tuple(moves) for moves in tree.proofs.values()} == proofs
     assert RootView(OWN, tree, line).lines(1) == before
+
+
+def test_no_recycling_is_begun_that_would_be_late() -> None:
+    tree = Tree(1)
+    search = Search(CHESS, tree, NET, FILED, CHESS.initial())
+    recycled, watched = counted(search), list[int]()
+    search.left = lambda: 1e-5 if recycled else 1.0
+
+    def watch() -> bool:
+        watched.append(search.simulations)
+        return len(watched) - watched.index(watched[-1]) > 3  # waits, and looks at the clock meanwhile
+
+    search.run(watch)
+    assert search.error is None
+    assert search.simulations == tree.nodes[0]["n"] > 1_000
+    assert tree.full
+    again = Search(CHESS, tree, NET, FILED, CHESS.initial())
+    again.left = lambda: 1e-5
+    again.run(lambda: again.simulations > 0)
+    assert again.simulations > 0
+    check(tree)
 
 
 def test_a_damaged_net_after_a_recycling_ends_the_search() -> None:
