@@ -73,7 +73,8 @@ class _Reports:
 
     def speed(self, begin: float, end: float) -> float:
         """Simulations a second between two times, as far as reports tell."""
-        (since, before), (until, after) = ([r for r in self.nodes if r[0] <= at][-1] for at in (begin, end))
+        until, after = [report for report in self.nodes if report[0] <= end][-1]
+        since, before = [(0.0, 0), *(report for report in self.nodes if report[0] <= begin and report[0] < until)][-1]
         return (after - before) / max(until - since, 1e-3)
 
 
@@ -84,10 +85,11 @@ def _endless(args: argparse.Namespace) -> Iterator[Measurement]:
     with engine_of(args, "--hash", str(args.hash), *flags, *args.flag) as process:
         ask(process, talk.hello)
         ask(process, talk.ready)
-        idle = most = _resident(process.pid)
         for text in talk.position(game, ()):
             process.send(text)
         process.send(talk.think)
+        process.until("info", 120.0)  # GTP loads the net no sooner
+        idle = most = _resident(process.pid)
         reports = _Reports()
         while (seconds := time.perf_counter() - reports.start) < 60 * args.minutes:
             process.drain(1.0, reports.read)
@@ -101,7 +103,7 @@ def _endless(args: argparse.Namespace) -> Iterator[Measurement]:
     yield Measurement("speed at the end", last, "1/s", "speed at the beginning", first, note=f"{_PART:.0%} of the time")
     yield Measurement("longest silence", reports.silence, "s")
     full = f"hashfull at the end {reports.hashfull[-1]}, most {max(reports.hashfull)}"
-    yield Measurement("most resident", most, "MiB", "Hash and the engine before", args.hash + idle, note=full)
+    yield Measurement("most resident", most, "MiB", "Hash and the engine at the first report", args.hash + idle, note=full)
 
 
 def _resident(pid: int) -> float:
