@@ -103,7 +103,7 @@ def _endless(args: argparse.Namespace) -> Iterator[Measurement]:
     yield Measurement("speed at the end", last, "1/s", "speed at the beginning", first, note=f"{_PART:.0%} of the time")
     yield Measurement("longest silence", reports.silence, "s")
     full = f"hashfull at the end {reports.hashfull[-1]}, most {max(reports.hashfull)}"
-    yield Measurement("most resident", most, "MiB", "Hash and the engine at the first report", args.hash + idle, note=full)
+    yield Measurement("most resident", most, "MiB", "Hash and its first report", args.hash + idle, note=full)
 
 
 def _resident(pid: int) -> float:
