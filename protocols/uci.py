@@ -24,7 +24,7 @@ from .inspection import HELP as INSPECTION_HELP
 from .inspection import board_lines, opinion_lines, perft_lines
 from .lines import LineWriter, one_line
 from .loader import EngineSeam
-from .options import OptionValues, read_setoption
+from .options import Option, OptionValues, Value, read_setoption
 from .session import MOST_BYTES, Session, in_time
 from .steps import Event, GoStep, PingStep, Step, ThrownStep
 
@@ -224,18 +224,20 @@ class UciSession(Session[EngineSeam]):
             self._pong()
             return
 
-        def work() -> Event:
-            self._loader.prepare()
-            return pong
-
-        def pong() -> None:
-            if not step.answered:
-                self._pings.popleft()
-                self._pong()
-
-        step = PingStep(work, failed=pong)
+        step = PingStep()
+        step.work, step.failed = partial(self._load, step), partial(self._answer_ping, step)
         self._pings.append(step)
         self.enqueue(step)
+
+    def _load(self, step: PingStep) -> Event:
+        """On the worker."""
+        self._loader.prepare()
+        return partial(self._answer_ping, step)
+
+    def _answer_ping(self, step: PingStep) -> None:
+        if not step.answered:
+            self._pings.popleft()
+            self._pong()
 
     def _pong(self) -> None:
         self.tell_notes()
@@ -256,18 +258,18 @@ class UciSession(Session[EngineSeam]):
             self.tell(str(error))
             return
 
-        def then() -> None:
-            if option.key == "clear_hash":
-                self._forget()
-                return
-            note = self.values.set(option, value)
-            if note:
-                self.tell(note)
-            if option.key == "log_file":
-                self._open_log()
-                self.tell_notes()
+        self.enqueue(Step(then=partial(self._set_option, option, value)))
 
-        self.enqueue(Step(then=then))
+    def _set_option(self, option: Option, value: Value) -> None:
+        if option.key == "clear_hash":
+            self._forget()
+            return
+        note = self.values.set(option, value)
+        if note:
+            self.tell(note)
+        if option.key == "log_file":
+            self._open_log()
+            self.tell_notes()
 
     def _forget(self) -> None:
         if self._loader.engine is not None:
@@ -279,15 +281,15 @@ class UciSession(Session[EngineSeam]):
         The moves stay one text until it is their turn: as words they take many times its memory.
         """
         self._position = root, moves
+        self.enqueue(Step(partial(self._read_position, root, moves)))
 
-        def work() -> Event:
-            try:
-                notes = self._loader.configured().set_position(root, moves.split())
-            except PositionError as error:
-                return partial(self._hold, str(error), [str(error)])
-            return partial(self._hold, None, notes)
-
-        self.enqueue(Step(work))
+    def _read_position(self, root: str | None, moves: str) -> Event:
+        """On the worker."""
+        try:
+            notes = self._loader.configured().set_position(root, moves.split())
+        except PositionError as error:
+            return partial(self._hold, str(error), [str(error)])
+        return partial(self._hold, None, notes)
 
     def _hold(self, refusal: str | None, notes: Sequence[str]) -> None:
         self._position_set, self._refusal = True, refusal
@@ -303,15 +305,15 @@ class UciSession(Session[EngineSeam]):
 
     def _inspect(self, look: Callable[[EngineSeam], list[str]], *, needs_net: bool = True) -> None:
         """Send what the worker sees when its turn comes."""
+        self.enqueue(Step(partial(self._look, look, needs_net)))
 
-        def work() -> Event:
-            if self._refusal is not None:
-                return partial(self.tell, f"no position: {self._refusal}")
-            if needs_net:
-                self._loader.prepare()
-            return partial(self.send, *look(self._engine_with_position()))
-
-        self.enqueue(Step(work))
+    def _look(self, look: Callable[[EngineSeam], list[str]], needs_net: bool) -> Event:
+        """On the worker."""
+        if self._refusal is not None:
+            return partial(self.tell, f"no position: {self._refusal}")
+        if needs_net:
+            self._loader.prepare()
+        return partial(self.send, *look(self._engine_with_position()))
 
     def _help(self) -> list[str]:
         names = {"notation": self.notation, "text": self.notation.upper(), "protocol": self.values.protocol}
@@ -328,22 +330,20 @@ class UciSession(Session[EngineSeam]):
         self.stop_endless()
         go = self._searches.add(limits)
         go.position = self._position if limits.ponder else (None, "")
-        self._enqueue_go(go)
+        self.enqueue(GoStep(partial(self._prepare, go), failed=partial(self._answer_none, go), go=go))
 
-    def _enqueue_go(self, go: PendingGo) -> None:
-        def work() -> Event:
-            if go.queued:
-                go.waited.restart()
-            self._loader.prepare()  # whatever it cannot load, the engine answers with a legal move
-            if self._refusal is None:
-                engine = self._engine_with_position()
-                root, moves = go.position
-                if moves.strip() and self.values["stochastic_ponder"]:
-                    engine.set_position(root, moves.split()[:-1])
-                    go.early = True
-            return partial(self._start, go, self._refusal)
-
-        self.enqueue(GoStep(work, failed=partial(self._answer_none, go), go=go))
+    def _prepare(self, go: PendingGo) -> Event:
+        """On the worker."""
+        if go.queued:
+            go.waited.restart()
+        self._loader.prepare()  # whatever it cannot load, the engine answers with a legal move
+        if self._refusal is None:
+            engine = self._engine_with_position()
+            root, moves = go.position
+            if moves.strip() and self.values["stochastic_ponder"]:
+                engine.set_position(root, moves.split()[:-1])
+                go.early = True
+        return partial(self._start, go, self._refusal)
 
     def _answer_none(self, go: PendingGo) -> None:
         self._answer(go, BestMove(None))
@@ -379,15 +379,15 @@ class UciSession(Session[EngineSeam]):
             self._pong()
 
     def _catch_up(self, go: PendingGo) -> None:
-        """Go on with the tree of an early search, from the position that was asked about."""
+        """Go on with the tree of an early search, from the position that the ``go`` is about."""
+        self._backlog.appendleft(GoStep(partial(self._return, go), failed=partial(self._answer_none, go), go=go))
 
-        def work() -> Event:
-            root, moves = go.position
-            self._loader.configured().set_position(root, moves.split())
-            go.early = False
-            return partial(self._start, go, None)
-
-        self._backlog.appendleft(GoStep(work, failed=partial(self._answer_none, go), go=go))
+    def _return(self, go: PendingGo) -> Event:
+        """On the worker."""
+        root, moves = go.position
+        self._loader.configured().set_position(root, moves.split())
+        go.early = False
+        return partial(self._start, go, None)
 
     def stop(self) -> None:
         for go in self._searches.take_unstopped():

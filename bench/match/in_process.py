@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ...engine.blocking import search
 from ...engine.clock import Stopwatch
 from ...engine.engine import Engine
 from ...engine.errors import NetError, OptionError
 from ...engine.games import get_game
-from ...engine.info import BestMove, ThinkingInfo
 from ...engine.limits import Limits
 from ...protocols.clients.base import Answer, PvInfo
 from ...protocols.clients.process import EngineDied
@@ -39,19 +39,10 @@ class OwnPlayer:
 
     def play(self, root: str | None, moves: Sequence[str], limits: Limits) -> Answer:
         """Search and answer. BLOCKS. Errors: EngineDied when the search fails, which is a bug of ours."""
-        engine, answers = self._engine, list[BestMove]()
-        seconds = 0.0
-
-        def done(best: BestMove) -> None:
-            nonlocal seconds
-            seconds = watch.seconds
-            answers.append(best)
-
-        engine.set_position(root, moves)
+        self._engine.set_position(root, moves)
         watch = Stopwatch()
-        engine.go(limits, _ignore, done)
-        engine.wait()
-        best = answers[0]
+        best = search(self._engine, limits).best
+        seconds = watch.seconds
         if best.error is not None:
             raise EngineDied(f"{self.name} failed ({type(best.error).__name__}: {best.error})") from best.error
         lines = tuple(
@@ -77,6 +68,3 @@ class OwnPlayer:
 
     def close(self) -> None:
         self._engine.close()
-
-
-def _ignore(info: ThinkingInfo) -> None: ...

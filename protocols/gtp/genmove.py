@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import queue
 from collections.abc import Callable, Sequence
 
+from ...engine import blocking
 from ...engine.info import BestMove, Line, ThinkingInfo
 from ...engine.limits import Limits
 from ..loader import EngineSeam
@@ -26,20 +26,14 @@ def search(
 
     ``show`` gets the reports, ``tell`` sentences for the user: on the search's thread, which waits for them.
     """
-    answer: queue.SimpleQueue[BestMove] = queue.SimpleQueue()
-    last: ThinkingInfo | None = None
 
     def on_info(info: ThinkingInfo) -> None:
-        nonlocal last
         if info.message is not None:
             tell(info.message)
         if info.lines:
-            last = info
             show(info)
 
-    engine.go(limits, on_info, answer.put)
-    command.on_interrupt(engine.stop)
-    best = answer.get()
+    best, last = blocking.search(engine, limits, on_info, lambda: command.on_interrupt(engine.stop))
     command.on_interrupt(None)
     for text in best.messages:
         tell(text)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-import queue
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from ...engine.blocking import search
 from ...engine.errors import DataError
-from ...engine.info import BestMove, ThinkingInfo, centipawns
+from ...engine.info import centipawns
 from ...engine.limits import Limits
 from ...engine.records.opinion import Kind, opine
 from ...engine.records.record import Node, Record
@@ -97,11 +97,8 @@ def judge_game(
 
 def _judge(engine: Engine, sheet: Scoresheet, ply: int, visits: int) -> Judgement:
     """Search the position that the engine holds, which is that of ``ply``."""
-    done: queue.SimpleQueue[BestMove] = queue.SimpleQueue()
-    last: list[ThinkingInfo] = []
     territory = sheet.size > 0
-    engine.go(Limits(nodes=visits, report_ms=1000 if territory else None), last.append, done.put)
-    best = done.get()
+    best, last = search(engine, Limits(nodes=visits, report_ms=1000 if territory else None))
     if best.error is not None:
         raise best.error
     if not best.lines:
@@ -111,7 +108,7 @@ def _judge(engine: Engine, sheet: Scoresheet, ply: int, visits: int) -> Judgemen
     lead = None if line.estimate is None or line.estimate.score is None else sign * line.estimate.score
     words = tuple(sheet.written(line.pv, ply))
     mate = None if line.mate is None else sign * line.mate
-    depth = max((info.depth for info in last), default=len(line.pv))
+    depth = len(line.pv) if last is None else last.depth
     return Judgement(
         score if first else 1 - score, lead, best.nodes, line.pv, words, sign * line.cp, mate, max(depth, 1)
     )

@@ -57,12 +57,12 @@ _GRAPH_INSIDE = "contains a graph inside a node, which no net of ours needs"
 _REFUSED = {  # refused fields -> the fault
     ("model", 20): "contains instructions for training, which no net of ours needs",
     ("model", 25): "defines functions of its own, which no net of ours needs",
-    ("graph", 15): "contains sparse weights, which no net of ours needs",
+    ("graph", 15): "lists weights by their places, which no net of ours needs",
     ("attribute", 6): _GRAPH_INSIDE,
     ("attribute", 11): _GRAPH_INSIDE,
     ("attribute", 10): "contains a list of tensors in a node, which no net of ours needs",
-    ("attribute", 22): "contains a sparse tensor in a node, which no net of ours needs",
-    ("attribute", 23): "contains sparse tensors in a node, which no net of ours needs",
+    ("attribute", 22): "lists a tensor of a node by its places, which no net of ours needs",
+    ("attribute", 23): "lists tensors of a node by their places, which no net of ours needs",
     ("tensor", 13): "keeps weights in another file, which is not read; save it as one ONNX file",
 }
 

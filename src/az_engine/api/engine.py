@@ -9,7 +9,8 @@ from dataclasses import fields
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from ..engine import engine
+from ..engine import blocking, engine
+from ..engine import limits as limits_of_engine
 from ..engine.errors import AzError, OptionError
 from ..engine.games import get_game
 from ..engine.info import BestMove, ThinkingInfo
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import chess
 
 _REPORT_MS = 200  # between reports that carry Go's score and ownership
-_OURS = {"weights_file", "search", "multipv", "move_stats", "chess960"}  # options that calls and positions decide
+_DECIDED = {"weights_file", "search", "multipv", "move_stats", "chess960"}  # by calls and positions
 _SEARCH = {f.name for f in fields(SearchParams)}
 
 
@@ -46,13 +47,7 @@ class Engine:
         provider, batch_size, c_puct, temperature, seed. Errors: OptionError for an unknown game or option.
         """
         search = {name: options.pop(name) for name in _SEARCH & set(options)}
-        known = {f.name for f in fields(EngineOptions)} - {
-            "weights_file",
-            "search",
-            "multipv",
-            "move_stats",
-            "chess960",
-        }
+        known = {f.name for f in fields(EngineOptions)} - _DECIDED
         if unknown := set(options) - known:
             raise OptionError(f"there is no option {min(unknown)!r}; there are {', '.join(sorted(known | _SEARCH))}")
         get_game(game)
@@ -97,14 +92,10 @@ class Engine:
     def _search(self, source: Position | chess.Board, limits: Limits, lines: int) -> tuple[BestMove, Analysis]:
         if not limits.bounded:
             raise OptionError("nothing ends this search; give Limits nodes, seconds, depth, mate or a clock")
-        reports: list[ThinkingInfo] = []
-        answers: list[BestMove] = []
         with self._turn:
-            position = self._begin(source, limits, lines, reports.append, answers.append)
-            self._wait()
-        best = self._answer(answers[0])
-        grown = [info for info in reports if info.message is None]
-        return best, analysis_of_answer(position, best, grown[-1] if grown else None)
+            position, exact = self._prepare(source, limits, lines)
+            best, last = blocking.search(self._engine, exact)
+        return self._answer(best), analysis_of_answer(position, best, last)
 
     def analysis(
         self, position: Position | chess.Board, limits: Limits | None = None, lines: int = 1
@@ -120,7 +111,8 @@ class Engine:
         """
         reports: queue.SimpleQueue[ThinkingInfo | BestMove] = queue.SimpleQueue()
         with self._turn:
-            held = self._begin(position, limits or Limits(), lines, reports.put, reports.put)
+            held, exact = self._prepare(position, limits or Limits(), lines)
+            self._engine.go(exact, reports.put, reports.put)
             try:
                 while isinstance(report := reports.get(), ThinkingInfo):
                     if report.message is None:
@@ -128,9 +120,10 @@ class Engine:
                 self._answer(report)
             finally:
                 self._engine.stop()
-                self._wait()
+                self._engine.wait()
 
-    def _begin(self, source: Any, limits: Limits, lines: int, on_info: Any, on_done: Any) -> Position:
+    def _prepare(self, source: Any, limits: Limits, lines: int) -> tuple[Position, limits_of_engine.Limits]:
+        """Hold a position and the options of a search of it; both as the engine has them."""
         if self._closed:
             raise OptionError("this engine is closed; make another one")
         position = Position.of(source)
@@ -140,17 +133,7 @@ class Engine:
         self._engine.configure(multipv=max(lines, 1), chess960=position.variant == "chess960")
         self._engine.ready()
         self._engine.set_position(position.root, position.moves)
-        self._engine.go(limits.of_engine(None if territory is None else _REPORT_MS), on_info, on_done)
-        return position
-
-    def _wait(self) -> None:
-        """Until the search is over; Ctrl-C stops it and is raised again."""
-        try:
-            while not self._engine.wait(0.2):
-                pass
-        except KeyboardInterrupt:
-            self._engine.close()
-            raise
+        return position, limits.of_engine(None if territory is None else _REPORT_MS)
 
     @staticmethod
     def _answer(best: BestMove) -> BestMove:

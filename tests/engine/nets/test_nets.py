@@ -175,7 +175,7 @@ def too_many_nodes(model: onnx.ModelProto) -> None:
         (custom_operator, "'Shell'"),
         (outside_data, "another file"),
         (own_function, "functions"),
-        (sparse_weights, "sparse"),
+        (sparse_weights, "by their places"),
         (list_of_tensors, "list of tensors"),
         (training, "training"),
         (unknown_field, "field 99"),
