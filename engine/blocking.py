@@ -15,9 +15,7 @@ _LOOK_S = 0.2  # between looks for Ctrl-C, which no lock lets through on Windows
 class Searcher(Protocol):
     """An engine; see :class:`engine.Engine`."""
 
-    def go(
-        self, limits: Limits, on_info: Callable[[ThinkingInfo], None], on_done: Callable[[BestMove], None]
-    ) -> None:
+    def go(self, limits: Limits, on_info: Callable[[ThinkingInfo], None], on_done: Callable[[BestMove], None]) -> None:
         """Start a search; returns at once."""
 
     def stop(self) -> None:

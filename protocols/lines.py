@@ -93,16 +93,13 @@ class LineWriter:
         """``descriptor`` stays the caller's; ``None`` writes nowhere."""
         self._descriptor = descriptor
         self._lock = threading.Lock()
+        self.closed = descriptor is None  # nothing is written any more
         self.log: TrafficLog | None = None
-
-    @property
-    def closed(self) -> bool:
-        return self._descriptor is None
 
     def close(self) -> None:
         """Write no more, from now on: the descriptor's number may soon be another file's. BLOCKS while a write does."""
         with self._lock:
-            self._descriptor = None
+            self.closed = True
 
     def write(self, reply: str) -> bool:
         """Write a reply of one or more lines, not interleaved with other threads'. BLOCKS while the pipe is full.
@@ -111,13 +108,13 @@ class LineWriter:
         """
         data = memoryview((reply + "\n").encode("utf-8", "backslashreplace"))
         with self._lock:
-            if self._descriptor is None:
+            if self.closed or self._descriptor is None:
                 return False
             try:
                 while data:
                     data = data[os.write(self._descriptor, data) :]
             except OSError:  # closed pipe, terminal gone, disk full: the same for us
-                self._descriptor = None
+                self.closed = True
                 return False
             if self.log is not None:
                 self.log.record(">", reply)

@@ -80,7 +80,7 @@ def trace(game: str = "chess") -> list[Visit]:
     threading.setprofile(watch)
     try:
         ours, theirs = os.pipe(), os.pipe()
-        values = OptionValues(protocol, {"threads": 1, "max_visits": 100} if protocol == "gtp" else {"threads": 1})
+        values = OptionValues(protocol, {"threads": 1, "nodes_limit": 100} if protocol == "gtp" else {"threads": 1})
         session = _SESSIONS[protocol](partial(Engine, game), values, LineWriter(theirs[1]), [])
         threading.Thread(target=session.run, args=(LineReader(ours[0]),), name="session", daemon=True).start()
         with os.fdopen(theirs[0]) as answers, os.fdopen(ours[1], "w", buffering=1) as lines:

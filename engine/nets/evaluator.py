@@ -6,7 +6,6 @@ An evaluator answers from the view of the side to move. Calls block and release 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -65,6 +64,7 @@ class Evaluator(Protocol):
     encoder: str  # name of the encoder of its planes and actions, see Game.using
     description: str  # one line: the net and what runs it
     extra: tuple[str, ...] = ()  # outputs beside policy and value: "ownership", "score"
+    room: Callable[[], int] | None = None  # leaves that one search may have in flight now, at least one; None: any
     fault: NetError | None = None  # why the net is given up: it has missed a deadline
     compiled: CompiledNet | None = None  # None: it is called from Python, batch by batch
 
@@ -94,10 +94,6 @@ class Evaluator(Protocol):
         komi left out; None where it has none. Errors: as ``evaluate``.
         """
         return *self.evaluate(planes, slot), None, None
-
-    def room(self) -> float:
-        """Leaves that one search may have in flight now, at least one."""
-        return math.inf
 
     def interrupt(self) -> None:
         """End the evaluations that are under way, from any thread. Returns at once."""

@@ -18,6 +18,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,7 @@ class Seat(Evaluator):
         self.weight = 2.0
         self.net, self.client = net, client
         self.asked = Stopwatch()  # since its last request
+        self.room = partial(batcher.room, self)  # its share of what keeps the net busy
         self._batcher = batcher
 
     def evaluate(self, planes: Planes, slot: int = 0) -> Output:
@@ -126,10 +128,6 @@ class Seat(Evaluator):
     def turn(self, simulations: int, left: float = math.inf) -> contextlib.AbstractContextManager[Turn]:
         """See CompiledNet."""
         return self._batcher.turn(self, simulations, left)
-
-    def room(self) -> int:
-        """Leaves that the search may have in flight: its share of what keeps the net busy, at least one."""
-        return self._batcher.room(self)
 
     @property
     def fault(self) -> NetError | None:  # type: ignore[override]
@@ -299,7 +297,7 @@ class Batcher:
                 self._waiting.discard(client)
 
     def room(self, seat: Seat) -> int:
-        """See :meth:`Seat.room`."""
+        """Leaves that a search may have in flight, at least one."""
         if not self._weights or self._counted.seconds > _COUNT_S:
             self._count()
         _, seats = self._weights.get(seat.client, (0.0, 1))

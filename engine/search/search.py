@@ -26,7 +26,7 @@ from .recycling import recycle
 from .rootmates import RootMates
 from .symmetry import salt
 from .tree import MAX_DEPTH, Ends, Tree
-from .workers import BatchStepper, KernelStepper, SearchState, Stepper
+from .workers import BatchStepper, KernelStepper, SearchState, Stepper, abilities
 
 _WAIT_S = 0.002  # for another worker's leaf
 _PAUSE_S = 1.5e-7  # of a tree that recycles itself, for each node
@@ -78,22 +78,19 @@ class Search(SearchState):
         self.note = ""  # a sentence for the user when fewer workers than requested search
         self._tables, self._cache, self._window = tables, cache, window
         self._only = scope.only if scope.only is not None and len(scope.only) else None
-        known = evaluator.extra
+        able = self.abilities = abilities(self.game, evaluator, params, ends=scope.ends)
         self._ends: Ends | None = None
-        if scope.ends and known:
-            points = int(np.prod(self.game.planes[1:])) if "ownership" in known else 0
+        if able.ownership:
+            points = int(np.prod(self.game.planes[1:])) if "ownership" in evaluator.extra else 0
             self._ends = tree.keep_ends(points)
             if cache is not None:
                 cache.keep_ends(points)
-        turning = params.symmetries and self.game.symmetries is not None
-        self._salts = np.array([salt(params.seed)]) if turning else None
-        encoder = self.game.encoder
-        looking = params.solver and params.mate_plies > 0 and encoder.finds_mates
-        self._mates = RootMates(self.game, window, params.mate_plies) if looking else None
-        self._net = evaluator.compiled if self._salts is None and self._ends is None else None  # for kernels
-        if params.transpositions and encoder.transpositions and self._net is not None:
+        self._salts = np.array([salt(params.seed)]) if able.symmetries else None
+        self._mates = RootMates(self.game, window, params.mate_plies) if able.mates else None
+        self._net = evaluator.compiled if able.kernel else None
+        if able.transpositions:
             self.positions = tree.share_positions()
-        self._biases = tree.correct_biases(params.subtree_bias) if encoder.knows_patterns else None
+        self._biases = tree.correct_biases(params.subtree_bias) if able.patterns else None
 
     def stepper(self, slot: int = 0) -> Stepper:
         """How worker number ``slot`` makes simulations: by a kernel, where net and settings allow it."""

@@ -10,6 +10,7 @@ import math
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -29,6 +30,36 @@ _GROWN = 256  # simulations at a time of a kernel
 _UNBOUNDED = 1 << 62  # simulations
 _FULL = 1024  # simulations until batches are full: before, a batch is smaller, so that its leaves are well chosen
 _STEEPEST = 8  # simulations for one more leaf in a batch, at least: those of more than 128 are full later
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """Of one search; docs/nets.md has the table."""
+
+    kernel: bool  # a kernel makes simulations by itself, one leaf at a time; else Python, batch by batch
+    transpositions: bool  # a position is searched once, whatever the order of the moves before it
+    cache: bool  # what the net gives for a position is kept; a compiled net is asked again, which costs less
+    symmetries: bool  # the net sees positions turned and mirrored at random
+    mates: bool  # short mates are found at the leaves, longer ones at the root
+    patterns: bool  # the net's errors are learned by local pattern
+    ownership: bool  # the end of the game is averaged over the tree: who owns each point, and the score
+
+
+def abilities(game: Game, evaluator: Evaluator, params: SearchParams, *, ends: bool = False) -> Abilities:
+    """Those of a search of ``game``, as the net sees it; ends: whether the end of the game is requested."""
+    encoder = game.encoder
+    symmetries = params.symmetries and game.symmetries is not None
+    ownership = ends and bool(evaluator.extra)
+    kernel = evaluator.compiled is not None and not symmetries and not ownership
+    return Abilities(
+        kernel,
+        transpositions=kernel and params.transpositions and encoder.transpositions,
+        cache=not kernel,
+        symmetries=symmetries,
+        mates=params.solver and params.mate_plies > 0 and encoder.finds_mates,
+        patterns=encoder.knows_patterns,
+        ownership=ownership,
+    )
 
 
 class SearchState:
@@ -114,8 +145,9 @@ class BatchStepper:
             begun = search.simulations + search.in_flight
             budget = min(search.batch_size * 8, search.left_to_begin)
             wanted = min(search.batch_size, 1 + begun // search.ramp)
-            room = search.evaluator.room() - search.in_flight
-            count, finished = batch.select(search.puct, search.tree.root, int(max(min(wanted, room), 1)), budget)
+            if search.evaluator.room is not None:
+                wanted = max(min(wanted, search.evaluator.room() - search.in_flight), 1)
+            count, finished = batch.select(search.puct, search.tree.root, wanted, budget)
             search.simulations += finished
             if count == 0:
                 return int(finished)

@@ -387,11 +387,11 @@ def test_room_is_shared_among_those_who_search() -> None:
         seat.asked._start -= 3600.0  # long ago
     seats[0].evaluate(planes(0, 1))
     batcher._count()
-    assert seats[0].room() == 96  # alone: more than a search asks for
+    assert batcher.room(seats[0]) == 96  # alone: more than a search asks for
     for seat in seats:
         seat.evaluate(planes(0, 1))
     batcher._count()
-    assert [seat.room() for seat in seats] == [32, 16, 16, 32]
+    assert [batcher.room(seat) for seat in seats] == [32, 16, 16, 32]
     for seat in seats:
         seat.close()
     assert batcher.clients() == []
