@@ -32,6 +32,7 @@ from .nets.netinfo import NetInfo
 from .nets.opinions import Opinion, opinions_of
 from .nets.shared import Seat
 from .nets.weights import encoder_of, load_evaluator, load_stand_in, net_path
+from .os.system import memory_bytes
 from .params import EngineOptions, SearchParams
 from .precompile import compile_all, helped
 from .search.cache import PositionCache
@@ -41,7 +42,6 @@ from .search.search import Scope, Search, expected_end
 from .search.states import Snapshot, look
 from .search.strength import limit_strength
 from .search.tree import Tree, follow
-from .system import memory_bytes
 from .thinking import Job, OnDone, OnInfo, Thinking
 
 _CACHE_SHARE = 1 / 16  # of the Hash memory that goes to the position cache

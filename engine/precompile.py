@@ -29,8 +29,8 @@ from .games.outcome import RUNNING, WIN
 from .kernels import cache as kernel_cache
 from .nets.evaluator import Evaluator, UniformEvaluator
 from .nets.families import find_family
+from .os.process import module_command
 from .params import SearchParams
-from .process import module_command
 from .search.cache import PositionCache
 from .search.growth import growth_entry, growth_kernel
 from .search.policy import digest

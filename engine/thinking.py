@@ -15,8 +15,8 @@ from .games.base import State
 from .info import BestMove, Checkmate, Line, ThinkingInfo
 from .limits import Limits
 from .nets.evaluator import Interrupted
+from .os.process import start_thread
 from .params import EngineOptions
-from .process import start_thread
 from .search.ends import Averages
 from .search.mate import MateSolver
 from .search.results import RootView, visit_lead

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from ..engine.errors import DataError
-from ..engine.system import BINARY, lock
+from ..engine.os.system import BINARY, lock
 
 RETRY_SECONDS = 5.0
 

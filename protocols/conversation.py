@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..engine.errors import OptionError
+from ..engine.os.process import start_thread
 from ..engine.params import EngineOptions
-from ..engine.process import start_thread
 from .lines import LineReader, claim_stdout
 from .options import OPTIONS, OptionValues, add_flags, start_values
 from .session import Session

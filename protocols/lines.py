@@ -137,7 +137,7 @@ class LineReader:
 
         The callbacks run on the thread and must return at once. Call once. Errors: ThreadError.
         """
-        from ..engine.process import start_thread  # not above: `connect` imports this file and must begin fast
+        from ..engine.os.process import start_thread  # not above: `connect` imports this file and must begin fast
 
         thread = threading.Thread(target=self._run, args=(on_line, on_overlong, on_end), name="reader", daemon=True)
         start_thread(thread)

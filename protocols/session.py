@@ -25,8 +25,8 @@ from typing import ClassVar, Generic
 
 from ..engine.clock import Stopwatch
 from ..engine.errors import AzError, OptionError, ThreadError
+from ..engine.os.process import start_thread
 from ..engine.params import EngineOptions
-from ..engine.process import start_thread
 from .lines import LineReader, LineWriter, TrafficLog
 from .loader import AnyEngine, Loader
 from .options import OptionValues

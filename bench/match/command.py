@@ -20,8 +20,8 @@ from rich.text import Text
 
 from ...cluster import RAY_HELP
 from ...engine.errors import OptionError
-from ...engine.files import write_atomically
 from ...engine.games import game_names, get_game
+from ...engine.os.files import write_atomically
 from ...engine.records.record import Record
 from ...protocols.clients import client_of
 from ..ratings.sprt import Sprt, parse_sprt

@@ -11,8 +11,8 @@ from ...engine.errors import OptionError
 from ...engine.games import game_names, get_game
 from ...engine.limits import Limits
 from ...engine.nets.weights import net_path, other_nets
-from ...engine.process import module_command
-from ...engine.system import split_command
+from ...engine.os.process import module_command
+from ...engine.os.system import split_command
 from ...protocols.clients import client_of
 from ...protocols.clients.base import Answer
 from ...protocols.options import BY_KEY

@@ -23,11 +23,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ...engine.errors import DataError, EngineProcessError, OptionError
-from ...engine.files import write_atomically
 from ...engine.games import game_names, get_game
 from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
 from ...engine.limits import Limits
+from ...engine.os.files import write_atomically
 from ...engine.records.formats import read_games
 from ...protocols.clients.base import Answer, PvInfo
 from ..ratings.elo import Z95

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from ...engine.errors import DataError, EngineProcessError, OptionError
-from ...engine.files import write_atomically
 from ...engine.games import get_game
+from ...engine.os.files import write_atomically
+from ...engine.os.system import lock
 from ...engine.records.formats import format_games
-from ...engine.system import lock
 from .game import EnginePool, GameStopped, MatchGame, MatchSettings, Pairing, play_game
 from .openings import Opening
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from ... import __version__
 from ...engine.errors import AzError
-from ...engine.files import check_writable, write_atomically
 from ...engine.kernels.cache import cores
-from ...engine.system import cpu_name
+from ...engine.os.files import check_writable, write_atomically
+from ...engine.os.system import cpu_name
 from .measure import Measurement, readable
 
 BENCHES = (  # what the table holds, from the rules to the search with a net

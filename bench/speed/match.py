@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ...engine.errors import OptionError
 from ...engine.games import get_game
-from ...engine.process import module_command
+from ...engine.os.process import module_command
 from ..match.game import EnginePool, MatchSettings
 from ..match.openings import choose_openings
 from ..match.players import MoveLimit, PlayerSpec

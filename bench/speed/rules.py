@@ -22,7 +22,7 @@ from ...engine.errors import AzError, DataError, EngineProcessError, OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game, State
 from ...engine.games.rules import line_of
-from ...engine.system import split_command
+from ...engine.os.system import split_command
 from ...protocols.clients import uci_client_of
 from ...protocols.clients.process import EngineProcess
 from .measure import Measurement, show

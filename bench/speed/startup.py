@@ -17,7 +17,7 @@ from ...engine.errors import EngineProcessError, OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.nets.weights import load_evaluator
-from ...engine.process import module_command
+from ...engine.os.process import module_command
 from ...protocols.clients.process import EngineProcess
 from .measure import Measurement, percentile, show
 

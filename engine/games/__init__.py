@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..errors import OptionError
-from ..files import packages_with
+from ..os.files import packages_with
 
 if TYPE_CHECKING:
     from .base import Game

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.errors import DataError
-from ...engine.files import write_atomically
 from ...engine.games.base import Game, State
+from ...engine.os.files import write_atomically
 from ...engine.settings import check, setting
 from .dataset import HOLDOUT_EVERY, HOLDOUT_REST, Positions, games_begin, one_hot_result
 from .openings import check_openings, openings_of, with_openings

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...engine.errors import DataError, OptionError
-from ...engine.files import packages_with
+from ...engine.os.files import packages_with
 from ...engine.settings import Setting, choices_of, settings_of
 from .config import HISTORY
 

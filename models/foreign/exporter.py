@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ...engine.files import check_writable, write_atomically
 from ...engine.games import get_game
 from ...engine.nets.file.netfile import read_outline
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.onnx.session import raw_session
 from ...engine.nets.opinions import expected_points
+from ...engine.os.files import check_writable, write_atomically
 from ..net.probes import own_games
 from .dlshogi import to_dlshogi
 from .families import convert_file

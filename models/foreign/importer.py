@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...engine.errors import NetError, OptionError
-from ...engine.files import check_writable, write_atomically
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.nets.netinfo import NetInfo
 from ...engine.nets.onnx.session import raw_session
-from ...engine.system import limit_process
+from ...engine.os.files import check_writable, write_atomically
+from ...engine.os.system import limit_process
 from ..net.probes import Probes, own_games
 from .families import convert_file
 from .source import Converted

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.files import write_atomically
 from ...engine.games.base import Game
 from ...engine.nets.onnx.session import raw_session
+from ...engine.os.files import write_atomically
 from ..data.dataset import Dataset, Positions, spread
 from ..train.learner import LICENCE, Learner, Measured
 from . import quantise

@@ -28,8 +28,8 @@ from ...bench.match.standings import ratings
 from ...bench.match.tournament import pairs_of
 from ...bench.ratings.bayes import Rating
 from ...engine.errors import DataError, OptionError
-from ...engine.files import write_atomically
 from ...engine.games import get_game
+from ...engine.os.files import write_atomically
 from ..families import config_of, family_of
 from ..train.log import read_config, read_log
 from .figures import write_figure

@@ -26,8 +26,8 @@ import numpy as np
 from rich.console import Console
 
 from ...engine.errors import DataError, OptionError
-from ...engine.files import check_writable, write_atomically
 from ...engine.games.base import Game
+from ...engine.os.files import check_writable, write_atomically
 from ..selfplay.config import load_run
 from ..selfplay.folder import RunFolder
 from ..selfplay.store.replay import GameRecord, ReplayFolder

@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 
 from ...engine.errors import DataError
-from ...engine.files import check_writable, write_atomically
+from ...engine.os.files import check_writable, write_atomically
 from ..fields import Help
 from ..selfplay import charts
 from ..train.log import read_config, read_log

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...engine.errors import AzError
-from ...engine.files import write_atomically
 from ...engine.games import game_names, get_game
+from ...engine.os.files import write_atomically
 from ...engine.records.formats import format_named, is_record, read_games
 from ...protocols.page.paper import write_paper
 from ...protocols.page.scoresheet import Scoresheet

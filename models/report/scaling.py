@@ -29,8 +29,8 @@ from ...bench.match.standings import ratings
 from ...bench.match.tournament import Journal, Tournament, schedule
 from ...bench.ratings.bayes import Rating
 from ...engine.errors import DataError, OptionError
-from ...engine.files import check_writable, write_atomically
 from ...engine.games import game_names, get_game
+from ...engine.os.files import check_writable, write_atomically
 from .curves import FILE, Curve, Point, draw, table
 from .figures import write_figure
 

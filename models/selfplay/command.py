@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from ...engine.errors import DataError, OptionError
-from ...engine.files import write_atomically
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.kernels.cache import cores
+from ...engine.os.files import write_atomically
 from ...protocols.serve.runpage import show_run
 from ..families import DEFAULT_KIND, family_of, shorthands
 from ..fields import Values, add_flags, assignment, differences, flags_of, merged, nested, read_toml

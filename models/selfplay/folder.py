@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from ...engine.errors import DataError
-from ...engine.files import write_atomically
-from ...engine.system import BINARY, lock
+from ...engine.os.files import write_atomically
+from ...engine.os.system import BINARY, lock
 
 COMPILING = "compiling"  # state of a worker: it writes no beat until the kernel is compiled
 BEAT_SECONDS = 2.0

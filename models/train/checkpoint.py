@@ -18,7 +18,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from ...engine.errors import DataError
-from ...engine.files import write_atomically
+from ...engine.os.files import write_atomically
 from ..storage import NewerFormat, check_format
 
 FORMAT = 1  # version of the files; those without one are of version 1

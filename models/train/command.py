@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ...engine.errors import DataError, NetError, OptionError
-from ...engine.files import write_atomically
 from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.games.encoder import OWN_ENCODER
 from ...engine.nets.netinfo import read_search
+from ...engine.os.files import write_atomically
 from ...engine.records.formats import is_record
 from ...protocols.serve.runpage import show_run
 from ..data.dataset import Dataset, Mixture, Positions, Sampling

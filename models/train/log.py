@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...engine.errors import DataError
-from ...engine.files import write_atomically
+from ...engine.os.files import write_atomically
 
 
 class Log:

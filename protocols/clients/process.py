@@ -18,7 +18,7 @@ from typing import BinaryIO, Self
 
 from ...engine.clock import Stopwatch
 from ...engine.errors import EngineProcessError
-from ...engine.system import OWN_GROUP, kill_group, split_command
+from ...engine.os.system import OWN_GROUP, kill_group, split_command
 from ..lines import clean, one_line
 
 BACKLOG = 5000  # unread lines kept; beyond, info lines are dropped

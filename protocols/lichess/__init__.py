@@ -16,7 +16,7 @@ from types import FrameType
 from typing import NoReturn
 
 from ...engine.errors import NetError, OptionError
-from ...engine.system import split_command
+from ...engine.os.system import split_command
 from ..options import default_config
 from ..serve.admission import read_tokens
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...engine.errors import OptionError
+from ...engine.os.system import few_arenas, memory_bytes
 from ...engine.params import EngineOptions
-from ...engine.system import few_arenas, memory_bytes
 from ..options import OPTIONS, OptionValues, Value, add_flags, start_values
 
 if TYPE_CHECKING:

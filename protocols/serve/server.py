@@ -12,8 +12,8 @@ from typing import Any
 
 from ...engine.clock import Stopwatch
 from ...engine.errors import OptionError
+from ...engine.os.system import give_back_memory
 from ...engine.params import EngineOptions
-from ...engine.system import give_back_memory
 from ..analysis.session import AnalysisSession
 from ..gtp.session import GtpSession
 from ..lines import LineWriter, one_line

@@ -15,7 +15,7 @@ from az_engine.engine import precompile
 from az_engine.engine.games import get_game
 from az_engine.engine.games.encoder import OWN_ENCODER, SPARSE_ENCODER
 from az_engine.engine.kernels import cache
-from az_engine.engine.process import module_command
+from az_engine.engine.os.process import module_command
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from az_engine.engine.process import module_command, run_module
+from az_engine.engine.os.process import module_command, run_module
 
 
 def test_a_hostile_environment_does_not_reach_a_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from az_engine.engine.process import module_command
-from az_engine.engine.system import kill_group, limit_process, lock, memory_bytes, ran_out_of_time, split_command
+from az_engine.engine.os.process import module_command
+from az_engine.engine.os.system import kill_group, limit_process, lock, memory_bytes, ran_out_of_time, split_command
 from az_engine.protocols.clients.process import EngineProcess
 
-# Loads engine/system.py as Windows would, with msvcrt and psutil played by what Linux has, then hides POSIX.
+# Loads engine/os/system.py as Windows would, with msvcrt and psutil played by what Linux has, then hides POSIX.
 WINDOWS = """
 import builtins, fcntl, os, resource, signal, subprocess, sys, time, types, threading
 
@@ -37,7 +37,7 @@ psutil.virtual_memory = lambda: types.SimpleNamespace(total=8 << 30)
 sys.modules["msvcrt"], sys.modules["psutil"] = Msvcrt("msvcrt"), psutil
 os.O_BINARY, subprocess.CREATE_NEW_PROCESS_GROUP = 0, 0
 sys.platform = "win32"
-import az_engine.engine.system
+import az_engine.engine.os.system
 sys.platform = "linux"
 for name in ("fcntl", "resource", "termios", "pwd", "grp"):
     sys.modules.pop(name, None)
@@ -125,8 +125,8 @@ def test_a_match_and_a_run_without_posix(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_windows_half_by_itself(tmp_path: Path) -> None:
     code = f"""{WINDOWS}
-from az_engine.engine.system import *
-from az_engine.engine import system
+from az_engine.engine.os.system import *
+from az_engine.engine.os import system
 one = os.open("file", os.O_RDWR | os.O_CREAT)
 os.write(one, b"content")
 system.lock(one)
@@ -153,14 +153,14 @@ while True: pass
 
 def test_command_lines_of_windows_keep_their_backslashes() -> None:
     line = r""" "C:\my engines\sf.exe" --book C:\O'Brien\#1\a.bin """
-    text = f"from az_engine.engine.system import split_command\nprint(*split_command({line!r}), sep='|')"
+    text = f"from az_engine.engine.os.system import split_command\nprint(*split_command({line!r}), sep='|')"
     assert child(WINDOWS + text).stdout == "C:\\my engines\\sf.exe|--book|C:\\O'Brien\\#1\\a.bin\n"
     assert split_command(r"'a b' c\ d") == ["a b", "c d"]
 
 
 @pytest.mark.slow
 def test_memory_is_limited() -> None:
-    code = "from az_engine.engine.system import limit_process\nlimit_process(1 << 30)\nkept = bytearray(2 << 30)"
+    code = "from az_engine.engine.os.system import limit_process\nlimit_process(1 << 30)\nkept = bytearray(2 << 30)"
     assert "MemoryError" in child(code).stderr
     assert child(WINDOWS + code + "\ntime.sleep(60)").returncode == 125
 

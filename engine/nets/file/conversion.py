@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ...errors import NetError
-from ...process import run_module
-from ...system import lock
+from ...os.process import run_module
+from ...os.system import lock
 from ..netinfo import PREFIX
 from .netfile import read_net_file, read_outline_bytes
 

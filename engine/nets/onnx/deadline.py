@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ...process import start_thread
+from ...os.process import start_thread
 
 TICK_S = 0.25
 

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import NetError
-from ...process import run_module
-from ...system import limit_process, ran_out_of_time
+from ...os.process import run_module
+from ...os.system import limit_process, ran_out_of_time
 from .session import raw_session
 
 _SECONDS = 30  # of computing

@@ -38,8 +38,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....engine.errors import DataError, OptionError
-from ....engine.files import write_atomically
 from ....engine.games.base import Game, State
+from ....engine.os.files import write_atomically
 from ..any_game import WITHOUT_SCORES, same_move
 from ..dataset import Positions, games_begin, one_hot_result
 from ..openings import openings_of, with_openings

@@ -10,8 +10,8 @@ import numpy as np
 
 from ....engine.errors import EngineProcessError, IllegalMoveError, OptionError
 from ....engine.limits import Limits
+from ....engine.os.system import split_command
 from ....engine.settings import setting
-from ....engine.system import split_command
 from ....protocols.clients import client_of
 from ....protocols.clients.base import Answer, EngineClient, PvInfo
 from ....protocols.lines import one_line

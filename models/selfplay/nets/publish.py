@@ -15,12 +15,12 @@ import onnx
 import torch
 
 from ....engine.errors import DataError, NetError
-from ....engine.files import write_atomically
 from ....engine.games.base import Game
 from ....engine.nets.netinfo import NetInfo
 from ....engine.nets.onnx.evaluator import OnnxEvaluator
 from ....engine.nets.onnx.session import raw_session
 from ....engine.nets.positions import random_planes
+from ....engine.os.files import write_atomically
 from ...data.dataset import Batch, Positions, spread
 from ...families.losses import TorchBatch, policy_loss, value_loss
 from ...families.network import Network

@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass
 
 from ....bench.ratings.bayes import PairScore, Rating, rate
 from ....engine.errors import DataError
-from ....engine.files import write_atomically
 from ....engine.games.base import Game
 from ....engine.nets.evaluator import Evaluator, UniformEvaluator
+from ....engine.os.files import write_atomically
 from ....engine.search.arena import NetPlayer, play_pairs, random_openings
 from ...net.providers import own_evaluator
 from ...storage import Patience

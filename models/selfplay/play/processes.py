@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ....engine.errors import DataError
-from ....engine.process import module_command
-from ....engine.system import OWN_GROUP
+from ....engine.os.process import module_command
+from ....engine.os.system import OWN_GROUP
 from ...storage import RETRY_SECONDS
 from ..folder import COMPILING, Beat, RunFolder, evaluator_file
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ....engine.files import write_atomically
 from ....engine.games.base import Game
+from ....engine.os.files import write_atomically
 from ....engine.records.formats import format_games
 from ....engine.records.record import Reason, Record
 from ..store.replay import GameRecord, on_its_board

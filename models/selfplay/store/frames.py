@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ....engine.errors import DataError
 from ....engine.kernels.jit import kernel
-from ....engine.system import BINARY, lock, sync_folder
+from ....engine.os.system import BINARY, lock, sync_folder
 from ...storage import DiskFull
 
 SYNC = b"\xa7AZ\x1e"

@@ -26,7 +26,7 @@ from ..engine.kernels.cache import cache_directory, cache_problem, compiled_kern
 from ..engine.limits import Limits
 from ..engine.nets.onnx.session import available_providers
 from ..engine.nets.weights import embedded_net
-from ..engine.system import cpu_name
+from ..engine.os.system import cpu_name
 from .guis import recipes
 from .installation import Installation
 from .nets import find_net

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ..engine.errors import DataError, OptionError
-from ..engine.files import write_atomically
 from ..engine.games import game_names, get_game
 from ..engine.games.base import Game
+from ..engine.os.files import write_atomically
 from ..engine.records.formats import RecordFormat, encoded, format_games, format_named, is_record, left_out, read_games
 
 HELP = """\

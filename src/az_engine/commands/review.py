@@ -13,8 +13,8 @@ from rich.progress import Progress
 
 from ..engine.engine import Engine
 from ..engine.errors import AzError, DataError, OptionError
-from ..engine.files import write_atomically
 from ..engine.games import game_names, get_game
+from ..engine.os.files import write_atomically
 from ..engine.params import EngineOptions
 from ..engine.records.formats import RecordFormat, encoded, format_named, is_record, left_out, read_games
 from ..engine.records.record import Record

@@ -33,8 +33,8 @@ from az_engine.engine.nets.file.netfile import read_outline
 from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
 from az_engine.engine.nets.onnx.session import raw_session
 from az_engine.engine.nets.weights import load_evaluator
+from az_engine.engine.os.process import run_module
 from az_engine.engine.params import EngineOptions
-from az_engine.engine.process import run_module
 from az_engine.models.foreign.families import convert_file
 from az_engine.models.foreign.importer import Compared, objection_to
 from az_engine.models.net.probes import Probes

@@ -21,8 +21,8 @@ import pytest
 import torch
 from torch import nn
 
-from az_engine.engine import files
 from az_engine.engine.errors import DataError, OptionError
+from az_engine.engine.os import files
 from az_engine.models.data.dataset import Mixture, batch_indices
 from az_engine.models.families.losses import Logits, TorchBatch, ownership_loss, policy_loss, score_loss, value_loss
 from az_engine.models.families.tower.config import TowerConfig

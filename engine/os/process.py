@@ -8,9 +8,9 @@ import sys
 import threading
 from pathlib import Path
 
-from .errors import ThreadError
+from ..errors import ThreadError
 
-_PACKAGE = Path(__file__).parents[2]  # the folder that holds this package
+_PACKAGE = Path(__file__).parents[3]  # the folder that holds this package
 # Run by a child in isolated mode: it imports from where its parent does, whatever PYTHONPATH and PYTHONHOME say.
 _START = (
     "import json, runpy, sys; sys.path[:] = json.loads(sys.argv.pop(1)); "
