@@ -1,4 +1,7 @@
-"""Write the engine's opinion into the games of a PGN file: python annotate_pgn.py GAMES.pgn [NODES] > ANNOTATED.pgn."""
+"""Add the engine's opinion to the games of a PGN file: python annotate_pgn.py GAMES.pgn [NODES] > ANNOTATED.pgn.
+
+What stands in the games stays; ``az-engine review GAMES.pgn --all`` does more of this, for shogi and Go as well.
+"""
 
 import sys
 from pathlib import Path
@@ -19,13 +22,18 @@ def annotate(game: chess.pgn.Game, engine: az.Engine, nodes: int) -> None:
         after = engine.analyse(node.board(), az.Limits(nodes=nodes))
         lost = before.wdl.value / 2 + after.wdl.value / 2  # both from the view of the side to move
         if lost > LOSS and before.pv and node.move.uci() != before.pv[0]:
-            node.nags.add(chess.pgn.NAG_BLUNDER if lost > BLUNDER else chess.pgn.NAG_MISTAKE if lost > MISTAKE else 6)
-            node.comment = f"loses {100 * lost:.0f} % of a point"
-            node.parent.add_line([chess.Move.from_uci(move) for move in before.pv[:6]])
+            if not any(1 <= nag <= 6 for nag in node.nags):
+                node.nags.add(
+                    chess.pgn.NAG_BLUNDER if lost > BLUNDER else chess.pgn.NAG_MISTAKE if lost > MISTAKE else 6
+                )
+            node.comment = f"{node.comment} loses {100 * lost:.0f} % of a point".strip()
+            better = [node.parent.board().parse_uci(move) for move in before.pv[:1]]
+            if not node.parent.has_variation(better[0]):
+                node.parent.add_line([chess.Move.from_uci(move) for move in before.pv[:6]])
         before = after
 
 
-with az.Engine("chess") as engine, Path(sys.argv[1]).open(encoding="utf-8") as file:
+with az.Engine("chess") as engine, Path(sys.argv[1]).open(encoding="utf-8-sig", errors="replace") as file:
     while game := chess.pgn.read_game(file):
         annotate(game, engine, int(sys.argv[2]) if len(sys.argv) > 2 else 400)
         print(game, end="\n\n", flush=True)

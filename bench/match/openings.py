@@ -16,6 +16,7 @@ from ...engine.games import get_game
 from ...engine.games.base import Game
 from ...engine.records.formats import is_record, read_games
 from ...engine.records.record import LINE
+from ...engine.records.text import decode_any
 from .arbiter import new_arbiter, random_opening
 
 SUITES = Path(__file__).parent.parent / "openings"  # book/chess.txt ...: NAME: MOVES on each line
@@ -148,8 +149,8 @@ def _of_records(path: Path, game: str, most: int | None) -> Iterator[tuple[str, 
 def _of_lines(path: Path, game: str, start: str | None) -> Iterator[tuple[str, Opening]]:
     """A position, moves or both on each line, and where it stands; # begins a comment."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text = decode_any(path.read_bytes()).removeprefix("\ufeff")
+    except OSError as error:
         raise OptionError(f"cannot read openings from {str(path)!r} ({error}); {_KINDS}") from None
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()

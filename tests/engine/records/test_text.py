@@ -63,6 +63,22 @@ def test_sgf(encoding: str, said: str) -> None:
     assert (record.names[0], record.comments[1], record.moves) == (name, comment, ("E5", "C7"))
 
 
+def test_games_of_one_sgf_file_in_several_encodings() -> None:
+    """And text that was escaped after it was encoded: the second byte of 表 is a backslash, that of 充 is [."""
+    games = [
+        f"(;SZ[9]CA[{label}]PB[{name}]C[{comment}];B[ee])".encode(encoding)
+        for encoding, label in (("gb18030", "GB2312"), ("utf-8", "UTF-8"), ("cp949", "EUC-KR"))
+        for name, comment in [NAMES[encoding]]
+    ]
+    assert [record.names[0] for record in read("go", "sgf", b"\n".join(games))] == ["柯洁", "柯洁", "이세돌"]
+    plain = "(;SZ[9]CA[Shift_JIS]PB[表]PW[予]C[申込表\\]です];B[ee])".encode("cp932")
+    (record,) = read("go", "sgf", plain)
+    assert (record.names, record.comments[0]) == (("表", "予"), "申込表]です")
+    escaped = b"(;SZ[9]CA[Shift_JIS]PB[\x95\x5c\x5c]PW[\x97\x5c\x5c]C[" + "良い手です。".encode("cp932") + b"];B[ee])"
+    (record,) = read("go", "sgf", escaped)
+    assert record.names == ("表", "予")
+
+
 def test_the_kind_of_a_file_is_known() -> None:
     kinds = {
         '{"header":{},"moves":[{}]}': "JKF",

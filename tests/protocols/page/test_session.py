@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -200,6 +201,37 @@ def test_records_are_written_with_comments(server: RunningServer) -> None:
         assert "1. e4 $6 { [%eval 0.00] Inaccuracy, gives away 5 %; better d4 d5 } ( 1. d4 d5 ) 1... e5" in text
         assert '[White "A"]' in file["text"]
         assert page.one("write", format="../x", **told)["is"] == "error"
+
+
+TWO = (
+    '[White "A"]\n[Annotator "x"]\n\n1. e4 { mine } ( 1. d4 $1 ) e5 *\n\n'
+    '[White "Jörg"]\n[Variant "Chess960"]\n[SetUp "1"]\n'
+    '[FEN "nqrnbbkr/pppppppp/8/8/8/8/PPPPPPPP/NQRNBBKR w KQkq - 0 1"]\n\n1. g3 g6 2. Bg2 Bg7 3. O-O *\n'
+)
+
+
+def test_a_game_of_a_file_is_chosen_and_saved_with_all_that_stood_in_it(server: RunningServer) -> None:
+    with web(server, "/page?game=chess") as client:
+        page = Page(client)
+        data = base64.b64encode(TWO.encode("utf-16")).decode()
+        first = page.one("load", data=data, name="two.pgn")
+        assert (first["number"], first["games"]) == (1, ["A - ?, 2 moves", "Jörg - ?, 5 moves"])
+        fields = {"moves": first["moves"], "source": first["source"], "values": VALUES, "names": ["A", ""]}
+        text = page.one("write", format="PGN", **fields)["text"]
+        for part in ('[Annotator "x"]', "mine Inaccuracy, gives away 5 %", "( 1. d4 $1 )", "[%eval 0.00]"):
+            assert part in text
+        played = page.one("write", format="PGN", **(fields | {"moves": ["e2e4", "c7c5", "g1f3"], "values": []}))
+        assert "1. e4 { mine } ( 1. d4 $1 ) 1... c5 ( 1... e5 ) 2. Nf3" in " ".join(played["text"].split())
+        second = page.one("load", data=data, name="two.pgn", number=2)
+        assert second["moves"][-1] == "g1h1", "castling of Chess960"
+        shown = page.one("game", root=second["root"], moves=second["moves"], known=0)
+        assert shown["plies"][-1]["word"] == "O-O"
+        assert "NQRNBRK1" in shown["plies"][-1]["text"]
+        assert page.until(page.ask("search", root=second["root"], moves=second["moves"], visits=3), "answer")
+        assert page.one("load", data=data, name="two.pgn", number=3)["is"] == "error"
+        assert page.one("load", data="?")["text"] == "data must be a file in base64"
+        assert "looks like JSON" in page.one("load", text='{"a":1}')["text"]
+        assert "a game of Atomic" in page.one("load", text='[Variant "Atomic"]\n\n1. e4 *\n')["text"]
 
 
 @pytest.mark.parametrize(

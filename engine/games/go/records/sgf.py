@@ -63,6 +63,7 @@ _WIDER = {
     "sjis": "cp932",
     "euckr": "cp949",
 }
+_CA = re.compile(rb"CA\s*\[([^\]]{0,40})\]")
 _SPENT = re.compile(r"([0-9]{1,9}\.[0-9]{3}) s(?:, |$)", re.ASCII)  # how times stand in files of matches
 
 
@@ -72,26 +73,78 @@ def read(stream: BinaryIO) -> Iterator[Record]:
     if sum(map(content.count, (b"(", b";", b"["))) > MAX_MARKS:
         raise DataError(f"it has more than {MAX_MARKS} nodes, variations and properties; split it")
     try:
-        trees = sgf_grammar.parse_sgf_collection(decode(content).encode())
+        trees = _trees(content)
     except ValueError as error:
         raise DataError("it is not SGF, or is damaged") from error
     for tree in trees:
         yield _SgfReader(tree).record()
 
 
+def _trees(content: bytes) -> list[Any]:
+    """The games of a file, in UTF-8. Errors: ValueError."""
+    name = encoding_of(content)
+    text = content.decode(name, "replace") if name is not None else ""
+    if name is not None and len(set(_CA.findall(content))) < 2 and not _escaped_as_bytes(text, name):
+        try:
+            found: list[Any] = sgf_grammar.parse_sgf_collection(text.encode())
+        except ValueError:
+            if is_utf8(content) or unicode_of(content):
+                raise
+        else:
+            return found
+    trees = sgf_grammar.parse_sgf_collection(content)  # each in its own encoding, or escaped before it was encoded
+    for tree in trees:
+        _translate(tree)
+    return list(trees)
+
+
+def _escaped_as_bytes(text: str, name: str) -> bool:
+    """Whether a text was escaped after it was encoded: backslashes follow all characters that end with one in bytes."""
+    if name.startswith(("utf", "latin")):
+        return False
+    ends = [i for i, letter in enumerate(text) if letter > "\x7f" and letter.encode(name, "ignore").endswith(b"\\")]
+    return bool(ends) and all(text[i + 1 : i + 2] == "\\" for i in ends)
+
+
+def _translate(tree: Any) -> None:
+    """Put the properties of one game into UTF-8."""
+    waiting, nodes = [tree], []
+    while waiting:
+        part = waiting.pop()
+        nodes += part.sequence
+        waiting += part.children
+    values = [sgf_grammar.text_value(value) for node in nodes for each in node.values() for value in each]
+    said = b"CA[%s]" % b"".join(tree.sequence[0].get("CA", [])[:1])
+    name = encoding_of(said + b"\n".join(b"[%s]" % value for value in values)) or "latin-1"
+    for node in nodes:
+        for key, each in node.items():
+            texts = [sgf_grammar.text_value(value).decode(name, "replace") for value in each]
+            node[key] = [sgf_grammar.escape_text(text.encode()) for text in texts] if any(map(_foreign, each)) else each
+
+
+def _foreign(value: bytes) -> bool:
+    return not value.isascii()
+
+
 def decode(content: bytes) -> str:
-    """The text of a file: in Unicode if it can be, else as it says of itself, unless that is wrong."""
-    if name := unicode_of(content):
-        return content.decode(name, "replace")
-    if is_utf8(content):
-        return content.decode("utf-8", "replace")
-    found = re.search(rb"CA\s*\[([^\]]{0,40})\]", content)
+    """The text of a file."""
+    return content.decode(encoding_of(content) or "latin-1", "replace")
+
+
+def encoding_of(content: bytes) -> str | None:
+    """The encoding of a file: Unicode if it can be, else what it says of itself, unless it is wrong; None: unknown."""
+    if (name := unicode_of(content)) or is_utf8(content):
+        return name or "utf-8"
+    found = _CA.search(content)
     foreign = foreign_of(content)
     names = [*_said(found[1].decode("latin-1").strip() if found else ""), detect(foreign)]
-    fitting = [name for name in names if _fits(content, name)] or ["latin-1"]
+    fitting = [name for name in names if _fits(content, name)]
     bonus = {names[0]: 0.2}  # what a file says of itself is right more often than not
-    best = max(fitting, key=lambda name: likely(foreign.decode(name, "replace"), name) + bonus.get(name, 0.0))
-    return content.decode(best)
+
+    def worth(name: str) -> float:
+        return likely(foreign.decode(name, "replace"), name) + bonus.get(name, 0.0)
+
+    return max(fitting, key=worth) if fitting else None
 
 
 def _said(name: str) -> list[str]:

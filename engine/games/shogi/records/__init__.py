@@ -47,7 +47,7 @@ KI2 = RecordFormat(
 )
 JKF = RecordFormat(
     "JKF",
-    (".jkf", ".json"),
+    (".jkf",),
     jkf.read,
     jkf.write,
     None,
