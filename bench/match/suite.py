@@ -6,7 +6,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from rich.text import Text
 
 from ...engine.errors import DataError, EngineProcessError, OptionError
 from ...engine.games import get_game
-from ...engine.records.formats import format_named, read_games
+from ...engine.records.formats import format_named
 from ...engine.records.record import LINE, Record
 from .players import MoveLimit, PlayerSpec, launch, parse_seconds, parse_spec
 from .regret import limits_of, progress
@@ -89,19 +89,29 @@ class Task:
 
 def read_suite(path: Path) -> list[Task]:
     """The tasks of an EPD file; what is none is left out with a word on stderr. Errors: DataError."""
-    tasks = []
-    for record in read_games((_EPD,), path):
-        if record.fault:
-            print(f"{path.name}, {record.fault}; it is skipped", file=sys.stderr)
-            continue
-        [number] = record.tree.more[LINE]
-        try:
-            tasks.append(_task(record, number))
-        except ValueError as error:
-            print(f"{path.name}, line {number}: {error}; it is skipped", file=sys.stderr)
+    try:
+        with path.open("rb") as file:
+            tasks = list(_tasks(path.name, _EPD.read(file)))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror}); give a test suite in EPD") from error
+    except DataError as error:
+        raise DataError(f"{path.name}: {error}") from error
     if not tasks:
         raise DataError(f"{path} holds no positions to solve; give a test suite in EPD, with bm, am or dm")
     return tasks
+
+
+def _tasks(name: str, records: Iterable[Record]) -> Iterator[Task]:
+    """What the lines of a suite ask for."""
+    for record in records:
+        if record.fault:
+            print(f"{name}, {record.fault}; it is skipped", file=sys.stderr)
+            continue
+        [number] = record.tree.more[LINE]
+        try:
+            yield _task(record, number)
+        except ValueError as error:
+            print(f"{name}, line {number}: {error}; it is skipped", file=sys.stderr)
 
 
 def _task(record: Record, number: str) -> Task:

@@ -33,7 +33,7 @@ from .campaign import TIMEOUT, Campaign, mutate_bytes, mutate_words
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(TIMEOUT)]
 
-GAMES = ("chess", "shogi", "go9", *(folder.parent.name for folder in DIRECTORY.glob("*/__init__.py")))
+GAMES = ("chess", "shogi", "go9", *(folder.parent.name for folder in DIRECTORY.glob("*/rules.py")))
 DATA = Path(__file__).parents[1] / "data"
 SHARDS = {"chess": "chess", "shogi": "shogi", "go": "go9", "go19": "go19"}  # game -> its sample's name
 
