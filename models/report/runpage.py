@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -10,16 +11,18 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
+
 from ...engine.errors import AzError
 from ...engine.games import game_names, get_game
-from ...engine.os.files import write_atomically
+from ...engine.os.files import check_writable, write_atomically
 from ...engine.records.formats import format_named, is_record, read_games
 from ...protocols.page.paper import write_paper
 from ...protocols.page.scoresheet import Scoresheet
 from ...protocols.serve.runpage import RUN_PAGE
-from ..selfplay.charts import FIXED, learning_curves
+from ..fields import Help
 from ..selfplay.folder import Beat
-from ..selfplay.nets.rating import described
+from ..selfplay.nets.rating import FIXED, described, learning_curves
 from ..selfplay.show.table import span
 from ..train.log import read_config, read_log
 
@@ -29,14 +32,40 @@ if TYPE_CHECKING:
 MOST_POINTS, MOST_GAMES = 400, 50
 SILENT_S = 300.0  # a log or a worker that has written nothing for so long is silent
 WRONG_RESIGNATIONS = 0.05
+_OF_GAMES = ("step", "length", "first_wins", "draws", "capped", "resigned", "resign_wrong")
 _VALUE = re.compile(r"[+-]\d+\.\d+")
 
 EVERY_S, SHARE = 10.0, 0.02  # seconds between two pages of a run that goes on; what they may cost of its time
 
 STOPPED = {"state": "stopped; the same command goes on"}  # what the trainer tells at its end
 
+HELP = "write the page of a training run: its curves, settings and games"
+
 Rows = list[dict[str, Any]]
 Told = Mapping[str, str]  # facts by name, as the trainer knows them now
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Write run.html, the page of a run of az-engine train, into the run's folder, also while it runs: loss, move "
+        "accuracy, value error, learning rate, settings; of a self-play run also Elo with 95 % intervals, length and "
+        "results of games, resignations, and games to click through."
+    )
+    parser.formatter_class = Help
+    parser.epilog = """\
+examples:
+  az-engine plot runs/first
+  az-engine plot runs/first --out pictures"""
+    parser.add_argument("run", metavar="RUN", type=Path, help="folder of the run (its --out)")
+    parser.add_argument("--out", metavar="DIR", type=Path, default=None, help="folder to write to instead of RUN")
+
+
+def main(args: argparse.Namespace) -> int:
+    path = (args.out or args.run) / RUN_PAGE
+    check_writable(path)
+    write_run_page(args.run, path)
+    Console(stderr=True).print(f"written: {path}", soft_wrap=True)
+    return 0
 
 
 def write_run_page(folder: Path, out: Path, told: Told | None = None) -> None:
@@ -95,11 +124,12 @@ def run_data(folder: Path, heading: str, told: Told) -> dict[str, Any]:
         "game": game,
         "facts": _facts(folder, steps, played, told),
         "warnings": _warnings(folder, held, played),
-        "rows": _thinned([_kept(row, ("step", "minutes", "games", "policy", "value", "reuse")) for row in steps]),
-        "held": _thinned([_kept(row, ("step", "policy", "value", "top1", "result_error")) for row in held]),
-        "played": _thinned(
-            [_kept(row, ("step", "length", "first_wins", "draws", "resigned", "resign_wrong")) for row in played]
+        "rows": _thinned([_kept(row, ("step", "minutes", "games", "policy", "value", "rate")) for row in steps]),
+        "held": _thinned(
+            [_kept(row, ("step", "policy", "value", "top1", "result_error", "teacher_error")) for row in held]
         ),
+        "played": _thinned([_kept(row, _OF_GAMES) for row in played]),
+        "settings": config,
         "gate": [[row["step"], bool(row["gate"]["promoted"])] for row in rows if "gate" in row],
         "elo": {
             "network alone" if way == "raw" else f"network, {way[1:]} visits": [

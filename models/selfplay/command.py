@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="set anything, as in --set selfplay.visits=100; the run's config.json lists all settings; may be repeated",
     )
     add_flags(group, MachineConfig, "workers", "ray", "provider", workers=cores())
-    add("--tensorboard", action="store_true", help="write TensorBoard event files into RUN/tensorboard, too")
+    add("--tensorboard", action="store_true", help="write to RUN/tensorboard for TensorBoard, which must be installed")
 
 
 def overrides(args: argparse.Namespace) -> Values:
@@ -163,7 +163,7 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
     from .run import SelfPlayRun
     from .show.status import Observer
     from .show.table import LiveView
-    from .tensorboard import EventWriter
+    from .show.tensorboard import tensorboard
 
     folder: Path = args.out or default_out(game_name(args))
     console = Console(stderr=True)
@@ -185,7 +185,7 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
             ) from error
         net = run.net_config(game)
         heading = f"{run.game}, {net.architecture}, preset {run.preset}, in {folder}"
-        events = EventWriter(folder / "tensorboard") if args.tensorboard else None
+        track = tensorboard(folder / "tensorboard") if args.tensorboard else None
         with LiveView(console, heading) as view, StopSignals() as signals:
             for text in changed:
                 view.say(text)
@@ -196,21 +196,17 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
                     view.show(status)
 
             def on_row(row: dict[str, Any]) -> None:
-                nonlocal events
-                if events is not None:
+                nonlocal track
+                if track is not None:
                     try:
-                        events.write_row(row)
+                        track(row)
                     except OSError as error:
-                        view.say(f"{events.path} cannot be written ({error.strerror}): no more is written there")
-                        events = None
+                        view.say(f"{folder}/tensorboard cannot be written ({error.strerror}): no more is written there")
+                        track = None
 
             observer = Observer(on_status, view.say, on_row, signals, signals.attempt, command)
             loop = SelfPlayRun(folder, run, observer)
-            try:
-                finished = loop.train()
-            finally:
-                if events is not None:
-                    events.close()
+            finished = loop.train()
         if not finished:
             console.print(f"stopped and saved at step {loop.learner.step:,}; give the same command to go on")
             return 130
@@ -250,7 +246,7 @@ def finish(loop: SelfPlayRun, console: Console) -> None:
         console.print(
             f"{name}: Elo {elo:+.0f}, 95 % [{low:+.0f}, {high:+.0f}]; 0 = {loop.status.anchor}", soft_wrap=True
         )
-    console.print(f"az-engine plot {folder.folder} draws the curves")
+    console.print(f"{folder.folder}/run.html shows its curves and games", soft_wrap=True)
     console.print(learned(loop), soft_wrap=True)
 
 

@@ -46,7 +46,7 @@ COMMANDS = {
         "play games for a run, beside the processes that train starts",
     ),
     "report": ("az_engine.models.report.command", "figures of the papers: search, scaling with time, architectures"),
-    "plot": ("az_engine.models.report.plot", "draw the curves of a training run"),
+    "plot": ("az_engine.models.report.runpage", "write the page of a training run: curves, settings, games"),
     "completion": ("az_engine.completion", "complete commands and options in bash, zsh and fish"),
 }
 # command -> (what of it, the extra that this needs)

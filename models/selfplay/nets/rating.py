@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import time
 import zlib
 from collections import OrderedDict
@@ -29,6 +30,7 @@ from ..config import RunConfig
 from ..folder import RunFolder
 
 RANDOM = "random"
+FIXED = -1  # "step" of a player that does not learn
 KNOWN = 0.97  # share of the points from which an opponent counts as beaten and is skipped
 RESERVE = 0.25  # share of the rating's time reserved for the last net
 ENOUGH = 2  # matches after which the next net may be rated instead: a curve needs many points
@@ -248,6 +250,19 @@ def ratings_of(scores: Sequence[PairScore]) -> dict[str, Rating]:
         return rate(scores, anchor(scores))
     except DataError:
         return {}
+
+
+def learning_curves(rows: list[dict[str, object]]) -> dict[str, list[tuple[int, Rating]]]:
+    """Ratings by way of playing ("raw", "@64"): (step, rating) pairs, oldest first.
+
+    A fixed player has one entry of step FIXED under its own name.
+    """
+    found: dict[str, list[tuple[int, Rating]]] = {}
+    for name, rating in ratings_of(scores_of([r for r in rows if "a" in r])).items():
+        match = re.fullmatch(r"net (\d+) (raw|@\d+)", name)
+        way, step = (match[2], int(match[1])) if match else (name, FIXED)
+        found.setdefault(way, []).append((step, rating))
+    return {way: sorted(points, key=lambda p: p[0]) for way, points in found.items()}
 
 
 def described(name: str) -> str:

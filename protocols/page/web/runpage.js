@@ -9,6 +9,8 @@ import { thousands } from "./values.js";
 
 const AXES = { step: "training steps", games: "games", minutes: "hours" };
 
+const newest = (value, percent) => (percent ? `${(100 * value).toFixed(1)} %` : Number(value.toPrecision(4)));
+
 class RunPage {
   constructor(data) {
     this.data = data;
@@ -20,27 +22,30 @@ class RunPage {
     const axes = Object.entries(AXES).filter(([name]) => data.rows.some((row) => name in row));
     byId("main").classList.add("run");
     clear(byId("main"), el("section", { class: "card wide" }, ...warnings, facts, axes.length > 1 && choice("Over", axes, this.axis, (axis) => this.turn(axis))),
+      this.chart("Elo, with 95 % intervals", () => ({ series: Object.entries(data.elo).map(([name, points]) => ({ name, points: this.moved(points) })), fixed: data.fixed, marks: this.moved(data.gate) }), "wide"),
       ...[
-        ["Elo, with 95 % intervals", () => ({ series: Object.entries(data.elo).map(([name, points]) => ({ name, points: this.moved(points) })), fixed: data.fixed, marks: this.moved(data.gate) }), "wide"],
-        ["Policy: cross-entropy", () => ({ series: [this.series("rows", "policy", "trained on"), this.series("held", "policy", "held out")] })],
-        ["Value: loss", () => ({ series: [this.series("rows", "value", "trained on"), this.series("held", "value", "held out")] })],
-        ["The search's move is the net's first", () => ({ series: [this.series("held", "top1", "held out")], percent: true, low: 0 })],
-        ["Plies a game", () => ({ series: [this.series("played", "length", "self-play")], low: 0 })],
-        ["Results", () => ({ series: [this.series("played", "first_wins", "first player wins"), this.series("played", "draws", "draws")], percent: true, low: 0, high: 1 })],
-        ["Resignation", () => ({ series: [this.series("played", "resigned", "games given up"), this.series("played", "resign_wrong", "would not have been lost")], fixed: [["at most 5 % wrong", 0.05]], percent: true, low: 0 })],
-      ].map(([title, what, kind]) => this.chart(title, what, kind || "")),
-      data.games.length ? this.viewer() : null);
+        ["Policy: cross-entropy", [["rows", "policy", "trained on"], ["held", "policy", "held out"]]],
+        ["Value: loss", [["rows", "value", "trained on"], ["held", "value", "held out"]]],
+        ["Value: squared error / 4", [["held", "result_error", "of the result"], ["held", "teacher_error", "of the target"]], { low: 0 }],
+        ["The search's move is the net's first", [["held", "top1", "held out"]], { percent: true, low: 0 }],
+        ["Plies a game", [["played", "length", "self-play"]], { low: 0 }],
+        ["Results", [["played", "first_wins", "first player wins"], ["played", "draws", "draws"], ["played", "capped", "too long"]], { percent: true, low: 0, high: 1 }],
+        ["Resignation", [["played", "resigned", "games given up"], ["played", "resign_wrong", "would not have been lost"]], { fixed: [["at most 5 % wrong", 0.05]], percent: true, low: 0 }],
+        ["Learning rate", [["rows", "rate", "learning rate"]], { low: 0 }],
+      ].map(([title, lines, more]) => this.chart(title, () => ({ series: lines.map((line) => this.series(...line)), ...more }))),
+      data.games.length ? this.viewer() : null,
+      el("details", { class: "card wide" }, el("summary", {}, "Settings"), el("pre", {}, JSON.stringify(data.settings, null, 1))));
     this.draw();
   }
 
-  chart(title, what, kind) {
+  chart(title, what, kind = "") {
     const picture = svg("svg", { class: "plot", role: "img" });
     const legends = el("p", { class: "legends" });
     const card = el("section", { class: `card ${kind}` }, el("h2", {}, title), legends, picture);
     this.charts.push(() => {
       const told = what();
       card.hidden = !told.series.some(({ points }) => points.length);
-      clear(legends, ...told.series.map(({ name, points }, i) => points.length > 0 && el("span", { class: `line-${i}` }, name)));
+      clear(legends, ...told.series.map(({ name, points }, i) => points.length > 0 && el("span", { class: `line-${i}` }, `${name}: ${newest(points.at(-1)[1], told.percent)}`)));
       drawChart(picture, { ...told, label: `${title}, over ${AXES[this.axis]}` });
     });
     return card;

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ from az_engine.engine.search.arena import NetPlayer
 from az_engine.models import storage
 from az_engine.models.fields import Values, merged
 from az_engine.models.net import providers
-from az_engine.models.report import plot
+from az_engine.models.report.runpage import run_data
 from az_engine.models.selfplay import command as reinforce
 from az_engine.models.selfplay.command import described
 from az_engine.models.selfplay.config import RunConfig
@@ -50,6 +51,7 @@ from az_engine.models.selfplay.run import SelfPlayRun
 from az_engine.models.selfplay.show.examples import write_examples
 from az_engine.models.selfplay.show.status import Observer, Status
 from az_engine.models.selfplay.show.table import LiveView
+from az_engine.models.selfplay.show.tensorboard import tensorboard
 from az_engine.models.selfplay.store.frames import FrameReader
 from az_engine.models.selfplay.store.replay import GameRecord
 from az_engine.models.storage import RunLock
@@ -266,12 +268,15 @@ def test_the_ladder_rates_first_and_last_net(whole: Path, tmp_path: Path) -> Non
     assert all(r["wins"] + r["draws"] + r["losses"] == 8 for r in rows)
     text = json.dumps(rows)
     assert all(name in text for name in ('"random"', '"search @16"', '"net 60 raw"', '"net 60 @8"'))
-    assert plot.main(plot_arguments(whole, tmp_path)) == 0
+    data = run_data(whole, "", {})
+    assert [point[0] for point in data["elo"]["network, 8 visits"]][-1] == 60
+    assert "capped" in data["played"][-1]
+
+
+def test_the_curves_of_the_documents_are_drawn(whole: Path, tmp_path: Path) -> None:
+    script = Path(__file__).parents[3] / "docs" / "pictures" / "curves.py"
+    subprocess.run([sys.executable, script, whole, tmp_path / "curves.png"], check=True, timeout=120)
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
-    page = (tmp_path / "curves.html").read_text()
-    assert "data:image/png;base64," in page
-    assert "http" not in page.split("base64,")[0]
-    assert "net 60 @8, Elo [95 %]" in page
 
 
 def test_a_run_that_is_over_rates_the_nets_that_were_left_out(whole: Path, tmp_path: Path) -> None:
@@ -311,14 +316,6 @@ def test_the_nets_that_stay_mark_the_whole_course_of_a_run() -> None:
         assert len(kept) <= COURSE
         assert len(set(gaps.tolist())) <= 1
     assert kept == set(range(0, 200 * 500, 6400))
-
-
-def plot_arguments(run: Path, out: Path) -> Any:
-    import argparse
-
-    parser = argparse.ArgumentParser()
-    plot.add_arguments(parser)
-    return parser.parse_args([str(run), "--out", str(out)])
 
 
 class Killed(Exception):
@@ -630,28 +627,30 @@ def test_the_gate_counts_and_stops_when_the_verdict_is_certain(whole: Path) -> N
     assert not equal.promoted
 
 
-def test_tensorboard_hears_of_every_row(tmp_path: Path) -> None:
-    import struct
+ROW = {"step": 300, "loss": 0.5, "selfplay": {"length": 7.0, "resign_threshold": None}}
 
-    from az_engine.models.selfplay.store.frames import crc32c
-    from az_engine.models.selfplay.tensorboard import EventWriter
 
-    writer = EventWriter(tmp_path)
-    writer.write_row({"step": 300, "loss": 0.5, "selfplay": {"length": 7.0, "resign_threshold": None}})
-    writer.close()
-    (path,) = tmp_path.iterdir()
-    data, events = path.read_bytes(), []
-    while data:
-        (length,) = struct.unpack_from("<Q", data)
-        crc = crc32c(data[:8])
-        assert struct.unpack_from("<I", data, 8)[0] == ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
-        events.append(data[12 : 12 + length])
-        data = data[16 + length :]
-    assert b"brain.Event:2" in events[0]
-    assert events[1][9:12] == b"\x10\xac\x02"  # step 300 as a varint
-    assert b"\x0a\x04loss\x15" + struct.pack("<f", 0.5) in events[1]
-    assert b"selfplay/length" in events[1]
-    assert b"resign" not in events[1]
+def test_tensorboard_gets_every_number_of_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[Any] = []
+    writer = SimpleNamespace(add_scalar=lambda *words: written.append(words), flush=lambda: written.append("flushed"))
+    module = SimpleNamespace(SummaryWriter=lambda folder: writer)
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", module)
+    tensorboard(tmp_path)(ROW)
+    assert written == [("loss", 0.5, 300), ("selfplay/length", 7.0, 300), "flushed"]
+
+
+def test_tensorboard_reads_what_is_written(tmp_path: Path) -> None:
+    events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    tensorboard(tmp_path)(ROW)
+    found = events.EventAccumulator(str(tmp_path)).Reload()
+    assert sorted(found.Tags()["scalars"]) == ["loss", "selfplay/length"]
+    assert [(event.step, event.value) for event in found.Scalars("loss")] == [(300, 0.5)]
+
+
+def test_without_tensorboard_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(OptionError, match="pip install tensorboard"):
+        tensorboard(tmp_path)
 
 
 def test_a_run_without_an_end_is_refused() -> None:

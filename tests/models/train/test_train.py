@@ -24,7 +24,7 @@ from az_engine.models.data.dataset import Batch, Positions, Sampling
 from az_engine.models.families.tower.layers import ResidualBlock
 from az_engine.models.net import probes, quantise
 from az_engine.models.net.card import recipe
-from az_engine.models.report import plot
+from az_engine.models.report import runpage
 from az_engine.models.train import checkpoint
 from az_engine.models.train import command as train
 from az_engine.models.train.config import LearnerConfig
@@ -217,18 +217,19 @@ def test_candidates_are_exported_on_the_way(tmp_path: Path) -> None:
     assert list((tmp_path / "run").glob("candidate_*_fp32.onnx"))
 
 
-def test_curves_are_drawn(finished: Path, tmp_path: Path) -> None:
+def test_the_page_shows_a_supervised_run(finished: Path, tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
-    plot.add_arguments(parser)
-    assert plot.main(parser.parse_args([str(finished), "--out", str(tmp_path)])) == 0
-    assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
-    page = (tmp_path / "curves.html").read_text()
+    runpage.add_arguments(parser)
+    assert runpage.main(parser.parse_args([str(finished), "--out", str(tmp_path)])) == 0
+    page = (tmp_path / "run.html").read_text()
     html.parser.HTMLParser().feed(page)
-    assert "data:image/png;base64," in page
     assert 'src="http' not in page
-    assert "held out: top1" in page
+    data = runpage.run_data(finished, "", {})
+    assert {"policy", "rate"} <= data["rows"][-1].keys()
+    assert {"top1", "result_error", "teacher_error"} <= data["held"][-1].keys()
+    assert data["settings"]["net"]["blocks"]
     with pytest.raises(DataError, match="cannot be read"):
-        plot.main(parser.parse_args([str(tmp_path / "none")]))
+        runpage.main(parser.parse_args([str(tmp_path / "none")]))
 
 
 def test_the_log_tells_accuracy(finished: Path) -> None:

@@ -1,4 +1,6 @@
-"""The charts of a self-play run: Elo as in the papers' learning curves, losses, accuracy, games, resignation.
+"""Draw the curves of a self-play run as one PNG, as in docs/training.md.
+
+    python docs/pictures/curves.py RUN OUT.png
 
 Figures: AlphaGo Zero, Figure 3 (Elo, prediction accuracy and squared error over training), AlphaZero, Figure 1 (Elo
 over training steps).
@@ -6,21 +8,20 @@ over training steps).
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Any
+import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 
-from ...bench.ratings.bayes import Rating
-from ...engine.errors import DataError
-from .nets.rating import described, ratings_of, scores_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from az_engine.models.report.runpage import run_title
+from az_engine.models.selfplay.nets.rating import FIXED, described, learning_curves
+from az_engine.models.train.log import read_config, read_log
 
 WINDOW = 9  # log rows of the moving average of losses
-FIXED = -1  # "step" of a player that does not learn
 BLUE, ORANGE, GREEN, GREY = "tab:blue", "tab:orange", "tab:green", "tab:grey"
 MOSAIC: Any = [["elo", "elo"], ["policy", "value"], ["accuracy", "length"], ["results", "resignation"]]
 
@@ -28,13 +29,8 @@ Rows = list[dict[str, Any]]
 
 
 def draw(rows: Rows, ladder: Rows, heading: str) -> Figure:
-    """Draw seven charts over training steps. Errors: DataError when nothing is logged yet."""
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import PercentFormatter
-
+    """Draw seven charts over training steps."""
     steps = [r for r in rows if "loss" in r]
-    if not steps:
-        raise DataError("the run has logged nothing yet; wait for its first training steps")
     played = [{**r["selfplay"], "step": r["step"]} for r in rows if "selfplay" in r]
     held = [{**r["heldout"], "step": r["step"]} for r in rows if isinstance(r.get("heldout"), dict)]
     gate = [{**r["gate"], "step": r["step"]} for r in rows if "gate" in r]
@@ -63,19 +59,6 @@ def draw(rows: Rows, ladder: Rows, heading: str) -> Figure:
         if chart.get_legend_handles_labels()[0]:
             chart.legend(fontsize="small")
     return figure
-
-
-def learning_curves(ladder: Rows) -> dict[str, list[tuple[int, Rating]]]:
-    """Ratings by way of playing ("raw", "@64"): (step, rating) pairs, oldest first.
-
-    A fixed player has one entry of step FIXED under its own name.
-    """
-    found: dict[str, list[tuple[int, Rating]]] = {}
-    for name, rating in ratings_of(scores_of([r for r in ladder if "a" in r])).items():
-        match = re.fullmatch(r"net (\d+) (raw|@\d+)", name)
-        way, step = (match[2], int(match[1])) if match else (name, FIXED)
-        found.setdefault(way, []).append((step, rating))
-    return {way: sorted(points, key=lambda p: p[0]) for way, points in found.items()}
 
 
 def elo(chart: Axes, ladder: Rows, gate: Rows) -> None:
@@ -131,3 +114,13 @@ def line(chart: Axes, rows: Rows, key: str, colour: str, name: str) -> None:
         chart.plot(x, y, color=colour, alpha=0.25, linewidth=0.8)
         x, y = (np.convolve(v, np.full(WINDOW, 1 / WINDOW), "valid") for v in (x, y))
     chart.plot(x, y, color=colour, label=name or None, marker="o" if len(y) < 30 else "", markersize=3)
+
+
+def main(run: Path, out: Path) -> None:
+    """Draw the curves of the run in folder ``run`` to ``out``."""
+    title = run_title(read_config(run / "config.json"))
+    draw(read_log(run / "log.jsonl"), read_log(run / "ladder.jsonl"), title).savefig(out, dpi=110)
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:3]))
