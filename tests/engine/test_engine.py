@@ -7,7 +7,6 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import chess
 import pytest
@@ -20,34 +19,10 @@ from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
 
 from ..fakes.clock import FakeClock
+from .driving import Recorder, go, think
 
 SHUFFLE = "g1f3 g8f6 f3g1 f6g8".split()
 MATE_IN_TWO = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"
-
-
-class Recorder:
-    """What an engine said to one go."""
-
-    def __init__(self) -> None:
-        self.infos: list[ThinkingInfo] = []
-        self.answers: list[BestMove] = []
-        self.done = threading.Event()
-
-    def on_done(self, answer: BestMove) -> None:
-        self.answers.append(answer)
-        self.done.set()
-
-    @property
-    def answer(self) -> BestMove:
-        (answer,) = self.answers
-        if answer.error is not None:
-            raise answer.error
-        return answer
-
-    @property
-    def report(self) -> ThinkingInfo:
-        """The last report with lines."""
-        return [info for info in self.infos if info.message is None][-1]
 
 
 @pytest.fixture
@@ -55,21 +30,6 @@ def engine() -> Iterator[Engine]:
     engine = Engine("chess", EngineOptions(weights_file="uniform", hash_mb=16, threads=1, batch_size=8))
     yield engine
     engine.close()
-
-
-def go(engine: Engine, **limits: Any) -> Recorder:
-    recorder = Recorder()
-    engine.go(Limits(**limits), recorder.infos.append, recorder.on_done)
-    return recorder
-
-
-def think(engine: Engine, root: str | None = None, moves: Sequence[str] = (), **limits: Any) -> Recorder:
-    """Set a position and search it to the end."""
-    engine.set_position(root, moves)
-    recorder = go(engine, **limits)
-    assert recorder.done.wait(300)
-    assert engine.wait(5)
-    return recorder
 
 
 def board_after(root: str | None, moves: Sequence[str]) -> chess.Board:

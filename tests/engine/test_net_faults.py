@@ -23,8 +23,8 @@ from az_engine.engine.nets.weights import dense_net
 from az_engine.engine.params import EngineOptions
 
 from ..fakes.evaluator import FunctionEvaluator
+from .driving import Recorder
 from .failing import FAULTS, let_fail
-from .test_engine import Recorder
 
 PLANES = get_game("chess").start_planes()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,11 +11,12 @@ import pytest
 from az_engine.engine.engine import Engine
 from az_engine.engine.games import get_game
 from az_engine.engine.games.shogi import EnteringKing
-from az_engine.engine.info import BestMove, Checkmate, ThinkingInfo
-from az_engine.engine.limits import Limits
+from az_engine.engine.info import BestMove, Checkmate
 from az_engine.engine.params import EngineOptions
 
 from ..fakes.clock import FakeClock
+from . import driving
+from .driving import go
 
 CAMP = "+P+P+P+P+P4/+P+P+P+P+P4/4K4/9/9/9/9/9/4k4 b {hand} 1"
 MATED_SOON = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
@@ -26,27 +26,6 @@ MATE_IN_THREE = "ln6l/4rks2/pNpps2pp/1g7/8P/PK1SR1pP1/3+b5/Lp4S1+b/1N5N1 w 2Ggl8
 HARD = "9/9/9/9/4k4/9/9/9/K8 b RB2G2SNLPrb2g2s3n3l17p 1"  # not known after a million positions
 
 
-class Recorder:
-    """What an engine said to one go."""
-
-    def __init__(self) -> None:
-        self.infos: list[ThinkingInfo] = []
-        self.answers: list[BestMove] = []
-        self.done = threading.Event()
-
-    def on_done(self, answer: BestMove) -> None:
-        self.answers.append(answer)
-        self.done.set()
-
-    @property
-    def answer(self) -> BestMove:
-        assert self.done.wait(300)
-        (answer,) = self.answers
-        if answer.error is not None:
-            raise answer.error
-        return answer
-
-
 @pytest.fixture
 def engine() -> Iterator[Engine]:
     engine = Engine("shogi", EngineOptions(weights_file="uniform", hash_mb=32, threads=1, batch_size=8))
@@ -54,15 +33,8 @@ def engine() -> Iterator[Engine]:
     engine.close()
 
 
-def go(engine: Engine, **limits: Any) -> Recorder:
-    recorder = Recorder()
-    engine.go(Limits(**limits), recorder.infos.append, recorder.on_done)
-    return recorder
-
-
 def think(engine: Engine, root: str | None, moves: Sequence[str] = (), **limits: Any) -> BestMove:
-    engine.set_position(root, moves)
-    return go(engine, **limits).answer
+    return driving.think(engine, root, moves, **limits).answer
 
 
 @pytest.mark.parametrize(

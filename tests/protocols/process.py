@@ -1,9 +1,10 @@
-"""The real commands, ``az-engine uci`` and ``az-engine usi``, as a GUI sees them: processes with pipes."""
+"""The real commands, such as ``az-engine uci``, as a GUI sees them: processes with pipes."""
 
 from __future__ import annotations
 
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -101,6 +102,24 @@ class EngineProcess:
 
 
 class UsiProcess(EngineProcess):
-    """The same in USI."""
-
     protocol = "usi"
+
+
+class GtpProcess(EngineProcess):
+    """Responses are parsed strictly."""
+
+    protocol = "gtp"
+
+    def response(self) -> str:
+        """The next response: its head must be right and one blank line must end it."""
+        lines = []
+        while line := self.line(120.0):
+            lines.append(line)
+        assert lines, "the output ended, or an empty line stands where a response should begin"
+        assert re.match(r"[=?]\d*( |$)", lines[0]), lines[0]
+        return "\n".join(lines)
+
+    def responses(self, *lines: str) -> list[str]:
+        """The responses to lines, each of which is a command."""
+        self.send(*lines)
+        return [self.response() for _ in lines]

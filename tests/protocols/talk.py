@@ -148,6 +148,7 @@ class Talk(Conversation):
     best, reply = "bestmove a2a3 ponder a7a5", "bestmove a7a5 ponder a2a3"
     first_move = "e2e4"
     hash_option, weights_option, ponder_option = "Hash", "WeightsFile", "Ponder"
+    prepare: Callable[[], None] = staticmethod(lambda: None)
 
     def __init__(
         self,
@@ -157,6 +158,7 @@ class Talk(Conversation):
         status: int = 0,
         notes: tuple[str, ...] = (),
     ) -> None:
+        self.prepare()
         super().__init__(status)
         values = OptionValues(self.protocol, start)
         self.writer = LineWriter(self.session_out)
@@ -245,14 +247,4 @@ class UsiTalk(Talk):
     best, reply = "bestmove 1g1f ponder 1a1b", "bestmove 1a1b ponder 1g1f"
     first_move = "7g7f"
     hash_option, weights_option, ponder_option = "USI_Hash", "DNN_Model", "USI_Ponder"
-
-    def __init__(
-        self,
-        make_engine: Callable[[EngineOptions], EngineSeam] | None = None,
-        start: Mapping[str, Value] | None = None,
-        *,
-        status: int = 0,
-        notes: tuple[str, ...] = (),
-    ) -> None:
-        load_shogi()
-        super().__init__(make_engine, start, status=status, notes=notes)
+    prepare = staticmethod(load_shogi)

@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,6 @@ INFO = re.compile(
     r"info depth \d+( seldepth \d+ multipv \d+)? score (cp -?\d+|mate -?\d+)"
     r"( nodes \d+ nps \d+ hashfull \d+ time \d+ pv( [a-h][1-8][a-h][1-8][nbrq]?)+)?|info string \S.*"
 )
-HEAVY = ("numpy", "numba", "onnxruntime", "torch", "chess", "rich")
 
 
 @pytest.fixture(scope="module")
@@ -64,21 +62,6 @@ def answers(lines: list[str]) -> list[str]:
 # ----------------------------------------------------------------------------------------------------- start and end
 
 
-def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
-    program = f"import sys, az_engine.cli, az_engine.protocols.uci; print([m for m in {HEAVY} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-def test_a_greeting_and_quit() -> None:
-    with EngineProcess() as process:
-        process.ask(["uci"], "uciok")
-        process.send("quit")
-        code, rest = process.end()
-        assert (code, rest) == (0, [])
-        assert process.complaints == b""
-
-
 def test_a_game_against_itself_is_legal() -> None:
     board = chess.Board()
     with EngineProcess(*QUICK) as process:
@@ -95,17 +78,6 @@ def test_a_game_against_itself_is_legal() -> None:
             assert pv[0] == board.peek().uci()
 
 
-def test_the_end_of_input_in_an_endless_search(engine: EngineProcess) -> None:
-    del engine  # the kernels are compiled by now
-    with EngineProcess(*QUICK) as process:
-        process.ask(["isready"])
-        process.ask(["go infinite"], "info")
-        process.stdin.close()
-        code, rest = process.end()
-    assert code == 0
-    assert len(answers(rest)) == 1
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_end_it_cleanly(number: int, engine: EngineProcess) -> None:
     del engine
@@ -117,20 +89,6 @@ def test_signals_end_it_cleanly(number: int, engine: EngineProcess) -> None:
         assert process.complaints == b""
     assert code == 0
     assert len(answers(rest)) == 1
-
-
-@pytest.mark.parametrize("protocol", ["uci", "usi"])
-def test_a_signal_ends_it_although_nobody_reads(protocol: str) -> None:
-    program = [sys.executable, "-m", "az_engine", protocol, *QUICK]
-    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None
-        process.stdin.write(f"{protocol}\n".encode() * 200)  # the answers are more than a pipe holds
-        process.stdin.flush()
-        assert process.stdout is not None
-        process.stdout.read(10)  # it has started
-        time.sleep(0.5)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
 
 
 def test_a_gui_that_stops_reading_and_goes_away(engine: EngineProcess) -> None:

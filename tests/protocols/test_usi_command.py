@@ -88,30 +88,6 @@ def is_legal(line: State, text: str) -> bool:
 # ----------------------------------------------------------------------------------------------------- start and end
 
 
-def test_s1_a_greeting_and_quit() -> None:
-    with UsiProcess() as process:
-        process.ask(["usi"], "usiok")
-        process.send("quit")
-        code, rest = process.end()
-        assert (code, rest) == (0, [])
-        assert process.complaints == b""
-
-
-@pytest.mark.parametrize("end", ["quit", "EOF"])
-def test_s15_the_end_in_an_endless_search(end: str, engine: UsiProcess) -> None:
-    del engine  # the kernels are compiled by now
-    with UsiProcess(*QUICK) as process:
-        process.ask(["isready"])
-        process.ask(["go infinite"], "info")
-        if end == "quit":
-            process.send("quit")
-        else:
-            process.stdin.close()
-        code, rest = process.end()
-        assert process.complaints == b""
-    assert (code, len(answers(rest))) == (0, 1)
-
-
 def test_s2_s8_three_games_against_itself(engine: UsiProcess) -> None:
     for result in ("win", "lose", ""):
         engine.ask(["isready", "usinewgame", "isready"])

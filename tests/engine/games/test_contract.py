@@ -41,7 +41,8 @@ def game(request: pytest.FixtureRequest) -> Game:
 
 
 def test_games_are_found() -> None:
-    assert {"chess", "go", "shogi", *(file.parent.name for file in DIRECTORY.glob("*/__init__.py"))} <= set(GAMES)
+    examples = {file.parent.name for file in DIRECTORY.glob("*/rules.py")}
+    assert {"chess", "go", "shogi", "connect_four", *examples} <= set(GAMES)
     with pytest.raises(OptionError, match="chess"):
         get_game("ludo")
 
@@ -242,7 +243,7 @@ def test_whole_games_in_one_array(game: Game) -> None:
     game.normalise(again)
     game.count_repetitions(again, first)
     assert (again == states).all()
-    index = np.arange(0, len(states), 5)
+    index = np.random.default_rng(0).permutation(len(states))[::5]
     planes = np.zeros((len(index), game.encoder.width), np.uint8)
     game.encode(states, index, first[index], planes)
     actions = np.zeros((len(index), game.max_moves), np.int32)
@@ -253,7 +254,10 @@ def test_whole_games_in_one_array(game: Game) -> None:
         one = np.zeros((1, game.encoder.width), np.uint8)
         game.encode(line, np.array([len(line) - 1]), np.zeros(1, np.int64), one)
         assert (planes[row] == one[0]).all()
-        assert counts[row] == len(game.legal_moves(line[-1]))
+        moves = game.legal_moves(line[-1])
+        alone = np.zeros((1, len(moves)), np.int32)
+        game.actions(line, np.array([len(line) - 1]), moves[None], alone)
+        assert actions[row, : counts[row]].tolist() == alone[0].tolist()
 
 
 def test_every_plane_that_is_written_reaches_the_net(game: Game) -> None:

@@ -35,7 +35,7 @@ from az_engine.models.net.batches import Batches, sizes_of
 from az_engine.models.net.evaluator import TorchEvaluator
 from az_engine.models.selfplay.config import RunConfig
 
-from ...engine.test_engine import Recorder
+from ...engine.driving import Recorder
 from ..families.test_tower import FAMILY, GO_INFO, INFO, lively
 from ..samples import tiny, tiny_go
 

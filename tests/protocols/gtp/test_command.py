@@ -9,17 +9,17 @@ import random
 import re
 import signal
 import subprocess
-import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
 
 from az_engine.protocols.gtp.command import read_command
 from az_engine.protocols.lines import clean
+
+from ..process import COMMAND, GtpProcess
 
 pytestmark = pytest.mark.slow
 
@@ -27,100 +27,42 @@ CASES = [
     json.loads(line)
     for line in Path(__file__).parents[2].joinpath("data", "badinput_gtp.jsonl").read_text("utf-8").splitlines()
 ]
-COMMAND = [sys.executable, "-m", "az_engine", "gtp"]
 QUICK = ("--weights-file", "uniform", "--hash", "16", "--threads", "1", "--move-time", "0.05", "--resign", "0")
-HEAVY = ("numpy", "numba", "onnxruntime", "torch", "chess", "rich", "sgfmill")
-
-
-class Process:
-    """The command, with pipes; its responses are parsed strictly. Context manager: kills what is left."""
-
-    def __init__(self, *flags: str) -> None:
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen([*COMMAND, *flags], stdin=pipe, stdout=pipe, stderr=pipe)
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.stdin, self.stdout = self.process.stdin, self.process.stdout
-        self.complaints = bytearray()
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def _listen(self) -> None:
-        assert self.process.stderr is not None
-        while chunk := self.process.stderr.read1(65536):  # type: ignore[attr-defined]
-            self.complaints += chunk
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.process.kill()
-        self.process.communicate()
-
-    def send(self, *lines: str) -> None:
-        """Send lines, all at once."""
-        self.stdin.write("".join(line + "\n" for line in lines).encode("utf-8", "surrogateescape"))
-        self.stdin.flush()
-
-    def response(self) -> str:
-        """The next response: its head must be right and one blank line must end it."""
-        lines = []
-        while line := self.stdout.readline().decode().rstrip("\n"):
-            lines.append(line)
-        assert lines, "the output ended, or an empty line stands where a response should begin"
-        assert re.match(r"[=?]\d*( |$)", lines[0]), lines[0]
-        return "\n".join(lines)
-
-    def ask(self, *lines: str) -> list[str]:
-        """The responses to lines, each of which is a command."""
-        self.send(*lines)
-        return [self.response() for _ in lines]
-
-    def end(self, patience: float = 30.0) -> tuple[int, bytes]:
-        """Exit status and the rest of the output."""
-        code = self.process.wait(patience)
-        return code, self.stdout.read()
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[Process]:
+def engine() -> Iterator[GtpProcess]:
     """One process for all cases that leave it alive."""
-    with Process(*QUICK) as process:
-        process.ask("boardsize 9", "genmove b")
+    with GtpProcess(*QUICK) as process:
+        process.responses("boardsize 9", "genmove b")
         yield process
 
 
 # ----------------------------------------------------------------------------------------------------- start and end
 
 
-def test_nothing_heavy_is_imported_before_it_is_needed() -> None:
-    program = f"import sys, az_engine.cli, az_engine.protocols.gtp; print([m for m in {HEAVY} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
 def test_a_greeting_and_quit() -> None:
-    with Process() as process:
-        assert process.ask("name", "list_commands", "quit")[0] == "= az-engine"
-        assert process.end() == (0, b"")
+    with GtpProcess() as process:
+        assert process.responses("name", "list_commands", "quit")[0] == "= az-engine"
+        assert process.end() == (0, [])
         assert process.complaints == b""
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_end_it_during_an_analysis(number: int) -> None:
-    with Process(*QUICK) as process:
-        process.ask("boardsize 9", "genmove b")
+    with GtpProcess(*QUICK) as process:
+        process.responses("boardsize 9", "genmove b")
         process.send("kata-analyze 50")
-        assert process.stdout.readline() == b"=\n"
+        assert process.line() == "="
         process.process.send_signal(number)
         code, rest = process.end()
-        assert code == 0
-        assert (b"=\n" + rest).endswith(b"\n\n")
+        assert (code, rest[-1]) == (0, "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_end_it_while_nobody_reads(number: int) -> None:
-    with Process(*QUICK) as process:
-        process.ask("name")  # it has started
+    with GtpProcess(*QUICK) as process:
+        process.responses("name")  # it has started
         process.send(*["list_commands"] * 200)  # more than a pipe holds
         time.sleep(0.5)
         process.process.send_signal(number)
@@ -129,24 +71,28 @@ def test_signals_end_it_while_nobody_reads(number: int) -> None:
 
 def test_the_end_of_the_input_ends_it_with_everything_answered() -> None:
     done = subprocess.run(
-        [*COMMAND, *QUICK], input=b"name\n\n7 boardsize 9\n8 genmove b", capture_output=True, timeout=250, check=False
+        [*COMMAND, "gtp", *QUICK],
+        input=b"name\n\n7 boardsize 9\n8 genmove b",
+        capture_output=True,
+        timeout=250,
+        check=False,
     )
     assert done.returncode == 0
     assert re.fullmatch(rb"= az-engine\n\n=7\n\n=8 [A-HJ][1-9]\n\n", done.stdout), done.stdout
 
 
 def test_flags_that_are_no_option_of_gtp_are_refused() -> None:
-    done = subprocess.run([*COMMAND, "--multipv", "3"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*COMMAND, "gtp", "--multipv", "3"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    helped = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True).stdout
+    helped = subprocess.run([*COMMAND, "gtp", "--help"], capture_output=True, text=True, check=True).stdout
     for flag in ("--weights-file", "--move-time", "--resign", "--resign-moves", "--nodes-limit", "--log-file"):
         assert flag in helped
 
 
 def test_everything_is_logged_if_the_user_wishes(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
-    with Process(*QUICK, "--log-file", str(log)) as process:
-        process.ask("5 name", "nonsense", "quit")
+    with GtpProcess(*QUICK, "--log-file", str(log)) as process:
+        process.responses("5 name", "nonsense", "quit")
         process.end()
     written = [line[24:] for line in log.read_text().splitlines()]
     assert [line for line in written if line[0] == "<"] == ["< 5 name", "< nonsense", "< quit"]
@@ -167,12 +113,12 @@ def expected(lines: Sequence[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if "input" in c], ids=lambda c: c["id"])
-def test_sample_of_malformed_commands(case: dict[str, Any], engine: Process) -> None:
-    engine.ask("boardsize 9", "komi 7.5", "time_settings 0 1 0")
-    before = engine.ask("showboard", "get_komi")
+def test_sample_of_malformed_commands(case: dict[str, Any], engine: GtpProcess) -> None:
+    engine.responses("boardsize 9", "komi 7.5", "time_settings 0 1 0")
+    before = engine.responses("showboard", "get_komi")
     engine.send(*case["input"])
     responses = [engine.response() for _ in expected(case["input"])]
-    assert engine.ask("123 protocol_version") == ["=123 2"]
+    assert engine.responses("123 protocol_version") == ["=123 2"]
     wanted = case["assert"][0]
     if wanted.startswith("no response"):
         assert responses == []
@@ -187,17 +133,16 @@ def test_sample_of_malformed_commands(case: dict[str, Any], engine: Process) -> 
     else:
         assert responses[-1].startswith("=")
     if len(case["input"]) == 1 and case["expect"].startswith("E1"):
-        assert engine.ask("showboard", "get_komi") == before
+        assert engine.responses("showboard", "get_komi") == before
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if "input_b64" in c], ids=lambda c: c["id"])
-def test_sample_of_raw_bytes(case: dict[str, Any], engine: Process) -> None:
+def test_sample_of_raw_bytes(case: dict[str, Any], engine: GtpProcess) -> None:
     data = base64.b64decode(case["input_b64"])
-    engine.stdin.write(data)
-    engine.stdin.flush()
+    engine.raw(data)
     responses = [engine.response() for _ in data.strip().split(b"\n")]
     assert responses[-1] == "= az-engine"
-    assert engine.ask("9 name") == ["=9 az-engine"]
+    assert engine.responses("9 name") == ["=9 az-engine"]
 
 
 WORDS = (
@@ -222,7 +167,7 @@ def malformed(rng: random.Random) -> str:
     return "".join(rng.choice("genmove play\t=?#{}\\\x7f\x01\u03c8\u2028") for _ in range(30))
 
 
-def test_two_thousand_malformed_lines_get_one_response_each(engine: Process) -> None:
+def test_two_thousand_malformed_lines_get_one_response_each(engine: GtpProcess) -> None:
     rng = random.Random(4)
     lines: list[str] = []
     while len(lines) < 2000:
@@ -239,7 +184,7 @@ def test_two_thousand_malformed_lines_get_one_response_each(engine: Process) -> 
     assert b"Traceback" not in engine.complaints
 
 
-def test_a_hundred_megabytes_without_a_line_end_do_not_fill_the_memory(engine: Process) -> None:
+def test_a_hundred_megabytes_without_a_line_end_do_not_fill_the_memory(engine: GtpProcess) -> None:
     status = Path(f"/proc/{engine.process.pid}/status")
     if not status.exists():
         pytest.skip("needs /proc")
@@ -259,7 +204,7 @@ GNU_GO = next((path for path in ("/usr/games/gnugo", "/usr/bin/gnugo") if os.acc
 
 
 @pytest.mark.skipif(GNU_GO is None, reason="GNU Go is not installed")
-def test_a_game_against_gnu_go_has_no_illegal_move(engine: Process) -> None:
+def test_a_game_against_gnu_go_has_no_illegal_move(engine: GtpProcess) -> None:
     assert GNU_GO is not None
     with subprocess.Popen([GNU_GO, "--mode", "gtp", "--level", "1"], stdin=-1, stdout=-1, text=True) as gnu:
         assert gnu.stdin is not None
@@ -276,26 +221,26 @@ def test_a_game_against_gnu_go_has_no_illegal_move(engine: Process) -> None:
 
         for command in ("boardsize 9", "clear_board", "komi 7"):
             ask(command)
-            assert engine.ask(command) == ["="]
-        assert engine.ask("kata-set-rules chinese") == ["="]
+            assert engine.responses(command) == ["="]
+        assert engine.responses("kata-set-rules chinese") == ["="]
         passes = 0
         for number in range(200):
             colour, other = "bw"[number % 2], number % 2
-            move = engine.ask(f"genmove {colour}")[0][2:] if other else ask(f"genmove {colour}")
+            move = engine.responses(f"genmove {colour}")[0][2:] if other else ask(f"genmove {colour}")
             if move.lower() == "resign":
                 break
             passes = passes + 1 if move.lower() == "pass" else 0
             if other:
                 ask(f"play {colour} {move}")
             else:
-                assert engine.ask(f"play {colour} {move}") == ["="]
+                assert engine.responses(f"play {colour} {move}") == ["="]
             if passes == 2:
                 break
-        assert re.fullmatch(r"= ([BW]\+\d+(\.5)?|0)", engine.ask("final_score")[0])
+        assert re.fullmatch(r"= ([BW]\+\d+(\.5)?|0)", engine.responses("final_score")[0])
         gnu.terminate()
 
 
-def test_it_outlived_all_that(engine: Process) -> None:
-    assert engine.ask("boardsize 9", "quit") == ["=", "="]
-    assert engine.end() == (0, b"")
+def test_it_outlived_all_that(engine: GtpProcess) -> None:
+    assert engine.responses("boardsize 9", "quit") == ["=", "="]
+    assert engine.end() == (0, [])
     assert b"Traceback" not in engine.complaints

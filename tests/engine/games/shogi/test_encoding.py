@@ -93,25 +93,6 @@ def test_shorter_history(history: int) -> None:
         assert (encoded(match, history) == expected).all()
 
 
-def test_batches_of_several_games() -> None:
-    """Positions of two games laid end to end: the second game's history does not reach into the first."""
-    rng = random.Random(77)
-    lines, expected = [], []
-    for _ in range(2):
-        match = Match(START)
-        for _ in range(10):
-            match.push(rng.choice(list(match.board.legal_moves)))
-            expected.append(slow(match))
-        lines.append(match.line)
-    states = np.concatenate(lines)
-    index = np.r_[1:11, 12:22].astype(np.int64)
-    first = np.repeat(np.array([0, 11], np.int64), 10)
-    order = np.random.default_rng(0).permutation(len(index))
-    out = np.empty((len(index), *GAME.planes), np.uint8)
-    GAME.encode(states, index[order], first[order], out)
-    assert (out == np.stack(expected)[order]).all()
-
-
 def test_actions_of_random_games() -> None:
     kinds: set[int] = set()
     for match in itertools.islice(random_positions(random.Random(32)), 0, 4000, 4):
@@ -121,20 +102,6 @@ def test_actions_of_random_games() -> None:
         assert all(move_of(index, white) == text for text, index in ours.items())
         kinds |= {index // 81 for index in ours.values()}
     assert len(kinds) >= 110  # of the 139 planes; the longest moves are rare
-
-
-def test_legal_actions() -> None:
-    games = [match.line.copy() for match in itertools.islice(random_positions(random.Random(33)), 0, 600, 20)]
-    states = np.concatenate(games)
-    index = np.cumsum([len(line) for line in games]) - 1
-    out = np.zeros((len(index), GAME.max_moves), np.int32)
-    counts = np.zeros(len(index), np.int32)
-    GAME.legal_actions(states, index, out, counts)
-    for row, count, i in zip(out, counts, index, strict=True):
-        moves = GAME.legal_moves(states[i])
-        actions = np.zeros((1, len(moves)), np.int32)
-        GAME.actions(states, np.array([i]), moves[None], actions)
-        assert row[:count].tolist() == actions[0].tolist()
 
 
 @pytest.mark.parametrize(
