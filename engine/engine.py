@@ -442,7 +442,7 @@ class Engine:
         if game.declaration is not None and game.declaration.possible(line):
             return Job(None, None, options, (), None, verdict=(final_line(WIN),), win=True)
         messages: list[str] = []
-        if options.own_book and options.book_file not in NO_BOOK and limits.bounded:
+        if options.own_book and options.book_file not in NO_BOOK and _is_play(limits) and options.multipv == 1:
             booked = self._book_move(limits, line, messages)
             if booked is not None:
                 return Job(None, line, options, tuple(messages), None, booked=booked)
@@ -457,10 +457,8 @@ class Engine:
         return Job(search, line, options, tuple(messages), fallback, error=failed, delays=self._delays)
 
     def _book_move(self, limits: Limits, line: State, messages: list[str]) -> str | None:
-        """The opening book's move, where the search need not say more."""
+        """The opening book's move."""
         options = self.options
-        if limits.ponder or limits.searchmoves:
-            return None
         path, seed = options.book_file, options.search.seed
         return self._databases.book_move(
             self._game, line, path, best=options.best_book_move, seed=seed, messages=messages
@@ -495,11 +493,16 @@ class Engine:
             game.men(line[-1]) > self._databases.near or not _has_time(limits, game.side_to_move(line[-1]))
         ):
             tables = None
-        if tables is not None and options.multipv == 1:
-            found = tables.best_moves(line, moves)
-            if found is not None:
-                known, restricted = found[0], restricted or len(found[1]) < len(moves)
-                moves = found[1]
+        ranked = None
+        if tables is not None:
+            tables.hits = 0
+            ranked = tables.rank_moves(line, moves)
+        if ranked is not None:
+            known = dict(zip(moves.tolist(), ranked, strict=True))
+            if options.multipv == 1:
+                best = max(rank for _, rank in ranked)
+                kept = np.array([rank == best for _, rank in ranked])
+                moves, restricted = moves[kept], restricted or not kept.all()
         self._seat_root(line, fresh=self._restricted or restricted)
         self._restricted, tree.known = restricted, known
         params, visits = self._params, limits.nodes
@@ -566,6 +569,12 @@ class Engine:
         root = tree.nodes[node]
         if root["first_edge"] < 0:
             root["bound"] = RUNNING  # a mate found at a leaf: now its moves are needed
+
+
+def _is_play(limits: Limits) -> bool:
+    """Whether a search is for a move to play on a clock or in a time, not to analyse."""
+    analysis = limits.infinite or limits.ponder or limits.searchmoves or limits.nodes or limits.depth or limits.mate
+    return (limits.clocked or limits.fixed) and not analysis
 
 
 def _has_time(limits: Limits, side: int) -> bool:

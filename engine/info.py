@@ -99,6 +99,7 @@ class ThinkingInfo:
     move_stats: tuple[MoveStats, ...] = ()  # root edges, when asked for
     message: str | None = None  # a sentence for the user, e.g. that the tree's memory is full
     estimate: Estimate | None = None  # of the root, when the net says so
+    tbhits: int = 0  # positions found in endgame tables
 
     @property
     def nps(self) -> int:

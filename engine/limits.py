@@ -27,7 +27,6 @@ class Limits:
     ponder: bool = False  # no answer before stop() or ponderhit(); the clocks count from the hit
     report_ms: int | None = None  # between reports; None = ten a second, slowing to one, without estimates
     estimates: bool = True  # these reports say how the game ends, and bound the values: a pass over the tree for each
-    visited_only: bool = False  # reports leave out moves without a visit, but for a first one
     moves_ownership: bool = False  # estimates of moves have an ownership, too
     searchmoves: tuple[str, ...] = ()  # search only these root moves (illegal ones are left out); empty = all
 

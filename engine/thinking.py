@@ -202,7 +202,7 @@ class Thinking:
         options = job.options
         self._search, self._options = search, options
         search.left = self._left
-        self._root = RootView(search.game, search.tree, line)
+        self._root = RootView(search.game, search.tree, line, several=search.several)
         side, ply = search.game.side_to_move(line[-1]), int(line[-1]["ply"])
         job.delays.begin(self._limits, side, ply)
         self._budget = budget(
@@ -338,7 +338,7 @@ class Thinking:
         self._messages.clear()
         with search.lock:
             averages = self._averages(search)
-            lines = self._root.lines(options.multipv, averages, visited_only=self._limits.visited_only)
+            lines = self._root.lines(options.multipv, averages)
             stats = self._root.move_stats(search.params) if options.move_stats else ()
             deepest, used = int(search.tree.counters[DEPTH_MAX]), search.tree.used
             visits = int(search.tree.nodes[search.tree.root]["n"])
@@ -356,6 +356,7 @@ class Thinking:
                 lines,
                 stats,
                 estimate=None if averages is None else averages.root(),
+                tbhits=search.table_hits,
             )
         )
 

@@ -390,7 +390,8 @@ class OptionValues(dict[str, Value]):
         limited = bool(self["limit_strength"]) and not self["analyse_mode"]
         params = replace(SearchParams(), **changes[SearchParams], smart_pruning=not self["analyse_mode"])
         elo = int(self["elo"]) if limited else None
-        return replace(EngineOptions(), **changes[EngineOptions], search=params, elo=elo)
+        options = replace(EngineOptions(), **changes[EngineOptions], search=params, elo=elo)
+        return replace(options, own_book=False) if self["analyse_mode"] else options
 
 
 def _given(text: str | None) -> str:

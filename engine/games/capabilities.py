@@ -111,16 +111,17 @@ class Tablebase(ABC):
 
     most_men: int  # in the positions that they know
     problems: list[str]  # sentences for the user
+    hits: int = 0  # positions that were found; whoever counts sets it to 0 before
 
     @abstractmethod
     def outcome(self, state: State) -> int | None:
         """Outcome code of one State[] for its side to move; None where the tables do not know it."""
 
     @abstractmethod
-    def best_moves(self, line: State, moves: NDArray[np.uint16]) -> tuple[int, NDArray[np.uint16]] | None:
-        """(outcome code, those of the legal moves u2[K] that reach it best) at the end of a line; None where unknown.
+    def rank_moves(self, line: State, moves: NDArray[np.uint16]) -> list[tuple[int, int]] | None:
+        """(outcome code for the mover, rank) of each of the legal moves u2[K] at the end of a line; None where unknown.
 
-        Best is what wins soonest, or loses latest, as far as the tables tell; of a draw all moves that hold it.
+        The greater rank is better: what wins sooner, or loses later, as far as the tables tell; draws rank alike.
         """
 
 

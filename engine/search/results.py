@@ -159,7 +159,9 @@ def final_line(outcome: int) -> Line:
 class RootView:
     """Reads a tree's root. ``line`` is the game up to the root; call under the search's lock."""
 
-    def __init__(self, game: Game, tree: Tree, line: State) -> None:
+    def __init__(self, game: Game, tree: Tree, line: State, *, several: bool = False) -> None:
+        """``several``: whether the search visits other moves once the outcome of one is known (MultiPV)."""
+        self._several = several
         self._game, self._tree, self._line = game, tree, line
         self._texts: dict[tuple[int, ...], tuple[str, ...]] = {}  # reports repeat most of their lines
 
@@ -172,22 +174,39 @@ class RootView:
             self._texts[key] = self._game.format_moves(self._line[-1], moves)
         return self._texts[key]
 
-    def lines(self, multipv: int, averages: Averages | None = None, *, visited_only: bool = False) -> tuple[Line, ...]:
-        """The best ``multipv`` root moves, best first; empty while the root is not expanded.
+    def lines(self, multipv: int, averages: Averages | None = None) -> tuple[Line, ...]:
+        """The best ``multipv`` root moves that were visited, best first; the first move where none was.
 
-        averages: of the tree, for estimates and bounds; visited_only: of moves without a visit, at most one.
+        Empty while the root is not expanded. averages: of the tree, for estimates and bounds.
         """
-        tree = self._tree
-        root = tree.nodes[tree.root]
-        first, count = int(root["first_edge"]), int(root["edges"])
+        first = int(self._tree.nodes[self._tree.root]["first_edge"])
         if first < 0:
             return ()
-        best = np.empty(multipv, np.int32)
-        order = best[: best_children(tree.arrays, tree.root, best)].tolist()
-        if not (order and visited_only):
-            more = 1 if visited_only else multipv - len(order)
-            order += [k for k in range(first, first + count) if k not in order][:more]
-        return tuple(self._line_of(k, averages) for k in order)
+        return tuple(self._line_of(edge, averages) for edge in self._ranked(multipv) or [first])
+
+    def _ranked(self, most: int) -> list[int]:
+        """The edges of the best ``most`` visited root moves, best first.
+
+        Visits tell, but not of moves that are no longer visited since their outcome is known: of several lines, those
+        that endgame tables know come in their order, and a proven draw comes before what is worse than a draw.
+        """
+        tree, several = self._tree, self._several
+        best = np.empty(int(tree.nodes[tree.root]["edges"]) if several else most, np.int32)
+        order: list[int] = best[: best_children(tree.arrays, tree.root, best)].tolist()
+        if not several:
+            return order
+        known = tree.known
+        if known is not None:
+            order.sort(key=lambda edge: -known.get(int(tree.edges[edge]["move"]), (0, -1))[1])
+            return order[:most]
+        nodes = {edge: tree.nodes[tree.edges[edge]["child"]] for edge in order}
+        draws = [edge for edge in order if nodes[edge]["bound"] == DRAW]
+        if draws:
+            rest = [edge for edge in order if nodes[edge]["bound"] != DRAW]
+            worse = (k for k, edge in enumerate(rest) if nodes[edge]["bound"] == WIN or nodes[edge]["w"] > 0)
+            place = next((k for k in worse if nodes[rest[k]]["bound"] != LOSS), len(rest))
+            order = [*rest[:place], *draws, *rest[place:]]
+        return order[:most]
 
     def answer(self, temperature: float, seed: int, averages: Averages | None = None) -> Line | None:
         """The principal variation that begins with the move to play, see :meth:`choose`; None without edges."""
@@ -200,7 +219,8 @@ class RootView:
         moves, visits, prior = self._variation(edge)
         pv = self.text(moves)
         child = tree.nodes[record["child"]] if record["child"] >= 0 else None
-        known = None if tree.known is None else _certain(tree.known)
+        table = None if tree.known is None else tree.known.get(moves[0])
+        known = None if table is None else _certain(table[0])
         if child is None or int(child["n"]) == 0:
             wdl = known or _own_wdl(tree.nodes[tree.root])
             return Line(centipawns(wdl.value), None, wdl, 0, prior, pv)
@@ -270,10 +290,10 @@ class RootView:
         edges, children = tree.children_of(tree.root)
         if not len(edges):
             return None
-        best = np.empty(1, np.int32)
-        if best_children(tree.arrays, tree.root, best) == 0:
+        best = self._ranked(1)
+        if not best:
             return first
-        choice = int(best[0])
+        choice = best[0]
         proven = children["bound"] == LOSS
         if temperature <= 0.0 or proven.any():
             return choice

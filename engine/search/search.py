@@ -61,7 +61,8 @@ class Search(SearchState):
     ) -> None:
         """``visits``: simulations after which it ends; tables: where to look up positions with few pieces."""
         scope = scope or Scope()
-        self._lines, self._skip_proven = scope.lines, scope.lines > 1
+        self._lines = scope.lines
+        self.several = scope.lines > 1  # other moves are searched when the outcome of one is known
         super().__init__(
             game.using(evaluator.encoder),
             tree,
@@ -69,7 +70,7 @@ class Search(SearchState):
             params,
             visits=visits,
             batch_size=scope.batch_size or evaluator.batch_size,
-            skip_proven=self._skip_proven,
+            skip_proven=self.several,
         )
         self.workers = scope.workers
         self.error: BaseException | None = None
@@ -91,6 +92,11 @@ class Search(SearchState):
         if able.transpositions:
             self.positions = tree.share_positions()
         self._biases = tree.correct_biases(params.subtree_bias) if able.patterns else None
+
+    @property
+    def table_hits(self) -> int:
+        """Positions found in endgame tables since they were last counted from 0."""
+        return 0 if self._tables is None else self._tables.hits
 
     def stepper(self, slot: int = 0) -> Stepper:
         """How worker number ``slot`` makes simulations: by a kernel, where net and settings allow it."""
@@ -155,7 +161,7 @@ class Search(SearchState):
     @property
     def _known(self) -> bool:
         """Whether there is nothing left to prove."""
-        return self.proven and not (self._skip_proven and self._any_unproven())
+        return self.proven and not (self.several and self._any_unproven())
 
     @property
     def _shortening(self) -> bool:

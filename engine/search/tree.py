@@ -453,7 +453,7 @@ class Tree:
         self.ends: Ends | None = None
         self.positions: Positions | None = None  # of its nodes, while searches share them
         self.biases: Biases | None = None  # of the net, while searches correct them
-        self.known: int | None = None  # outcome of the root by endgame tables, for its side to move
+        self.known: dict[int, tuple[int, int]] | None = None  # by root move: outcome by endgame tables, and rank
         self.gathered = self.measured = -1  # roots below which the positions, and whose depths the counters hold
         self.proofs: dict[int, tuple[int, ...]] = {}  # moves that prove a node's outcome, found beside the tree
         self.clear()

@@ -102,7 +102,6 @@ def read_query(
         movetime=None if seconds is None else max(round(1000 * seconds), 1),
         report_ms=max(round(min(first, every)), _LEAST_INTERVAL_MS) if every else _ONCE_MS,
         moves_ownership=played.size is not None,  # scoreStdev is made of it
-        visited_only=True,
     )
     options = replace(
         options,

@@ -232,7 +232,12 @@ def format_uci(state: State, move: int, *, chess960: bool = False) -> str:
 
 
 def parse_uci(state: State, text: str, moves: list[int]) -> int:
-    """The one of the legal moves that UCI notation names, castling in either form. Errors: IllegalMoveError."""
+    """The one of the legal moves that UCI notation names, castling in either form, a promotion in either case.
+
+    Errors: IllegalMoveError.
+    """
+    if re.fullmatch("[a-h][1-8][a-h][1-8][NBRQ]", text):
+        text = text.lower()
     for castling_form in (True, False):  # king takes rook first: in Chess960 it has no other meaning
         for move in moves:
             if format_uci(state, move, chess960=castling_form) == text and (

@@ -46,9 +46,12 @@ class SyzygyTables(Tablebase):
         if state["rule50"] or state["castling"] or _men(state) > self.most_men:
             return None
         wdl = self._tables.get_wdl(_board(state))
-        return None if wdl is None else self._code(wdl)
+        if wdl is None:
+            return None
+        self.hits += 1
+        return self._code(wdl)
 
-    def best_moves(self, line: State, moves: NDArray[np.uint16]) -> tuple[int, NDArray[np.uint16]] | None:
+    def rank_moves(self, line: State, moves: NDArray[np.uint16]) -> list[tuple[int, int]] | None:
         state = line[-1]
         if state["castling"] or _men(state) > self.most_men:
             return None
@@ -61,9 +64,9 @@ class SyzygyTables(Tablebase):
             if rank is None:
                 return None
             ranks.append(rank)
-        best = max(ranks)
-        keep = [k for k, rank in enumerate(ranks) if rank == best]
-        return self._code(best[0]), moves[keep]
+        self.hits += len(ranks)
+        order = {rank: place for place, rank in enumerate(sorted(set(ranks)))}
+        return [(self._code(rank[0]), order[rank]) for rank in ranks]
 
     def _rank(self, board: chess.Board) -> tuple[int, int] | None:
         """(WDL, preference) of the move that led to a position, the mover's view; None without the table."""

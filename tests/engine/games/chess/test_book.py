@@ -92,11 +92,14 @@ def test_the_engine_plays_the_book_where_it_plays_a_game(tmp_path: Path) -> None
         engine.wait()
         return answers[0]
 
-    booked = answer(Limits(nodes=5))
+    booked = answer(Limits(movetime=50))
     assert (booked.move, booked.messages) == ("b1a3", ("b1a3 is from the book, which has 1 move here",))
     assert answer(Limits(time=(1000, 1000))).move == "b1a3"
-    assert answer(Limits(nodes=5), own_book=False).move != "b1a3"
-    assert answer(Limits(nodes=5, searchmoves=("e2e4",))).move == "e2e4"
-    missing = answer(Limits(nodes=5), book_file="no/such.bin")
+    assert answer(Limits(movetime=50), own_book=False).move != "b1a3"
+    assert answer(Limits(movetime=50, searchmoves=("e2e4",))).move == "e2e4"
+    for analysis in (Limits(nodes=5), Limits(movetime=50, depth=2), Limits(movetime=50, mate=2)):
+        assert answer(analysis).nodes > 0
+    assert answer(Limits(movetime=50), multipv=2).nodes > 0
+    missing = answer(Limits(movetime=50), book_file="no/such.bin")
     assert missing.move is not None
     assert any("the book 'no/such.bin' cannot be read" in (message or "") for message in told)

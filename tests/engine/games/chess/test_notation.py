@@ -224,9 +224,14 @@ def test_illegal_moves_are_refused(text: str) -> None:
     assert "\n" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("text", ["a7a8", "a7a8k", "a7a8p", "a7a8Q"])
+@pytest.mark.parametrize("text", ["a7a8", "a7a8k", "a7a8p"])
 def test_promotions_need_their_piece(text: str) -> None:
     line, _ = GAME.parse_position("7k/P7/8/8/8/8/8/K7 w - - 0 1")
     with pytest.raises(IllegalMoveError):
         GAME.parse_move(line[-1], text)
     assert GAME.format_move(line[-1], GAME.parse_move(line[-1], "a7a8n")) == "a7a8n"
+
+
+def test_a_promotion_in_upper_case_is_read() -> None:
+    line = GAME.parse_position("8/P6k/8/8/8/8/7K/8 w - - 0 1")[0]
+    assert GAME.parse_move(line, "a7a8Q") == GAME.parse_move(line, "a7a8q")

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import chess
 import chess.syzygy
-import numpy as np
 import pytest
 
 from az_engine.engine.engine import Engine
@@ -93,19 +92,20 @@ def test_what_tables_do_not_tell(fen: str) -> None:
 def test_best_moves(fen: str, outcome: int, moves: set[str] | None) -> None:
     line = GAME.parse_position(fen)[0]
     legal = GAME.legal_moves(line)
-    found = OWN.best_moves(line, legal)
-    assert found is not None
-    assert found[0] == outcome
-    assert np.isin(found[1], legal).all()
+    ranks = OWN.rank_moves(line, legal)
+    assert ranks is not None
+    best = max(rank for _, rank in ranks)
+    found = {int(move): code for move, (code, rank) in zip(legal, ranks, strict=True) if rank == best}
+    assert set(found.values()) == {outcome}
     if moves is not None:
-        assert {GAME.format_move(line[-1], int(move)) for move in found[1]} <= moves
+        assert {GAME.format_move(line[-1], move) for move in found} <= moves
 
 
 def test_without_the_fifty_move_rule_a_late_win_is_one() -> None:
     line = GAME.parse_position("8/8/8/1k6/8/2K3R1/8/8 w - - 98 80")[0]
-    found = SyzygyTables((), most_men=7, rule50=False).best_moves(line, GAME.legal_moves(line))
-    assert found is not None
-    assert found[0] == WIN
+    ranks = SyzygyTables((), most_men=7, rule50=False).rank_moves(line, GAME.legal_moves(line))
+    assert ranks is not None
+    assert max(ranks, key=lambda found: found[1])[0] == WIN
 
 
 def test_folders_that_are_none(tmp_path: Path, engine: Engine) -> None:
@@ -166,7 +166,7 @@ def test_a_move_in_a_hurry_waits_for_no_table(
     limits: Limits, asked: bool, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked = list[int]()
-    monkeypatch.setattr(SyzygyTables, "best_moves", lambda *_: looked.append(1))
+    monkeypatch.setattr(SyzygyTables, "rank_moves", lambda *_: looked.append(1))
     engine.new_game()
     engine.set_position("8/8/8/1k6/8/2K3R1/8/8 w - - 0 1", [])
     engine.go(limits, lambda _: None, lambda _: None)
