@@ -1,6 +1,6 @@
 """A self-play run: read new games, train, publish nets, rate them, and repeat.
 
-Worker processes, or actors of a Ray cluster, play (see :mod:`players`). With ``machine.workers = 0`` this process does,
+Worker processes, or actors of a Ray cluster, play (see ``play``). With ``machine.workers = 0`` this process does,
 in turns with the learner: the run then depends on the seed alone, and a killed run resumes bit for bit.
 """
 
@@ -12,7 +12,7 @@ import time
 from collections import deque
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -35,14 +35,16 @@ from .folder import Beat, RunFolder
 from .nets.promotion import Promotion
 from .nets.rating import Ladder, anchor, described, raw, searching
 from .nets.resignation import ResignControl
-from .play.players import Players, players_of
+from .play.processes import Supervisor
 from .play.worker import SelfPlayWorker
 from .show.examples import write_examples
 from .show.status import Observer, Status
 from .show.table import span
 from .store.replay import WORKER_SHIFT, GameRecord, ReplayFolder
-from .store.window import HELD_OUT_GAMES, Window
-from .store.windows import Windows
+from .store.window import HELD_OUT_GAMES, Window, Windows
+
+if TYPE_CHECKING:
+    from .play.ray import ClusterPlayers
 
 BURST = 50  # training steps between reads of new games
 WAIT_SECONDS = 0.2  # when there is nothing to do
@@ -81,7 +83,7 @@ class SelfPlayRun:
         self.games = self.positions = 0  # read, over all starts; positions are those for training
         self.own_games = 0  # games of this process, number 0
         self.worker: SelfPlayWorker | None = None
-        self.players: Players | None = None
+        self.players: Supervisor | ClusterPlayers | None = None
         self.trainer: Trainer  # of this start, once it has resumed
         self._saved = -1  # the step of the newest checkpoint
         self._told_memory = False
@@ -376,7 +378,7 @@ class SelfPlayRun:
     def _start_playing(self) -> None:
         saved, self._resumed = self._resumed, None
         if not self.run.machine.in_turns:
-            self.players = players_of(self.folder, self.run, self.observer)
+            self.players = self._players()
             self.players.start()
             return
         self.worker = SelfPlayWorker(self.folder, self.run, 0, self.observer.on_event, first_id=0)
@@ -384,6 +386,22 @@ class SelfPlayRun:
         state = None if saved is None else saved.tensors.get("selfplay.state")
         if state is not None:
             self.worker.restore(state.numpy().tobytes())
+
+    def _players(self) -> Supervisor | ClusterPlayers:
+        """Who plays the games: processes of this machine, or actors of a Ray cluster."""
+        machine, observer = self.run.machine, self.observer
+        if machine.ray:
+            from .play.ray import ClusterPlayers
+
+            return ClusterPlayers(self.folder, self.run, observer.on_event)
+        return Supervisor(
+            self.folder,
+            machine.workers,
+            machine.hang_seconds,
+            observer.on_event,
+            observer.worker_command,
+            evaluators=machine.evaluators,
+        )
 
     def _rate(self, *, last: bool = False) -> None:
         """Play rating matches within their share of the time so far."""

@@ -25,7 +25,6 @@ HALVES = 2
 VALUES = 3  # room for values of one row
 _POST = struct.Struct("<cBII")  # POST, half, number of the net, rows
 POST, DONE, NET, ERROR = b"P", b"D", b"N", b"E"  # first bytes of messages
-_POLL_SECONDS = 0.5
 
 
 class Shape(NamedTuple):

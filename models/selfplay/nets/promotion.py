@@ -1,29 +1,76 @@
-"""Promotion: export and check checkpoints, let the gate judge them if there is one, choose the net that plays."""
+"""Promotion: export and check checkpoints, let the gate judge them if there is one, choose the net that plays.
+
+The gate is AlphaGo Zero's evaluator: a checkpoint must beat the best player so far before it generates games, by more
+than 55 % of the points of 400 games at temperature 0 (Methods, 'Evaluator'). Without noise two deterministic players
+repeat one game, so pairs of games begin with a few random moves, each pair played with both colours.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ....engine.errors import DataError, NetError
 from ....engine.games.base import Game
-from ....engine.search.arena import NetPlayer
+from ....engine.search.arena import NetPlayer, play_pairs, random_openings
 from ...data.dataset import Positions
 from ...net.providers import own_evaluator
 from ...storage import Patience
 from ...train.learner import Learner
-from ..config import RunConfig
+from ..config import GateConfig, RunConfig
 from ..folder import Current, RunFolder
 from ..show.status import Observer
-from . import gate
 from .publish import publish
 from .rating import hash_of
 
 REFUSALS = 3  # nets in a row that fail the checks before the run gives up
 KEPT_NETS = 4  # newest nets to keep, besides the rated ones
+CHUNK = 40  # games of the gate between checks whether the verdict is decided
 COURSE = 16  # nets to keep, spread over the run, so that its curve can be measured afterwards
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A candidate's result against the best player, in the candidate's view."""
+
+    wins: int
+    draws: int
+    losses: int
+    promoted: bool
+
+    @property
+    def score(self) -> float:
+        games = self.wins + self.draws + self.losses
+        return (self.wins + 0.5 * self.draws) / games if games else 0.0
+
+
+def play_match(
+    game: Game,
+    candidate: NetPlayer,
+    best: NetPlayer,
+    config: GateConfig,
+    *,
+    seed: int,
+    max_moves: int,
+    stopping: Callable[[], bool] = lambda: False,
+) -> Verdict | None:
+    """Play until the verdict is decided, at most config.games. Blocks; None when ``stopping`` became true."""
+    total = config.games + config.games % 2
+    openings = random_openings(game, total // 2, config.opening_plies, seed)
+    results: list[int] = []
+    needed = config.score * total
+    while len(results) < total:
+        chunk = openings[len(results) // 2 : (len(results) + CHUNK) // 2]
+        games = play_pairs(game, candidate, best, chunk, seed=seed + len(results), max_moves=max_moves)
+        results += [g.result if i % 2 == 0 else -g.result for i, g in enumerate(games)]
+        points = sum(0.5 + 0.5 * r for r in results)
+        if points > needed or points + total - len(results) <= needed:
+            break
+        if stopping():
+            return None
+    return Verdict(results.count(1), results.count(0), results.count(-1), points > needed)
 
 
 class Promotion:
@@ -138,15 +185,13 @@ class Promotion:
         candidate, best = (
             NetPlayer(
                 name,
-                own_evaluator(
-                    net, self.game, provider=machine.provider, batch_size=gate.CHUNK, precision=machine.precision
-                ),
+                own_evaluator(net, self.game, provider=machine.provider, batch_size=CHUNK, precision=machine.precision),
                 config.visits,
                 search,
             )
             for name, net in (("candidate", path), ("best", self.folder.nets / current.net))
         )
-        verdict = gate.play_match(
+        verdict = play_match(
             self.game,
             candidate,
             best,

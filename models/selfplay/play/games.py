@@ -14,6 +14,7 @@ from ....engine.games.base import Game
 from ....engine.nets.evaluator import Evaluator
 from ....engine.search.selfplay import PlayedGame, SelfPlay
 from ...net.providers import own_evaluator
+from ..boards import Board
 from ..config import RunConfig
 from ..folder import Beat, Current
 from ..gpu.halves import Halves
@@ -75,16 +76,16 @@ class Player:
         kept: dict[str, NDArray[Any]] = {}
         for board, play in zip(self.boards, self.plays, strict=True):
             assert isinstance(play, SelfPlay)
-            kept |= {f"{board.lines}/{name}" if board.lines else name: part for name, part in play.state().items()}
+            kept |= {_prefix(board) + name: part for name, part in play.state().items()}
         return kept
 
     def restore(self, kept: Mapping[str, NDArray[Any]]) -> None:
         """Go on from a :meth:`state`."""
         for board, play in zip(self.boards, self.plays, strict=True):
             assert isinstance(play, SelfPlay)
-            before = f"{board.lines}/" if board.lines else ""
-            mine = {name for name in kept if name.startswith(before)} if before else {n for n in kept if "/" not in n}
-            play.restore({name.removeprefix(before): kept[name] for name in mine})
+            prefix = _prefix(board)
+            mine = {name.removeprefix(prefix): part for name, part in kept.items() if name.startswith(prefix)}
+            play.restore({name: part for name, part in mine.items() if "/" not in name})
 
     def use(self, net: Path, current: Current, *, reload: bool = False) -> None:
         """Play on with the run's current net and threshold of resignation. Errors: NetError."""
@@ -127,3 +128,8 @@ class Player:
         beat.batches = sum(play.batches for play in plays)
         beat.rows = beat.batches * self.run.selfplay.games
         return beat
+
+
+def _prefix(board: Board) -> str:
+    """What the names of a board's arrays begin with in :meth:`Player.state`."""
+    return f"{board.lines}/" if board.lines else ""

@@ -26,8 +26,7 @@ from az_engine.models.selfplay.show.examples import write_examples
 from az_engine.models.selfplay.show.status import Observer, Status
 from az_engine.models.selfplay.store.frames import FrameReader
 from az_engine.models.selfplay.store.replay import GameRecord, ReplayFolder, ShardWriter, line_of_game, title
-from az_engine.models.selfplay.store.window import Window, WindowConfig
-from az_engine.models.selfplay.store.windows import Windows
+from az_engine.models.selfplay.store.window import Window, WindowConfig, Windows
 from az_engine.models.train import checkpoint
 
 from .games import random_game, same

@@ -43,7 +43,7 @@ from az_engine.models.selfplay import command as reinforce
 from az_engine.models.selfplay.command import described
 from az_engine.models.selfplay.config import RunConfig
 from az_engine.models.selfplay.folder import Beat, Current, RunFolder
-from az_engine.models.selfplay.nets import gate
+from az_engine.models.selfplay.nets import promotion
 from az_engine.models.selfplay.nets.promotion import COURSE, course
 from az_engine.models.selfplay.nets.rating import Ladder
 from az_engine.models.selfplay.presets import preset
@@ -601,9 +601,9 @@ def test_the_gate_lets_only_winners_generate(tmp_path: Path, monkeypatch: pytest
 
     def contest(*_: Any, **__: Any) -> Any:
         promoted = next(verdicts)
-        return gate.Verdict(5 * promoted, 0, 5 * (not promoted), promoted)
+        return promotion.Verdict(5 * promoted, 0, 5 * (not promoted), promoted)
 
-    monkeypatch.setattr(gate, "play_match", contest)
+    monkeypatch.setattr(promotion, "play_match", contest)
     train(tmp_path, gated)
     current = RunFolder(tmp_path).current
     assert current is not None
@@ -617,11 +617,11 @@ def test_the_gate_counts_and_stops_when_the_verdict_is_certain(whole: Path) -> N
     nets = [OnnxEvaluator(whole / f"nets/net_{s:08d}.onnx", GAME, provider="cpu", batch_size=8) for s in (60, 0)]
     good, bad = (NetPlayer(str(i), net, 0, paper_params("az")) for i, net in enumerate(nets))
     settings = replace(config().gate, games=200, visits=0, opening_plies=2)
-    verdict = gate.play_match(GAME, good, bad, settings, seed=1, max_moves=9)
+    verdict = promotion.play_match(GAME, good, bad, settings, seed=1, max_moves=9)
     assert verdict is not None
     assert verdict.wins + verdict.draws + verdict.losses <= 200
     assert verdict.promoted == (verdict.score > 0.55) or verdict.wins + verdict.draws + verdict.losses < 200
-    equal = gate.play_match(GAME, good, good, settings, seed=1, max_moves=9)
+    equal = promotion.play_match(GAME, good, good, settings, seed=1, max_moves=9)
     assert equal is not None
     assert equal.wins == equal.losses  # each opening with both colours
     assert not equal.promoted
