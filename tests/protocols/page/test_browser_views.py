@@ -162,9 +162,9 @@ def test_mistakes_are_listed_worst_first_and_shown_on_the_board(server: RunningS
 
 
 @pytest.mark.parametrize(("text", "kind", "suffix", "words"), [
-    (FOOLS_MATE, "PGN", ".pgn", "{ White "),
-    (KIF, "KIF", ".kifu", "*Black "),
-    ("(;GM[1]SZ[5]KM[7];B[cc];W[dd])", "SGF", ".sgf", "C[Black "),
+    (FOOLS_MATE, "PGN", ".pgn", "{ [%eval "),
+    (KIF, "KIF", ".kifu", "**解析 0 候補1 深さ "),
+    ("(;GM[1]SZ[5]KM[7];B[cc];W[dd])", "SGF", ".sgf", "SBKV["),
     ("(;GM[1]SZ[5]KM[7];B[cc];W[dd])", "Page", ".html", '"values":[{'),
 ])  # fmt: skip
 def test_the_commented_record_is_saved(
@@ -181,7 +181,7 @@ def test_the_commented_record_is_saved(
         while not (found := [path for path in tmp_path.iterdir() if path.suffix == suffix]):
             assert time.monotonic() < deadline, [*tmp_path.iterdir()]
             time.sleep(0.05)
-        assert words in found[0].read_text()
+        assert words in found[0].read_text(encoding="utf-8")
         assert browser.faults == []
 
 

@@ -195,7 +195,7 @@ def read_ugf(stream: BinaryIO) -> Iterator[Record]:
             key, _, value = line.partition("=")
             headers[key] = value.strip()
         elif section == "Data" and (found := re.match(r"([A-Z])([A-Z]),([BW])\w?,(\d+)", line)):
-            size = int(headers.get("Size", "19")) if headers.get("Size", "19").isdecimal() else 19
+            size = int(headers["Size"]) if re.fullmatch("[1-9][0-9]?", headers.get("Size", "")) else 19
             point = _ugf_point(found[1], found[2], size)
             if found[4] == "0" and found[3] == "B":
                 stones.append(point)
@@ -216,7 +216,7 @@ def read_ugf(stream: BinaryIO) -> Iterator[Record]:
 def _ugf_point(column: str, row: str, size: int) -> str:
     """Columns from the left, rows from below; what is off the board is a pass."""
     x, y = ord(column) - ord("A"), size - 1 - (ord(row) - ord("A"))
-    return _ALPHABET[x] + _ALPHABET[y] if 0 <= x < size and 0 <= y < size else ""
+    return _ALPHABET[x] + _ALPHABET[y] if 0 <= x < min(size, 25) and 0 <= y < min(size, 25) else ""
 
 
 def _ugf_headers(game: _Game, headers: Mapping[str, str], stones: list[str]) -> None:

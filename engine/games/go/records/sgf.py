@@ -360,7 +360,7 @@ class _SgfReader:
 
 
 def _properties(raw: dict[str, list[bytes]]) -> Properties:
-    return {name: tuple(value.decode("utf-8", "replace") for value in values) for name, values in raw.items()}
+    return {name: tuple(value.decode("utf-8", "replace") for value in values) for name, values in raw.items() if name}
 
 
 def _size(text: str) -> tuple[int, int]:

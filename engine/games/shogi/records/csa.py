@@ -69,7 +69,7 @@ class _CsaReader(GameReader):
                     draft.offender = None
             except AzError as error:
                 if not draft.dead:
-                    draft.spoil(number, error)
+                    draft.spoil(f"line {number}", error)
 
     def _remark(self, line: str) -> None:
         draft = self.draft

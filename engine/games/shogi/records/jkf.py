@@ -94,7 +94,7 @@ class _JkfReader:
                     try:
                         self._take(entry, begin=at == 0)
                     except AzError as error:
-                        draft.spoil(at, error)
+                        draft.spoil(f"move {at}", error)
                 elif not draft.varying and entry.get("special"):
                     self._end(str(entry["special"]))
                 else:
@@ -105,7 +105,7 @@ class _JkfReader:
         try:
             self._draft.vary(ply)
         except DataError as error:
-            self._draft.spoil(ply, error)
+            self._draft.spoil(f"move {ply}", error)
 
     def _take(self, entry: dict[str, Any], *, begin: bool) -> None:
         draft = self._draft

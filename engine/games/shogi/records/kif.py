@@ -67,7 +67,7 @@ class _KifReader(GameReader):
             try:
                 self._state(line)
             except AzError as error:
-                draft.spoil(number, error)
+                draft.spoil(f"line {number}", error)
 
     def _mark(self, line: str) -> None:
         """A bookmark, or a line of the program that has written the file, which are kept as they are."""

@@ -118,13 +118,13 @@ class Draft:
             raise DataError("a variation begins where the game has ended")
         self.replay.back_to(ply - 1)
 
-    def spoil(self, line: int, error: Exception) -> None:
-        """The rest of the line cannot be read."""
+    def spoil(self, place: str, error: Exception) -> None:
+        """The rest of the line cannot be read; place: such as "line 3"."""
         self.dead = True
         if self.varying:
-            self.faults.append(f"line {line}, in a variation: {error}")
+            self.faults.append(f"{place}, in a variation: {error}")
             return
-        self.fault = f"line {line}: {error}"
+        self.fault = f"{place}: {error}"
         if isinstance(error, IllegalMoveError) and self.replay is not None:
             self.offender = self.replay.turn
 
