@@ -36,9 +36,13 @@ class Rings:
         if "slow" not in report.keywords:
             self._seconds[report.nodeid] += report.duration
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        """Everything else has been written."""
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is None or hasattr(config, "workeroutput"):
+            return
         for name, seconds in sorted(self._seconds.items(), key=lambda item: -item[1]):
             if seconds > QUICK_SECONDS:
-                terminalreporter.write_line(f"{seconds:.1f} s in the quick ring: mark {name} slow, or make it quick")
-        if self._config.option.markexpr == "not slow":
-            terminalreporter.write_line(f"{self._left_out} slow tests not run: ./test all")
+                reporter.write_line(f"{seconds:.1f} s in the quick ring: mark {name} slow, or make it quick")
+        if config.option.markexpr == "not slow":
+            reporter.write_line(f"{self._left_out} slow tests not run: ./test all")

@@ -16,13 +16,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from ...cluster import RAY_HELP
 from ...engine.errors import OptionError
 from ...engine.games import game_names
+from ...engine.nets.opinions import RawNet
 from ..data.shards import Records
 from ..fields import Help
-from ..net.providers import PROVIDER_HELP, Provider
+from ..net.providers import PROVIDER_HELP, Provider, load_evaluator
 from ..signals import StopSignals
 from ..storage import Patience, RunLock
 from . import sources, teachers
-from .flags import add_flags, built, given_in, kinds_in, refuse_others
+from .flags import Net, add_flags, built, given_in, kinds_in, refuse_others
 from .job import Job, Source, TeacherKind
 from .pool import label
 from .writer import Writer
@@ -110,6 +111,9 @@ def job_of(args: argparse.Namespace, say: Callable[[str], None]) -> Job:
     usual = teacher.alone if source.alone else None
     job = replace(job, lines=args.multipv or usual or job.form.lines)
     teacher.check(job)
+    for name in vars(source).values():
+        if isinstance(name, Net) and name not in ("", "default"):  # its faults come before the games
+            RawNet(name, job.game, provider=job.provider, load=load_evaluator)
     source = source.prepared(job, say)
     first = source.first_game(args.seed) if args.first_game is None else args.first_game
     first = -(-first // source.each) * source.each

@@ -68,18 +68,12 @@ class OwnGames(Source):
     def prepared(self, job: Job, say: Say) -> Self:
         if max(self.openings) > job.form.longest_opening:
             raise OptionError(f"--openings: a record holds an opening of {job.form.longest_opening} moves at most")
-        if self.student:
-            student_of(self, job)
         return replace(self, begun_at=read_starts(job.game, self.starts))
 
     def open(self, job: Job) -> Labelling:
-        student = student_of(self, job) if self.student else None
+        net, provider = self.student, job.provider
+        student = RawNet(net, job.game, provider=provider, load=load_evaluator) if net else None
         return lambda number, teacher: Play(self, job, teacher, number, student).records()
-
-
-def student_of(source: OwnGames, job: Job) -> RawNet:
-    """Errors: NetError."""
-    return RawNet(source.student, job.game, provider=job.provider, load=load_evaluator)
 
 
 class Play:

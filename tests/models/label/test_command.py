@@ -12,7 +12,9 @@ import pytest
 from az_engine.cli import main
 from az_engine.engine.errors import DataError, OptionError
 from az_engine.models.data.games.chess import FORMAT
+from az_engine.models.label import command, sources
 from az_engine.models.label.command import SOURCES, TEACHERS, chosen
+from az_engine.models.label.flags import kinds_in
 
 from ..reference import board_of, move_of
 from ..samples import GO9_SAMPLE, SAMPLE
@@ -118,6 +120,44 @@ def test_a_teacher_must_be_named_and_only_one(capfd: pytest.CaptureFixture[str])
         with pytest.raises(SystemExit):
             main(["label", "--out", "unused", *words])
         assert "--engine" in capfd.readouterr().err
+
+
+NEW = """
+from dataclasses import dataclass
+from az_engine.engine.settings import setting
+from az_engine.models.label.job import Asked, Source
+
+@dataclass(frozen=True)
+class Starts(Source):
+    meaning = "the start position, again and again: --copies N"
+    needs = ("copies",)
+    copies: int = setting(1, "label so many copies", 1, flag=True)
+
+    @property
+    def total(self):
+        return self.copies
+
+    def open(self, job):
+        def label(number, teacher):
+            teacher.new_game(None)
+            line = job.game.initial()
+            records = job.form.record(job.game, line, teacher.teach([Asked(line, [])])[0])
+            records["game"] = number
+            return records
+        return label
+
+SOURCE = Starts
+"""
+
+
+def test_a_source_is_one_file_found_by_being_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "starts.py").write_text(NEW)
+    monkeypatch.setattr(sources, "__path__", [*sources.__path__, str(tmp_path)])
+    monkeypatch.setattr(command, "SOURCES", kinds_in(sources, "SOURCE"))
+    records = task(job("--net", "default", "--copies", "5", "--first-game", "3"), 4)
+    assert records["game"].tolist() == [4]
+    with pytest.raises(OptionError, match="--copies means nothing to records and net; it is for starts"):
+        chosen(arguments("--out", "unused", "--net", "N", "--records", "a.pgn", "--source", "records", "--copies", "2"))
 
 
 @pytest.fixture

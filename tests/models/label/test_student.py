@@ -18,7 +18,7 @@ from az_engine.engine.nets.weights import dense_net
 from az_engine.engine.params import EngineOptions
 
 from .. import reference
-from ..samples import CHESS
+from ..samples import CHESS, SAMPLE
 from .labelling import SHORT, UCI, by_game, label, labelled
 
 ENGINE = ("--engine", UCI, *SHORT)
@@ -77,10 +77,11 @@ def test_a_seed_repeats_a_students_games(tmp_path: Path) -> None:
     assert a != c
 
 
-def test_a_student_of_another_game_or_none_at_all_is_refused_before_games_begin(tmp_path: Path) -> None:
+def test_a_student_of_another_game_or_none_at_all_is_refused_before_games_begin(tmp_path: Path, nnue: Path) -> None:
     for net in (tmp_path / "nothing.onnx", dense_net("go")):
-        with pytest.raises(NetError):
-            label(tmp_path, *ENGINE, "--student", net)
+        for words in (ENGINE, ("--nnue", nnue), ("--engine", UCI, "--around", SAMPLE)):
+            with pytest.raises(NetError):
+                label(tmp_path, *words, "--student", net)
     assert not list(tmp_path.glob("*.npz"))
 
 
