@@ -47,3 +47,16 @@ def perft_lines(engine: EngineSeam, depth: int) -> list[str]:
     leaves = engine.perft(depth)
     total = sum(count for _, count in leaves)
     return [*(f"{move}: {count}" for move, count in leaves), "", f"Nodes searched: {total}"]
+
+
+def side_lines(engine: EngineSeam) -> list[str]:
+    """The side to move, as YaneuraOu answers ``side``. Errors: PositionError when no position is held."""
+    engine.legal_moves()
+    text = engine.position
+    assert text is not None
+    return ["black" if text.split()[1] == "b" else "white"]
+
+
+def moves_lines(engine: EngineSeam) -> list[str]:
+    """The legal moves in one line, as YaneuraOu answers ``moves``. Errors: PositionError when no position is held."""
+    return [" ".join(engine.legal_moves())]

@@ -46,7 +46,7 @@ class Session(ABC, Generic[AnyEngine]):
     loading_patience_s: ClassVar[float] = 3.0  # ... while the engine that a move is asked of is being loaded ...
     end_patience_s: ClassVar[float]  # ... or before a bug
     reads_on: ClassVar[bool] = True  # also while the backlog is full: a line may end what it waits for
-    keep_alive_s: ClassVar[float | None] = None  # a blank line this often while the worker is busy
+    keep_alive_s: ClassVar[float | None] = None  # a sentence this often while the worker is busy
 
     def __init__(
         self,
@@ -226,7 +226,7 @@ class Session(ABC, Generic[AnyEngine]):
             self._end_now()
         elif self._kept_waiting and self.keep_alive_s is not None and self._silence.seconds >= self.keep_alive_s:
             self._silence.restart()
-            self.send("")
+            self.tell("still busy")
         if self._early is not None and self._early[0].seconds >= self._early[1]:
             self._early = None
             if not (self._quitting or self._busy or self.searching or self._loader.up_to_date):

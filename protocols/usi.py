@@ -14,6 +14,7 @@ from ..engine.info import BestMove
 from ..engine.limits import Limits
 from . import conversation
 from .go_command import GoWords, game_over_line, read_go
+from .inspection import moves_lines, side_lines
 from .uci import UciSession
 
 HELP = """\
@@ -32,7 +33,12 @@ class UsiSession(UciSession):
 
     @cached_property
     def commands(self) -> dict[str, Callable[[str], None]]:
-        return super().commands | {"gameover": lambda _: self.game_over(), "ponderhit": self._ponderhit}
+        return super().commands | {
+            "gameover": lambda _: self.game_over(),
+            "ponderhit": self._ponderhit,
+            "side": lambda _: self._inspect(side_lines, needs_net=False),
+            "moves": lambda _: self._inspect(moves_lines, needs_net=False),
+        }
 
     def position(self, rest: str) -> None:
         """Obey ``position``, also without the word ``sfen``, as YaneuraOu does."""

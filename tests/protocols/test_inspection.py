@@ -36,6 +36,16 @@ def test_the_board_of_shogi() -> None:
         assert sum(line.count("P") for line in lines[1:-2]) == 9
 
 
+def test_side_and_moves_of_shogi() -> None:
+    with UsiTalk() as talk:
+        assert block(talk, "side", "black|white")[-1] == "black"
+        talk.send("position startpos moves 7g7f")
+        assert block(talk, "side", "black|white")[-1] == "white"
+        moves = block(talk, "moves", r"\w+( \w+)*")[-1].split()
+        assert len(moves) == 30
+        assert "3c3d" in moves
+
+
 def test_the_opinion_of_the_net() -> None:
     with Talk() as talk:
         talk.send("position startpos moves f2f3 e7e5 g2g4")

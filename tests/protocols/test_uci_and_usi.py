@@ -97,15 +97,15 @@ def test_u8_a_thousand_isready(kind: type[Talk]) -> None:
             talk.expect("readyok")
 
 
-def test_blank_lines_keep_a_gui_waiting_during_a_long_load(kind: type[Talk], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sentences_keep_a_gui_waiting_during_a_long_load(kind: type[Talk], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kind.kind, "keep_alive_s", 0.05)
     gate = threading.Event()
     with kind(kind.broken(gate=gate, progress=("compiling the rules",))) as talk:
         talk.run("> isready\n< info string compiling the rules")
         for _ in range(3):
-            talk.expect("")
+            talk.expect("info string still busy")
         gate.set()
-        talk.run("<* \n< info string playing with the embedded net\n<* \n< readyok")
+        talk.run("<* info string still busy\n< info string playing with the embedded net\n< readyok")
 
 
 # --------------------------------------------------------------------------------------------------------------- search
