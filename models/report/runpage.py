@@ -21,7 +21,7 @@ from ...protocols.page.paper import write_paper
 from ...protocols.page.scoresheet import Scoresheet
 from ...protocols.serve.runpage import RUN_PAGE
 from ..fields import Help
-from ..selfplay.folder import Beat
+from ..selfplay.folder import Heartbeat
 from ..selfplay.nets.rating import FIXED, described, learning_curves
 from ..selfplay.show.table import span
 from ..train.log import read_config, read_log
@@ -176,11 +176,11 @@ def _facts(folder: Path, steps: Rows, played: Rows, told: Told) -> list[list[str
 def _workers(folder: Path) -> list[list[str]]:
     """What each worker does."""
     facts = []
-    beats = [beat for path in sorted((folder / "workers").glob("????.json")) if (beat := Beat.read(path)) is not None]
-    for beat in beats:
-        fill = f", batches {100 * beat.evaluations / beat.rows:.0f} % full" if beat.rows else ""
-        rate = f", {beat.evaluations / beat.seconds:,.0f} evaluations a second" if beat.seconds else ""
-        facts.append([f"worker {beat.worker}", f"{beat.state}, {beat.games:,} games{rate}{fill}"])
+    found = (Heartbeat.read(path) for path in sorted((folder / "workers").glob("????.json")))
+    for heartbeat in filter(None, found):
+        fill = f", batches {100 * heartbeat.evaluations / heartbeat.rows:.0f} % full" if heartbeat.rows else ""
+        rate = f", {heartbeat.evaluations / heartbeat.seconds:,.0f} evaluations a second" if heartbeat.seconds else ""
+        facts.append([f"worker {heartbeat.worker}", f"{heartbeat.state}, {heartbeat.games:,} games{rate}{fill}"])
     return facts
 
 

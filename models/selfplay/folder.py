@@ -6,7 +6,7 @@ checkpoints/             tensors, optimiser, random state (see checkpoint)
 nets/net_00001000.onnx   published nets; current.json says which one generates the games
 games/0001-00000.games   the games of worker 1 (see replay)
 examples/                some of the newest games at each checkpoint, as PGN, CSA or SGF
-workers/0001.json        the newest beat of worker 1; 0001.lock is its lock, 0001.log its output
+workers/0001.json        the newest heartbeat of worker 1; 0001.lock is its lock, 0001.log its output
 log.jsonl, ladder.jsonl  metrics; games of the rating
 run.html                 the run as a page, written anew while the run goes on
 pause                    workers wait for the learner while this file is younger than PAUSE_SECONDS
@@ -27,8 +27,8 @@ from ...engine.errors import DataError
 from ...engine.os.files import write_atomically
 from ...engine.os.system import BINARY, lock
 
-COMPILING = "compiling"  # state of a worker: it writes no beat until the kernel is compiled
-BEAT_SECONDS = 2.0
+COMPILING = "compiling"  # state of a worker: it writes no heartbeat until the kernel is compiled
+HEARTBEAT_SECONDS = 2.0
 PAUSE_SECONDS = 60.0  # a pause ends unless the learner renews it
 
 
@@ -137,13 +137,13 @@ class RunFolder:
 
 
 @dataclass(slots=True)
-class Beat:
+class Heartbeat:
     """A worker's state, written every few seconds; counts are since its start."""
 
     worker: int
     pid: int
     host: str
-    count: int = 0  # of beats; a worker whose count stays the same hangs
+    count: int = 0  # of heartbeats; a worker whose count stays the same hangs
     state: str = "starting"  # or COMPILING, "playing", "waiting", "disk full", "ended"
     games: int = 0
     positions: int = 0
@@ -161,8 +161,8 @@ class Beat:
         draft.replace(path)
 
     @classmethod
-    def read(cls, path: Path) -> Beat | None:
-        """A worker's newest beat; None when the file is missing or torn."""
+    def read(cls, path: Path) -> Heartbeat | None:
+        """A worker's newest heartbeat; None when the file is missing or torn."""
         try:
             values: dict[str, Any] = json.loads(path.read_text())
             return cls(**values)
@@ -171,24 +171,24 @@ class Beat:
 
 
 class Pulse:
-    """Shows the supervisor that a worker is alive: writes its Beat to the run's folder."""
+    """Shows the supervisor that a worker is alive: writes its Heartbeat to the run's folder."""
 
     def __init__(self, folder: RunFolder, number: int, file: str = "") -> None:
-        """``file``: the name of the beat's file without suffix, empty = a worker's."""
+        """``file``: the name of the heartbeat's file without suffix, empty = a worker's."""
         folder.workers.mkdir(parents=True, exist_ok=True)
-        self.beat = Beat(number, os.getpid(), socket.gethostname())
+        self.heartbeat = Heartbeat(number, os.getpid(), socket.gethostname())
         self._path = folder.workers / f"{file or f'{number:04d}'}.json"
         self._written = time.monotonic()
 
     def due(self, state: str) -> bool:
-        """Whether the state is another one, or the last beat is BEAT_SECONDS old."""
-        return state != self.beat.state or time.monotonic() - self._written >= BEAT_SECONDS
+        """Whether the state is another one, or the last heartbeat is HEARTBEAT_SECONDS old."""
+        return state != self.heartbeat.state or time.monotonic() - self._written >= HEARTBEAT_SECONDS
 
     def write(self, state: str) -> None:
         self._written = time.monotonic()
-        self.beat.state, self.beat.count = state, self.beat.count + 1
+        self.heartbeat.state, self.heartbeat.count = state, self.heartbeat.count + 1
         try:
-            self.beat.write(self._path)
+            self.heartbeat.write(self._path)
         except OSError:  # a full disk: at least the file's time is new
             self._path.touch()
 

@@ -31,7 +31,7 @@ from ..train.loop import Trainer, means
 from ..train.origin import origin
 from .boards import Board
 from .config import NEVER, RunConfig
-from .folder import Beat, RunFolder
+from .folder import Heartbeat, RunFolder
 from .nets.promotion import Promotion
 from .nets.rating import Ladder, anchor, described, raw, searching
 from .nets.resignation import ResignControl
@@ -306,11 +306,11 @@ class SelfPlayRun:
             "damaged_records": self.replay.damaged,
             "rating_seconds": self.ladder.seconds,
         }
-        beats = self._beats()
-        seconds = sum(b.seconds for b in beats)
+        heartbeats = self._heartbeats()
+        seconds = sum(b.seconds for b in heartbeats)
         if seconds:
-            figures["simulations_per_worker_s"] = sum(b.simulations for b in beats) / seconds
-            figures["batch_fill"] = sum(b.evaluations for b in beats) / max(1, sum(b.rows for b in beats))
+            figures["simulations_per_worker_s"] = sum(b.simulations for b in heartbeats) / seconds
+            figures["batch_fill"] = sum(b.evaluations for b in heartbeats) / max(1, sum(b.rows for b in heartbeats))
         return figures
 
     # ---- checkpoints and nets
@@ -445,11 +445,11 @@ class SelfPlayRun:
             "window": f"{self.window.games:,} games, {len(self.window):,} positions",
         }
 
-    def _beats(self) -> list[Beat]:
+    def _heartbeats(self) -> list[Heartbeat]:
         if self.worker is not None:
             self.worker.tell("playing", at_once=True)
-            return [self.worker.beat]
-        return self.players.beats() if self.players is not None else []
+            return [self.worker.heartbeat]
+        return self.players.heartbeats() if self.players is not None else []
 
     def _say(self, doing: str) -> None:
         if doing != self.status.doing:
@@ -467,7 +467,7 @@ class SelfPlayRun:
 
     def show_workers(self) -> None:
         """Update the workers' part of the status; reads a few small files."""
-        self.status.beats = [self.worker.beat] if self.worker is not None else self._beats()
+        self.status.heartbeats = [self.worker.heartbeat] if self.worker is not None else self._heartbeats()
         current = self.folder.current
         if current is not None:
             self.status.net, self.status.resign = current.step, current.resign

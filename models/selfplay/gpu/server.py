@@ -321,15 +321,15 @@ def evaluate_for(
     device = device_of(number)
     server = EvaluatorServer(run.get_game(), batch_of(run), precision=run.machine.precision, device=device, say=say)
 
-    def beat() -> None:
+    def heartbeat() -> None:
         if pulse.due("serving"):
-            beat = pulse.beat
-            beat.evaluations, beat.batches = server.rows, server.batches
-            beat.rows, beat.seconds = server.batches * server.batch, server.seconds
+            heartbeat = pulse.heartbeat
+            heartbeat.evaluations, heartbeat.batches = server.rows, server.batches
+            heartbeat.rows, heartbeat.seconds = server.batches * server.batch, server.seconds
             pulse.write("serving")
 
     server.stopping = lambda: stopping() or folder.finished
-    server.each = beat
+    server.each = heartbeat
     say(f"evaluator {number} runs nets of {run.game} on {device}, batches of {server.batch}")
     try:
         folder.set_address(number, server.address)

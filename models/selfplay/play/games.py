@@ -16,7 +16,7 @@ from ....engine.search.selfplay import PlayedGame, SelfPlay
 from ...net.providers import own_evaluator
 from ..boards import Board
 from ..config import RunConfig
-from ..folder import Beat, Current
+from ..folder import Current, Heartbeat
 from ..gpu.halves import Halves
 from ..store.replay import WORKER_SHIFT, GameRecord
 
@@ -45,15 +45,15 @@ def record_of(played: PlayedGame, *, played_on: bool, board: int = 0) -> GameRec
 
 class Player:
     def __init__(
-        self, run: RunConfig, beat: Beat, first_id: int, net: Path, current: Current, address: Any = None
+        self, run: RunConfig, heartbeat: Heartbeat, first_id: int, net: Path, current: Current, address: Any = None
     ) -> None:
-        """``beat``: keeps the counts of worker ``beat.worker``; ``first_id``: of its games.
+        """``heartbeat``: keeps the counts of worker ``heartbeat.worker``; ``first_id``: of its games.
 
         ``address``: of the evaluator that runs its nets, None = this process does. Errors: NetError.
         """
-        self.run, self.beat, self.current = run, beat, current
+        self.run, self.heartbeat, self.current = run, heartbeat, current
         self.boards = run.get_boards()
-        ids = range(first_id, (beat.worker + 1) << WORKER_SHIFT)
+        ids = range(first_id, (heartbeat.worker + 1) << WORKER_SHIFT)
         self.plays: list[SelfPlay | Halves] = []  # one for each board
         for i, board in enumerate(self.boards):
             mine = ids[i :: len(self.boards)]
@@ -107,8 +107,8 @@ class Player:
         board, play = self.boards[int(np.argmin(shares))], self.plays[int(np.argmin(shares))]
         begun = time.monotonic()
         finished = play.step()
-        self.beat.seconds += time.monotonic() - begun
-        self.beat.games += len(finished)
+        self.heartbeat.seconds += time.monotonic() - begun
+        self.heartbeat.games += len(finished)
         never_resigned = play.resign is None
         records = (record_of(g, played_on=g.played_on or never_resigned, board=board.lines) for g in finished)
         return [record.to_bytes() for record in records]
@@ -119,15 +119,15 @@ class Player:
             if isinstance(play, Halves):
                 play.close()
 
-    def count(self) -> Beat:
-        """The worker's beat, brought up to date."""
-        beat, plays = self.beat, self.plays
-        beat.net, beat.simulations = self.current.step, sum(play.simulations for play in plays)
-        beat.evaluations = sum(play.evaluations for play in plays)
-        beat.positions = sum(play.positions for play in plays)
-        beat.batches = sum(play.batches for play in plays)
-        beat.rows = beat.batches * self.run.selfplay.games
-        return beat
+    def count(self) -> Heartbeat:
+        """The worker's heartbeat, brought up to date."""
+        heartbeat, plays = self.heartbeat, self.plays
+        heartbeat.net, heartbeat.simulations = self.current.step, sum(play.simulations for play in plays)
+        heartbeat.evaluations = sum(play.evaluations for play in plays)
+        heartbeat.positions = sum(play.positions for play in plays)
+        heartbeat.batches = sum(play.batches for play in plays)
+        heartbeat.rows = heartbeat.batches * self.run.selfplay.games
+        return heartbeat
 
 
 def _prefix(board: Board) -> str:

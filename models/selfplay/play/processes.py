@@ -14,7 +14,7 @@ from ....engine.errors import DataError
 from ....engine.os.process import module_command
 from ....engine.os.system import OWN_GROUP
 from ...storage import RETRY_SECONDS
-from ..folder import COMPILING, Beat, RunFolder, evaluator_file
+from ..folder import COMPILING, Heartbeat, RunFolder, evaluator_file
 
 CHECK_SECONDS = 1.0
 COMPILE_SECONDS = 900.0  # for one kernel, which takes seconds on an idle machine; a worker that compiles longer hangs
@@ -27,12 +27,12 @@ MAX_FAILURES = 5  # in a row
 class _Child:
     number: int
     name: str = ""  # what it is called
-    file: str = ""  # of its beat and its log, in the run's folder of workers, without suffix
+    file: str = ""  # of its heartbeat and its log, in the run's folder of workers, without suffix
     command: Sequence[str] = ()
     process: subprocess.Popen[bytes] | None = None
     started: float = 0.0
-    beat: tuple[int, int] = (-1, 0)  # count and file time of its newest beat
-    seen: float = 0.0  # time of that beat
+    heartbeat: tuple[int, int] = (-1, 0)  # count and file time of its newest heartbeat
+    seen: float = 0.0  # time of that heartbeat
     compiling: bool = False  # whether its state was COMPILING
     failures: int = 0
     wait_until: float = 0.0
@@ -87,10 +87,10 @@ class Supervisor:
     def pids(self) -> list[int]:
         return [c.process.pid for c in self._children if c.process is not None and c.process.poll() is None]
 
-    def beats(self) -> list[Beat]:
-        """The newest beat of every worker of the run, including those started elsewhere."""
-        found = (Beat.read(path) for path in sorted(self.folder.workers.glob("????.json")))
-        return [beat for beat in found if beat is not None]
+    def heartbeats(self) -> list[Heartbeat]:
+        """The newest heartbeat of every worker of the run, including those started elsewhere."""
+        found = (Heartbeat.read(path) for path in sorted(self.folder.workers.glob("????.json")))
+        return [heartbeat for heartbeat in found if heartbeat is not None]
 
     def check(self) -> None:
         """Errors: DataError once a worker has failed MAX_FAILURES times in a row."""
@@ -127,7 +127,7 @@ class Supervisor:
                 **OWN_GROUP,  # Ctrl-C reaches the learner, which then ends its workers
             )
         child.started = child.seen = time.monotonic()
-        child.beat, child.compiling = (-1, 0), False
+        child.heartbeat, child.compiling = (-1, 0), False
         child.pids.append(child.process.pid)
 
     def _watch(self) -> None:
@@ -150,11 +150,11 @@ class Supervisor:
             self._ended(child, status, now)
             return
         path = self.folder.workers / f"{child.file}.json"
-        beat = Beat.read(path)
-        if beat is not None and (seen := (beat.count, path.stat().st_mtime_ns)) != child.beat:
-            child.beat = seen
-            if beat.pid == child.process.pid:
-                child.seen, child.compiling = now, beat.state == COMPILING
+        heartbeat = Heartbeat.read(path)
+        if heartbeat is not None and (seen := (heartbeat.count, path.stat().st_mtime_ns)) != child.heartbeat:
+            child.heartbeat = seen
+            if heartbeat.pid == child.process.pid:
+                child.seen, child.compiling = now, heartbeat.state == COMPILING
         if now - child.seen > (max(COMPILE_SECONDS, self.hang_seconds) if child.compiling else self.hang_seconds):
             self.say(f"{child.name} has shown no progress for {now - child.seen:.0f} s: killed, started again")
             child.process.kill()  # works on a stopped process, too

@@ -21,7 +21,7 @@ from ....cluster import Actor, Crew, Needs, connected, fetched
 from ....engine.errors import DataError
 from ...storage import Patience
 from ..config import RunConfig
-from ..folder import Beat, Current, RunFolder, WorkerSlot
+from ..folder import Current, Heartbeat, RunFolder, WorkerSlot
 from ..store.replay import GameRecord, ShardWriter, title
 from .games import Player
 from .processes import COMPILE_SECONDS
@@ -40,7 +40,7 @@ class Order(NamedTuple):
 
 
 class Report(NamedTuple):
-    beat: dict[str, Any]
+    heartbeat: dict[str, Any]
     games: list[bytes]  # payloads of the games that ended
 
 
@@ -53,7 +53,7 @@ class SelfPlayActor(Actor):
         """``settings``: of the RunConfig; ``number``: of the worker; ``first_id``: of its games."""
         self.title = f"self-play {number} of {settings['game']}"
         self._run, self._first = RunConfig.from_values(settings), first_id
-        self._beat = Beat(number, os.getpid(), socket.gethostname(), state="playing")
+        self._heartbeat = Heartbeat(number, os.getpid(), socket.gethostname(), state="playing")
         self._player: Player | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="az-engine-")
 
@@ -64,14 +64,14 @@ class SelfPlayActor(Actor):
         if self._player is None or self._player.current.net != current.net:
             path.write_bytes(fetched(task.net[0]))
         if self._player is None:
-            self._player = Player(self._run, self._beat, self._first, path, current)
+            self._player = Player(self._run, self._heartbeat, self._first, path, current)
         else:
             self._player.use(path, current)
         path.unlink(missing_ok=True)
         games, end = self._player.advance(), time.monotonic() + task.seconds
         while time.monotonic() < end:
             games += self._player.advance()
-        self._beat.count += 1
+        self._heartbeat.count += 1
         return Report(asdict(self._player.count()), games)
 
 
@@ -82,7 +82,7 @@ class ClusterPlayers:
         self.folder, self.run, self.say = folder, run, say
         self.games = 0  # stored
         self.crew: Crew | None = None
-        self._beats: dict[int, Beat] = {}
+        self._heartbeats: dict[int, Heartbeat] = {}
         self._slots: dict[int, WorkerSlot] = {}
         self._writers: dict[int, ShardWriter] = {}
         self._title = title(run.get_game(), str(run.seed))
@@ -111,12 +111,12 @@ class ClusterPlayers:
         self.say(f"Ray at {machine.ray}: {_described(ray)}")
         self._thread.start()
 
-    def beats(self) -> list[Beat]:
-        """The newest beat of every worker of the run, including processes started by hand."""
+    def heartbeats(self) -> list[Heartbeat]:
+        """The newest heartbeat of every worker of the run, including processes started by hand."""
         taken = {slot.number for slot in self._slots.values()}
         paths = [path for path in sorted(self.folder.workers.glob("????.json")) if int(path.stem) not in taken]
-        others = [beat for path in paths if (beat := Beat.read(path)) is not None]
-        return sorted([*self._beats.copy().values(), *others], key=lambda beat: beat.worker)
+        others = [heartbeat for path in paths if (heartbeat := Heartbeat.read(path)) is not None]
+        return sorted([*self._heartbeats.copy().values(), *others], key=lambda heartbeat: heartbeat.worker)
 
     def check(self) -> None:
         """Errors: what ended the thread."""
@@ -142,14 +142,14 @@ class ClusterPlayers:
             slot = self._slots[place] = WorkerSlot(self.folder)
             self._writers[place] = ShardWriter(self.folder.games, slot.number, self._title, say=self.say)
         number = self._slots[place].number
-        self._beats[place] = Beat(number, 0, "", state="waiting for room")
+        self._heartbeats[place] = Heartbeat(number, 0, "", state="waiting for room")
         return self.run.to_json(), number, self._writers[place].next_id
 
     def _next_order(self, place: int) -> Order | None:
         """The order of the moment; None while the learner is behind."""
-        self._beats[place].state = "playing"
+        self._heartbeats[place].state = "playing"
         if self.folder.paused or self.folder.finished or self._stopping.is_set():
-            self._beats[place].state = "waiting"
+            self._heartbeats[place].state = "waiting"
             return None
         stamp = self.folder.current_stamp()
         if self._order is None or stamp != self._stamp:
@@ -173,7 +173,7 @@ class ClusterPlayers:
                 for place, _, report in self.crew.turn(self._next_order, TURN_SECONDS):
                     for payload in report.games:
                         self._store(place, GameRecord.from_bytes(payload))
-                    self._beats[place] = Beat(**report.beat)
+                    self._heartbeats[place] = Heartbeat(**report.heartbeat)
         except BaseException as error:  # noqa: BLE001 - raised again in the learner's thread
             self._failure = error
 

@@ -1,7 +1,7 @@
 """``az-engine selfplay``: a process that plays games against itself for a run.
 
-It follows the run's newest net, writes each game when it ends, writes a beat every few seconds and before each kernel
-that it compiles, waits while the disk is full or the learner asks for it, and may be killed at any instant.
+It follows the run's newest net, writes each game when it ends, writes a heartbeat every few seconds and before each
+kernel that it compiles, waits while the disk is full or the learner asks for it, and may be killed at any instant.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ...net.providers import Provider
 from ...signals import StopSignals
 from ...storage import Patience
 from ..config import RunConfig, load_run
-from ..folder import COMPILING, Beat, Pulse, RunFolder, WorkerSlot
+from ..folder import COMPILING, Heartbeat, Pulse, RunFolder, WorkerSlot
 from ..gpu.link import answers
 from ..store.replay import GameRecord, ShardWriter, title
 from .games import Player
@@ -70,7 +70,7 @@ class SelfPlayWorker:
             raise DataError(f"{folder.folder} has no net yet; start az-engine train first")
         self._stamp = folder.current_stamp()
         first = self.writer.next_id if first_id is None else first_id
-        self.player = Player(run, self.pulse.beat, first, folder.nets / current.net, current, address)
+        self.player = Player(run, self.pulse.heartbeat, first, folder.nets / current.net, current, address)
 
     def follow(self) -> None:
         """Load the run's current net if it has changed. Errors: NetError, DataError."""
@@ -106,8 +106,8 @@ class SelfPlayWorker:
         return records
 
     @property
-    def beat(self) -> Beat:
-        return self.pulse.beat
+    def heartbeat(self) -> Heartbeat:
+        return self.pulse.heartbeat
 
     def _stops(self) -> bool:
         return self.stopping()
@@ -116,7 +116,7 @@ class SelfPlayWorker:
         self._patiently(lambda: self.writer.write(record), "a finished game")
 
     def tell(self, state: str, *, at_once: bool = False) -> None:
-        """Write a beat if one is due, or ``at_once``."""
+        """Write a heartbeat if one is due, or ``at_once``."""
         if not at_once and not self.pulse.due(state):
             return
         self.player.count()
@@ -150,7 +150,7 @@ def _awaited(folder: RunFolder, run: RunConfig, pulse: Pulse, stopping: Callable
     if not run.machine.evaluators:
         return None
     while not stopping():
-        address = folder.address((pulse.beat.worker - 1) % run.machine.evaluators)
+        address = folder.address((pulse.heartbeat.worker - 1) % run.machine.evaluators)
         if address == "":
             return None  # of another machine
         if address is not None and answers(address):  # else what a killed one left

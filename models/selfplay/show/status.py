@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...signals import done
-from ..folder import Beat
+from ..folder import Heartbeat
 from ..play.processes import worker_command
 
 
@@ -26,7 +26,7 @@ class Status:
     reuse: float = 0.0  # positions trained on for each new one so far
     losses: dict[str, float] = field(default_factory=dict)
     held_out: dict[str, float] = field(default_factory=dict)
-    beats: list[Beat] = field(default_factory=list)
+    heartbeats: list[Heartbeat] = field(default_factory=list)
     net: int = 0  # step of the net that plays
     length: float = 0.0  # mean plies of recent games
     resign: float | None = None

@@ -33,20 +33,20 @@ class Speeds:
         self.simulations = self.evaluations = self.positions = 0.0  # a second, all workers together
 
     def update(self, status: Status, now: float) -> None:
-        """Update the speeds from the workers' newest beats; ``now`` in seconds."""
+        """Update the speeds from the workers' newest heartbeats; ``now`` in seconds."""
         simulations = evaluations = positions = 0.0
-        for beat in status.beats:
-            key = (beat.worker, beat.pid)
+        for heartbeat in status.heartbeats:
+            key = (heartbeat.worker, heartbeat.pid)
             before = self._last.get(key)
-            self._last.setdefault(key, (now, beat.simulations, beat.evaluations, beat.positions))
+            self._last.setdefault(key, (now, heartbeat.simulations, heartbeat.evaluations, heartbeat.positions))
             if before is None or now - before[0] < 1.0:
                 continue
             seconds = now - before[0]
-            simulations += (beat.simulations - before[1]) / seconds
-            evaluations += (beat.evaluations - before[2]) / seconds
-            positions += (beat.positions - before[3]) / seconds
+            simulations += (heartbeat.simulations - before[1]) / seconds
+            evaluations += (heartbeat.evaluations - before[2]) / seconds
+            positions += (heartbeat.positions - before[3]) / seconds
             if seconds > 20:
-                self._last[key] = (now, beat.simulations, beat.evaluations, beat.positions)
+                self._last[key] = (now, heartbeat.simulations, heartbeat.evaluations, heartbeat.positions)
         if simulations or evaluations:
             self.simulations, self.evaluations, self.positions = simulations, evaluations, positions
 
@@ -104,9 +104,9 @@ class LiveView:
     def facts(self, status: Status, now: float) -> list[tuple[str, str]]:
         """(name, value) of every row of the table."""
         speeds, losses = self._speeds, status.losses
-        rows = sum(b.rows for b in status.beats)
-        fill = sum(b.evaluations for b in status.beats) / rows if rows else 0.0
-        states = ", ".join(f"{b.worker} {b.state}" for b in status.beats) or "-"
+        rows = sum(b.rows for b in status.heartbeats)
+        fill = sum(b.evaluations for b in status.heartbeats) / rows if rows else 0.0
+        states = ", ".join(f"{b.worker} {b.state}" for b in status.heartbeats) or "-"
         facts = [
             ("step", f"{status.step:,}, {status.doing}"),
             ("time", f"{span(status.seconds)}, left {self.left(status, now)}"),

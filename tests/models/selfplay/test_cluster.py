@@ -15,7 +15,7 @@ import pytest
 
 from az_engine.engine.errors import ClusterError
 from az_engine.models.selfplay.config import RunConfig
-from az_engine.models.selfplay.folder import Beat, RunFolder
+from az_engine.models.selfplay.folder import Heartbeat, RunFolder
 
 from ...ray_cluster import kill_raylet, three_nodes
 from .test_run import begin, command, config, environment, stored, train
@@ -47,9 +47,9 @@ def test_actors_raylets_and_nodes_are_lost_and_join(cluster: Any, tmp_path: Path
     players = ClusterPlayers(folder, on(cluster), said.append)
     players.start()
 
-    def playing() -> list[Beat]:
+    def playing() -> list[Heartbeat]:
         players.check()
-        return [beat for beat in players.beats() if beat.worker and beat.games]
+        return [heartbeat for heartbeat in players.heartbeats() if heartbeat.worker and heartbeat.games]
 
     def more() -> None:
         games = players.games
@@ -70,7 +70,9 @@ def test_actors_raylets_and_nodes_are_lost_and_join(cluster: Any, tmp_path: Path
         wait_for(lambda: len(playing()) >= 2)
         more()
         folder.paused = True
-        wait_for(lambda: all(beat.state.startswith("waiting") for beat in players.beats() if beat.worker))
+        wait_for(
+            lambda: all(heartbeat.state.startswith("waiting") for heartbeat in players.heartbeats() if heartbeat.worker)
+        )
     finally:
         players.stop()
     games = [record.id for record in stored(folder.folder)]

@@ -42,7 +42,7 @@ from az_engine.models.report.runpage import run_data
 from az_engine.models.selfplay import command as reinforce
 from az_engine.models.selfplay.command import described
 from az_engine.models.selfplay.config import RunConfig
-from az_engine.models.selfplay.folder import Beat, Current, RunFolder
+from az_engine.models.selfplay.folder import Current, Heartbeat, RunFolder
 from az_engine.models.selfplay.nets import promotion
 from az_engine.models.selfplay.nets.promotion import COURSE, course
 from az_engine.models.selfplay.nets.rating import Ladder
@@ -178,10 +178,10 @@ def test_processes_share_an_evaluator_and_a_killed_one_is_started_again(
     folder, events, killed = RunFolder(tmp_path / "run"), list[str](), list[int]()
 
     def kill(status: Status) -> None:
-        beat = Beat.read(folder.workers / "evaluator-0.json")
-        if not killed and beat is not None and beat.evaluations and status.games > 20:
-            killed.append(beat.pid)
-            os.kill(beat.pid, signal.SIGKILL)
+        heartbeat = Heartbeat.read(folder.workers / "evaluator-0.json")
+        if not killed and heartbeat is not None and heartbeat.evaluations and status.games > 20:
+            killed.append(heartbeat.pid)
+            os.kill(heartbeat.pid, signal.SIGKILL)
 
     machine = {"workers": 2, "evaluators": 1, "provider": "torch"}
     run = config(machine=machine, loop={"steps": 1_000_000, "minutes": 0.0, "first_positions": 200})
@@ -189,8 +189,8 @@ def test_processes_share_an_evaluator_and_a_killed_one_is_started_again(
 
     def played_on() -> bool:
         """Whether the second evaluator has worked."""
-        beat = Beat.read(folder.workers / "evaluator-0.json")
-        return beat is not None and beat.pid != killed[0] and beat.evaluations > 0
+        heartbeat = Heartbeat.read(folder.workers / "evaluator-0.json")
+        return heartbeat is not None and heartbeat.pid != killed[0] and heartbeat.evaluations > 0
 
     begin(folder.folder, run)
     assert not SelfPlayRun(folder.folder, run, over).train()  # stopped, and saved
@@ -467,7 +467,7 @@ def test_workers_and_learner_killed_every_finished_game_is_there_once(tmp_path: 
         journal.update(seen)
         return len(seen)
 
-    def beat(worker: int) -> Any:
+    def heartbeat(worker: int) -> Any:
         path = folder / "workers" / f"{worker:04d}.json"
         return json.loads(path.read_text()) if path.exists() else {"pid": 0, "games": 0}
 
@@ -478,18 +478,18 @@ def test_workers_and_learner_killed_every_finished_game_is_there_once(tmp_path: 
         by_hand = subprocess.Popen(
             [sys.executable, "-m", "az_engine", "selfplay", str(folder)], env=environment(), stderr=subprocess.DEVNULL
         )
-        wait_for(lambda: beat(3)["games"] > 0 and beat(1)["games"] > 0)
-        first = beat(1)["pid"]
+        wait_for(lambda: heartbeat(3)["games"] > 0 and heartbeat(1)["games"] > 0)
+        first = heartbeat(1)["pid"]
         os.kill(first, signal.SIGKILL)
-        wait_for(lambda: beat(1)["pid"] != first and beat(1)["games"] > 0)  # started again
+        wait_for(lambda: heartbeat(1)["pid"] != first and heartbeat(1)["games"] > 0)  # started again
         learner.kill()
         learner.wait()
-        wait_for(lambda: not any(alive(beat(n)["pid"]) for n in (1, 2)))  # workers do not outlive their learner
+        wait_for(lambda: not any(alive(heartbeat(n)["pid"]) for n in (1, 2)))  # workers do not outlive their learner
         before = look()
         wait_for(lambda: look() > before)  # but the one started by hand plays on
-        before, first = look(), beat(1)["pid"]
+        before, first = look(), heartbeat(1)["pid"]
         learner = subprocess.Popen(command(folder), env=environment(), stderr=subprocess.DEVNULL)
-        wait_for(lambda: look() > before + 30 and beat(1)["pid"] != first)
+        wait_for(lambda: look() > before + 30 and heartbeat(1)["pid"] != first)
         by_hand.kill()
         by_hand.wait()
         learner.send_signal(signal.SIGTERM)

@@ -16,7 +16,7 @@ import pytest
 from az_engine.engine.errors import DataError
 from az_engine.engine.kernels import cache
 from az_engine.models.selfplay.config import RunConfig
-from az_engine.models.selfplay.folder import Beat, Current, RunFolder, WorkerSlot
+from az_engine.models.selfplay.folder import Current, Heartbeat, RunFolder, WorkerSlot
 from az_engine.models.selfplay.play import processes as supervisor
 from az_engine.models.selfplay.play import worker
 from az_engine.models.selfplay.play.processes import Supervisor
@@ -66,14 +66,14 @@ def running(tmp_path: Path, said: list[str], monkeypatch: pytest.MonkeyPatch) ->
     started = Supervisor(RunFolder(tmp_path), 1, 5.0, said.append, beating)
     started.start()
     try:
-        wait_for(lambda: [b.pid for b in started.beats()] == started.pids)
+        wait_for(lambda: [b.pid for b in started.heartbeats()] == started.pids)
         yield started
     finally:
         started.stop()
 
 
 def replaced(running: Supervisor, pid: int) -> bool:
-    return bool(running.pids) and running.pids != [pid] and [b.pid for b in running.beats()] == running.pids
+    return bool(running.pids) and running.pids != [pid] and [b.pid for b in running.heartbeats()] == running.pids
 
 
 def test_a_killed_worker_is_started_again(running: Supervisor, said: list[str]) -> None:
@@ -109,7 +109,7 @@ def test_a_worker_that_compiles_is_given_more_time(
     (child,) = watched._children
     watched._start(child)
     try:
-        wait_for(lambda: [b.pid for b in watched.beats()] == watched.pids)
+        wait_for(lambda: [b.pid for b in watched.heartbeats()] == watched.pids)
         watched._look_after(child)
         child.seen -= 500.0  # as if it were so long ago
         watched._look_after(child)
@@ -122,7 +122,7 @@ def test_a_worker_that_compiles_is_given_more_time(
 
 
 def test_a_worker_says_that_it_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between two beats lies one kernel, not all of them."""
+    """Between two heartbeats lies one kernel, not all of them."""
     states: list[Any] = []
 
     class Compiling:
@@ -133,8 +133,8 @@ def test_a_worker_says_that_it_compiles(tmp_path: Path, monkeypatch: pytest.Monk
             for kernel in ("first", "second"):
                 assert cache._state.on_compile is not None
                 cache._state.on_compile(kernel)
-                beat = Beat.read(self.folder.workers / "0003.json")
-                states.append((beat.state, beat.count) if beat is not None else None)
+                heartbeat = Heartbeat.read(self.folder.workers / "0003.json")
+                states.append((heartbeat.state, heartbeat.count) if heartbeat is not None else None)
 
     monkeypatch.setattr(worker, "SelfPlayWorker", Compiling)
     monkeypatch.setattr(worker, "load_run", lambda folder: RunConfig("chess"))
@@ -186,11 +186,11 @@ def test_worker_numbers_are_free_again_and_never_shared(tmp_path: Path) -> None:
 
 def test_a_torn_message_of_a_worker_is_no_message(tmp_path: Path) -> None:
     path = tmp_path / "0001.json"
-    beat = Beat(1, 7, "here", count=3, games=5)
-    beat.write(path)
-    assert Beat.read(path) == beat
+    heartbeat = Heartbeat(1, 7, "here", count=3, games=5)
+    heartbeat.write(path)
+    assert Heartbeat.read(path) == heartbeat
     path.write_text(path.read_text()[:20])
-    assert Beat.read(path) is None
+    assert Heartbeat.read(path) is None
 
 
 def test_a_pause_that_nobody_renews_is_over(tmp_path: Path) -> None:
