@@ -99,6 +99,15 @@ def test_go(record: Record) -> None:
     assert twice == there_and_back(SGF, twice), "what a file says beyond comes back as it was"
 
 
+def test_a_comment_before_the_first_move_of_csa_may_begin_with_a_star() -> None:
+    csa = format_named(get_game("shogi").record_formats, "csa")
+    for text in ("*", "* x", " *", "** 1\n*", "plain"):
+        same(
+            there_and_back(csa, Record.of_line(("7g7f",), comments=(text, "* y"))),
+            Record.of_line(("7g7f",), comments=(text, "* y")),
+        )
+
+
 def test_position_lines_say_what_they_leave_out() -> None:
     record = Record.of_line(("7g7f", "3c3d"), None, 1, "resignation", ("a", "b"), (1.0, 2.0), ("x", "y", ""))
     record.tree.add(Node("2g2f"))

@@ -81,7 +81,9 @@ class _CsaReader(GameReader):
         elif (found := re.fullmatch(r"'T([0-9]+(?:\.[0-9]*)?)", line, re.ASCII)) and draft.node.move:
             draft.node.seconds = float(found[1])
         elif not re.match("'(CSA )?encoding=", line):
-            draft.comment(re.sub(r"'\*?", "", line, count=1))
+            text = re.sub(r"'\*?", "", line, count=1)
+            begin = draft.node is draft.tree and re.match(r" +\*", text)  # see the writer's remarks
+            draft.comment(text[1:] if begin else text)
 
     def _sum_up(self, word: str, result: int) -> None:
         """What the server says of the result: the reason, and the result where no statement tells it."""

@@ -86,7 +86,7 @@ def move_text(replay: Replay, node: Node) -> str:
 def _remarks(node: Node, *, begin: bool = False) -> list[str]:
     # "'** " before the first move, where engines' remarks on moves cannot be, makes a widely used reader crash
     comment = "\n".join(filter(None, (node.before, node.comment)))
-    return [f"'*{' ' * (begin and line.startswith('*'))}{line}" for line in comment.splitlines()]
+    return [f"'*{' ' * (begin and line.lstrip(' ').startswith('*'))}{line}" for line in comment.splitlines()]
 
 
 def _position(replay: Replay) -> list[str]:
