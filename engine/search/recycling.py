@@ -218,7 +218,7 @@ def recycle(tree: Tree, lines: int) -> NDArray[np.int32]:
 
 def _recycle(tree: Tree, base: int, lines: NDArray[np.int32], share: float) -> NDArray[np.int32]:
     used = int(tree.counters[NODES])
-    limits = np.array([share * len(tree.nodes), share * len(tree.edges)], np.int64)
+    limits = np.array([share * most for most in tree.capacity], np.int64)
     place, starts = np.empty((2, used), np.int32)
     starts = starts[: choose_nodes(tree.arrays, base, lines, limits, place, starts)]
     starts.sort()

@@ -25,10 +25,11 @@ from .minibatch import Minibatch
 from .recycling import recycle
 from .rootmates import RootMates
 from .symmetry import salt
-from .tree import MAX_DEPTH, Ends, Tree
+from .tree import MAX_DEPTH, NODES, Ends, Tree
 from .workers import BatchStepper, KernelStepper, SearchState, Stepper, abilities
 
 _WAIT_S = 0.002  # for another worker's leaf
+_STUCK = 0.99  # of the memory, in use by what cannot be dropped
 _PAUSE_S = 1.5e-7  # of a tree that recycles itself, for each node
 
 
@@ -151,6 +152,8 @@ class Search(SearchState):
                 place = recycle(self.tree, self._lines)
                 for batch in self.flying:
                     batch.follow(place)
+                if not self.flying and int(self.tree.counters[NODES]) == len(place) and self.tree.used > _STUCK:
+                    raise MemoryError  # the root and its lines take it all
         return True
 
     @property

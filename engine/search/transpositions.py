@@ -35,9 +35,9 @@ class Way(NamedTuple):
     length: NDArray[np.int64]  # [1]
 
 
-def make_positions(nodes: int) -> Positions:
-    """For a tree of so many nodes; nothing is known. The memory is committed as it is used."""
-    return Positions(np.zeros(nodes, np.uint64), np.zeros(1 << max(nodes - 1, 1).bit_length(), np.int32))
+def make_positions(nodes: int, expected: int) -> Positions:
+    """For a tree of up to so many nodes; nothing is known. The memory is committed as it is used."""
+    return Positions(np.zeros(nodes, np.uint64), np.zeros(1 << max(expected - 1, 1).bit_length(), np.int32))
 
 
 NONE_SHARED = Positions(np.zeros(0, np.uint64), np.zeros(0, np.int32))

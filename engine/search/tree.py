@@ -43,10 +43,14 @@ NODE = np.dtype(
 )
 EDGE = np.dtype([("child", "i4"), ("move", "u2"), ("prior", "u2")], align=True)  # child -1: unvisited
 
-# counters i8[8] of a tree
-NODES, EDGES, FULL, DEPTH_SUM, DEPTH_MAX = range(5)
+# counters i8[8] of a tree; MOST_*: ever used, which keep their memory; UNITS: edges that a node takes the memory of
+NODES, EDGES, FULL, DEPTH_SUM, DEPTH_MAX, MOST_NODES, MOST_EDGES, UNITS = range(8)
 
 MAX_DEPTH = 512  # plies from the root; a longer path is backed up with its last node's mean value
+
+_BESIDE = 16  # bytes kept for each node beside it: a position, or a note of its bias
+_LEAST_EDGES = 6  # a node, on the average
+_LEAST_NODES, _LEAST_ROOM = 1024, 64 * 1024  # nodes and edges for which there is room in any case
 
 _EXPONENT_SHIFT = np.uint32(96 << 11)
 _ROUND = np.uint32(1 << 11)
@@ -139,11 +143,13 @@ def fly(nd, step, lock):
 @device
 def new_node(tree, parent):
     """Index of a fresh node, or -1 and the FULL counter set when there is no room."""
-    i = tree.counters[NODES]
-    if i >= tree.nodes.shape[0]:
-        tree.counters[FULL] = 1
-        return -1
-    tree.counters[NODES] = i + 1
+    counters, i = tree.counters, tree.counters[NODES]
+    if i >= counters[MOST_NODES]:
+        if i >= tree.nodes.shape[0] or (i + 1) * counters[UNITS] + counters[MOST_EDGES] > tree.edges.shape[0]:
+            counters[FULL] = 1
+            return -1
+        counters[MOST_NODES] = i + 1
+    counters[NODES] = i + 1
     nd = tree.nodes[i]
     nd.w = nd.d = 0.0
     nd.n = 0
@@ -293,12 +299,14 @@ def add_edges(tree, node, leaves, row, lock):
     """Give a node its edges and say so, or set the FULL counter and leave it unexpanded."""
     count = np.int64(leaves.rows[row].count)
     enter(lock)
-    start = tree.counters[EDGES]
-    room = start + count <= tree.edges.shape[0]
+    counters, start = tree.counters, tree.counters[EDGES]
+    end = start + count
+    room = end <= counters[MOST_EDGES] or counters[MOST_NODES] * counters[UNITS] + end <= tree.edges.shape[0]
     if room:
-        tree.counters[EDGES] = start + count
+        counters[EDGES] = end
+        counters[MOST_EDGES] = max(counters[MOST_EDGES], end)
     else:
-        tree.counters[FULL] = 1
+        counters[FULL] = 1
     leave(lock)
     if not room:
         return False
@@ -434,19 +442,24 @@ def follow(nodes: NDArray[Any], node: int) -> int:
 class Tree:
     """One tree.
 
-    Its memory is reserved when it is made; the operating system commits it as it is used.
+    Its memory is reserved when it is made, more than it may use; the operating system commits it as it is used. How it
+    is divided is decided by what the first search needs.
     """
 
     def __init__(self, memory: int, moves_per_node: float = 32.0, points: int = 0) -> None:
-        """``memory``: bytes for nodes and edges together, divided for ``moves_per_node`` edges a node.
+        """``memory``: bytes for nodes and edges together, and for what is kept beside the nodes.
 
-        points: of the board, for which :meth:`keep_ends` may want memory, too.
+        moves_per_node: expected; points: of the board, for which :meth:`keep_ends` may want memory.
         """
         per_node = NODE.itemsize + moves_per_node * EDGE.itemsize + (points + 5 if points else 0)
-        capacity = min(max(1024, int(memory / per_node)), int((2**31 - 1) / moves_per_node))  # edges are numbered in i4
-        self.nodes = np.empty(capacity, NODE)
-        self.edges = np.empty(max(64 * 1024, int(capacity * moves_per_node)), EDGE)
+        self._expected = min(max(1024, int(memory / per_node)), int((2**31 - 1) / moves_per_node))
+        own = NODE.itemsize + _BESIDE + (points + 5 if points else 0)
         self.counters = np.zeros(8, np.int64)
+        self.counters[UNITS] = -(-own // EDGE.itemsize)
+        units = max(_LEAST_ROOM + _LEAST_NODES * int(self.counters[UNITS]), memory // EDGE.itemsize)
+        self.edges = np.empty(min(units, 2**31 - 1), EDGE)  # they are numbered in i4
+        self.nodes = np.empty(max(_LEAST_NODES, memory // (own + _LEAST_EDGES * EDGE.itemsize)), NODE)
+        self.counters[[MOST_NODES, MOST_EDGES]] = _LEAST_NODES, _LEAST_ROOM  # that nothing else takes
         self.arrays = TreeArrays(self.nodes[None], self.edges[None], self.counters[None])
         self._bounds, self._first_edges = self.nodes["bound"], self.nodes["first_edge"]  # quicker to read than records
         self.spinlock = make_spinlock()  # of kernels that share it
@@ -466,7 +479,7 @@ class Tree:
             transpositions.forget(self.positions, int(self.counters[NODES]))
         if self.biases is not None:
             forget_biases(self.biases, int(self.counters[NODES]))
-        self.counters[:] = 0
+        self.counters[:MOST_NODES] = 0
         self.gathered = self.measured = -1
         self.proofs.clear()
         add_base(self.arrays, 0)
@@ -482,7 +495,7 @@ class Tree:
         """The positions of the nodes below the root, for a search that shares them."""
         count = int(self.counters[NODES])
         if self.positions is None:
-            self.positions = transpositions.make_positions(len(self.nodes))
+            self.positions = transpositions.make_positions(len(self.nodes), self._expected)
         if self.gathered != self.root:
             transpositions.gather(self.nodes, count, self.root, self.positions, np.empty(count, np.uint8))
             self.gathered = self.root
@@ -545,8 +558,18 @@ class Tree:
     @property
     def used(self) -> float:
         """Fraction of the memory in use, 0..1."""
-        counters = self.counters
-        return float(max(counters[NODES] / len(self.nodes), counters[EDGES] / len(self.edges)))
+        nodes, edges = int(self.counters[NODES]), int(self.counters[EDGES])
+        most_nodes, most_edges = self.capacity
+        both = (nodes * int(self.counters[UNITS]) + edges) / len(self.edges)
+        return min(max(nodes / most_nodes, edges / most_edges, both), 1.0)
+
+    @property
+    def capacity(self) -> tuple[int, int]:
+        """The most nodes, and the most edges, for which there is memory beside what the others have used."""
+        units, most_nodes, most_edges = (int(self.counters[i]) for i in (UNITS, MOST_NODES, MOST_EDGES))
+        nodes = (len(self.edges) - most_edges) // units if units else len(self.nodes)
+        edges = len(self.edges) - most_nodes * units
+        return min(max(most_nodes, nodes), len(self.nodes)), max(most_edges, edges)
 
     def children_of(self, node: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """(edges EDGE[n] of a node, visited ones first; nodes NODE[k] of its k visited children), copies."""

@@ -20,7 +20,7 @@ from az_engine.engine.search.ends import Averages
 from az_engine.engine.search.recycling import recycle
 from az_engine.engine.search.results import RootView
 from az_engine.engine.search.search import Scope, Search
-from az_engine.engine.search.tree import EDGES, NODES, Tree, TreeArrays, follow
+from az_engine.engine.search.tree import EDGES, MOST_EDGES, MOST_NODES, NODES, UNITS, Tree, TreeArrays, follow
 
 from ...fakes.evaluator import FunctionEvaluator
 from ..games.chess.naive_mates import mates
@@ -40,6 +40,7 @@ def small_tree(nodes: int, edges: int, branching: float = 32.0) -> Tree:
     """A tree with less memory than is any use."""
     tree = Tree(1, branching)
     tree.nodes, tree.edges = tree.nodes[:nodes], tree.edges[:edges]
+    tree.counters[MOST_NODES:] = 0
     tree.arrays = TreeArrays(tree.nodes[None], tree.edges[None], tree.counters[None])
     return tree
 
@@ -257,7 +258,8 @@ def test_the_reported_lines_stay() -> None:
     view = RootView(search.game, tree, CHESS.initial())
     before = view.lines(3)
     stats = view.move_stats(FILED)
-    tree.nodes, tree.edges = tree.nodes[:8_000], tree.edges[:100_000]
+    tree.nodes, tree.edges, tree.counters[UNITS:] = tree.nodes[:8_000], tree.edges[:100_000], 0
+    tree.counters[MOST_EDGES] = 100_000
     recycle(tree, 3)
     assert int(tree.counters[NODES]) <= 4_800
     assert view.lines(3) == before

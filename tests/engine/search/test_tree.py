@@ -15,7 +15,7 @@ from az_engine.engine.search.puct import puct_params, select
 from az_engine.engine.search.recycling import keep
 from az_engine.engine.search.results import RootView
 from az_engine.engine.search.search import Search
-from az_engine.engine.search.tree import EDGE, EDGES, NODE, NODES, Tree, expand, pack_priors, unpack_priors
+from az_engine.engine.search.tree import EDGE, EDGES, MOST_NODES, NODE, NODES, Tree, expand, pack_priors, unpack_priors
 
 from .reference_search import round_prior
 
@@ -50,7 +50,11 @@ def grown(memory: int, visits: int) -> Tree:
 @pytest.mark.parametrize("megabytes", [1, 16, 64])
 def test_memory_is_bounded(megabytes: int) -> None:
     tree = Tree(megabytes << 20)
-    assert tree.nodes.nbytes + tree.edges.nbytes <= max(megabytes << 20, 2 << 20) * 1.05
+    search = Search(CHESS, tree, UniformEvaluator(CHESS), SearchParams(), CHESS.initial())
+    search.run(lambda: tree.full)
+    used = int(tree.counters[NODES]) * (NODE.itemsize + 16) + int(tree.counters[EDGES]) * EDGE.itemsize
+    assert 0.98 < used / (megabytes << 20) <= 1.0
+    assert tree.used > 0.98
 
 
 def test_records_are_small() -> None:
@@ -99,7 +103,8 @@ def test_clear() -> None:
     tree = grown(16 << 20, 1000)
     tree.clear()
     assert tree.root == 0
-    assert tree.counters.tolist() == [1, *[0] * (len(tree.counters) - 1)]
+    assert tree.counters[:MOST_NODES].tolist() == [1, 0, 0, 0, 0]
+    assert tree.counters[MOST_NODES] > 900  # memory that stays committed
     assert tree.child(0, 1) == -1
     assert tree.used < 0.001
 
