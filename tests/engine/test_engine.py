@@ -418,7 +418,7 @@ def test_full_memory(engine: Engine) -> None:
         recorder = think(engine, nodes=nodes)
         assert recorder.answer.nodes == recorder.report.nodes == nodes
         assert recorder.report.visits == visits
-        assert 500 < recorder.report.hashfull <= 1000
+        assert 300 < recorder.report.hashfull <= 1000
         assert not any(info.message for info in recorder.infos)
     recorder = think(engine, movetime=300)
     assert recorder.answer.nodes > 100
