@@ -487,7 +487,7 @@ def test_what_sabaki_sends_is_answered_exactly() -> None:
         assert head == "="
         assert infos
         assert all(re.match(r"info move \S+ visits \d+ winrate \d+ ", line) for line in infos)
-        assert re.fullmatch(r"play [A-HJ][1-9]", last)
+        assert re.fullmatch(r"play ([A-HJ][1-9]|pass)", last)
         assert talk.one("showboard").startswith("= move 5, black")
         assert talk.ask("undo", last.replace("play", "play W")) == ["=", "="]
         talk.send("analyze B 10")
