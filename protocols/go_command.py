@@ -208,9 +208,9 @@ class Searches:
 def info_lines(info: ThinkingInfo, *, show_wdl: bool, mate: Callable[[int], str] = str) -> list[str]:
     """One line for each principal variation, the best first; ``mate`` writes a distance to mate from full moves."""
     head = f"info depth {max(info.depth, 1)} seldepth {max(info.seldepth, info.depth, 1)}"
-    middle = f"nodes {info.nodes} nps {info.nps} hashfull {min(max(info.hashfull, 0), 1000)} time {info.time_ms}"
-    if info.tbhits:
-        middle += f" tbhits {info.tbhits}"
+    tables = f" tbhits {info.tbhits}" if info.tbhits else ""
+    full = min(max(info.hashfull, 0), 1000)
+    middle = f"nodes {info.nodes} nps {info.nps} hashfull {full}{tables} time {info.time_ms}"
     return [
         " ".join((head, f"multipv {rank}", score(line, show_wdl=show_wdl, mate=mate), middle, "pv", *line.pv))
         for rank, line in enumerate(info.lines, start=1)

@@ -34,7 +34,7 @@ CASES = [
 QUICK = ("--weights-file", "uniform", "--hash", "16", "--threads", "1")
 INFO = re.compile(
     r"info depth \d+( seldepth \d+ multipv \d+)? score (cp -?\d+|mate -?\d+)"
-    r"( nodes \d+ nps \d+ hashfull \d+ time \d+ pv( [a-h][1-8][a-h][1-8][nbrq]?)+)?|info string \S.*"
+    r"( nodes \d+ nps \d+ hashfull \d+( tbhits \d+)? time \d+ pv( [a-h][1-8][a-h][1-8][nbrq]?)+)?|info string \S.*"
 )
 
 
