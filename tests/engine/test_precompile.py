@@ -55,7 +55,7 @@ def test_an_engine_finds_the_kernels_of_its_tree(tmp_path: Path) -> None:
 
 def test_the_helper_knows_games_that_were_registered(tmp_path: Path) -> None:
     """As register_path does, which a child process does not inherit."""
-    game = "raise SystemExit(3)\n"
+    game = "raise SystemExit(3)\nGAME = None\n"
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere/__init__.py").write_text(game)
     code = "import sys\nfrom pathlib import Path\nfrom az_engine.engine import games, precompile\n"
