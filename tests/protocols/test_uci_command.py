@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import random
 import re
 import signal
 import subprocess
@@ -16,8 +15,6 @@ from typing import Any
 import chess
 import chess.engine
 import pytest
-
-from az_engine.protocols.lines import clean
 
 from .process import COMMAND, EngineProcess
 
@@ -212,63 +209,6 @@ def test_sample_of_raw_bytes(case: dict[str, Any], engine: EngineProcess) -> Non
     check_lines(rest)
     assert code == 0
     assert len(answers(rest)) == data.count(b"go ")
-
-
-WORDS = (
-    "uci isready setoption position go stop ponderhit ucinewgame debug register name value startpos fen moves "
-    "searchmoves ponder wtime btime winc binc movestogo depth nodes mate movetime infinite on off Hash Threads "
-    "MultiPV UCI_Chess960 true false 0 1 -1 2 7 50 99999999999999999999 1e9 0x10 nan inf e2e4 e7e5 e1g1 e1h1 e7e8q "
-    "a7a8 0000 (none) e2e4e7e5 rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR 8/8/8/8/8/8/8/8 4k3/8/8/8/8/8/8/4K3 w b - "
-    "KQkq HAha xyz e3 é ♔ # <empty>"
-).split()
-
-
-def malformed(rng: random.Random) -> str:
-    """One command that no GUI should send."""
-    kind = rng.randrange(6)
-    words = rng.choices(WORDS, k=rng.randrange(1, 12))
-    if kind == 0:
-        return " ".join(words)
-    if kind == 1:
-        return "go " + " ".join(words)
-    if kind == 2:
-        return "position " + " ".join(words)
-    if kind == 3:
-        return f"setoption name {' '.join(words[:2])} value {' '.join(words[2:])}"
-    if kind == 4:
-        fields = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
-        at = rng.randrange(len(fields))
-        return f"position fen {fields[:at]}{rng.choice('pkKQ1289/ -wx')}{fields[at + rng.randrange(3) :]} moves e2e4"
-    return "".join(rng.choice("go position \t\\\x7f\x01ψ") for _ in range(30))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_storm_of_malformed_commands(seed: int, engine: EngineProcess) -> None:
-    """100 commands in one go, then a good one: as many moves as there were searches, and it lives."""
-    rng = random.Random(seed)
-    commands: list[str] = []
-    while len(commands) < 100:
-        line = malformed(rng)
-        words = [word for word in line.split() if word in ("quit", "perft", "LogFile", "WeightsFile")]
-        if not words:
-            commands.append(line)
-    heads = "uci isready setoption position go stop ponderhit ucinewgame debug register".split()
-    read = [clean(line.encode()) for line in commands]
-    first = [next((w for w in line.split() if w in heads), "") for line in read if not line.lstrip().startswith("#")]
-    searches = sum(word == "go" for word in first)
-    # Whatever bounded search there was by accident may last long: the stops end it.
-    lines = engine.ask(
-        [*(part for line in commands for part in (line, "stop")), "position startpos", "go nodes 5"], "bestmove"
-    )
-    while len(answers(lines)) < searches + 1:
-        lines += engine.until("bestmove")
-    lines += engine.ask(["isready"])
-    assert len(answers(lines)) == searches + 1
-    check_lines(lines)
-    assert engine.complaints == b""
-    engine.ask(
-        ["setoption name MultiPV value 1", "setoption name Hash value 16", "setoption name Threads value 1", "isready"]
-    )
 
 
 def test_the_engine_outlived_all_that(engine: EngineProcess) -> None:

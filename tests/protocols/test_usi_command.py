@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import shlex
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +14,6 @@ import pytest
 from az_engine.engine.errors import IllegalMoveError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import State
-from az_engine.protocols.lines import clean
-from az_engine.protocols.usi import UsiSession
 
 from .process import COMMAND, UsiProcess
 
@@ -183,78 +179,6 @@ def test_sample_of_an_ending(case: dict[str, Any], engine: UsiProcess) -> None:
 
 
 # ----------------------------------------------------------------------------------------------------- malformed input
-
-
-WORDS = (
-    "usi isready setoption position go stop ponderhit usinewgame gameover win lose draw debug register name value "
-    "startpos sfen moves searchmoves ponder btime wtime byoyomi binc winc rtime depth nodes mate movetime infinite on "
-    "off USI_Hash USI_Ponder Threads MultiPV EnteringKingRule CSARule24 MaxMovesToDraw ResignValue true false 0 1 -1 2 "
-    "7 50 256 99999999999999999999 1e9 0x10 nan inf 7g7f 3c3d 8h2b+ P*5e p*5e G*5b 7g7f3c3d 0000 resign none "
-    "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL 9/9/9/9/9/9/9/9/9 4k4/9/9/9/9/9/9/9/4K4 w b - 18P RB2G "
-    "é 将棋 ☗ # <empty>"
-).split()
-HEADS = "usi isready setoption position go stop ponderhit usinewgame gameover debug register".split()
-NEVER = ("quit", "perft", "LogFile", "DNN_Model", "WeightsFile")
-
-
-def malformed(rng: random.Random) -> str:
-    """One command that no GUI should send."""
-    kind = rng.randrange(7)
-    words = rng.choices(WORDS, k=rng.randrange(1, 12))
-    if kind == 0:
-        return " ".join(words)
-    if kind in (1, 2):
-        return " ".join([("go", "position")[kind - 1], *words])
-    if kind == 3:
-        return f"setoption name {' '.join(words[:2])} value {' '.join(words[2:])}"
-    if kind == 4:
-        at = rng.randrange(len(START))
-        broken = f"{START[:at]}{rng.choice('pkKPRr129/ +-wx')}{START[at + rng.randrange(3) :]}"
-        return f"position {rng.choice(('sfen ', ''))}{broken} moves 7g7f"
-    if kind == 5:
-        return f"go mate {' '.join(words[:2])}"
-    return "".join(rng.choice("go position \t\\\x7f\x01ψ将") for _ in range(30))
-
-
-def expected_answers(lines: list[str]) -> Counter[str]:
-    """How many answers of each kind the commands ask for."""
-    found: Counter[str] = Counter()
-    for line in lines:
-        words = clean(line.encode()).split()
-        first = next((i for i, word in enumerate(words) if word in HEADS), None)
-        if first is not None and words[first] == "go" and not words[0].startswith("#"):
-            found["checkmate" if UsiSession.read_go(words[first + 1 :])[1].solve else "bestmove"] += 1
-    return found
-
-
-def storm(process: UsiProcess, seed: int, count: int) -> None:
-    """So many commands in one go, each search stopped, then a good one: as many answers as there were searches."""
-    rng = random.Random(seed)
-    commands: list[str] = []
-    while len(commands) < count:
-        line = malformed(rng)
-        if not any(word in line for word in NEVER):
-            commands.append(line)
-    wanted = expected_answers(commands) + Counter(["bestmove"])
-    process.send(*(part for line in commands for part in (line, "stop")), "position startpos", "go nodes 5")
-    lines: list[str] = []
-    found: Counter[str] = Counter()
-    while found.total() < wanted.total():
-        said = process.line(60)
-        assert said is not None, process.complaints.decode()[-2000:]
-        lines.append(said)
-        found.update(word for word in ("bestmove", "checkmate") if said.startswith(word))
-    lines += process.ask(["isready"])
-    check_lines(lines)
-    assert Counter(answer.split()[0] for answer in answers(lines)) == wanted
-    assert process.complaints == b""
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_storm_of_malformed_commands(seed: int, engine: UsiProcess) -> None:
-    storm(engine, seed, 100)
-    plain = ("MultiPV value 1", "USI_Hash value 16", "Threads value 1")
-    engine.ask([*(f"setoption name {option}" for option in plain), "isready"])
 
 
 def test_the_engine_outlived_all_that(engine: UsiProcess) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,13 +11,12 @@ from az_engine.engine.errors import DataError
 from az_engine.engine.games import get_game
 from az_engine.models.data.games.chess import FORMAT
 from az_engine.models.data.games.shogi import FORMAT as SHOGI_LABELS
-from az_engine.models.data.shards import Records, TargetOptions
-from az_engine.models.label.sources.quick import FIRST, GAMES, OF_A_SEED
+from az_engine.models.data.shards import Records
+from az_engine.models.label.sources.quick import GAMES
 from az_engine.models.label.teachers.nnue.judge import NnueJudge
 
-from ..reference import board_of, move_of
-from ..samples import CHESS
-from .labelling import job, labelled, task
+from ..reference import board_of
+from .labelling import job, task
 
 
 @pytest.fixture(scope="module")
@@ -51,33 +49,6 @@ def test_a_game_is_not_played_twice(records: Records) -> None:
     late = records[records["ply"] >= 16]
     kinds = {record["bb"].tobytes(): int(record["game"]) for record in late}
     assert len(kinds) > 0.99 * len(late)
-
-
-def test_records_can_be_learned_from(records: Records) -> None:
-    assert FORMAT.first_fault(records) == ""
-    chosen = records[:: len(records) // 400]
-    policies = FORMAT.soft_policy(chosen, TargetOptions())
-    for record, policy in zip(chosen, policies, strict=True):
-        board, count = board_of(record), int(record["n"])
-        assert board.is_valid()
-        assert not board.is_game_over()
-        moves = [move_of(int(code)) for code in record["mv"][:count]]
-        assert len(set(moves)) == count == min(board.legal_moves.count(), 5)
-        assert all(move in board.legal_moves for move in moves)
-        assert (np.diff(policy[:count]) <= 1e-6).all()
-        assert record["depth"] == 0
-
-
-def test_scores_are_the_evaluation_nets(records: Records, nnue: Path) -> None:
-    states = FORMAT.to_states(CHESS, records, np.arange(len(records), dtype=np.int64))
-    assert NnueJudge(nnue, CHESS).judge(states).tolist() == records["cp"][:, 0].tolist()
-
-
-@pytest.mark.slow
-def test_a_task_depends_on_its_number_and_the_seed_alone(words: tuple[object, ...], records: Records) -> None:
-    same = job(*words, "--max-plies", 30)
-    assert task(same, 2).tobytes() == records.tobytes() != task(same, 0).tobytes()
-    assert task(replace(same, seed=4), 2).tobytes() != records.tobytes()
 
 
 def test_good_moves_are_preferred(words: tuple[object, ...], tmp_path: Path) -> None:
@@ -117,17 +88,6 @@ def test_a_convolution_net_plays_too(words: tuple[object, ...]) -> None:
     records = task(job(*words, "--max-plies", 3, "--student", "chess-conv"), 0)
     assert FORMAT.first_fault(records) == ""
     assert len(records) > GAMES
-
-
-@pytest.mark.slow
-def test_the_command(nnue: Path, tmp_path: Path) -> None:
-    words = ("--nnue", nnue, "--positions", "1500", "--max-plies", "5", "--seed", "66")
-    found = labelled(tmp_path, *words)
-    assert len(found) >= 1500
-    first = FIRST + 2 * OF_A_SEED
-    assert (found["game"] >= first).all()
-    assert (found["game"] < first + 10 * GAMES).all()
-    assert len(labelled(tmp_path, *words)) == len(found)  # there already
 
 
 @pytest.mark.slow

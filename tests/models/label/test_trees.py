@@ -11,7 +11,7 @@ import pytest
 from az_engine.engine.games import get_game
 from az_engine.models.data.games.chess import FORMAT, code_of
 from az_engine.models.data.games.shogi import FORMAT as SHOGI_LABELS
-from az_engine.models.data.shards import MATE, Records, TargetOptions
+from az_engine.models.data.shards import MATE, Records
 from az_engine.models.label.around import BEGUN, begun_at
 from az_engine.models.label.job import Job
 from az_engine.models.label.sources.trees import FURTHER, KEPT, Trees
@@ -20,7 +20,7 @@ from az_engine.models.label.teachers.nnue.judge import NnueJudge
 from ..data.test_shogi import SAMPLE as SHOGI_SAMPLE
 from ..reference import board_of, move_of
 from ..samples import CHESS
-from .labelling import job, labelled, task
+from .labelling import job, task
 
 VISITS = 120
 
@@ -108,43 +108,10 @@ def test_moves_are_judged_by_what_they_lead_to(words: tuple[object, ...], nnue: 
         assert move_of(int(record["played"])) == next(iter(told))
 
 
-def test_records_can_be_learned_from(records: Records) -> None:
-    assert FORMAT.first_fault(records) == ""
-    policies = FORMAT.soft_policy(records, TargetOptions())
-    for record, policy in zip(records, policies, strict=True):
-        board, count = board_of(record), int(record["n"])
-        assert board.is_valid()
-        moves = [move_of(int(code)) for code in record["mv"][:count]]
-        assert len(set(moves)) == count == min(count, 5)
-        assert all(move in board.legal_moves for move in moves)
-        assert (np.diff(policy[:count]) <= 1e-6).all()
-        assert record["played"] == record["mv"][0]
-        assert record["depth"] == 0
-    assert records["n"].mean() > 3
-
-
-def test_scores_are_the_evaluation_nets(records: Records, nnue: Path) -> None:
-    states = FORMAT.to_states(CHESS, records, np.arange(len(records), dtype=np.int64))
-    assert NnueJudge(nnue, CHESS).judge(states).tolist() == records["cp"][:, 0].tolist()
-
-
-@pytest.mark.slow
-def test_a_task_depends_on_its_number_and_the_seed_alone(words: tuple[object, ...], records: Records) -> None:
-    assert task(job(*words), 1).tobytes() == records.tobytes() != task(job(*words), 0).tobytes()
-    assert task(job(*words, "--seed", 4), 1).tobytes() != records.tobytes()
-
-
 def test_castling_is_written_as_records_write_it() -> None:
     line = CHESS.parse_position("r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1")[0]
     codes = {code_of(line[-1], int(move)) for move in CHESS.legal_moves(line)}
     assert {move_of(code) for code in codes} == set(chess.Board(CHESS.format_position(line[-1])).legal_moves)
-
-
-@pytest.mark.slow
-def test_the_command(words: tuple[object, ...], tmp_path: Path) -> None:
-    found = labelled(tmp_path, *words, "--positions", "1000")
-    assert len(found) >= 1000
-    assert len(labelled(tmp_path, *words, "--positions", "1000")) == len(found)  # there already
 
 
 @pytest.mark.slow

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import random
 import re
 import signal
 import subprocess
@@ -143,45 +142,6 @@ def test_sample_of_raw_bytes(case: dict[str, Any], engine: GtpProcess) -> None:
     responses = [engine.response() for _ in data.strip().split(b"\n")]
     assert responses[-1] == "= az-engine"
     assert engine.responses("9 name") == ["=9 az-engine"]
-
-
-WORDS = (
-    "name version boardsize clear_board komi play genmove undo showboard fixed_handicap set_free_handicap loadsgf quit "
-    "place_free_handicap time_left final_score final_status_list printsgf lz-analyze kata-analyze kgs-time_settings "
-    "kata-set-rules known_command b w BLACK white green pass resign A1 a1 C3 D4 j9 K10 T19 Z25 I5 A0 -1 0 1 2 5 9 9.0 "
-    "19 26 1e9 nan inf 99999999999999999999 byoyomi interval avoid ownership true {} "
-    "\u00e9 \u56f2 \udcff # \x00 \x1b[2J"
-).split()
-
-
-def malformed(rng: random.Random) -> str:
-    """One line that no controller should send."""
-    kind = rng.randrange(4)
-    words = rng.choices(WORDS, k=rng.randrange(0, 7))
-    if kind == 0:
-        return f"{rng.randrange(10 ** rng.randrange(1, 25))} {' '.join(words)}"
-    if kind == 1:
-        return rng.choice(("\t", " \t ", "  ")).join(words)
-    if kind == 2:
-        return rng.choice(("play", "genmove", "boardsize", "komi", "loadsgf", "lz-analyze")) + " " + " ".join(words)
-    return "".join(rng.choice("genmove play\t=?#{}\\\x7f\x01\u03c8\u2028") for _ in range(30))
-
-
-def test_two_thousand_malformed_lines_get_one_response_each(engine: GtpProcess) -> None:
-    rng = random.Random(4)
-    lines: list[str] = []
-    while len(lines) < 2000:
-        line = malformed(rng)
-        command = read_command(clean(line.encode("utf-8", "surrogateescape")))
-        if command is None or command.name != "quit":
-            lines.append(line)
-    for start in range(0, 2000, 50):
-        part = lines[start : start + 50]
-        engine.send(*part, "1 boardsize 9", "987 name")
-        for number in expected(part):
-            assert re.match(rf"[=?]{number}( |\n|$)", engine.response())
-        assert [engine.response(), engine.response()] == ["=1", "=987 az-engine"]
-    assert b"Traceback" not in engine.complaints
 
 
 def test_a_hundred_megabytes_without_a_line_end_do_not_fill_the_memory(engine: GtpProcess) -> None:
