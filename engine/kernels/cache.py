@@ -346,6 +346,13 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
                 _state.on_compile(self._py_func.__name__)
         return data
 
+    def flush(self) -> None:
+        """Forget what is kept, also where nothing was kept yet."""
+        if _state.directory is None:
+            return
+        self._impl.locator.ensure_cache_path()
+        super().flush()
+
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled."""
         for environment in data._find_referenced_environments():  # also of its device functions, see set_env
