@@ -122,7 +122,7 @@ class EngineOptions:
         "", "Opening book: Polyglot (.bin) in chess, YaneuraOu (.db) or Apery (.bin) in shogi; empty = none."
     )
     syzygy_path: str = setting(
-        "", "Folders of Syzygy endgame tables, separated as in PATH; three men need none, their tables are inside."
+        "", "Folders of Syzygy endgame tables, separated as in PATH; up to four men need none, their tables are inside."
     )
     syzygy_probe_limit: int = setting(7, "Look up positions of at most so many men; 0 = none.", 0, 7)
     syzygy_50_move_rule: bool = setting(True, "Count a win that the fifty-move rule spoils as a draw.")

@@ -20,7 +20,7 @@ from .notation import format_fen, format_uci
 from .state import PIECES, WHITE
 
 State = NDArray[np.void]
-OWN_TABLES = Path(__file__).parent / "tables"  # three men
+OWN_TABLES = Path(__file__).parent / "tables"  # three and four men
 
 
 class SyzygyTables(Tablebase):

@@ -64,15 +64,15 @@ def random_board(men: str, source: random.Random) -> chess.Board:
 
 def test_outcomes_are_python_chesss(tables: chess.syzygy.Tablebase) -> None:
     source = random.Random(3)
-    for men in ("KRk", "KQk", "KPk", "KBk", "KNk", "Krk", "Kpk"):
-        for _ in range(40):
+    for men in ("KRk", "KQk", "Krk", "Kpk", "KBBk", "KBNk", "KNNk", "KQkr", "KQkb", "KRkn", "KRkb", "KPkp", "Kkbn"):
+        for _ in range(20):
             board = random_board(men, source)
             state = GAME.parse_position(board.fen())[0][-1]
             assert OWN.outcome(state) == (tables.probe_wdl(board) > 0) - (tables.probe_wdl(board) < 0)
 
 
 @pytest.mark.parametrize(
-    "fen", ["8/8/8/8/8/2k5/8/K6R w - - 1 9", "4k3/8/8/8/8/8/8/4K2R w K - 0 1", "4k3/8/8/8/8/8/p7/4K2R w - - 0 1"]
+    "fen", ["8/8/8/8/8/2k5/8/K6R w - - 1 9", "4k3/8/8/8/8/8/8/4K2R w K - 0 1", "4k3/8/8/8/8/8/pp6/4K2R w - - 0 1"]
 )
 def test_what_tables_do_not_tell(fen: str) -> None:
     """The clock has begun to run, a king may castle, there are too many men."""
@@ -121,9 +121,9 @@ def test_folders_that_are_none(tmp_path: Path, engine: Engine) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("men", ["KRk", "KQk", "KPk"])
+@pytest.mark.parametrize("men", ["KRk", "KQk", "KPk", "KBBk", "KBNk", "KQkr", "KQkb", "KQkn", "KRkn", "KRBk", "KPkp"])
 def test_won_endings_are_won_against_the_best_defence(men: str, engine: Engine, tables: chess.syzygy.Tablebase) -> None:
-    """The net alone won 16 of 20 games with the rook, at 1,000 nodes."""
+    """Without tables the rook won 16 of 20 games at 1,000 nodes, none of 16 with two bishops or bishop and knight."""
     source = random.Random(5)
     for _ in range(10):
         board = random_board(men, source)
