@@ -71,7 +71,9 @@ class Engine:
         self._cache: PositionCache | None = None
         self._memory = (0, 0.0)  # bytes of tree and cache, and moves a position
         self._line: State | None = None  # the game up to the position to search ...
-        self._moves: list[int] = []  # ... and the moves between its positions
+        self._moves: list[int] = []  # ... the moves between its positions ...
+        self._words: list[str] = []  # ... their texts ...
+        self._form = ""  # ... and the form of the game in which they were read
         self._base: State | None = None  # the game up to the tree's base ...
         self._root_line: State | None = None  # ... and to its root, which a full tree makes its base
         self._databases = Databases()
@@ -273,7 +275,7 @@ class Engine:
 
         Blocks briefly. Errors: PositionError, IllegalMoveError; then no position is held.
         """
-        self._line = None
+        before, self._line = self._line, None
         game = self._game
         if root is None:
             line, notes = game.initial(), list[str]()
@@ -282,16 +284,28 @@ class Engine:
         states = np.empty(len(moves) + 1, game.state_dtype)
         states[0] = line[-1]
         self._apply_rules(states[:1])
-        played = []
-        for i, text in enumerate(moves):
+        played = self._shared(before, states, moves)
+        for i, text in enumerate(moves[len(played) :], start=len(played)):
             try:
                 move = game.parse_move(states[: i + 1], text)
             except IllegalMoveError as error:
-                raise IllegalMoveError(f"move {i + 1} of {len(moves)}: {error}") from None
+                fault = IllegalMoveError(f"move {i + 1} of {len(moves)}: {error}")
+                fault.place = i
+                raise fault from None
             game.play_at(states, i, move)
             played.append(move)
-        self._line, self._moves = states, played
+        self._line, self._moves, self._words, self._form = states, played, [*moves], game.form
         return notes
+
+    def _shared(self, before: State | None, states: State, moves: Sequence[str]) -> list[int]:
+        """The first of the moves that the line ``before`` has, too; their positions go into states[0, ...]."""
+        if before is None or self._form != self._game.form or (before[:1] != states[:1]).any():
+            return []
+        n = 0
+        while n < min(len(moves), len(self._words)) and moves[n] == self._words[n]:
+            n += 1
+        states[: n + 1] = before[: n + 1]
+        return self._moves[:n]
 
     def _apply_rules(self, line: State) -> None:
         options = self.options
@@ -307,6 +321,7 @@ class Engine:
         played = game.parse_move(line, move)
         self._line = game.play(line, played)
         self._moves.append(played)
+        self._words.append(move)
 
     def undo(self) -> None:
         """Take the last move back. Not during a search. Errors: PositionError when there is none."""
@@ -315,6 +330,7 @@ class Engine:
             raise PositionError("there is no move to take back")
         self._line = line[:-1]
         self._moves.pop()
+        self._words.pop()
 
     def _held(self) -> State:
         if self._line is None:

@@ -28,6 +28,8 @@ class PositionError(AzError):
 class IllegalMoveError(PositionError):
     """The move is not legal in the position where it was given."""
 
+    place: int = 0  # in the list of moves that it was one of
+
 
 class NetError(AzError):
     """The network file cannot be used."""

@@ -11,13 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ...engine.errors import AzError
+from ...engine.errors import AzError, PositionError
 from ...engine.info import BestMove, Estimate, ThinkingInfo
 from ...engine.nets.evaluator import Interrupted
 from ...engine.params import EngineOptions
 from ..gtp.board import Size
 from ..gtp.game import GoEngine
 from .answer import Seen, no_results, warning
+from .fields import QueryError
 from .query import Query
 
 if TYPE_CHECKING:
@@ -32,12 +33,37 @@ class AnalysisEngine(GoEngine, Protocol):
     def new_tree(self) -> None: ...
 
 
+class Replay:
+    """The moves of a query, which are played when an analyst takes the first of its turns."""
+
+    def __init__(self, query: Query) -> None:
+        self._played = query.played
+        self._played_once = self._illegal = False
+        self._lock = threading.Lock()
+
+    def play(self, engine: AnalysisEngine, wanted: Callable[[], bool]) -> bool:
+        """Let the engine play all moves, at least once; False when another turn has told that one is illegal.
+
+        BLOCKS while another analyst does. Errors: QueryError, once; PositionError.
+        """
+        with self._lock:
+            if not self._played_once and not self._illegal:
+                try:
+                    self._played.play(engine, wanted)
+                except (PositionError, QueryError):
+                    self._illegal = True
+                    raise
+                self._played_once = wanted()
+            return not self._illegal
+
+
 @dataclass(eq=False, slots=True)
 class Turn:
     """One position of a query, from its question to its one final answer."""
 
     query: Query
     number: int
+    replay: Replay
     terminated: bool = False
     _answered: bool = False
     _begun: bool = False
@@ -141,12 +167,14 @@ class Analyst:
             bug = None
             try:
                 answer = self._analyse(turn)
+            except QueryError as error:
+                answer = error.answer(turn.query.id)
             except AzError as error:
                 answer = {"id": turn.query.id, "turnNumber": turn.number, "error": str(error)}
             except Exception as error:  # noqa: BLE001  a boundary: the session shows the bug, the turn gets its answer
                 bug, answer = error, no_results(turn.query, turn.number)
                 self._engine = None
-            if turn.answer():
+            if turn.answer() and answer:
                 self._write(json.dumps(answer))
             self._over(turn, bug)
         if self._engine is not None:
@@ -170,9 +198,13 @@ class Analyst:
         return engine
 
     def _analyse(self, turn: Turn) -> dict[str, Any]:
-        """The final answer; reports before it are written. Errors: AzError."""
+        """The final answer, empty after another turn's error; reports before it are written. Errors: AzError."""
         query, played = turn.query, turn.query.played
         engine = self._prepared(query)
+        if not turn.replay.play(engine, lambda: not turn.terminated):
+            return {}
+        if turn.terminated:
+            return no_results(query, turn.number)
         engine.set_position(played.root, played.words[: played.ends[turn.number]])
         legal = engine.legal_moves()
         try:

@@ -20,6 +20,10 @@ class QueryError(AzError):
         super().__init__(text)
         self.field = field
 
+    def answer(self, query_id: str) -> dict[str, str]:
+        """What is answered to the query."""
+        return {"error": str(self), **({"field": self.field} if self.field else {}), "id": query_id}
+
 
 def read_object(line: str) -> dict[str, Any]:
     """The JSON object in a line. Errors: QueryError, of no field."""

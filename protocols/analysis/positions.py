@@ -8,16 +8,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-
 from ...engine.errors import AzError, IllegalMoveError, PositionError
 from ...engine.games import get_game
+from ...engine.games.base import State
 from ..gtp.board import PASS, STONES, GtpError, Size, other, point, read_vertex, vertex
 from ..gtp.game import SIZES, SKIP, Start, empty
 from ..gtp.rules import Rules, read_rules
+from ..loader import EngineSeam
 from .fields import COLOURS, Fields, QueryError
 
-MOST_MOVES = 10_000
+MOST_MOVES = 2_000  # of a query; no game of people has a third of them
+_AT_ONCE = 200  # moves that are played before the next look whether the turn is still wanted
 _PAIRS = 'Must be an array of pairs of the form: ["b" or "w", GTP board vertex]'
 _KOMI = "Must be a integer or half-integer from -400.0 to 400.0"
 _RULES = (
@@ -40,6 +41,20 @@ class Played:
     @property
     def moves(self) -> int:
         return len(self.ends) - 1
+
+    def play(self, engine: EngineSeam, wanted: Callable[[], bool]) -> None:
+        """Let the engine hold the last position, unless the answer is no longer ``wanted``.
+
+        Blocks; cheap where the engine holds a position of the same game. Errors: QueryError, with KataGo's words for an
+        illegal move; PositionError for a root that cannot be set up.
+        """
+        try:
+            for end in [*range(0, len(self.words), _AT_ONCE), len(self.words)]:
+                if wanted():
+                    engine.set_position(self.root, self.words[:end])
+        except IllegalMoveError as error:
+            number = next(n for n, end in enumerate(self.ends[1:]) if end > error.place)
+            raise QueryError(f"Illegal move {number}: {self.words[error.place][:40]}", "moves") from None
 
 
 class Notation(Protocol):
@@ -88,9 +103,10 @@ class GoNotation:
             words += [SKIP, place] if colour != turns[-1] else [place]
             ends.append(len(words))
             turns += other(colour)
-        played = Played(f"go{size}", start.text(komi, rules), tuple(words), tuple(ends), turns, size)
-        _check(played, "initialStones", [f"{colour.upper()} {place}" for colour, place in moves])
-        return played
+        root = start.text(komi, rules)
+        if stones:
+            _read_root(f"go{size}", root, "initialStones")
+        return Played(f"go{size}", root, tuple(words), tuple(ends), turns, size)
 
     def _size(self, fields: Fields) -> Size:
         words = f"Must provide an integer from {SIZES.start} to {SIZES.stop - 1}"
@@ -141,18 +157,11 @@ class PlainNotation:
         root = None
         if "initialPosition" in fields:
             root = fields.string("initialPosition", "Must be a string")
-        game = get_game(self._game)
-        try:
-            start = game.initial() if root is None else game.parse_position(root)[0]
-        except PositionError as error:
-            raise QueryError(str(error), "initialPosition") from None
         order = self.first + other(self.first)
-        if game.side_to_move(start[-1]):
+        if root is not None and get_game(self._game).side_to_move(_read_root(self._game, root, "initialPosition")[-1]):
             order = order[::-1]
         turns = "".join(order[i % 2] for i in range(len(moves) + 1))
-        played = Played(self._game, root, tuple(moves), tuple(range(len(moves) + 1)), turns)
-        _check(played, "initialPosition", moves)
-        return played
+        return Played(self._game, root, tuple(moves), tuple(range(len(moves) + 1)), turns)
 
     def move(self, word: Any, played: Played) -> str:
         if not isinstance(word, str):
@@ -193,18 +202,9 @@ def _rules(fields: Fields) -> Rules:
     return rules
 
 
-def _check(played: Played, root_field: str, shown: Sequence[str]) -> None:
-    """Play the moves. Errors: QueryError, with KataGo's words for an illegal one."""
-    game = get_game(played.game)
+def _read_root(game: str, root: str, field: str) -> State:
+    """Errors: QueryError."""
     try:
-        line = game.initial() if played.root is None else game.parse_position(played.root)[0]
+        return get_game(game).parse_position(root)[0]
     except PositionError as error:
-        raise QueryError(str(error), root_field) from None
-    states = np.empty(len(played.words) + 1, game.state_dtype)
-    states[0] = line[-1]
-    for i, word in enumerate(played.words):
-        try:
-            game.play_at(states, i, game.parse_move(states[: i + 1], word))
-        except IllegalMoveError:
-            number = next(n for n, end in enumerate(played.ends[1:]) if end > i)
-            raise QueryError(f"Illegal move {number}: {shown[number].split()[-1][:40]}", "moves") from None
+        raise QueryError(str(error), field) from None

@@ -19,7 +19,7 @@ from ...engine.params import EngineOptions
 from ..lines import LineReader, LineWriter, one_line
 from ..options import OptionValues
 from ..session import CLOSE_PATIENCE_S, Session
-from .analyst import AnalysisEngine, Analyst, Turn, Turns
+from .analyst import AnalysisEngine, Analyst, Replay, Turn, Turns
 from .answer import no_results, warning
 from .fields import QueryError, is_integer, read_object
 from .positions import GoNotation, Notation, PlainNotation
@@ -79,8 +79,7 @@ class AnalysisSession(Session[AnalysisEngine]):
             else:
                 self._ask(given)
         except QueryError as error:
-            field = {"field": error.field} if error.field else {}
-            self._write({"error": str(error), **field, "id": given["id"]})
+            self._write(error.answer(given["id"]))
         except AzError as error:
             self._write({"error": str(error), "id": given["id"]})
 
@@ -94,7 +93,8 @@ class AnalysisSession(Session[AnalysisEngine]):
         query = read_query(given, self._notation, self.values, MOST_VISITS, partial(self._warn, given["id"]))
         if len(self._open) + len(query.turns) > MOST_OPEN:
             raise QueryError(f"Must leave at most {MOST_OPEN} turns unanswered: wait for answers", "analyzeTurns")
-        for turn in [Turn(query, number) for number in query.turns]:
+        replay = Replay(query)
+        for turn in [Turn(query, number, replay) for number in query.turns]:
             self._open[turn] = None
             if not self._turns.put(turn) and len(self._analysts) < self.analysts:
                 make = partial(self._make, self.values.engine_options())
@@ -106,7 +106,7 @@ class AnalysisSession(Session[AnalysisEngine]):
 
         if get_game(self.game).protocol != "gtp":
             return PlainNotation(self.game)
-        return GoNotation(self._make(self.values.engine_options()).sizes)
+        return GoNotation(cache(self._make(self.values.engine_options()).sizes))  # it reads the net's file
 
     def _act(self, given: dict[str, Any]) -> None:
         match given["action"]:

@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Iterator, Sequence
 
 import chess
+import numpy as np
 import pytest
 
 from az_engine.engine import thinking
@@ -81,6 +82,29 @@ def test_a_refused_position_leaves_none(engine: Engine) -> None:
         engine.set_position(None, ["e2e4", "e2e4", "e7e5"])
     assert engine.position is None
     assert think(engine, None, ["e2e4"], nodes=5).answer.move is not None
+
+
+@pytest.mark.parametrize(
+    ("game", "root", "words"),
+    [
+        ("chess", None, "g1f3 g8f6 f3g1 f6g8 g1f3 g8f6 f3g1 f6g8 e2e4"),
+        ("shogi", None, "7g7f 3c3d 8h2b+ 3a2b B*4e 2b3a 4e3d 8c8d"),
+        ("go5", "5/5/5/5/5 b - 7.5 tromp-taylor 0 0 0", "C3 C2 pass pass B2 D2 skip A1"),
+    ],
+)
+def test_what_two_positions_share_is_played_once(game: str, root: str | None, words: str) -> None:
+    moves = words.split()
+    other = Engine(game, EngineOptions(weights_file="uniform"))
+    for head in (moves, moves[:3], moves, moves[:4] + moves[:1] if game == "chess" else moves[:4], [], moves):
+        fresh = Engine(game, EngineOptions(weights_file="uniform"))
+        fresh.set_position(root, head)
+        other.set_position(root, head)
+        assert np.array_equal(other._held(), fresh._held())
+        assert other._moves == fresh._moves
+        other.undo() if head else other.play(moves[0])
+    with pytest.raises(IllegalMoveError, match=f"move {len(moves) + 1} of ") as caught:
+        other.set_position(root, [*moves, "Z99"])
+    assert caught.value.place == len(moves)
 
 
 def test_a_move_without_a_thread(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ def talk() -> Iterator[AnalysisTalk]:
         ({"moves": [["B", "null"]]}, "moves", "Could not parse board location: null"),
         ({"moves": [["B", "C3"], ["W", "C3"]]}, "moves", "Illegal move 1: C3"),
         ({"moves": [["W", "C3"], ["W", "B2"], ["W", "B2"]]}, "moves", "Illegal move 2: B2"),
-        ({"moves": [["B", "C3"]] * 10_001}, "moves", "Must be at most 10000 moves"),
+        ({"moves": [["B", "C3"]] * 10_001}, "moves", "Must be at most 2000 moves"),
         ({"initialStones": [["B", "pass"]]}, "initialStones", "Could not parse board location: pass"),
         ({"initialStones": {}}, "initialStones", PAIRS),
         ({"initialPlayer": "x"}, "initialPlayer", 'Must be "b" or "w"'),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import threading
+import time
 from collections import Counter
 from typing import Any
 
@@ -115,6 +116,44 @@ def test_no_warning_of_a_turn_terminated_without_a_visit() -> None:
         answers = [talk.answer(), talk.answer()]
         assert {"id": "a", "turnNumber": 0, "isDuringSearch": False, "noResults": True} in answers
         assert [answer for answer in answers if "warning" in answer] == []
+
+
+class Plain(Unanswered):
+    """Counts how often it is asked for the sizes of the net's boards, for which it reads the net's file."""
+
+    asked = 0
+
+    def sizes(self) -> tuple[int, ...]:
+        Plain.asked += 1
+        return super().sizes()
+
+
+def test_queries_are_read_cheaply_beside_a_busy_analyst() -> None:
+    points = [f"{column}{row}" for row in range(1, 20) for column in "ABCDEFGHJKLMNOPQRST"]
+    moves = [["BW"[i % 2], point] for i, point in enumerate(random.Random(1).sample(points, 150))]
+    begun.clear()
+    with AnalysisTalk(make=lambda options: Plain("go", options), analysts=1) as talk:
+        talk.ask(id="busy", maxVisits=ENDLESS, boardXSize=19, boardYSize=19)
+        assert begun.wait(talk.patience_s)
+        before = time.process_time()
+        for i in range(150):
+            talk.ask(id=str(i), moves=moves[:i], boardXSize=19, boardYSize=19)
+        talk.tell({"id": "v", "action": "query_version"})
+        assert talk.answer()["version"] == __version__
+        assert time.process_time() - before < 0.3
+        assert Plain.asked == 1
+        talk.tell({"id": "t", "action": "terminate_all"})
+        assert len(talk.answers()) == 152
+
+
+def test_an_illegal_move_is_one_error_of_the_whole_query() -> None:
+    moves = [["B", "C3"], ["W", "C3"], ["B", "D3"]]
+    with AnalysisTalk() as talk:
+        talk.ask(moves=moves, analyzeTurns=[0, 1, 2, 3])
+        talk.ask(id="next")
+        answers = {answer["id"]: answer for answer in talk.answers()}
+        assert answers.pop("q") == {"error": "Illegal move 1: C3", "field": "moves", "id": "q"}
+        assert [*answers] == ["next"]
 
 
 def test_the_end_of_the_input_waits_for_answers() -> None:
