@@ -454,9 +454,9 @@ class Engine:
             return Job(None, line, options, (), None, mate=MateSolver(game, line, memory))
         legal = game.legal_moves(line)
         if not len(legal):
-            return Job(None, None, options, (), None, verdict=(final_line(game.outcome(line)),))
+            return Job(None, None, options, (), None, verdict=(final_line(game, game.outcome(line), options),))
         if game.declaration is not None and game.declaration.possible(line):
-            return Job(None, None, options, (), None, verdict=(final_line(WIN),), win=True)
+            return Job(None, None, options, (), None, verdict=(final_line(game, WIN, options),), win=True)
         messages: list[str] = []
         if options.own_book and options.book_file not in NO_BOOK and _is_play(limits) and options.multipv == 1:
             booked = self._book_move(limits, line, messages)

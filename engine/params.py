@@ -134,6 +134,9 @@ class EngineOptions:
         99999,
         none=99999,
     )
+    eval_coef: int = setting(  # in shogi
+        600, "The scale of scores: for expected points p so many centipawns times ln(p / (1 - p)).", 1, 10000
+    )
     resign_permille: int = setting(
         0, "Resign when the best line's expected points are below this, in 1/1000 of a win; 0 = never.", 0, 1000
     )

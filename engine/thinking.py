@@ -202,7 +202,7 @@ class Thinking:
         options = job.options
         self._search, self._options = search, options
         search.left = self._left
-        self._root = RootView(search.game, search.tree, line, several=search.several)
+        self._root = RootView(search.game, search.tree, line, options, several=search.several)
         side, ply = search.game.side_to_move(line[-1]), int(line[-1]["ply"])
         job.delays.begin(self._limits, side, ply)
         self._budget = budget(

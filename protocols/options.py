@@ -268,6 +268,7 @@ OPTIONS: tuple[Option, ...] = (
         aliases=("Best Book Move", "Best_Book_Move"),
         of_games=True,
     ),
+    Option("eval_coef", usi="Eval_Coef", of_games=True),
     Option("resign_value", usi="ResignValue", sets="resign_cp"),
     Option("resign_threshold", usi="Resign_Threshold", sets="resign_permille"),
     Option("all_moves", usi="GenerateAllLegalMoves", fixed="every legal move is always searched", of_games=True),

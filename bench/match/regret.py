@@ -36,8 +36,9 @@ from .players import MoveLimit, Player, PlayerSpec, launch, parse_spec
 HELP = """\
 How many expected points the moves of players give away, judged by a stronger engine: a quick way to compare settings
 and nets. Every player moves in the same positions, taken from game records; the judge looks at the position after each
-move. Points are out of 100 (a won game), as 1 / (1 + 10^(-centipawns / 400)); a blunder loses more than 20. The folder
-keeps what was found: give the command again after an interruption, or with more players or positions.
+move. Points are out of 100 (a won game), as 1 / (1 + 10^(-centipawns / 400)), in shogi 1 / (1 + e^(-centipawns / 600));
+a blunder loses more than 20. The folder keeps what was found: give the command again after an interruption, or with
+more players or positions.
 
 examples:
   az-engine regret games.pgn -P default -P "default name=hot option.PolicyTemperature=2" --visits 1000 \\
@@ -162,7 +163,7 @@ class Judge:
         if outcome != RUNNING:  # not stored: the outcome depends on the moves before the position
             return (1.0 + outcome) / 2.0
         if position.text not in self.memory.judged:
-            self.memory.judge(position.text, worth(ask(self.player, position, self.limits)))
+            self.memory.judge(position.text, worth(ask(self.player, position, self.limits), self.game))
         return self.memory.judged[position.text]
 
     def after(self, position: Position, move: str) -> float:
@@ -177,7 +178,7 @@ def ask(player: Player, position: Position, limits: Limits) -> Answer:
     return player.play(position.root, position.moves, limits)
 
 
-def worth(answer: Answer) -> float:
+def worth(answer: Answer, game: Game) -> float:
     """Expected points of the side to move, 0 to 1. Errors: OptionError when the engine gave no score."""
     if answer.win or answer.resign:
         return float(answer.win)
@@ -185,7 +186,7 @@ def worth(answer: Answer) -> float:
     if best.mate is not None:
         return float(best.mate > 0)
     if best.cp is not None:
-        return float(1.0 / (1.0 + 10.0 ** (-best.cp / 400.0)))
+        return game.expected_points(best.cp)
     if best.chance is not None:
         return best.chance
     raise OptionError("the judge gives no scores; take an engine that does")

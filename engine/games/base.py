@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import OptionError
+from ..info import Wdl, centipawns
+from ..params import EngineOptions
 from ..records.formats import RecordFormat
 from ..records.record import Record
 from .book import Book
@@ -40,6 +43,9 @@ class Game(Rules):
     declaration: Declaration | None = None
     open_book: Callable[[Path], Book] | None = None  # an opening book in a file; errors: OSError, OptionError
     open_tables: Callable[..., Tablebase] | None = None  # of (folders, most_men=, rule50=)
+    score_scale: float = 400.0 / math.log(
+        10.0
+    )  # of other programs' scores: centipawns that make the odds e times as good
     _plain: Game | None = None  # in a view through another encoder: the game with its own
 
     @property
@@ -164,6 +170,14 @@ class Game(Rules):
         if name != self.name:
             raise OptionError(f"{self.name} has no variant {name[:40]!r}")
         return self
+
+    def centipawns(self, wdl: Wdl, options: EngineOptions) -> int:
+        """The score to show for such chances, the same side's view; Lc0's where a game's programs have no other."""
+        return centipawns(wdl.value)
+
+    def expected_points(self, score: float) -> float:
+        """What other programs mean by a score in centipawns: expected points, 0 to 1, the same side's view."""
+        return 0.5 + 0.5 * math.tanh(score / self.score_scale / 2.0)
 
     def adjudicate(self, line: State) -> int:
         """Outcome code for the side to move when a game is cut off: by the score where there is one, else a draw."""

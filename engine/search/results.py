@@ -10,9 +10,9 @@ import numpy as np
 from ..games.base import Game, State
 from ..games.mates import LONGEST
 from ..games.outcome import BY_TABLES, DRAW, LOSS, RUNNING, WIN
-from ..info import Line, MoveStats, Wdl, centipawns
+from ..info import Line, MoveStats, Wdl
 from ..kernels.jit import borrow, device, kernel
-from ..params import SearchParams
+from ..params import EngineOptions, SearchParams
 from .ends import Averages
 from .mate import short_mate
 from .puct import exploration
@@ -20,6 +20,7 @@ from .transpositions import twin_of
 from .tree import Tree, tree_of, unpack_prior, unpack_priors
 
 MAX_PV = 64  # moves of a principal variation
+_DEFAULTS = EngineOptions()
 _MOST_TEXTS = 10_000  # lines of moves whose texts are kept
 
 
@@ -149,19 +150,21 @@ def _mate(node: Any) -> int | None:
     return -(plies // 2) if node["bound"] == WIN else None
 
 
-def final_line(outcome: int) -> Line:
+def final_line(game: Game, outcome: int, options: EngineOptions) -> Line:
     """The line of a game that is over; ``outcome`` for the side to move, which wins by a declaration only."""
     wdl = {LOSS: Wdl(0.0, 0.0, 1.0), WIN: Wdl(1.0, 0.0, 0.0)}.get(outcome, Wdl(0.0, 1.0, 0.0))
     mate = {LOSS: 0, WIN: 1}.get(outcome)
-    return Line(centipawns(wdl.value), mate, wdl, 0, 0.0, ())
+    return Line(game.centipawns(wdl, options), mate, wdl, 0, 0.0, ())
 
 
 class RootView:
     """Reads a tree's root. ``line`` is the game up to the root; call under the search's lock."""
 
-    def __init__(self, game: Game, tree: Tree, line: State, *, several: bool = False) -> None:
+    def __init__(
+        self, game: Game, tree: Tree, line: State, options: EngineOptions = _DEFAULTS, *, several: bool = False
+    ) -> None:
         """``several``: whether the search visits other moves once the outcome of one is known (MultiPV)."""
-        self._several = several
+        self._options, self._several = options, several
         self._game, self._tree, self._line = game, tree, line
         self._texts: dict[tuple[int, ...], tuple[str, ...]] = {}  # reports repeat most of their lines
 
@@ -223,9 +226,10 @@ class RootView:
         known = None if table is None else _certain(table[0])
         if child is None or int(child["n"]) == 0:
             wdl = known or _own_wdl(tree.nodes[tree.root])
-            return Line(centipawns(wdl.value), None, wdl, 0, prior, pv)
+            return Line(self._game.centipawns(wdl, self._options), None, wdl, 0, prior, pv)
         wdl = known or _wdl(child)
-        line = Line(centipawns(wdl.value), _mate(child), wdl, visits[0], prior, pv, pv_visits=visits)
+        score = self._game.centipawns(wdl, self._options)
+        line = Line(score, _mate(child), wdl, visits[0], prior, pv, pv_visits=visits)
         if averages is None:
             return line
         number = edge - int(tree.nodes[tree.root]["first_edge"])

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from ...engine.blocking import search
 from ...engine.errors import DataError
-from ...engine.info import centipawns
+from ...engine.info import Wdl
 from ...engine.limits import Limits
+from ...engine.params import EngineOptions
 from ...engine.records.opinion import Kind, opine
 from ...engine.records.record import Node, Record
 
 if TYPE_CHECKING:
     from ...engine.engine import Engine
+    from ...engine.games.base import Game
     from ...engine.records.formats import RecordFormat
     from .request import Request
     from .scoresheet import Scoresheet
@@ -59,10 +61,6 @@ class Judgement:
         lead = None if self.lead is None else round(self.lead, 1)
         score = round(self.score, 4)
         return {"score": score, "lead": lead, "visits": self.visits, "best": self.best, "words": self.words}
-
-    @property
-    def centipawns(self) -> int:
-        return centipawns(2 * self.score - 1) if self.cp is None else self.cp
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,20 +144,25 @@ def accuracies(sheet: Scoresheet, judged: Sequence[Judgement | None]) -> tuple[f
 
 
 def annotated(
-    sheet: Scoresheet, judged: Sequence[Judgement | None], record: Record, form: RecordFormat | None = None
+    sheet: Scoresheet,
+    judged: Sequence[Judgement | None],
+    record: Record,
+    form: RecordFormat | None = None,
+    options: EngineOptions | None = None,
 ) -> Record:
     """The record with the judgements added, in the way of a format; what stands in it stays.
 
-    Its main line has the sheet's moves. Where a move gave something away, the better line becomes a variation.
+    Its main line has the sheet's moves. Where a move gave something away, the better line becomes a variation. options:
+    how scores are shown that the judgements leave out.
     """
-    adds = opine if form is None else form.opine
+    adds, options = opine if form is None else form.opine, options or EngineOptions()
     nodes = [record.main_line()[0], *record.moved()]
     parents = {id(child): node for node in record.tree.line() for child in node.children}
     found = {mistake.ply: mistake for mistake in mistakes(sheet, judged)}
     for ply, (node, value) in enumerate(zip(nodes, judged, strict=False)):
         if value is not None:
             kind, remark = _said(sheet, judged, ply - 1, found.get(ply - 1))
-            adds(node, sheet.opinion(ply, value.best, _numbers(value), kind, remark))
+            adds(node, sheet.opinion(ply, value.best, _numbers(value, sheet.game, options), kind, remark))
     for ply in found:
         before = judged[ply]
         assert before is not None
@@ -167,9 +170,12 @@ def annotated(
     return record
 
 
-def _numbers(value: Judgement) -> dict[str, Any]:
+def _numbers(value: Judgement, game: Game, options: EngineOptions) -> dict[str, Any]:
     names = ("score", "mate", "lead", "depth")
-    return {name: getattr(value, name) for name in names} | {"cp": value.centipawns, "nodes": value.visits}
+    score = value.cp
+    if score is None:
+        score = game.centipawns(Wdl(value.score, 0.0, 1.0 - value.score), options)
+    return {name: getattr(value, name) for name in names} | {"cp": score, "nodes": value.visits}
 
 
 def _said(sheet: Scoresheet, judged: Sequence[Judgement | None], ply: int, mistake: Mistake | None) -> tuple[Kind, str]:

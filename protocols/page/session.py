@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ...engine.search.states import Snapshot
 
 PAPER = "page"  # the format that is a page of its own
-RESIGN_CP = 900  # about 3 % to win
+RESIGN_PERMILLE = 30  # expected points
 _TITLE = 120  # characters
 _LONGEST_SOURCE = 300_000  # characters
 _LEAST_MS = 100  # between reports
@@ -236,7 +236,7 @@ class PageSession(Session[PageEngine]):
         form = format_named(sheet.game.record_formats, wanted)
         if form.write is None:
             raise OptionError(f"{form.name} is only read here")
-        record = annotated(sheet, judged, plain, form)
+        record = annotated(sheet, judged, plain, form, self.values.engine_options())
         note = left_out(form, form.lost(record))
         return partial(self._say, "file", asked.id, text=form.write(record), suffix=form.suffixes[0], note=note)
 
@@ -293,7 +293,8 @@ class PageSession(Session[PageEngine]):
             multipv=1 if playing else asked.whole("lines", 1, 50, 8),
             move_stats=True,
             elo=elo,
-            resign_cp=RESIGN_CP if playing and len(sheet.moves) > 20 else None,
+            resign_cp=None,
+            resign_permille=RESIGN_PERMILLE if playing and len(sheet.moves) > 20 else 0,
         )
         if asked.flag("fresh"):
             engine.new_tree()

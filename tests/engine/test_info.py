@@ -10,13 +10,6 @@ from az_engine.engine.info import Wdl, centipawns
 from az_engine.engine.limits import Limits
 
 
-@given(st.floats(-1.5, 1.5))
-def test_centipawns_are_odd_bounded_and_rise(value: float) -> None:
-    assert centipawns(value) == -centipawns(-value)
-    assert abs(centipawns(value)) <= 12_800
-    assert centipawns(value) <= centipawns(min(value + 0.01, 1.5))
-
-
 def test_known_centipawns() -> None:
     assert centipawns(0.0) == 0
     assert centipawns(0.5) == pytest.approx(90, abs=2)

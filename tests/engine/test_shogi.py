@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,13 +12,14 @@ import pytest
 from az_engine.engine.engine import Engine
 from az_engine.engine.games import get_game
 from az_engine.engine.games.shogi import EnteringKing
-from az_engine.engine.info import BestMove, Checkmate
+from az_engine.engine.info import BestMove, Checkmate, Wdl
 from az_engine.engine.params import EngineOptions
 
 from ..fakes.clock import FakeClock
 from . import driving
 from .driving import go
 
+SHOGI = get_game("shogi")
 CAMP = "+P+P+P+P+P4/+P+P+P+P+P4/4K4/9/9/9/9/9/4k4 b {hand} 1"
 MATED_SOON = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
 LOST = "k8/9/9/9/9/9/r8/1r7/4K4 b - 1"  # mate by the rook on 9g, whatever black does
@@ -97,6 +99,33 @@ def test_the_limit_of_plies_is_a_draw_in_the_tree_and_no_end_at_the_root(engine:
     assert think(engine, rooks, ["6h6g", "5a4a", "6g6h"], nodes=50).move is not None  # beyond the limit
 
 
+@pytest.mark.parametrize(
+    ("wdl", "coefficient", "score"),
+    [
+        (Wdl(0.255, 0.0, 0.745), 600, -643),
+        (Wdl(0.155, 0.2, 0.645), 600, -643),  # a draw counts half
+        (Wdl(0.745, 0.0, 0.255), 756, 811),
+        (Wdl(0.0, 1.0, 0.0), 600, 0),
+        (Wdl(1.0, 0.0, 0.0), 600, 30_000),
+        (Wdl(0.0, 0.0, 1.0), 1, -30_000),
+    ],
+)
+def test_scores_are_those_that_shogi_programs_read(wdl: Wdl, coefficient: int, score: int) -> None:
+    assert SHOGI.centipawns(wdl, EngineOptions(eval_coef=coefficient)) == score
+    if coefficient == 600:
+        assert SHOGI.expected_points(score) == pytest.approx((1 + wdl.value) / 2, abs=1e-3)
+
+
+def test_scores_of_a_handicap(engine: Engine) -> None:
+    bishop = "lnsgkgsnl/1r7/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL w - 1"
+    for coefficient in (600, 285):
+        engine.configure(weights_file="", eval_coef=coefficient)
+        line = think(engine, bishop, nodes=800).lines[0]
+        points = (1 + line.wdl.value) / 2
+        assert 0.15 < points < 0.4
+        assert line.cp == pytest.approx(coefficient * math.log(points / (1 - points)), abs=1)
+
+
 def test_resignation(engine: Engine) -> None:
     assert not think(engine, LOST, nodes=1500).resign
     engine.configure(resign_cp=1000)
@@ -148,11 +177,10 @@ def test_a_short_mate_is_played_at_once_and_its_line_goes_to_the_end(engine: Eng
     assert line.mate == 2
     assert len(line.pv) == 3
     assert answer.nodes <= 3
-    game = get_game("shogi")
-    position = game.parse_position(MATE_IN_THREE)[0]
+    position = SHOGI.parse_position(MATE_IN_THREE)[0]
     for word in line.pv:
-        position = game.play(position, game.parse_move(position, word))
-    assert not len(game.legal_moves(position))
+        position = SHOGI.play(position, SHOGI.parse_move(position, word))
+    assert not len(SHOGI.legal_moves(position))
     assert position[-1]["checked"]
 
 
@@ -201,7 +229,7 @@ def test_games_without_a_mate_search() -> None:
 
 
 def test_the_usual_rules_are_those_of_the_start_position() -> None:
-    line = get_game("shogi").initial()
+    line = SHOGI.initial()
     before = line.copy()
     EnteringKing().set_rules(line, rule="27", max_plies=0)
     assert np.array_equal(line, before)

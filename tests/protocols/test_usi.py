@@ -13,7 +13,7 @@ from .talk import READY, UsiTalk
 def test_s1_s11_the_names_that_programs_expect() -> None:
     names = (
         "USI_Hash, USI_Ponder, MultiPV, Threads, NetworkDelay, NetworkDelay2, MinimumThinkingTime, MaxMovesToDraw, "
-        "EnteringKingRule, ResignValue, Resign_Threshold, NodesLimit, DNN_Model, DNN_Batch_Size, "
+        "EnteringKingRule, Eval_Coef, ResignValue, Resign_Threshold, NodesLimit, DNN_Model, DNN_Batch_Size, "
         "GenerateAllLegalMoves, Provider, CPuct, FpuStrategy, FpuValue, PolicyTemperature, MatePlies, Temperature, "
         "ConsiderationMode, VerboseMoveStats, LogFile"
     )
@@ -90,6 +90,7 @@ def test_engine_settings_follow_the_options() -> None:
             ("MinimumThinkingTime", "1000"),
             ("MaxMovesToDraw", "256"),
             ("EnteringKingRule", "CSARule24"),
+            ("Eval_Coef", "756"),
             ("ResignValue", "3000"),
             ("Resign_Threshold", "25"),
             ("NodesLimit", "800"),
@@ -103,7 +104,7 @@ def test_engine_settings_follow_the_options() -> None:
         options = FakeEngine.made.options
         assert (options.move_overhead_ms, options.last_overhead_ms, options.minimum_ms) == (111, 999, 1000)
         assert (options.max_plies, options.declaration, options.resign_cp) == (256, "24", 3000)
-        assert options.resign_permille == 25
+        assert (options.resign_permille, options.eval_coef) == (25, 756)
         assert (options.nodes_limit, options.batch_size, options.multipv, options.threads) == (800, 16, 3, 1)
         talk.run("> setoption name ResignValue value 99999\n> isready\n< readyok")
         assert FakeEngine.made.options.resign_cp is None

@@ -9,12 +9,15 @@ net's inputs and actions), and :mod:`notation` (SFEN and USI moves); the short m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import IllegalMoveError
+from ...info import Wdl
+from ...params import EngineOptions
 from ...records.formats import RecordFormat
 from ...records.record import Record
 from ..base import Game
@@ -50,6 +53,8 @@ class EnteringKing(Declaration):
         line["limit"] = min(max_plies, 65535)
 
 
+_MOST = 30_000.0  # centipawns of a game that is won
+
 OPENINGS = {"Rook pawns (2g2f 8c8d)": "2g2f 8c8d", "Bishops' diagonals (7g7f 3c3d)": "7g7f 3c3d"}
 
 
@@ -58,7 +63,7 @@ class Shogi(Game):
 
     name = "shogi"
     protocol = "usi"
-    own_options = frozenset({"max_plies", "entering_king_rule", "all_moves", "mate_plies", *BOOK_OPTIONS})
+    own_options = frozenset({"max_plies", "entering_king_rule", "all_moves", "mate_plies", "eval_coef", *BOOK_OPTIONS})
     sides = ("Black", "White")
     pieces = "tiles"
     openings = OPENINGS
@@ -66,6 +71,7 @@ class Shogi(Game):
     play_functions = rules.PLAY
     encoder = ENCODER
     typical_moves = 60.0
+    score_scale = 600.0
     training = TrainingDefaults(noise_alpha=0.15)
     mate_search = ShogiMate
     declaration = EnteringKing()
@@ -117,6 +123,14 @@ class Shogi(Game):
 
     def count_repetitions(self, states: State, first: NDArray[np.int64]) -> None:
         endings.count_repetitions(states, first)
+
+    def centipawns(self, wdl: Wdl, options: EngineOptions) -> int:
+        """Eval_Coef * ln(p / (1 - p)) for expected points p, as programs with a net show it; 30,000 at most."""
+        points = (1.0 + wdl.value) / 2.0
+        if not 0.0 < points < 1.0:
+            return round(math.copysign(_MOST, wdl.value))
+        score = options.eval_coef * math.log(points / (1.0 - points))
+        return round(min(max(score, -_MOST), _MOST))
 
     @property
     def record_formats(self) -> tuple[RecordFormat, ...]:

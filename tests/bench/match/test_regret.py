@@ -14,6 +14,7 @@ import pytest
 
 from az_engine.bench.match.regret import JOURNAL, worth
 from az_engine.cli import main
+from az_engine.engine.games import get_game
 from az_engine.protocols.clients.base import Answer, PvInfo
 
 PGN = """[Event "x"]
@@ -132,19 +133,20 @@ def test_the_table_names_players_and_judge(words: list[str], capsys: pytest.Capt
 
 
 @pytest.mark.parametrize(
-    ("info", "expected"),
+    ("game", "info", "expected"),
     [
-        (PvInfo(cp=0), 0.5),
-        (PvInfo(cp=400), 10 / 11),
-        (PvInfo(cp=-400), 1 / 11),
-        (PvInfo(cp=5, mate=3), 1.0),
-        (PvInfo(mate=-1), 0.0),
-        (PvInfo(mate=0), 0.0),
-        (PvInfo(chance=0.3), 0.3),
+        ("chess", PvInfo(cp=0), 0.5),
+        ("chess", PvInfo(cp=400), 10 / 11),
+        ("chess", PvInfo(cp=-400), 1 / 11),
+        ("shogi", PvInfo(cp=600), 0.7310586),
+        ("chess", PvInfo(cp=5, mate=3), 1.0),
+        ("chess", PvInfo(mate=-1), 0.0),
+        ("chess", PvInfo(mate=0), 0.0),
+        ("chess", PvInfo(chance=0.3), 0.3),
     ],
 )
-def test_expected_points(info: PvInfo, expected: float) -> None:
-    assert worth(Answer("e2e4", None, (info,), 0.1)) == pytest.approx(expected)
+def test_expected_points(game: str, info: PvInfo, expected: float) -> None:
+    assert worth(Answer("e2e4", None, (info,), 0.1), get_game(game)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from az_engine.engine.errors import IllegalMoveError, OptionError, PositionError
 from az_engine.engine.games import game_names, get_game
 from az_engine.engine.games.base import Game, State
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING, WIN
+from az_engine.engine.info import Wdl
+from az_engine.engine.params import EngineOptions
 
 from ...games import DIRECTORY
 
@@ -72,6 +75,16 @@ def test_constants(game: Game) -> None:
     assert 0 < game.training.noise_alpha < 1
     assert 0 < game.typical_moves < game.training.longest_game
     assert 1 < game.branching <= game.max_moves
+
+
+def test_scores_are_odd_and_rise_with_the_chances(game: Game) -> None:
+    options = EngineOptions()
+    scores = [game.centipawns(Wdl(win / 100, 0.0, 1.0 - win / 100), options) for win in range(101)]
+    assert scores == [-score for score in reversed(scores)]
+    assert all(worse < better for worse, better in pairwise(scores))
+    points = [game.expected_points(score) for score in scores]
+    assert points[50] == 0.5
+    assert points == sorted(points)
 
 
 def test_the_start(game: Game) -> None:
