@@ -30,6 +30,7 @@ _ASIDE = 0.5  # of the time to come: as much is set aside at most for delays tha
 _LEAST_COST_MS = 3.0  # of a move, even one without a search
 _LEAST_SHARE = 0.1  # of an even share of the clock, for a search even when the delays use it up
 _WORST_SHARE = 0.5  # of the clock, kept at most for the worst delay seen
+_LONG_S, _LONGEST_S = 300.0, 600.0  # optimum and maximum of a move on any clock, such as three days of correspondence
 _MEMORY = 30  # moves whose delays are remembered
 _GIVEN_MS = 1000.0  # a clock that has so much more than expected was set anew
 
@@ -205,4 +206,4 @@ def _clock_budget(
     largest = max(_LARGEST_SHARE, min(_LAST_SHARE, 1.6 / moves))
     optimum = min(share * (_PONDER_BONUS if ponder else 1.0), largest * main)
     maximum = max(optimum, min(optimum * _STRETCH, largest * main, largest * spare))
-    return Budget((optimum + free) / 1000.0, (maximum + free) / 1000.0)
+    return Budget(min((optimum + free) / 1000.0, _LONG_S), min((maximum + free) / 1000.0, _LONGEST_S))

@@ -12,10 +12,11 @@ import shlex
 import socket
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 
 from ..engine.errors import AzError, OptionError
-from .lines import LineWriter
+from .lines import LineWriter, on_abandoned
 
 HELP = """\
 Enter this command as the engine in a program that runs here, to play on a machine where `az-engine serve` runs.
@@ -28,7 +29,7 @@ The token that a server asks for: --token-file, or the environment variable AZ_E
 
 PORT = 8766
 _CONNECT_S = 5.0
-_END_S = 3.0  # for the server to finish, once our input has ended
+_END_S = 2.0  # for the server to finish, once our input has ended
 _HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.%a-z]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::(?P<port>\d{1,5}))?")
 _GAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -54,6 +55,7 @@ def main(args: argparse.Namespace) -> int:
         write_launcher(args.write_launcher, args.server, args.game, args.token_file)
         return 0
     token = _token(args.token_file)
+    on_abandoned(1, partial(os._exit, 0))
     try:
         link = socket.create_connection((host, port), timeout=_CONNECT_S)
     except OSError as error:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ..engine.errors import OptionError
 from ..engine.os.process import start_thread
 from ..engine.params import EngineOptions
-from .lines import LineReader, claim_stdout
+from .lines import LineReader, claim_stdout, on_abandoned
 from .options import OPTIONS, OptionValues, add_flags, start_values
 from .session import Session
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 USUAL_GAMES = {"uci": "chess", "usi": "shogi", "gtp": "go"}  # what a protocol's command plays without --game
 EARLY_S = 0.5  # after the start: then a program has greeted us, and sets up its board
 SIGNAL_PATIENCE_S = 3.0  # after SIGINT or SIGTERM, even when the other program has stopped reading
+HANG_UP_PATIENCE_S = 1.0  # once nobody reads any more
 
 
 def add_arguments(protocol: str, parser: argparse.ArgumentParser) -> None:
@@ -56,13 +57,20 @@ def talk(
     notes: list[str],
     *,
     early_s: float | None = None,
+    prepare: Callable[[], object] | None = None,
 ) -> NoReturn:
     """Hold a conversation on stdin and stdout, then end the process: status 0, or 1 after a bug.
 
-    early_s: seconds after which the engine is loaded if no line has asked for it; None: never.
+    early_s: seconds after which the engine is loaded if no line has asked for it; None: never. prepare: what is done,
+    and may take long, before the first line is read.
     """
-    session = make_session(make_engine, values, claim_stdout(), notes)
-    _end_on_signals(session)
+    writer, begun = claim_stdout(), list[Session[Any]]()
+    _end_on_signals(begun)
+    on_abandoned(writer.descriptor, partial(_end, begun, Session.hang_up, HANG_UP_PATIENCE_S))
+    if prepare is not None:
+        prepare()
+    session = make_session(make_engine, values, writer, notes)
+    begun.append(session)
     if early_s is not None:
         session.load_early(early_s)
     status = session.run(LineReader(0))
@@ -73,7 +81,15 @@ def talk(
     os._exit(status)
 
 
-def _end_on_signals(session: Session[Any]) -> None:
+def _end(begun: list[Session[Any]], how: Callable[[Session[Any]], None], patience: float) -> None:
+    """End the conversation, if there is one yet, and in any case the process."""
+    for session in begun:
+        how(session)
+        time.sleep(patience)
+    os._exit(0)
+
+
+def _end_on_signals(begun: list[Session[Any]]) -> None:
     """Let SIGINT and SIGTERM end the conversation, in SIGNAL_PATIENCE_S at most.
 
     A thread waits for them: a handler would not run while the main thread waits for its next event, and may not start
@@ -88,9 +104,7 @@ def _end_on_signals(session: Session[Any]) -> None:
 
     def wait() -> None:
         os.read(receiver, 1)
-        session.interrupt()
-        time.sleep(SIGNAL_PATIENCE_S)
-        os._exit(0)
+        _end(begun, Session.interrupt, SIGNAL_PATIENCE_S)
 
     start_thread(threading.Thread(target=wait, name="signals", daemon=True))
 

@@ -8,6 +8,8 @@ whole replies under one lock, :class:`LineReader` reads on its own thread and ne
 from __future__ import annotations
 
 import os
+import select
+import signal
 import stat
 import sys
 import threading
@@ -20,6 +22,8 @@ from ..engine.errors import OptionError
 MAX_LINE = 1 << 20  # bytes; longer lines are skipped
 _CHUNK = 1 << 16  # bytes read at once
 _LOGGED = 4096  # characters of a line that the log keeps
+_LOOK_MS = 1000  # between looks for the parent process ...
+_PARENT = os.getppid()  # ... which this one had when it began
 
 # Control characters mean nothing in any of the protocols; a lone carriage return separates words.
 _CONTROLS = {c: None for c in (*range(0x20), 0x7F) if c != 0x09} | {0x0D: " ", 0xFEFF: None}
@@ -91,7 +95,7 @@ class LineWriter:
 
     def __init__(self, descriptor: int | None) -> None:
         """``descriptor`` stays the caller's; ``None`` writes nowhere."""
-        self._descriptor = descriptor
+        self.descriptor = descriptor
         self._lock = threading.Lock()
         self.closed = descriptor is None  # nothing is written any more
         self.log: TrafficLog | None = None
@@ -108,11 +112,11 @@ class LineWriter:
         """
         data = memoryview((reply + "\n").encode("utf-8", "backslashreplace"))
         with self._lock:
-            if self.closed or self._descriptor is None:
+            if self.closed or self.descriptor is None:
                 return False
             try:
                 while data:
-                    data = data[os.write(self._descriptor, data) :]
+                    data = data[os.write(self.descriptor, data) :]
             except OSError:  # closed pipe, terminal gone, disk full: the same for us
                 self.closed = True
                 return False
@@ -174,6 +178,27 @@ class LineReader:
             return os.read(self._descriptor, _CHUNK)
         except OSError:  # the terminal is gone, or there never was an input
             return b""
+
+
+def on_abandoned(output: int | None, end: Callable[[], object]) -> None:
+    """Call ``end``, from a thread of its own, once nobody can read the output any more or the parent process has ended.
+
+    A process that was started to outlive its parent (``nohup``, ``setsid``) does. ``output`` stays the caller's, and
+    open. On Windows nothing tells: the next line that is written does.
+    """
+    if sys.platform == "win32":
+        return
+    outlives = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN or os.getsid(0) == os.getpid()
+
+    def watch() -> None:
+        poll = select.poll()
+        if output is not None and not os.isatty(output):  # when a terminal is gone, SIGHUP comes
+            poll.register(output, 0)  # faults alone
+        while not poll.poll(_LOOK_MS) and (outlives or os.getppid() == _PARENT):
+            continue
+        end()
+
+    threading.Thread(target=watch, name="abandoned", daemon=True).start()
 
 
 def claim_stdout() -> LineWriter:

@@ -71,6 +71,7 @@ class Session(ABC, Generic[AnyEngine]):
         self._silence = Stopwatch()
         self._early: tuple[Stopwatch, float] | None = None  # since when, and seconds until the engine is loaded unasked
         self._quitting: tuple[Stopwatch, float] | None = None  # since when, and seconds for what is left
+        self._gone = False  # the client
         self._status: int | None = None  # exit status, once over
         self._fault = 0  # exit status to come
         self._open_log()
@@ -153,6 +154,13 @@ class Session(ABC, Generic[AnyEngine]):
     def interrupt(self) -> None:
         self.post(partial(self.quit, INTERRUPT_PATIENCE_S))
 
+    def hang_up(self) -> None:
+        """The client is gone: look at no more lines, end all work. From any thread; returns at once."""
+        with self._room:
+            self._gone = True
+            self._room.notify_all()
+        self.post(partial(self.quit, 0.0))
+
     def quit(self, patience: float | None = None) -> None:
         """Read no more, end all searches, finish what was asked if that takes no longer than ``patience`` seconds.
 
@@ -178,8 +186,14 @@ class Session(ABC, Generic[AnyEngine]):
     def _hear(self, line: str) -> None:
         """Pass a line on, for the reader's thread; wait while too many lines wait already."""
         with self._room:
-            while self._status is None and (self._unread > UNREAD_BYTES or (self.crowded and not self.reads_on)):
+            while (
+                self._status is None
+                and not self._gone
+                and (self._unread > UNREAD_BYTES or (self.crowded and not self.reads_on))
+            ):
                 self._room.wait()
+            if self._gone:
+                return
             self._unread += len(line) + STEP_BYTES
         self.post(partial(self._receive, line))
 
@@ -195,7 +209,7 @@ class Session(ABC, Generic[AnyEngine]):
             self._room.notify()
         if self._writer.log is not None:
             self._writer.log.record("<", line)
-        if self._quitting is None:
+        if self._quitting is None and not self._gone:
             self.command(line)
             self.advance()
 

@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from ...engine.errors import OptionError
 from ...engine.params import EngineOptions
+from ..conversation import talk
 from ..options import OptionValues, add_flags, start_values
 
 HELP = """\
@@ -39,7 +40,6 @@ def main(args: argparse.Namespace) -> NoReturn:
     from ...engine.engine import Engine
     from ...engine.games import get_game
     from ...engine.nets.shared import SharedNets
-    from ..conversation import talk
     from .session import AnalysisSession
 
     if args.analysts < 1:
@@ -53,12 +53,14 @@ def main(args: argparse.Namespace) -> NoReturn:
     def make_engine(options: EngineOptions) -> Engine:
         return Engine(args.game, options, partial(nets.load, ""))
 
-    first = make_engine(values.engine_options())
-    first.ready(_tell)
-    _tell(f"{first.description}; ready to begin handling requests")
-    first.close()
+    def load() -> None:
+        first = make_engine(values.engine_options())
+        first.ready(_tell)
+        _tell(f"{first.description}; ready to begin handling requests")
+        first.close()
+
     make_session = AnalysisSession.of(args.game, args.analysts, waits=not args.quit_without_waiting)
-    talk(make_session, make_engine, values, notes)
+    talk(make_session, make_engine, values, notes, prepare=load)
 
 
 def _tell(text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -201,6 +202,14 @@ def test_the_tighter_of_two_times_holds() -> None:
     found = budget(Limits(movetime=10_000, time=(1000, 0)), 0, 0, typical_moves=TYPICAL)
     assert found is not None
     assert found.maximum < 0.5
+
+
+@pytest.mark.parametrize("clock", [{"time": (3 * 86_400_000, 0)}, {"byoyomi": 86_400_000}, {"increment": (10**8, 0)}])
+def test_a_clock_of_days_is_not_spent_on_one_move(clock: dict[str, Any]) -> None:
+    found = budget(Limits(**{"time": (1000, 1000), **clock}), 0, 0, typical_moves=TYPICAL)
+    assert found is not None
+    assert found.optimum <= 300
+    assert found.maximum <= 600
 
 
 def test_each_side_has_its_own_clock() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -61,3 +64,59 @@ def test_a_signal_ends_it_although_nobody_reads(protocol: str) -> None:
         time.sleep(0.5)
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
+
+
+QUERY = '{"id":"a","moves":[],"rules":"chinese","boardXSize":9,"boardYSize":9,"maxVisits":100000000'
+SEARCHES = {  # commands by name: lines after which much is left to do, and those that have been read when a line comes
+    "uci": ("uci", "go infinite", "go wtime 1000000000 btime 1000000000"),
+    "usi": ("usi", "go infinite", "go btime 1000000000 wtime 1000000000"),
+    "gtp": ("name", "kata-analyze 10", "time_settings 200000 0 0\ngenmove b"),
+    "analysis": ('{"id":"v","action":"query_version"}', QUERY + ',"reportDuringSearchEvery":0.1}', QUERY + "}"),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("way", ["pipes closed", "shell killed"])
+@pytest.mark.parametrize("state", ["starting", "idle", "reporting", "thinking"])
+@pytest.mark.parametrize("protocol", SEARCHES)
+def test_it_ends_with_its_client(protocol: str, state: str, way: str) -> None:
+    engine = shlex.join([*COMMAND, protocol, *QUICK])
+    program = f"exec 3<&0; {engine} <&3 & echo $! >&2; exec >&-; wait"
+    with subprocess.Popen(
+        ["sh", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as shell:
+        assert shell.stdin is not None
+        assert shell.stdout is not None
+        assert shell.stderr is not None
+        number = int(shell.stderr.readline())
+        hello, reporting, thinking = SEARCHES[protocol]
+        if state != "starting":
+            shell.stdin.write(f"{hello}\n".encode())
+            shell.stdin.flush()
+            shell.stdout.readline()
+        else:
+            time.sleep(1.0)  # else it never had this parent
+        if state in ("reporting", "thinking"):
+            shell.stdin.write(f"{reporting if state == 'reporting' else thinking}\n".encode())
+            shell.stdin.flush()
+            time.sleep(1.0)
+        if way == "shell killed":
+            shell.kill()
+        else:
+            shell.stdout.close()
+            shell.stdin.close()
+        watch = time.monotonic()
+        while is_running(number) and time.monotonic() - watch < 20:
+            time.sleep(0.05)
+        took = time.monotonic() - watch
+        if is_running(number):
+            os.kill(number, signal.SIGKILL)
+    assert took < 3.0
+
+
+def is_running(number: int) -> bool:
+    """Whether the process is there, and no zombie."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False

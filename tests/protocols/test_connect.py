@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -65,6 +66,19 @@ def test_it_ends_when_the_server_does(server: RunningServer) -> None:
         ending.start()
         assert stub.wait(60) == 0  # its input is still open
         ending.join(60)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing tells there that the other end of a pipe is gone")
+@pytest.mark.parametrize("gone", ["stdin", "stdout"])
+@pytest.mark.parametrize("said", ["", "uci\n", "uci\nisready\ngo infinite\n"], ids=["silent", "idle", "searching"])
+def test_it_ends_when_its_client_does(server: RunningServer, said: str, gone: str) -> None:
+    with subprocess.Popen(connect(server, "chess"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as stub:
+        assert stub.stdin is not None
+        stub.stdin.write(said)
+        stub.stdin.flush()
+        time.sleep(0.5)
+        getattr(stub, gone).close()
+        assert stub.wait(3) == 0
 
 
 def test_tokens(tmp_path: Path) -> None:
