@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+
+_CERTAIN = 1.0 - 1e-6  # beyond it a mean outcome says no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,25 @@ class Wdl:
         win, loss = min(max(win, 0), 1000), min(max(loss, 0), 1000)
         loss = min(loss, 1000 - win)
         return win, 1000 - win - loss, loss
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Chances that held in games, of a search's mean outcome; by Stockfish's model of win, draw and loss.
+
+    With x = ln((1 + q) / (1 - q)) of a mean outcome q, a side wins with chance 1 / (1 + exp((half - x) / spread)) and
+    loses with that of -x. ``az-engine report calibration --fit`` finds the two numbers.
+    """
+
+    half: float  # x at which a side wins every second game; 0 where no game is drawn
+    spread: float
+
+    def chances(self, mean: Any) -> tuple[Any, Any, Any]:
+        """Win, draw and loss of mean outcomes in [-1, 1], numbers or arrays, the same side's view."""
+        mean = np.clip(mean, -_CERTAIN, _CERTAIN)
+        x = np.log((1.0 + mean) / (1.0 - mean))
+        win, loss = (1.0 / (1.0 + np.exp((self.half - side) / self.spread)) for side in (x, -x))
+        return win, 1.0 - win - loss, loss
 
 
 def centipawns(value: float) -> int:

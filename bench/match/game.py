@@ -354,6 +354,8 @@ def thought(answer: Answer) -> str:
         parts = [f"{best.cp:+d} cp"]
     if best.cp is None and best.chance is not None:
         parts = [f"{100 * best.chance:.1f} %"]
+    parts += [] if best.wdl is None else ["wdl {} {} {}".format(*best.wdl)]
+    parts += [] if best.mean is None else [f"Q {best.mean:+.4f}"]
     parts += [] if best.lead is None else [f"{best.lead:+.1f} points"]
     parts += [] if best.depth is None else [f"depth {best.depth}"]
     parts += [f"{best.nodes} visits"] if best.chance is not None and best.nodes is not None else []

@@ -88,7 +88,7 @@ class Journal:
         path = folder / SETTINGS
         games = parse_journal(content[:whole].decode("utf-8", "replace"), str(folder / JOURNAL))
         if games:
-            known = _read_identity(path)
+            known = read_identity(path)
             changed = [name for name, value in identity.items() if known.get(name) != value]
             if changed:
                 raise OptionError(
@@ -148,7 +148,8 @@ def parse_journal(text: str, name: str) -> list[MatchGame]:
     return list(games.values())
 
 
-def _read_identity(path: Path) -> dict[str, Any]:
+def read_identity(path: Path) -> dict[str, Any]:
+    """What a match's folder says of the match, from its ``SETTINGS``. Errors: DataError."""
     try:
         identity = json.loads(path.read_bytes())
     except (OSError, ValueError):

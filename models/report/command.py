@@ -8,6 +8,9 @@ from . import (
     architectures as report_architectures,
 )
 from . import (
+    calibration as report_calibration,
+)
+from . import (
     curves as report_curves,
 )
 from . import (
@@ -21,14 +24,16 @@ from . import (
 )
 
 HELP = """\
-Redo figures of the papers with your own nets: as SVG, PNG or one HTML page, and as JSON.
+Redo figures of the papers with your own nets, and show whether scores are true: as SVG, PNG or one HTML page, and as
+JSON.
 
 examples:
   az-engine report search --fen "b2r3r/k4p1p/p2q1np1/NppP4/3p1Q2/P4PPB/1PP4P/1K1RR3 w - - 1 24" --out search.html
   az-engine report scaling --visits 25 --doublings 5 --games 40 --out runs/scaling
   az-engine report curves runs/time/chess runs/time/shogi runs/time/go --out time.svg
   az-engine report architectures --supervised data --minutes 10 --out runs/architectures
-  az-engine report openings runs/first"""
+  az-engine report openings runs/first
+  az-engine report calibration runs/mirror --fit"""
 
 _REPORTS = {
     "search": ("what a search looks at as it grows (Science, Figure 4)", report_search),
@@ -36,6 +41,7 @@ _REPORTS = {
     "curves": ("several of those in one picture", report_curves),
     "architectures": ("the four kinds of network beside each other (Nature, Figure 4)", report_architectures),
     "openings": ("the openings of a run's games as it learns (Science, Figure 3)", report_openings),
+    "calibration": ("what players say of their positions beside what happened", report_calibration),
 }
 
 

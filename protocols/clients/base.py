@@ -37,6 +37,7 @@ class PvInfo:
     pv: tuple[str, ...] = ()
     chance: float | None = None  # GTP: expected points of the side to move, 0 to 1
     lead: float | None = None  # GTP: points ahead at the end
+    mean: float | None = None  # this engine: the search's mean outcome in [-1, 1], before it becomes chances
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import random
+
+import chess
 import pytest
 
 from az_engine.engine.blocking import search
@@ -59,3 +62,73 @@ def test_moves_without_a_visit_have_no_line() -> None:
     assert all(line.visits > 0 for line in last.lines)
     assert last.lines[0].mate is not None
     assert [line for line in last.lines if line.cp > 12000 and line.mate is None] == []
+
+
+def positions(seed: int) -> list[tuple[str, list[str]]]:
+    """200: after random moves, before a third repetition, and endings that tables know or nearly know."""
+    source, found = random.Random(seed), list[tuple[str, list[str]]]()
+    while len(found) < 140:
+        board, moves = chess.Board(), list[str]()
+        while len(moves) < len(found) and not board.is_game_over():
+            moves.append(source.choice(list(board.legal_moves)).uci())
+            board.push_uci(moves[-1])
+        if not board.is_game_over():
+            moves += back_and_forth(board, source) if len(found) >= 90 else []
+            found.append((chess.STARTING_FEN, moves))
+    endings = ("KQkp", "KRkp", "KBNk", "KQkr", "KRPkr", "KPPkp", "KQPkq", "KRkbp", "KBPkn", "KRRkq")
+    while len(found) < 200:
+        men, board = endings[len(found) % len(endings)], chess.Board(None)
+        for square, man in zip(source.sample(range(64), len(men)), men, strict=True):
+            board.set_piece_at(square, chess.Piece.from_symbol(man))
+        board.turn = bool(source.getrandbits(1))
+        if board.is_valid() and any(board.legal_moves):
+            found.append((board.fen(), []))
+    return found
+
+
+def back_and_forth(start: chess.Board, source: random.Random) -> list[str]:
+    """Moves after which the next one can bring about a position for the third time; none where they are not found."""
+    for _ in range(20):
+        board, moves = start.copy(), list[chess.Move]()
+        for ply in range(7):
+            quiet = [m for m in board.legal_moves if not board.is_zeroing(m) and not board.is_castling(m)]
+            back = chess.Move(moves[-2].to_square, moves[-2].from_square) if ply > 1 else None
+            wanted = [m for m in quiet if back in (m, None)]
+            if not wanted or board.is_repetition(3):
+                break
+            moves.append(source.choice(wanted))
+            board.push(moves[-1])
+        else:
+            return [m.uci() for m in moves]
+    return []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("men", [7, 0])
+def test_lines_of_many_positions(men: int) -> None:
+    """With and without endgame tables: the best move is that of one line, or one that the tables rank alike."""
+    engine = Engine("chess", EngineOptions(threads=1, hash_mb=16, syzygy_probe_limit=men))
+    proven = 0
+    try:
+        for fen, moves in positions(7):
+            best = list[BestMove]()
+            for lines in (1, 2, 5, 40):
+                engine.configure(multipv=lines)
+                engine.new_game()
+                engine.set_position(fen, moves)
+                answer, last = search(engine, Limits(nodes=200))
+                assert last is not None
+                best.append(answer)
+                assert answer.move == last.lines[0].pv[0]
+                assert all(line.visits > 0 for line in last.lines)
+                assert len({line.pv[0] for line in last.lines}) == len(last.lines) <= lines
+                known = [line for line in last.lines if {0.0, 1.0} >= {line.wdl.win, line.wdl.draw}]
+                mates = [1 / line.mate for line in known if line.mate]  # the quickest first, or the longest defence
+                for worth in ([line.wdl.value for line in known], mates):
+                    assert worth == sorted(worth, reverse=True), (fen, moves)
+                proven += len(known)
+            ranked_alike = last.tbhits > 0 and len({answer.lines[0].wdl for answer in best}) == 1
+            assert ranked_alike or len({answer.move for answer in best}) == 1, (fen, moves)
+    finally:
+        engine.close()
+    assert proven > 100

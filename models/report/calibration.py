@@ -1,0 +1,292 @@
+"""What players say of their positions beside what happened: expected points and draws, by tenths.
+
+Read from recorded games: a match's folder or its games.jsonl, or game records whose comments az-engine match wrote (PGN,
+CSA, KIF, SGF). A player's score of a move counts with the game's result, both from its own view; announced mates and
+games that ended by a fault are left out. Games are counted, not plies: in each tenth a game weighs 1, however many of
+its positions lie there; the 95 % intervals take games as independent.
+
+--fit finds the two numbers of a game's chances (Calibration in engine/info.py) from the searches' mean outcomes, and
+shows what they say of games that they were not fitted to: each half of the games is judged by the fit of the other.
+Games that begin with the same six plies stay in one half.
+
+Examples:
+  az-engine match -A "default name=A nodes=21600" -B "default name=B nodes=21700" --openings random:6 --out runs/mirror
+  az-engine report calibration runs/mirror --fit --out calibration.svg
+
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from ...bench.match.tournament import JOURNAL, SETTINGS, parse_journal, read_identity
+from ...bench.ratings.elo import Z95
+from ...engine.errors import DataError, OptionError
+from ...engine.games import game_names, get_game
+from ...engine.games.base import Game
+from ...engine.info import Calibration
+from ...engine.records.formats import is_record, read_games
+from ...engine.records.record import Record
+from .figures import check_name, write_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Floats = NDArray[np.float64]
+TENTHS = 10
+_SHARED = 6  # plies that games of one half may share
+_FEWEST = 20  # games on which numbers can be fitted
+_ROUNDS, _STEPS = 24, np.linspace(-1.0, 1.0, 9)
+_WDL = re.compile(r"\bwdl (\d+) (\d+) (\d+)")
+_MEAN = re.compile(r"\bQ ([+-]\d\.\d+)")
+_CHANCE = re.compile(r"(?:^|, )(\d+\.\d) %")
+_SCORE = re.compile(r"(?:^|, )([+-]\d+) cp")
+_MATE = re.compile(r"(?:^|, )mate ")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What players said of N positions, each from the view of the side to move."""
+
+    game: NDArray[np.int64]  # number of its game
+    half: NDArray[np.int64]  # 0 or 1, in which the game is
+    points: Floats  # expected, in [0, 1]
+    draw: Floats  # chance of a draw, NaN where it was not told
+    mean: Floats  # the search's mean outcome in [-1, 1], NaN where it was not told
+    result: Floats  # 1, 0.5 or 0
+
+    def of(self, chosen: NDArray[np.bool_]) -> Said:
+        """Some of them."""
+        return Said(*(getattr(self, name)[chosen] for name in self.__slots__))
+
+    def recast(self, fit: Calibration) -> Said:
+        """What the numbers say instead."""
+        win, draw, _ = fit.chances(self.mean)
+        return Said(self.game, self.half, win + draw / 2, draw, self.mean, self.result)
+
+
+@dataclass(frozen=True, slots=True)
+class Tenth:
+    """The positions whose expected points lie in one tenth; means in which each game weighs the same."""
+
+    games: int
+    positions: int
+    said: float
+    happened: float
+    margin: float  # half of the 95 % interval of the difference; NaN for one game
+    draws_said: float  # NaN where draws were not told
+    draws_happened: float
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("games", metavar="GAMES", type=Path, nargs="+", help="a match's folder, its games.jsonl, or game records")
+    add("--fit", action="store_true", help="fit chances to the results, and show them on games held out")
+    add("--title", default="", metavar="TEXT", help="above the picture")
+    add(
+        "--out",
+        type=Path,
+        default=Path("calibration.svg"),
+        metavar="FILE",
+        help=".svg, .png or .html (default: %(default)s)",
+    )
+    add("--json", action="store_true", help="print one JSON object instead of a table")
+
+
+def main(args: argparse.Namespace) -> int:
+    check_name(args.out)
+    said = collect(record for path in args.games for record in records_of(path))
+    series, found = {"as said": tenths(said)}, dict[str, Any]()
+    if args.fit:
+        fitted, held_out = cross_fit(said)
+        series["fitted, held out"] = tenths(held_out)
+        found["fit"] = {"half": round(fitted.half, 3), "spread": round(fitted.spread, 3)}
+    found |= {"games": len(np.unique(said.game)), "positions": len(said.game)}
+    rows = {name: [row(place, tenth) for place, tenth in parts.items()] for name, parts in series.items()}
+    if args.json:
+        shown = {name: [dict(zip(HEAD, cells, strict=True)) for cells in part] for name, part in rows.items()}
+        print(json.dumps({**found, "tenths": shown}))
+    else:
+        show(found, rows)
+    title = args.title or f"Said and happened, {found['games']} games"
+    lines = [["", *HEAD], *([name, *cells] for name, part in rows.items() for cells in part)]
+    write_figure(args.out, draw(series, title), title, lines)
+    Console(stderr=True).print(f"written: {args.out}")
+    return 0
+
+
+def records_of(path: Path) -> Iterator[tuple[Game, Record]]:
+    """The games of a match's folder, its journal or a file of records. Errors: DataError, OptionError."""
+    path = path / JOURNAL if path.is_dir() else path
+    if path.suffix == ".jsonl":
+        game = get_game(str(read_identity(path.with_name(SETTINGS))["game"]))
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for played in parse_journal(text[: text.rfind("\n") + 1], str(path)):  # the last line may still be written
+            if played.fault is None:
+                yield game, played.record
+        return
+    for name in game_names():
+        game = get_game(name)
+        if is_record(game.record_formats, path):
+            yield from ((game, record) for record in read_games(game.record_formats, path) if whole(record))
+            return
+    raise OptionError(f"{path} holds no games: give the --out of a match, its {JOURNAL}, or records such as .pgn")
+
+
+def whole(record: Record) -> bool:
+    """Whether the game was read to its end and ended by no player's fault."""
+    return record.result is not None and not record.fault and record.headers.get("Termination", "normal") == "normal"
+
+
+def collect(games: Iterable[tuple[Game, Record]]) -> Said:
+    """What was said in games with a result. Errors: DataError where nothing was said in any of them."""
+    found: list[tuple[float, ...]] = []
+    for number, (game, record) in enumerate(games):
+        if record.result is None or not record.comments:
+            continue
+        start = game.initial() if record.root is None else game.parse_position(record.root)[0]
+        first = game.side_to_move(start[-1])
+        half = zlib.crc32(repr((record.root, record.moves[:_SHARED])).encode()) % 2
+        for ply, comment in enumerate(record.comments[1:]):
+            if (told := read_comment(game, comment)) is not None:
+                mine = record.result * (1 if (first + ply) % 2 == 0 else -1)
+                found.append((number, half, *told, (1 + mine) / 2))
+    if not found:
+        raise DataError("no game has a result and comments with the players' scores, as az-engine match writes them")
+    columns = np.array(found).T
+    return Said(*columns[:2].astype(np.int64), *columns[2:])
+
+
+def read_comment(game: Game, text: str) -> tuple[float, float, float] | None:
+    """(expected points, draw, mean outcome), NaN for what is not told; None where no chance is told."""
+    if _MATE.search(text):
+        return None
+    mean = float(found[1]) if (found := _MEAN.search(text)) else float("nan")
+    if found := _WDL.search(text):
+        win, even, loss = (int(number) / 1000 for number in found.groups())
+        return win + even / 2, even, win - loss if mean != mean else mean
+    if found := _CHANCE.search(text):
+        return float(found[1]) / 100, float("nan"), float(found[1]) / 50 - 1 if mean != mean else mean
+    if found := _SCORE.search(text):
+        return game.expected_points(float(found[1])), float("nan"), mean
+    return None
+
+
+def tenths(said: Said) -> dict[int, Tenth]:
+    """The tenths of the expected points that hold positions, by number."""
+    place = np.minimum((said.points * TENTHS).astype(np.int64), TENTHS - 1)
+    return {int(k): _tenth(said.of(place == k)) for k in np.unique(place)}
+
+
+def _tenth(said: Said) -> Tenth:
+    games, index, count = np.unique(said.game, return_inverse=True, return_counts=True)
+
+    def of_games(values: Floats) -> Floats:
+        return np.bincount(index, values) / count
+
+    points, result = of_games(said.points), of_games(said.result)
+    error = float((result - points).std(ddof=1)) / len(games) ** 0.5 if len(games) > 1 else float("nan")
+    draws = of_games(said.draw), of_games((said.result == 0.5).astype(np.float64))
+    return Tenth(
+        len(games),
+        len(index),
+        *(float(x.mean()) for x in (points, result)),
+        Z95 * error,
+        *(float(x.mean()) for x in draws),
+    )
+
+
+def weights(said: Said) -> Floats:
+    """Of each position, so that a game weighs 1 in each tenth of the mean outcome in which it has positions."""
+    place = np.clip(((1 + said.mean) / 2 * TENTHS).astype(np.int64), 0, TENTHS - 1)
+    _, index, count = np.unique(said.game * TENTHS + place, return_inverse=True, return_counts=True)
+    return 1.0 / count[index]
+
+
+def fit(said: Said) -> Calibration:
+    """The numbers under which the results are most likely. Errors: DataError for too few games."""
+    said = said.of(np.abs(said.mean) < 1)  # what is proven needs no fit
+    if len(np.unique(said.game)) < _FEWEST:
+        raise DataError(f"a fit needs {_FEWEST} games or more whose comments have chances (wdl) or mean outcomes (Q)")
+    weight, place = weights(said), np.rint(2 * said.result).astype(np.int64)  # 2 won, 1 drawn, 0 lost
+    best, width = np.log([0.5, 0.5]), 2.0
+    for _ in range(_ROUNDS):
+        tried = [best + width * np.array([a, b]) for a in _STEPS for b in _STEPS]
+        losses = []
+        for half, spread in np.exp(tried):
+            win, draw, loss = Calibration(half, spread).chances(said.mean)
+            chance = np.choose(place, [loss, draw, win])
+            losses.append(-float((weight * np.log(np.maximum(chance, 1e-12))).sum()))
+        best, width = tried[int(np.argmin(losses))], width * 0.6
+    half, spread = np.exp(best).tolist()
+    return Calibration(half, spread)
+
+
+def cross_fit(said: Said) -> tuple[Calibration, Said]:
+    """The numbers fitted to all games, and what each half of the games is told by the fit of the other."""
+    said = said.of(np.isfinite(said.mean))
+    parts = [said.of(said.half == k) for k in (0, 1)]
+    judged = [part.recast(fit(other)) for part, other in zip(parts, reversed(parts), strict=True)]
+    both = (np.concatenate([getattr(part, name) for part in judged]) for name in Said.__slots__)
+    return fit(said), Said(*both)
+
+
+HEAD = ("tenth", "games", "positions", "said", "happened", "difference", "95 %", "draws said", "draws happened")
+
+
+def row(place: int, tenth: Tenth) -> list[str]:
+    """A tenth as cells under ``HEAD``, in per cent."""
+    shares = [tenth.said, tenth.happened, tenth.happened - tenth.said, tenth.margin]
+    forms = ["{:.1f}", "{:.1f}", "{:+.1f}", "± {:.1f}", "{:.1f}", "{:.1f}"]
+    cells = zip(forms, [*shares, tenth.draws_said, tenth.draws_happened], strict=True)
+    told = [form.format(100 * share) if share == share else "" for form, share in cells]
+    return [f"{10 * place}-{10 * place + 10}", str(tenth.games), str(tenth.positions), *told]
+
+
+def show(found: dict[str, Any], rows: dict[str, list[list[str]]]) -> None:
+    console = Console()
+    for name, part in rows.items():
+        table = Table(*HEAD, title=f"{name}: expected points in per cent, each game weighs the same in a tenth")
+        for column in table.columns:
+            column.justify = "right"
+        for cells in part:
+            table.add_row(*cells)
+        console.print(table)
+    print(f"{found['games']} games, {found['positions']:,} positions")
+    if "fit" in found:
+        print(f"fitted to all games: half {found['fit']['half']}, spread {found['fit']['spread']}")
+
+
+def draw(series: dict[str, dict[int, Tenth]], title: str) -> Figure:
+    """What happened over what was said, with 95 % intervals."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.2, 5.0), layout="constrained")
+    chart = figure.subplots()
+    chart.plot([0, 100], [0, 100], color="0.6", linewidth=0.8, zorder=0)
+    for number, (name, parts) in enumerate(series.items()):
+        shown = list(parts.values())
+        places = [100 * part.said + 0.6 * number for part in shown]
+        happened, bars = [100 * part.happened for part in shown], [100 * np.nan_to_num(part.margin) for part in shown]
+        chart.errorbar(places, happened, yerr=bars, marker="o", markersize=4, capsize=2, linewidth=1.2, label=name)
+    chart.set(xlim=(0, 100), ylim=(0, 100), aspect="equal")
+    chart.set_xlabel("expected points said, per cent")
+    chart.set_ylabel("points that happened; bars: 95 % intervals")
+    chart.set_title(title, fontsize=11)
+    chart.grid(alpha=0.25)
+    chart.spines[["top", "right"]].set_visible(False)
+    if len(series) > 1:
+        chart.legend(loc="upper left", fontsize=9, frameon=False)
+    return figure
