@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 _CERTAIN = 1.0 - 1e-6  # beyond it a mean outcome says no more
+_SURE = 1.0 - 1e-12  # likewise an outcome of chances
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,18 @@ class Calibration:
         x = np.log((1.0 + mean) / (1.0 - mean))
         win, loss = (1.0 / (1.0 + np.exp((self.half - side) / self.spread)) for side in (x, -x))
         return win, 1.0 - win - loss, loss
+
+    def centipawns(self, value: float) -> int:
+        """The score of chances with this expected outcome: +100 where a side wins every second game.
+
+        The x of an outcome v solves H (1 - v) u^2 - v (1 + H^2) u - H (1 + v) = 0, where u = exp(x / spread) and
+        H = exp(half / spread).
+        """
+        value = min(max(value, -_SURE), _SURE)
+        even, odds = math.exp(self.half / self.spread), value * (1.0 + math.exp(2.0 * self.half / self.spread))
+        root = math.hypot(odds, 2.0 * even * math.sqrt(1.0 - value * value))
+        x = self.spread * math.log((odds + root) / (2.0 * even * (1.0 - value)))
+        return round(100.0 * x / self.half)
 
 
 def centipawns(value: float) -> int:
@@ -91,6 +104,7 @@ class Line:
     pv: tuple[str, ...]  # legal moves from the root on
     estimate: Estimate | None = None  # after the line's first move, the root's point of view; when the net says so
     pv_visits: tuple[int, ...] = ()  # N after each move of the line, as far as positions were visited
+    mean: float | None = None  # Q of the line's first move in [-1, 1], before it becomes chances; None: never visited
     bound: float | None = None  # lower confidence bound of the expected outcome; with Limits.report_ms
 
 

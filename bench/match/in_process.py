@@ -54,6 +54,7 @@ class OwnPlayer:
                 nodes=best.nodes,
                 pv=line.pv,
                 chance=(1 + line.wdl.value) / 2,
+                mean=line.mean,
                 lead=None if line.estimate is None else line.estimate.score,
             )
             for rank, line in enumerate(best.lines, 1)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import OptionError
-from ..info import Wdl, centipawns
+from ..info import Calibration, Wdl, centipawns
 from ..params import EngineOptions
 from ..records.formats import RecordFormat
 from ..records.record import Record
@@ -46,6 +46,7 @@ class Game(Rules):
     score_scale: float = 400.0 / math.log(
         10.0
     )  # of other programs' scores: centipawns that make the odds e times as good
+    calibration: Calibration | None = None  # of its default net; None: a search's outcomes are shown as they are
     _plain: Game | None = None  # in a view through another encoder: the game with its own
 
     @property

@@ -225,15 +225,25 @@ class RootView:
         table = None if tree.known is None else tree.known.get(moves[0])
         known = None if table is None else _certain(table[0])
         if child is None or int(child["n"]) == 0:
-            wdl = known or _own_wdl(tree.nodes[tree.root])
+            wdl = known or self._chances(tree.nodes[tree.root], own=True)
             return Line(self._game.centipawns(wdl, self._options), None, wdl, 0, prior, pv)
-        wdl = known or _wdl(child)
+        wdl, mean = known or self._chances(child), _wdl(child).value
         score = self._game.centipawns(wdl, self._options)
-        line = Line(score, _mate(child), wdl, visits[0], prior, pv, pv_visits=visits)
+        line = Line(score, _mate(child), wdl, visits[0], prior, pv, pv_visits=visits, mean=mean)
         if averages is None:
             return line
         number = edge - int(tree.nodes[tree.root]["first_edge"])
-        return replace(line, estimate=averages.after(number), bound=averages.bound(number, wdl.value))
+        return replace(line, estimate=averages.after(number), bound=averages.bound(number, mean))
+
+    def _chances(self, node: Any, *, own: bool = False) -> Wdl:
+        """What to show of a visited node: its outcomes as the game's calibration reads them, unless they are proven.
+
+        Of the side that moved into it, or its ``own``.
+        """
+        seen, calibration = _own_wdl(node) if own else _wdl(node), self._game.calibration
+        if calibration is None or node["bound"] != RUNNING:
+            return seen
+        return Wdl(*map(float, calibration.chances(seen.value)))
 
     def _variation(self, edge: int) -> tuple[list[int], tuple[int, ...], float]:
         """Moves of the principal variation that begins with a root edge, the visits behind each, the first's prior."""

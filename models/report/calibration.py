@@ -1,9 +1,9 @@
 """What players say of their positions beside what happened: expected points and draws, by tenths.
 
-Read from recorded games: a match's folder or its games.jsonl, or game records whose comments az-engine match wrote (PGN,
-CSA, KIF, SGF). A player's score of a move counts with the game's result, both from its own view; announced mates and
-games that ended by a fault are left out. Games are counted, not plies: in each tenth a game weighs 1, however many of
-its positions lie there; the 95 % intervals take games as independent.
+Read from recorded games: a match's folder or its games.jsonl, or game records whose comments az-engine match wrote
+(PGN, CSA, KIF, SGF). A player's score of a move counts with the game's result, both from its own view; announced mates
+and games that ended by a fault are left out. Games are counted, not plies: in each tenth a game weighs 1, however many
+of its positions lie there; the 95 % intervals take games as independent.
 
 --fit finds the two numbers of a game's chances (Calibration in engine/info.py) from the searches' mean outcomes, and
 shows what they say of games that they were not fitted to: each half of the games is judged by the fit of the other.
@@ -48,7 +48,7 @@ Floats = NDArray[np.float64]
 TENTHS = 10
 _SHARED = 6  # plies that games of one half may share
 _FEWEST = 20  # games on which numbers can be fitted
-_ROUNDS, _STEPS = 24, np.linspace(-1.0, 1.0, 9)
+_ROUNDS, _STEPS = 24, np.linspace(-1.0, 1.0, 5)
 _WDL = re.compile(r"\bwdl (\d+) (\d+) (\d+)")
 _MEAN = re.compile(r"\bQ ([+-]\d\.\d+)")
 _CHANCE = re.compile(r"(?:^|, )(\d+\.\d) %")
@@ -198,21 +198,17 @@ def _tenth(said: Said) -> Tenth:
 
     points, result = of_games(said.points), of_games(said.result)
     error = float((result - points).std(ddof=1)) / len(games) ** 0.5 if len(games) > 1 else float("nan")
-    draws = of_games(said.draw), of_games((said.result == 0.5).astype(np.float64))
-    return Tenth(
-        len(games),
-        len(index),
-        *(float(x.mean()) for x in (points, result)),
-        Z95 * error,
-        *(float(x.mean()) for x in draws),
-    )
+    means = [float(values.mean()) for values in (points, result)]
+    draws = [float(of_games(values).mean()) for values in (said.draw, (said.result == 0.5).astype(np.float64))]
+    return Tenth(len(games), len(index), means[0], means[1], Z95 * error, draws[0], draws[1])
 
 
 def weights(said: Said) -> Floats:
     """Of each position, so that a game weighs 1 in each tenth of the mean outcome in which it has positions."""
     place = np.clip(((1 + said.mean) / 2 * TENTHS).astype(np.int64), 0, TENTHS - 1)
     _, index, count = np.unique(said.game * TENTHS + place, return_inverse=True, return_counts=True)
-    return 1.0 / count[index]
+    weight: Floats = 1.0 / count[index]
+    return weight
 
 
 def fit(said: Said) -> Calibration:
