@@ -105,6 +105,17 @@ class LineWriter:
         with self._lock:
             self.closed = True
 
+    def probe(self) -> None:
+        """Write an empty line, if that is possible at once: a client that is gone refuses it, and its socket tells."""
+        if self.descriptor is not None and self._lock.acquire(blocking=False):
+            try:
+                if not self.closed and select.select([], [self.descriptor], [], 0)[1]:
+                    os.write(self.descriptor, b"\n")
+            except (OSError, ValueError):  # refused; the next reply finds out, too
+                return
+            finally:
+                self._lock.release()
+
     def write(self, reply: str) -> bool:
         """Write a reply of one or more lines, not interleaved with other threads'. BLOCKS while the pipe is full.
 

@@ -1,8 +1,9 @@
 """``az-engine serve``: one process that plays with many clients over the network, each in its own session.
 
 Bottom up: :mod:`events` is the log, :mod:`admission` says who may come in, :mod:`preparation` loads the games,
-:mod:`connection` is one client, :mod:`server` listens for lines. For HTTP and WebSocket, :mod:`door` checks requests,
-:mod:`metrics` has figures, :mod:`web` is the application and :mod:`listener` runs it.
+:mod:`hangup` notices who is gone, :mod:`connection` is one client, :mod:`server` listens for lines. For HTTP and
+WebSocket, :mod:`door` checks requests, :mod:`metrics` has figures, :mod:`web` is the application and :mod:`listener`
+runs it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,6 @@ that can only start a command start `az-engine connect HOST GAME`; gogui-client 
 On SIGTERM and Ctrl-C every session gets its move, then the server ends."""
 
 PORT, HTTP_PORT = 8766, 8765  # of line protocols; of HTTP and WebSocket
-_GREETING = 64  # HTTP connections beyond the sessions
 MOST_IN_FLIGHT = 256  # leaves of one worker
 
 
@@ -181,7 +181,7 @@ def _web(args: argparse.Namespace, server: Server, door: Door, batcher: Batcher,
     from .web import Web
 
     app = Web(server, door, batcher, args.run).app
-    return WebListener((args.host, int(args.http_port)), app, args.max_sessions + _GREETING, args.proxy, log)
+    return WebListener((args.host, int(args.http_port)), app, args.proxy, log)
 
 
 def _tell_page(host: str, port: int, tokens: tuple[str, ...], *, show: bool, run: bool) -> None:

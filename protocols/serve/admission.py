@@ -7,13 +7,16 @@ import os
 import secrets
 import threading
 from collections import Counter
+from collections.abc import Iterable
 from ipaddress import ip_address
 from pathlib import Path
+from typing import TypeVar
 
 from ...engine.errors import AzError, OptionError
 from ..options import default_config
 
 _LEAST_TOKEN = 16  # characters
+_Waiting = TypeVar("_Waiting")
 
 
 class RefusedError(AzError):
@@ -57,6 +60,16 @@ def read_tokens(path: Path) -> tuple[str, ...]:
     if not tokens or min(map(len, tokens)) < _LEAST_TOKEN:
         raise OptionError(f"{path} needs a token of at least {_LEAST_TOKEN} characters on each line")
     return tokens
+
+
+def least_wanted(waiting: Iterable[tuple[str, float, _Waiting]]) -> _Waiting:
+    """Whom to let go of (address, seconds, who) that have not said yet what they want.
+
+    Of the address that has the most, the one that has waited longest.
+    """
+    known = [*waiting]
+    many = Counter(address for address, _, _ in known)
+    return max(known, key=lambda each: (many[each[0]], each[1]))[2]
 
 
 class Admission:

@@ -12,6 +12,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -21,6 +22,7 @@ from ..lines import LineReader, LineWriter, clean, one_line
 from ..session import Session
 from .admission import Admission, RefusedError
 from .events import EventLog
+from .hangup import HangUps
 
 HELLO_S = 10.0  # for all lines before the conversation
 _HELLO_BYTES = 4096  # of these lines
@@ -29,6 +31,7 @@ _LINGER_S = 0.5  # for a client to close, once we have said our last word
 _LINGER_CHUNKS = 64  # of 64 KiB, that are read meanwhile
 _CLOSE_S = 3.0  # for the thread that reads, once the socket is shut down
 _GTP = re.compile(r"\d*[ \t]*[a-z][a-z0-9_-]*([ \t].*)?")
+_HTTP = re.compile(r"\sHTTP/\d(\.\d)?$", re.IGNORECASE)
 _NOT_GTP = {"isready", "setoption", "position", "go", "ucinewgame", "usinewgame", "ponderhit", "stop", "debug"}
 
 
@@ -100,6 +103,7 @@ class Connection:
         make_session: MakeSession,
         log: EventLog,
         on_end: Callable[[Connection], None],
+        hangups: HangUps,
         admitted: Admitted | None = None,
     ) -> None:
         """Begin at once; the socket is the connection's from now on. ``on_end`` comes last, from its thread.
@@ -108,9 +112,10 @@ class Connection:
         """
         self.number = number
         self._link, self._admission, self._make_session, self._log = link, admission, make_session, log
-        self._admitted = admitted
-        self._address = admitted.address if admitted else str(link.getpeername()[0])
+        self._hangups, self._admitted = hangups, admitted
+        self.address = admitted.address if admitted else str(link.getpeername()[0])
         self.protocol = ""  # of its session, once it has begun
+        self.greeting: Stopwatch | None = None if admitted else Stopwatch()  # as long as it has not said what it wants
         self._session: Session[Any] | None = None
         self._reader: SocketReader | None = None
         self._ended = False
@@ -127,6 +132,15 @@ class Connection:
             return
         session.post(partial(session.tell, reason))
         session.interrupt()
+
+    def hang_up(self) -> None:
+        """The client is gone: end all work. From any thread; returns at once."""
+        self._ended = True
+        session = self._session
+        if session is None:
+            self.cut()
+        else:
+            session.hang_up()
 
     def cut(self) -> None:
         """Shut the socket down, so that whoever waits for it wakes up. From any thread."""
@@ -150,15 +164,16 @@ class Connection:
             self._prepare()
             if self._admitted is None:
                 hello = self._greet()
-                name = self._admission.identify(self._address, hello.token)
+                self.greeting = None
+                name = self._admission.identify(self.address, hello.token)
                 self._admission.enter(name)
                 client = name
             self._converse(hello, client)
         except RefusedError as refusal:
-            self._log.write("refuse", session=self.number, client=client or self._address, reason=str(refusal))
+            self._log.write("refuse", session=self.number, client=client or self.address, reason=str(refusal))
             self._refuse(hello.protocol, str(refusal))
         except OSError as error:
-            self._log.write("lost", session=self.number, client=client or self._address, reason=str(error))
+            self._log.write("lost", session=self.number, client=client or self.address, reason=str(error))
         finally:
             self._close()
             if client:
@@ -204,13 +219,19 @@ class Connection:
             session.interrupt()
         self._log.write("open", session=self.number, client=client, protocol=hello.protocol, game=hello.game)
         try:
-            status = session.run(self._reader)
+            with self._watched(session, writer):
+                status = session.run(self._reader)
         finally:
             self._session = None
             self._linger()
             self.cut()
             writer.close()
         self._log.write("close", session=self.number, status=status, seconds=round(watch.seconds, 1))
+
+    def _watched(self, session: Session[Any], writer: LineWriter) -> AbstractContextManager[None]:
+        if self._admitted is not None:  # the other door watches its client
+            return nullcontext()
+        return self._hangups.over(self._link, session.hang_up, writer.probe)
 
     def _refuse(self, protocol: str, reason: str) -> None:
         """Say why, in the protocol's own words."""
@@ -254,6 +275,8 @@ def read_hello(lines: list[bytes], said: bytes) -> Hello | None:
     token, game, place = "", "", 0
     for raw in lines:
         line = clean(raw).strip()
+        if _HTTP.search(line):
+            raise RefusedError("this port takes lines of UCI, USI and GTP; HTTP has a port of its own, --http-port")
         first, _, rest = line.partition(" ")
         if first == "token":
             token = rest.strip()

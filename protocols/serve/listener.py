@@ -13,7 +13,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ...engine.errors import OptionError
 from ..lines import MAX_LINE
+from .admission import least_wanted
 from .events import EventLog
+from .hangup import CLIENT
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -27,28 +29,40 @@ _SLOW = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1; a request whose head does not come in time is refused, and a connection too many."""
+    """HTTP/1.1; refuses a request whose head does not come in time, and in a crowd connections that ask nothing."""
 
+    most_silent = 64  # connections that ask nothing
     _timer: asyncio.TimerHandle | None = None
     _refused = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if self.limit_concurrency is not None and len(self.connections) > self.limit_concurrency:
-            self._refuse(_BUSY)
-            return
-        self._timer = self.loop.call_later(HELLO_S, self._refuse, _SLOW)
+        self.made = self.loop.time()
+        self._timer = self.loop.call_later(HELLO_S, self.refuse, _SLOW)
+        others = [each for each in self.connections if isinstance(each, PatientProtocol) and each.silent]
+        if len(others) > self.most_silent:
+            now = self.loop.time()
+            least_wanted((each.address, now - each.made, each) for each in others).refuse(_BUSY)
+
+    @property
+    def address(self) -> str:
+        return self.client[0] if self.client else ""
+
+    @property
+    def silent(self) -> bool:
+        """Whether no request waits for its response."""
+        cycle: Any = self.cycle  # None before the first request
+        return not self._refused and (cycle is None or cycle.response_complete)
 
     def data_received(self, data: bytes) -> None:
         if self._refused:  # read on, so that the refusal arrives
             return
+        CLIENT.set(self.transport.get_extra_info("socket"))  # for the task that is begun now
         super().data_received(data)
-        cycle: Any = self.cycle  # None before the first request
-        waits = cycle is None or cycle.response_complete
-        if self.transport.get_protocol() is not self or not waits:
+        if self.transport.get_protocol() is not self or not self.silent:
             self._drop_timer()
         elif self._timer is None and not self.transport.is_closing():  # the beginning of another request
-            self._timer = self.loop.call_later(HELLO_S, self._refuse, _SLOW)
+            self._timer = self.loop.call_later(HELLO_S, self.refuse, _SLOW)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._drop_timer()
@@ -59,14 +73,14 @@ class PatientProtocol(H11Protocol):
             self._timer.cancel()
             self._timer = None
 
-    def _refuse(self, response: bytes) -> None:
+    def refuse(self, response: bytes) -> None:
         if not self.transport.is_closing():
             self._refused = True
             self.transport.write(response)
             self.loop.call_later(_LINGER_S, self.transport.close)
 
     def send_400_response(self, msg: str) -> None:
-        self._refuse(_BAD)
+        self.refuse(_BAD)
 
 
 class _Events(logging.Handler):
@@ -83,11 +97,8 @@ class _Events(logging.Handler):
 class WebListener:
     """Listens for HTTP and WebSocket."""
 
-    def __init__(self, address: tuple[str, int], app: ASGIApp, most: int, proxies: str, log: EventLog) -> None:
-        """``most``: connections at a time; ``proxies``: addresses whose X-Forwarded-For is believed.
-
-        Port 0 takes a free one. Errors: OptionError.
-        """
+    def __init__(self, address: tuple[str, int], app: ASGIApp, proxies: str, log: EventLog) -> None:
+        """``proxies``: addresses whose X-Forwarded-For is believed. Port 0 takes a free one. Errors: OptionError."""
         try:
             self._listener = socket.create_server(address, backlog=128)
         except OSError as error:
@@ -106,7 +117,6 @@ class WebListener:
             "server_header": False,
             "proxy_headers": bool(proxies),
             "forwarded_allow_ips": proxies,
-            "limit_concurrency": most,
             "timeout_graceful_shutdown": _END_S,
             "ws_max_size": MAX_LINE,
             "ws_per_message_deflate": False,

@@ -22,16 +22,17 @@ from ..page.session import PageSession
 from ..session import Session
 from ..uci import UciSession
 from ..usi import UsiSession
-from .admission import Admission, NotPlayedError, RefusedError
+from .admission import Admission, NotPlayedError, RefusedError, least_wanted
 from .connection import Admitted, Connection, Hello
 from .events import EventLog
+from .hangup import HangUps
 from .preparation import GameLoad
 
 SESSIONS: dict[str, type[Session[Any]]] = {"uci": UciSession, "usi": UsiSession, "gtp": GtpSession}
 ANALYSIS = "katago"  # the protocol of :mod:`az_engine.protocols.analysis`
 PAGE = "page"  # of :mod:`az_engine.protocols.page`
 _TICK_S = 1.0  # between looks for silent clients
-_GREETING = 64  # clients that have not yet said what they want, beyond the sessions
+GREETING = 64  # clients that have not yet said what they want, beyond the sessions
 _END_S = 5.0  # for all sessions to give their moves when the server ends
 
 
@@ -70,6 +71,7 @@ class Server:
         self._ending = threading.Event()
         self.most = admission.most  # sessions
         self._ended = False  # a connection, since the last look
+        self.hangups = HangUps()
         try:
             self._listener = socket.create_server(address, backlog=128)
         except OSError as error:
@@ -102,6 +104,7 @@ class Server:
                     give_back_memory()
         self._listener.close()
         self._end_all()
+        self.hangups.close()
 
     @property
     def ending(self) -> bool:
@@ -145,7 +148,7 @@ class Server:
             self._numbers += 1
             try:
                 connection = Connection(
-                    self._numbers, ours, self._admission, self._make, self._log, self._over, admitted
+                    self._numbers, ours, self._admission, self._make, self._log, self._over, self.hangups, admitted
                 )
             except RuntimeError as error:  # no thread can be started
                 ours.close()
@@ -165,24 +168,19 @@ class Server:
 
     def _accept(self, link: socket.socket) -> None:
         with self._lock:
-            room = len(self._connections) < self._admission.most + _GREETING
             self._numbers += 1
-            if room:
-                try:
-                    self._connections.add(
-                        Connection(self._numbers, link, self._admission, self._make, self._log, self._over)
-                    )
-                except (OSError, RuntimeError) as error:  # gone already; no thread can be started
-                    self._log.write("lost", session=self._numbers, reason=str(error))
-                    link.close()
-                return
-        self._log.write("refuse", session=self._numbers, reason="too many connections")
-        link.setblocking(False)
-        try:
-            link.send(b"error: too many connections, try again later\n")
-        except OSError as error:
-            self._log.write("lost", session=self._numbers, reason=str(error))
-        link.close()
+            greeting = [(each.address, each.greeting.seconds, each) for each in self._connections if each.greeting]
+            try:
+                self._connections.add(
+                    Connection(self._numbers, link, self._admission, self._make, self._log, self._over, self.hangups)
+                )
+            except (OSError, RuntimeError) as error:  # gone already; no thread can be started
+                self._log.write("lost", session=self._numbers, reason=str(error))
+                link.close()
+        if len(greeting) >= GREETING:
+            slow = least_wanted(greeting)
+            self._log.write("refuse", session=slow.number, client=slow.address, reason="silent in a crowd")
+            slow.cut()
 
     def _over(self, connection: Connection) -> None:
         with self._lock:

@@ -25,6 +25,7 @@ from ..page.site import FRONT, read_site
 from .admission import NotPlayedError, RefusedError
 from .connection import Hello
 from .door import Door, DoorError
+from .hangup import CLIENT
 from .metrics import metrics
 from .runpage import run_page
 
@@ -35,18 +36,34 @@ if TYPE_CHECKING:
     from .connection import Connection
     from .server import Server
 
+_REQUESTS = 64  # beyond the sessions, that are answered at a time
 PATIENCE_S = 30.0  # for the client to take what is sent, and for the next part of a body
 _GOING_AWAY, _TRY_LATER = 1001, 1013
 _CHUNK = 1 << 16
 
 
 class Unhurried:
-    """Ends a response whose client does not take it in time."""
+    """Ends a response whose client does not take it in time; refuses requests while too many are being answered."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, most: int) -> None:
+        """``most``: requests at a time, but for those of health checks."""
+        self._app, self._most, self._now = app, most, 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"] != "/healthz":
+            if self._now >= self._most:
+                busy = PlainTextResponse("too many requests, try again later\n", 503, {"Retry-After": "10"})
+                await busy(scope, receive, send)
+                return
+            self._now += 1
+            try:
+                await self._answer(scope, receive, send)
+            finally:
+                self._now -= 1
+        else:
+            await self._answer(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_in_time(message: Message) -> None:
             await asyncio.wait_for(send(message), PATIENCE_S)
 
@@ -76,7 +93,7 @@ class Web:
             *conversations,
         ]
         handlers = {RefusedError: self._refused, HTTPException: _plain}
-        self.app = Unhurried(Starlette(routes=routes, exception_handlers=handlers))
+        self.app = Unhurried(Starlette(routes=routes, exception_handlers=handlers), server.most + _REQUESTS)
 
     # ------------------------------------------------------------------ the door
 
@@ -144,12 +161,13 @@ class Web:
     async def _answers(self, connection: Connection, link: socket.socket, body: bytes) -> AsyncIterator[bytes]:
         loop = asyncio.get_running_loop()
         try:
-            await loop.sock_sendall(link, body)
-            link.shutdown(socket.SHUT_WR)
-            while chunk := await loop.sock_recv(link, _CHUNK):
-                yield chunk
+            with self._server.hangups.over(CLIENT.get(), connection.hang_up):
+                await loop.sock_sendall(link, body)
+                link.shutdown(socket.SHUT_WR)
+                while chunk := await loop.sock_recv(link, _CHUNK):
+                    yield chunk
         finally:  # also when the client has gone
-            connection.end("the client has gone")
+            connection.hang_up()
             link.close()
 
     # ------------------------------------------------------------------ conversations
@@ -162,14 +180,15 @@ class Web:
         await web.accept()
         into = asyncio.create_task(_pass_in(web, link))
         try:
-            await _pass_out(link, web)
+            with self._server.hangups.over(CLIENT.get(), connection.hang_up):
+                await _pass_out(link, web)
             if web.application_state is WebSocketState.CONNECTED:
                 await web.close(_GOING_AWAY if self._server.ending else 1000)
         except (OSError, RuntimeError, WebSocketDisconnect):
             pass
         finally:
             into.cancel()
-            connection.end("the client has gone")
+            connection.hang_up()
             link.close()
 
 

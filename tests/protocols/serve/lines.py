@@ -80,7 +80,6 @@ class RunningServer:
         rules: Rules | None = None,
         http: bool = False,
         origins: tuple[str, ...] = (),
-        connections: int = 100,
         http_port: int = 0,
         run: Path | None = None,
         net: str = "uniform",
@@ -101,7 +100,7 @@ class RunningServer:
         self.web: WebListener | None = None
         if http:
             app = Web(self.server, Door(admission, origins, not tokens), None, run).app
-            self.web = WebListener(("127.0.0.1", http_port), app, connections, "", self.events)
+            self.web = WebListener(("127.0.0.1", http_port), app, "", self.events)
             self.web.start()
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()

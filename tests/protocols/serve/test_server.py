@@ -9,6 +9,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -70,7 +71,17 @@ def test_hellos(said: bytes, hello: tuple[str, str, str, bytes] | None) -> None:
     assert hello == (found and (found.protocol, found.token, found.game, found.begun))
 
 
-@pytest.mark.parametrize("line", ["GET / HTTP/1.1", "isready", "go infinite", "\x16\x03\x01\x02", "{}", "\udcff\udcfe"])
+HTTP_LINES = [
+    "GET / HTTP/1.1",
+    "uci /x HTTP/1.1",
+    "usi / http/1.0",
+    "token /t HTTP/1.1\r",
+    "game / HTTP/2.0",
+    "# / HTTP/1.1",
+]
+
+
+@pytest.mark.parametrize("line", [*HTTP_LINES, "isready", "go infinite", "\x16\x03\x01\x02", "{}", "\udcff\udcfe"])
 def test_a_line_that_opens_nothing_gets_one_refusal(server: RunningServer, line: str) -> None:
     with server.client() as client:
         client.socket.sendall(line.encode("utf-8", "surrogateescape") + b"\nuci\n")
@@ -222,6 +233,36 @@ def test_resets_leave_nothing_behind(server: RunningServer) -> None:
     wait_for(lambda: threading.active_count() <= threads, "threads are left over")
     assert open_files() <= descriptors
     assert server.server.admitted == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells at once")
+@pytest.mark.parametrize("closed", ["RST", "FIN"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("uci", "isready", "go infinite"),
+        ("uci", "isready", "go nodes 1000000000", *["uci"] * 5000),  # the answers are not read
+        ("usi", "isready", "go btime 100000000 wtime 100000000"),
+        ("boardsize 5", "time_settings 200000 0 0", "genmove b", *["name"] * 5000),
+        ("boardsize 5", "kata-analyze 1"),
+    ],
+)
+def test_a_client_that_is_gone_ends_its_work(server: RunningServer, said: tuple[str, ...], closed: str) -> None:
+    client = server.client(*said)
+    time.sleep(0.5)
+    assert server.server.admitted == 1
+    if closed == "RST":
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    watch = time.monotonic()
+    client.__exit__()
+    wait_for(lambda: server.server.admitted == 0, "the session goes on")
+    assert time.monotonic() - watch < 2.0
+
+
+def test_a_client_that_has_said_all_gets_its_answers(server: RunningServer) -> None:
+    with server.client("boardsize 5", "time_settings 0 3 1", "genmove b", "name") as client:
+        client.socket.shutdown(socket.SHUT_WR)
+        assert [line for line in client.rest() if line][-1] == "= az-engine"
 
 
 def test_a_client_that_reads_nothing_holds_nobody_up(tmp_path: Path) -> None:

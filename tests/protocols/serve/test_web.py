@@ -6,6 +6,8 @@ import contextlib
 import http.client
 import json
 import socket
+import struct
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,6 +25,12 @@ from .lines import PATIENCE_S, RunningServer
 
 TOKEN = "0123456789abcdef-a"
 GO = {"id": "q", "moves": [], "rules": "tromp-taylor", "boardXSize": 5, "boardYSize": 5, "maxVisits": 20}
+
+
+UPGRADE = (
+    b"GET %s HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+)
 
 
 @pytest.fixture
@@ -77,6 +85,16 @@ def raw(server: RunningServer, data: bytes) -> bytes:
         except ConnectionError:
             pass
         return said
+
+
+def frame(text: str) -> bytes:
+    """A WebSocket's message, as a client sends it."""
+    size = len(text)
+    if size < 126:
+        head = bytes([0x80 | size])
+    else:
+        head = b"\xfe" + size.to_bytes(2, "big") if size < 1 << 16 else b"\xff" + size.to_bytes(8, "big")
+    return b"\x81" + head + bytes(4) + text.encode()
 
 
 def wait_for(true: Callable[[], bool], what: str) -> None:
@@ -303,10 +321,6 @@ def test_slow_senders(server: RunningServer, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_bad_frames_end_the_connection(server: RunningServer) -> None:
-    head = (
-        b"GET /katago HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-    )
     frames = {
         b"\xff\xff" * 8: 1002,  # reserved bits
         b"\x81\x05hello": 1002,  # not masked
@@ -314,13 +328,13 @@ def test_bad_frames_end_the_connection(server: RunningServer) -> None:
         b"\x81\x81mask" + bytes([0xFF ^ ord("m")]): 1007,  # not UTF-8
         b"\x83\x80mask": 1002,  # an unknown opcode
     }
-    for frame, code in frames.items():
+    for bad, code in frames.items():
         with socket.create_connection(("127.0.0.1", port_of(server)), timeout=PATIENCE_S) as link:
-            link.sendall(head)
+            link.sendall(UPGRADE % b"/katago")
             assert link.recv(1000).startswith(b"HTTP/1.1 101")
-            link.sendall(frame)
+            link.sendall(bad)
             said = link.recv(1000)
-            assert (said[0], said[2:4]) == (0x88, code.to_bytes(2, "big")), (frame, said)
+            assert (said[0], said[2:4]) == (0x88, code.to_bytes(2, "big")), (bad, said)
     wait_for(lambda: server.server.admitted == 0, "sessions are left over")
 
 
@@ -337,33 +351,68 @@ def test_a_message_that_is_too_long(server: RunningServer) -> None:
     assert next((code for code in codes if code is not None), None) == 1009  # None: the connection's end overtook it
 
 
-def test_many_connections(tmp_path: Path) -> None:
-    with RunningServer(tmp_path / "log", http=True, connections=20) as server, web(server, "/uci") as other:
-        links = [socket.create_connection(("127.0.0.1", port_of(server)), timeout=PATIENCE_S) for _ in range(200)]
-        assert links[-1].recv(100).startswith(b"HTTP/1.1 503")
+def test_silent_connections_shut_nobody_out(server: RunningServer) -> None:
+    ports = (port_of(server), server.server.port)
+    with web(server, "/uci") as other:
+        links = [socket.create_connection(("127.0.0.1", ports[i % 2]), timeout=PATIENCE_S) for i in range(400)]
+        assert links[0].recv(100).startswith(b"HTTP/1.1 503")
         other.send("uci")
         until(other, "uciok")
+        for _ in range(3):
+            assert ask(server, "/healthz") == (200, b"ok\n")
+            with server.client("uci") as client:
+                client.until("uciok")
         for link in links:
             link.close()
-        wait_for(lambda: ask(server, "/healthz")[0] == 200, "nobody is let in any more")
+
+
+def katago(moves: int, visits: int) -> str:
+    query = {**GO, "boardXSize": 19, "boardYSize": 19, "maxVisits": visits}
+    return json.dumps({**query, "moves": [["BW"[i % 2], "pass"] for i in range(moves)]})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells at once")
+@pytest.mark.parametrize(
+    ("path", "messages"),
+    [
+        ("/katago", [katago(0, 10**8)] * 2 + [katago(2000, 1)] * 30),
+        ("/katago", [katago(0, 10**8)] * 5 + [katago(5000, 1)] * 200),
+        ("/katago", [katago(0, 10**8)] * 2 + ["[" * 1000] * 10_000),
+        ("/uci", ["uci", "isready", "go infinite", *["setoption name MultiPV value 500"] * 20_000]),
+        ("/gtp", ["boardsize 5", "time_settings 200000 0 0", "genmove b", *["name"] * 20_000]),
+        ("/page", ['{"do":"search"}'] * 3),
+    ],
+)
+@pytest.mark.parametrize("way", ["RST", "FIN"])
+def test_a_client_that_is_gone_ends_its_work(tmp_path: Path, path: str, messages: list[str], way: str) -> None:
+    with RunningServer(tmp_path / "log", http=True) as server:
+        link = socket.create_connection(("127.0.0.1", port_of(server)), timeout=PATIENCE_S)
+        link.sendall(UPGRADE % path.encode())
+        link.recv(65536)
+        link.settimeout(1.0)
+        with contextlib.suppress(OSError):
+            link.sendall(b"".join(map(frame, messages)))
+        time.sleep(0.5)
+        assert server.server.admitted == 1
+        if way == "RST":
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        watch = time.monotonic()
+        link.close()
+        wait_for(lambda: server.server.admitted == 0, "the session goes on")
+        assert time.monotonic() - watch < 2.0
 
 
 @pytest.mark.slow
 def test_a_client_that_reads_nothing_loses_its_session(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("az_engine.protocols.serve.web.PATIENCE_S", 0.3)
-    head = (
-        b"GET /uci HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-    )
-    frame = b"\x81\xfe" + (4 * 1000).to_bytes(2, "big") + bytes(4) + b"uci\n" * 1000
     with socket.create_connection(("127.0.0.1", port_of(server)), timeout=PATIENCE_S) as link:
         link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        link.sendall(head)
+        link.sendall(UPGRADE % b"/uci")
 
         def flood() -> None:
             try:
                 for _ in range(200):
-                    link.sendall(frame)
+                    link.sendall(frame("uci\n" * 1000))
             except OSError:
                 return
 
