@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import gc
 import inspect
+import itertools
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numba
 from llvmlite import ir
 from numba.core import cgutils
+from numba.core.bytecode import FunctionIdentity
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.core.typed_passes import AnnotateTypes, DumpParforDiagnostics, InlineOverloads, NopythonRewrites
@@ -20,6 +23,10 @@ from numba.extending import intrinsic
 from .cache import KernelCache
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+# numba numbers the functions that it compiles from 1 on, and numbers are all that tells some symbols apart: of kernels
+# from several processes' caches, one would call another's functions.
+FunctionIdentity._unique_ids = itertools.count(secrets.randbits(48))
 
 
 class _DeviceCode(JITCodeLibrary):  # type: ignore[misc]
