@@ -265,8 +265,9 @@ class Thinking:
             late = given is not None and given.should_stop(self._watch.seconds)
             return late or (limits.nodes is not None and nodes >= limits.nodes)
 
-        found = solver.solve(self._stopped, exhausted)
-        return BestMove(None, checkmate=found, nodes=solver.nodes, time_ms=self._watch.milliseconds)
+        found = solver.solve(self._stopped, exhausted, bounded=limits.movetime is not None or limits.nodes is not None)
+        messages = (solver.note,) if solver.note else ()
+        return BestMove(None, checkmate=found, nodes=solver.nodes, time_ms=self._watch.milliseconds, messages=messages)
 
     def _left(self) -> float:
         """Seconds until the search has to end, as far as that is known."""

@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from .. import __version__
 from ..engine.errors import AzError, OptionError, PositionError, UnknownOptionError
-from ..engine.info import BestMove, ThinkingInfo
+from ..engine.info import BestMove, Checkmate, ThinkingInfo
 from ..engine.limits import Limits
 from ..engine.params import EngineOptions
 from . import conversation
@@ -356,8 +356,8 @@ class UciSession(Session[EngineSeam]):
         """Let the engine begin, or answer at once when there is a ``reason`` for no move."""
         engine = self._loader.engine
         if reason is not None or engine is None:
-            self.tell(f"no move: {reason}")
-            self._answer_none(go)
+            self.tell(f"no {'mate' if go.limits.solve else 'move'}: {reason}")
+            self._answer(go, BestMove(None, checkmate=None if self._refusal is None else Checkmate("nomate")))
             return
         if go.early and (go.ponder_hit or go.stopped):
             self._catch_up(go)

@@ -85,6 +85,8 @@ class MateSearch(ABC):
     """A search for a forced mate by the side to move at the end of a line, done in slices."""
 
     moves: list[int]  # of both sides to the mate, once it is found
+    possible: bool = True  # whether there is a king to mate
+    plies: int  # of that mate against any defence; the moves may be fewer
 
     @property
     @abstractmethod

@@ -1,4 +1,4 @@
-"""The search for a forced mate alone (``Limits.solve``): runs the game's own mate search in slices.
+"""The search for a forced mate alone (``Limits.solve``, ``Limits.mate``): runs the game's own mate search in slices.
 
 Its kernel is loaded by the first such search, not by ``Engine.ready``, because most games never need it: a tenth of a
 second from the cache, some seconds once where it must be compiled. Compiling may exceed the time limit, since "timeout"
@@ -17,29 +17,64 @@ from ..games.capabilities import MateSearch
 from ..info import Checkmate, Verdict
 
 _SLICE = 5_000  # nodes between two looks at the clock, a few milliseconds
+_PATIENCE = 4  # without a limit a shorter mate is looked for with so many times the nodes of the first one ...
+_PATIENCE_NODES = 1_000_000  # ... and these
+_DEFENCE_NODES = 20_000  # to see whether another reply holds out as long as it can
 
 
 class MateSolver:
-    """One search for a forced mate by the side to move at the end of a line."""
+    """One search for a forced mate by the side to move at the end of a line, as short as can be found."""
 
     def __init__(self, game: Game, line: State, memory: int) -> None:
         """``memory``: bytes of its table."""
-        self._game, self._line = game, line
+        self._game, self._line, self._memory = game, line, memory
         self._search = None if game.mate_search is None else game.mate_search(line, memory)
-        self.nodes = 0  # positions made so far
+        self._spent = 0  # nodes of searches that are over
 
-    def solve(self, stopped: threading.Event, exhausted: Callable[[int], bool]) -> Checkmate:
-        """The answer; "timeout" once ``stopped`` is set or ``exhausted(nodes)`` before it is known. Blocks."""
+    @property
+    def nodes(self) -> int:
+        """Positions made so far."""
+        return self._spent + (0 if self._search is None else self._search.nodes)
+
+    @property
+    def note(self) -> str:
+        """Why there can be no mate on such a board, a sentence; mostly empty."""
+        if self._search is None or self._search.possible:
+            return ""
+        mated = self._game.sides[1 - self._game.side_to_move(self._line[-1])]
+        return f"no mate: {mated.lower()} has no king"
+
+    def solve(self, stopped: threading.Event, exhausted: Callable[[int], bool], *, bounded: bool = True) -> Checkmate:
+        """The answer; "timeout" once ``stopped`` is set or ``exhausted(nodes)`` before it is known. Blocks.
+
+        Once a mate is known shorter ones are looked for until there is none, or the search is exhausted; where it is
+        not ``bounded``, for some times as long.
+        """
         search = self._search
         if search is None:
             return Checkmate("notimplemented")
+        if not search.possible:
+            return Checkmate("nomate")
+        found: list[int] = []
+        most = 0  # nodes
         verdict = _first_slice(search, stopped)
-        while verdict is None and not stopped.is_set() and not exhausted(search.nodes):
-            verdict = search.advance(_SLICE)
-        self.nodes = search.nodes
-        if verdict != "mate":
-            return Checkmate(verdict or "timeout")
-        return Checkmate("mate", self._game.format_moves(self._line[-1], search.moves))
+        while True:
+            while verdict is None and not stopped.is_set() and not exhausted(self.nodes):
+                if found and not bounded and self.nodes > most:
+                    break
+                verdict = search.advance(_SLICE)
+            if verdict != "mate":
+                break
+            found, most = search.moves, most or _PATIENCE * self.nodes + _PATIENCE_NODES
+            if search.plies < 3:
+                break
+            self._spent += search.nodes
+            assert self._game.mate_search is not None
+            search = self._search = self._game.mate_search(self._line, self._memory, search.plies - 2)
+            verdict = None
+        if found:
+            return Checkmate("mate", self._game.format_moves(self._line[-1], found))
+        return Checkmate(verdict or "timeout")
 
 
 def _first_slice(search: MateSearch, stopped: threading.Event) -> Verdict | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ MATED_SOON = "4k4/9/4P4/9/9/9/9/9/4K4 b G 1"
 LOST = "k8/9/9/9/9/9/r8/1r7/4K4 b - 1"  # mate by the rook on 9g, whatever black does
 SHARP = "l6nl/5+P1gk/2np1S3/p1p4Pp/3P2Sp1/1PPb2P1P/P5GS1/R8/LN4bKL b RGgsn5p 1"  # mate in 7
 MATE_IN_THREE = "ln6l/4rks2/pNpps2pp/1g7/8P/PK1SR1pP1/3+b5/Lp4S1+b/1N5N1 w 2Ggl8p 102"
+MATES = [json.loads(text) for text in (Path(__file__).parents[1] / "data/mate_shogi.jsonl").read_text().splitlines()]
 HARD = "9/9/9/9/4k4/9/9/9/K8 b RB2G2SNLPrb2g2s3n3l17p 1"  # not known after a million positions
 
 
@@ -195,6 +198,33 @@ def test_mate(engine: Engine) -> None:
     assert answer.checkmate.moves[0] == "G*2c"
     engine.set_position(SHARP, answer.checkmate.moves)
     assert engine.legal_moves() == []
+
+
+@pytest.mark.parametrize(
+    ("plies", "root"),
+    [
+        (3, "5k3/7gR/4S4/7L1/9/9/9/9/9 b Sr2b3g2s4n3l18p 1"),
+        (3, "4kp+R2/1+B4n2/4p1Sp1/2pps1l1g/1p3PR2/2P6/1GNPP+pN2/3S5/1+lBKG4 b GNL4Psl3p 1"),
+        (3, "lns+R4l/1p1p5/p1pkppB1p/6p2/1R7/6P1P/P1PPnPS2/2+b1G1g2/L3K1sNL b 2GS3Pnp 1"),
+        (3, "1bk2+SR1l/2g4+R1/G1p1pp3/2nL2p1p/L1G1P4/p4P2P/1P+s+pS1Pb1/6S2/1+p2GK2L b 3P3N2p 1"),
+        (5, "pn1+S4l/6R+N1/3p4p/4pp1k1/2p2s3/2PP2bl1/1K2PG1nP/1G1gS3L/+r4PS2 b BNLPg6p 1"),
+        (5, "ln6l/3+BRrk2/6pg1/p2G3p1/3PppP1p/PP7/2BGP1N1P/6K2/LN6L b G4SN4P2p 1"),
+        *((row["plies"], row["sfen"]) for row in MATES if row["plies"]),
+    ],
+)
+def test_mates_are_as_short_as_can_be(engine: Engine, plies: int, root: str) -> None:
+    found = think(engine, root, solve=True).checkmate
+    assert found is not None
+    assert (found.verdict, len(found.moves)) == ("mate", plies)
+    engine.set_position(root, found.moves)
+    assert engine.legal_moves() == []
+
+
+def test_no_mate_of_a_king_that_is_not_there(engine: Engine) -> None:
+    answer = think(engine, "4k4/9/9/9/9/9/9/9/9 w G 1", solve=True)
+    assert answer.checkmate == Checkmate("nomate")
+    assert answer.messages == ("no mate: black has no king",)
+    assert think(engine, "4k4/9/9/9/9/9/9/9/9 b G 1", solve=True).messages == ()  # a problem's attacker needs none
 
 
 def test_no_mate(engine: Engine) -> None:

@@ -248,8 +248,8 @@ def refused(command: str) -> None:
         < info depth 0 score cp 0
         < bestmove resign
         > go mate infinite
-        < info string no move: .+
-        < checkmate timeout
+        < info string no mate: .+
+        < checkmate nomate
         > position startpos moves 7g7f
         > go nodes 10
         <* INFO

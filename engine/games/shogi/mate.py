@@ -28,7 +28,7 @@ from ..outcome import RUNNING
 from .checks import checks
 from .endings import verdict_kernel
 from .rules import DROPS, MAX_MOVES, PLAY, generate, make
-from .state import STATE, State
+from .state import KING, STATE, State
 
 MAX_PLIES = 600  # of a line
 INFINITE = 1 << 30  # pn or dn of what is settled; sums stay below it
@@ -279,6 +279,8 @@ class ShogiMate(MateSearch):
         """``memory``: bytes of the table, at least one bucket; longest: plies of the mate, MAX_PLIES at most."""
         self._longest = longest
         self.moves: list[int] = []
+        self.possible = bool((line[-1]["board"] == KING + 16 * (1 - int(line[-1]["turn"]))).any())
+        self.plies = 0  # of the mate against any defence, once it is found
         self._line = line.copy()  # grows by the mate's moves
         self._line["limit"] = 0
         self._root = len(line)
@@ -300,6 +302,9 @@ class ShogiMate(MateSearch):
     def advance(self, nodes: int) -> Verdict | None:
         """Search about ``nodes`` more; None while it is not done. The mate's moves are traced through the table."""
         verdict = self._search(nodes)
+        if verdict == MATE and not self.moves:
+            proven = self._children[0, : self._frames[0]["children"]]
+            self.plies = int(proven["plies"][proven["pn"] == 0].min()) + 1
         while verdict == MATE:  # of the line's last position: on to the next, which the table knows or is shown again
             reply = self._choose()
             if reply is None:

@@ -47,17 +47,17 @@ def parse_sfen(text: str, *, problem: bool = False) -> tuple[State, list[str]]:
     fields, notes = completed(text, "SFEN", _FIELDS)
     line = np.zeros(1, STATE)
     state = line[0]
-    state["board"] = _parse_board(fields[0])
+    board, hands = _parse_board(fields[0]), _parse_hands(fields[2])
+    _check_men(board, hands, problem=problem)
+    state["board"], state["hands"] = board, hands
     if fields[1] not in ("b", "w"):
         raise PositionError(f"the side to move must be b or w, not {quoted(fields[1])}")
     state["turn"] = BLACK if fields[1] == "b" else WHITE
-    state["hands"] = _parse_hands(fields[2])
     number = fields[3]
     if not re.fullmatch("[0-9]+", number, re.ASCII):
         raise PositionError(f"the SFEN's move number must be a number from 1 on, not {quoted(number)}")
     state["ply"] = min(max(int(number[:9]) - 1, 0), 65535)
     state["declaration"] = POINTS_27
-    _check_men(state, problem=problem)
     if settle_all(line):
         raise PositionError(f"{_SIDES[1 - int(state['turn'])]} is in check but {_SIDES[int(state['turn'])]} is to move")
     side = int(state["turn"])
@@ -110,9 +110,8 @@ def _parse_hands(text: str) -> list[list[int]]:
     return hands
 
 
-def _check_men(state: State, *, problem: bool) -> None:
+def _check_men(board: list[int], hands: list[list[int]], *, problem: bool) -> None:
     """Refuse too many pieces, a missing king, two pawns on a file, men that could never move. Errors: PositionError."""
-    board, hands = state["board"].tolist(), state["hands"].tolist()
     for letter, total in _TOTALS.items():
         kind = LETTERS.index(letter)
         number = sum((man & 15) in (kind + 1, kind + 1 + PROMOTED) for man in board) + hands[0][kind] + hands[1][kind]

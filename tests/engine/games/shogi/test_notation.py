@@ -75,6 +75,8 @@ def test_completed_with_a_note(given: int, added: str) -> None:
         (f"{KINGS} b  1", "pieces in hand"),
         (f"{KINGS} b 19P 1", "19 pawns"),
         (f"{KINGS} b 10P9p 1", "19 pawns"),
+        (f"{KINGS} b 99P99P99P 1", "297 pawns"),
+        (f"{KINGS} w {'99p' * 700} 1", "69300 pawns"),
         (f"{KINGS} b 5L 1", "5 lances"),
         (f"{KINGS} b 5N 1", "5 knights"),
         (f"{KINGS} b 3S2s 1", "5 silvers"),
