@@ -8,8 +8,6 @@ whole replies under one lock, :class:`LineReader` reads on its own thread and ne
 from __future__ import annotations
 
 import os
-import select
-import signal
 import stat
 import sys
 import threading
@@ -18,12 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..engine.errors import OptionError
+from ..engine.os.system import wait_for_hang_up
 
 MAX_LINE = 1 << 20  # bytes; longer lines are skipped
 _CHUNK = 1 << 16  # bytes read at once
 _LOGGED = 4096  # characters of a line that the log keeps
-_LOOK_MS = 1000  # between looks for the parent process ...
-_PARENT = os.getppid()  # ... which this one had when it began
 
 # Control characters mean nothing in any of the protocols; a lone carriage return separates words.
 _CONTROLS = {c: None for c in (*range(0x20), 0x7F) if c != 0x09} | {0x0D: " ", 0xFEFF: None}
@@ -197,16 +194,9 @@ def on_abandoned(output: int | None, end: Callable[[], object]) -> None:
     A process that was started to outlive its parent (``nohup``, ``setsid``) does. ``output`` stays the caller's, and
     open. On Windows nothing tells: the next line that is written does.
     """
-    if sys.platform == "win32":
-        return
-    outlives = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN or os.getsid(0) == os.getpid()
 
     def watch() -> None:
-        poll = select.poll()
-        if output is not None and not os.isatty(output):  # when a terminal is gone, SIGHUP comes
-            poll.register(output, 0)  # faults alone
-        while not poll.poll(_LOOK_MS) and (outlives or os.getppid() == _PARENT):
-            continue
+        wait_for_hang_up(output)
         end()
 
     threading.Thread(target=watch, name="abandoned", daemon=True).start()

@@ -84,6 +84,10 @@ if sys.platform == "win32":
             except (psutil.NoSuchProcess, OSError):  # it has just ended
                 continue
 
+    def wait_for_hang_up(output: int | None) -> None:
+        """Block for ever: nothing tells that a pipe's reader or the parent is gone."""
+        threading.Event().wait()
+
     def split_command(text: str) -> list[str]:
         """The words of a command line; backslashes belong to paths. Errors: ValueError for an open quote."""
         words = shlex.shlex(text, posix=True)
@@ -100,9 +104,12 @@ if sys.platform == "win32":
 else:
     import fcntl
     import resource
+    import select
 
     BINARY = 0
     OWN_GROUP: dict[str, Any] = {"start_new_session": True}
+    _LOOK_MS = 1000  # between looks for the parent process ...
+    _PARENT = os.getppid()  # ... which this one had when it began
 
     def lock(descriptor: int, *, wait: bool = False) -> None:
         """Lock an open file for this process until it is closed. Blocks with ``wait``. Errors: OSError when taken."""
@@ -138,6 +145,15 @@ else:
         except OSError:  # it has just ended, or changed its group
             process.kill()
 
+    def wait_for_hang_up(output: int | None) -> None:
+        """Block until nobody can read ``output`` any more, or the parent is gone that the process need not outlive."""
+        outlives = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN or os.getsid(0) == os.getpid()
+        poll = select.poll()
+        if output is not None and not os.isatty(output):  # when a terminal is gone, SIGHUP comes
+            poll.register(output, 0)  # faults alone
+        while not poll.poll(_LOOK_MS) and (outlives or os.getppid() == _PARENT):
+            continue
+
     def split_command(text: str) -> list[str]:
         """The words of a command line, as a shell splits it. Errors: ValueError for an open quote."""
         return shlex.split(text)
@@ -154,6 +170,15 @@ def cpu_name() -> str:
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or "unknown processor"
+
+
+def fast_bf16() -> bool:
+    """Whether the processor has instructions for bf16; without, libraries emulate it at a tenth of fp32's speed."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith(("flags", "Features")):
+                return bool({"avx512_bf16", "amx_bf16", "bf16"} & set(line.split()))
+    return False
 
 
 def _c_library() -> Any:

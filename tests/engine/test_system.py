@@ -48,6 +48,7 @@ class Nothing:
 sys.meta_path.insert(0, Nothing())
 for name in ("sysconf", "killpg", "getuid", "geteuid", "setsid", "getpgid", "mkfifo", "sched_getaffinity"):
     delattr(os, name)  # set_blocking stays: it is asked for where sys.platform is not win32
+subprocess.Popen.kill = lambda self, number=signal.SIGKILL: self.send_signal(number)
 for name in ("SIGKILL", "SIGXCPU", "SIGSTOP", "SIGHUP", "SIGUSR1"):
     delattr(signal, name)
 """

@@ -124,8 +124,8 @@ def test_it_needs_nothing_but_the_standard_library() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     ours, others = done.stderr.splitlines()[-2:]
     assert {name.strip("[] '") for name in ours.split(",")} <= {
-        "az_engine.arguments", "az_engine.engine", "az_engine.engine.errors",
-        "az_engine.protocols", "az_engine.protocols.lines",
+        "az_engine.arguments", "az_engine.engine", "az_engine.engine.errors", "az_engine.engine.os",
+        "az_engine.engine.os.system", "az_engine.protocols", "az_engine.protocols.lines",
     }  # fmt: skip
     assert "numpy" in others  # only as the None that we put there
 
