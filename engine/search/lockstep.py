@@ -50,7 +50,8 @@ class Conclusions(NamedTuple):
 
     moves: NDArray[np.uint16]  # u2[F, K], of the K greatest probabilities of the policy to learn, falling
     target: NDArray[np.float32]  # f4[F, K], these; rows add up to 1, unused places are 0
-    values: NDArray[np.float32]  # f4[F, 2], the root's value, and the greater of it and the most visited child's
+    # f4[F, 3], the root's value, the greater of it and the most visited child's, and the root's chance of a draw
+    values: NDArray[np.float32]
     chosen: NDArray[np.int32]  # i4[F, 3], the move to play, the node it leads to (-1: never visited), its outcome code
 
 
@@ -164,6 +165,7 @@ def conclude_all(trees, searches, solver, slots, results):
         edge = edges[first + pick]
         chosen[f, 0], chosen[f, 1], chosen[f, 2] = edge.move, edge.child, RUNNING
         values[f, 0] = values[f, 1] = np.float32(nd.w / nd.n)
+        values[f, 2] = np.float32(nd.d / nd.n)
         most = 0
         for k in range(first, first + children):
             child = nodes[edges[k].child]
@@ -363,7 +365,7 @@ class Lockstep:
         results = Conclusions(
             np.empty((size, kept), np.uint16),
             np.empty((size, kept), np.float32),
-            np.empty((size, 2), np.float32),
+            np.empty((size, 3), np.float32),
             np.empty((size, 3), np.int32),
         )
         self.simulations += int(self.roots["done"][slots].sum())

@@ -80,6 +80,7 @@ class PlayedGame:
     target: NDArray[np.float32]  # [n, K], rows add up to 1 and fall; all 0 where the position is no target
     values: NDArray[np.float32]  # [n] of the root after its search
     outlooks: NDArray[np.float32]  # [n] the greater of it and the most visited child's: what resignation looks at
+    draws: NDArray[np.float32]  # [n] the root's chance of a draw
     result: int  # 1 the first player won, 0 drawn, -1
     reason: Reason
     played_on: bool  # whether it could not be resigned
@@ -98,7 +99,7 @@ class _Seat:
     full: bool = True  # whether a search chooses the next move, which gives a target
     moves: list[int] = field(default_factory=list)
     targets: list[tuple[NDArray[np.uint16], NDArray[np.float32]]] = field(default_factory=list)
-    said: list[NDArray[np.float32]] = field(default_factory=list)  # f4[2] of each move, see Conclusions.values
+    values: list[NDArray[np.float32]] = field(default_factory=list)  # f4[3] of each move, see Conclusions.values
 
 
 class SelfPlay:
@@ -232,17 +233,17 @@ class SelfPlay:
     def _move(self, due: NDArray[np.int32]) -> list[PlayedGame]:
         """Make the moves of slots i4[F] whose search is over, and begin the next searches."""
         lockstep, games = self._lockstep, []
-        moves, target, said, chosen = lockstep.conclude(due)
+        moves, target, values, chosen = lockstep.conclude(due)
         lockstep.play(due, chosen[:, 0], chosen[:, 1] if self._keeps else np.full(len(due), -1, np.int32))
         slots = due.tolist()
         for f, (slot, (move, node, code)) in enumerate(zip(slots, chosen.tolist(), strict=True)):
             seat = self._seats[slot]
             assert seat is not None
-            ended = self._resigned(seat, float(said[f, 1]))
+            ended = self._resigned(seat, float(values[f, 1]))
             if ended is None:
                 kept = int(np.count_nonzero(target[f])) if seat.full else 0
                 seat.targets.append((moves[f, :kept], target[f, :kept]))
-                seat.said.append(said[f])
+                seat.values.append(values[f])
                 seat.moves.append(move)
                 self.positions += 1
                 judged = node >= 0  # when the search has been there
@@ -280,11 +281,12 @@ class SelfPlay:
         for ply, (row, shares) in enumerate(seat.targets):
             target_moves[ply] = seat.moves[ply]  # unused places repeat a legal move
             target_moves[ply, : len(row)], target[ply, : len(row)] = row, shares
-        said = np.stack(seat.said)
         moves = np.array(seat.moves, np.uint16)
         nets = (seat.net, self._net)
-        values, outlooks = said.T
-        return PlayedGame(seat.id, moves, target_moves, target, values, outlooks, result, reason, seat.played_on, nets)
+        values, outlooks, draws = np.stack(seat.values).T
+        return PlayedGame(
+            seat.id, moves, target_moves, target, values, outlooks, draws, result, reason, seat.played_on, nets
+        )
 
     def state(self) -> dict[str, NDArray[Any]]:
         """All games in progress as plain arrays, between two steps; the position cache is emptied.
@@ -302,12 +304,14 @@ class SelfPlay:
             if seat is None:
                 continue
             sizes = [len(row) for row, _ in seat.targets]
+            values = np.array(seat.values, np.float32).reshape(-1, 3)
             parts = lockstep.tree_state(slot) | {
                 "game": np.array([seat.id, seat.net, seat.full, *sizes], np.int64),
                 "moves": np.array(seat.moves, np.uint16),
                 "target_moves": np.concatenate([np.zeros(0, np.uint16), *(row for row, _ in seat.targets)]),
                 "target": np.concatenate([np.zeros(0, np.float32), *(shares for _, shares in seat.targets)]),
-                "said": np.array(seat.said, np.float32).reshape(-1, 2),
+                "said": values[:, :2],
+                "draws": values[:, 2],
             }
             kept |= {f"{slot}.{name}": part for name, part in parts.items()}
         return kept
@@ -335,5 +339,6 @@ class SelfPlay:
             rows = zip(np.split(parts["target_moves"], cuts), np.split(parts["target"], cuts), strict=True)
             moves = [int(move) for move in parts["moves"]]
             seat.full, seat.moves, seat.targets = bool(full), moves, list(rows) if sizes else []
-            seat.said = list(parts["said"][:, :2])  # some versions kept a third figure
+            values = parts["said"][:, :2]  # some versions kept a third figure that is no draw
+            seat.values = list(np.column_stack([values, parts.get("draws", np.zeros(len(values), np.float32))]))
             self._seats[slot] = seat

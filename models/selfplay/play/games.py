@@ -33,6 +33,7 @@ def record_of(played: PlayedGame, *, played_on: bool, board: int = 0) -> GameRec
         moves=played.moves,
         values=played.values,
         outlooks=played.outlooks,
+        draws=played.draws,
         counts=used.sum(axis=1).astype(np.uint16),
         target_moves=played.target_moves[used],
         target_shares=played.target[used],

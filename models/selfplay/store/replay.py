@@ -1,7 +1,7 @@
 """Self-play games on disk: one record a game, written when the game ends, exactly once, by its id.
 
 A worker appends to its own shards, ``games/<worker>-<number>.games`` (see :mod:`frames`); the first record of a shard
-is its title. A position takes 7 bytes and 4 for each move of its policy target. A game's id is the worker's number
+is its title. A position takes 8 bytes and 4 for each move of its policy target. A game's id is the worker's number
 times 2^32 plus the worker's count, so that ids of different workers never collide.
 """
 
@@ -32,9 +32,10 @@ _TITLE, _GAME = 0, 1  # first byte of a payload
 _HEADER = struct.Struct(
     "<BBBBQIIIHHb"
 )  # kind, format, reason, flags, id, first and last net, simulations, n, targets, z
-_FORMAT = 3  # with a board; 1 without; format 2, and 3 with the flag _EXTRA, have a u2 for each move that is skipped
+# 4: with a board and draws; 3: a board alone; 1: neither; 2, and 3 with _EXTRA, have a u2 for each move that is skipped
+_FORMAT = 4
 _PLAYED_ON, _EXTRA = 1, 2  # flags
-_SHARE, _VALUE = 65535.0, 32767.0  # what a probability and a value of 1 are stored as
+_SHARE, _VALUE, _DRAW = 65535.0, 32767.0, 255.0  # what a share, a value and a chance of a draw of 1 are stored as
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +43,9 @@ class GameRecord:
     """One finished game of n moves from the start position.
 
     moves u2[n]; values f4[n], the root's value, and outlooks f4[n], the better of it and the most visited child's
-    (the mover resigns when that is below the threshold), both in the mover's view; counts u2[n], how many entries of
-    the flat arrays ``target_moves`` u2 and ``target_shares`` f4 belong to each position (0: it is no target).
+    (the mover resigns when that is below the threshold), both in the mover's view; draws f4[n], the root's chance of
+    a draw, 0 in records of earlier versions; counts u2[n], how many entries of the flat arrays ``target_moves`` u2 and
+    ``target_shares`` f4 belong to each position (0: it is no target).
     """
 
     id: int
@@ -51,6 +53,7 @@ class GameRecord:
     moves: NDArray[np.uint16]
     values: NDArray[np.float32]
     outlooks: NDArray[np.float32]
+    draws: NDArray[np.float32]
     counts: NDArray[np.uint16]
     target_moves: NDArray[np.uint16]
     target_shares: NDArray[np.float32]
@@ -72,7 +75,7 @@ class GameRecord:
         if self.counts.max(initial=0) > MAX_TARGET:
             raise DataError(f"a policy target of more than {MAX_TARGET} moves cannot be stored")
         header = _HEADER.pack(
-            _GAME, _FORMAT if self.board else 1, REASONS.index(self.reason), _PLAYED_ON * self.played_on, self.id,
+            _GAME, _FORMAT, REASONS.index(self.reason), _PLAYED_ON * self.played_on, self.id,
             *self.nets, min(self.simulations, 2**32 - 1), len(self.moves), self.targets, self.result,
         )  # fmt: skip
         arrays: list[NDArray[Any]] = [
@@ -82,9 +85,9 @@ class GameRecord:
             self.counts.astype(np.uint8),
             self.target_moves.astype("<u2"),
             np.rint(self.target_shares * _SHARE).astype("<u2"),
+            np.array([self.board], np.uint8),
+            np.rint(np.clip(self.draws, 0, 1) * _DRAW).astype(np.uint8),
         ]
-        if self.board:
-            arrays.append(np.array([self.board], np.uint8))
         return header + b"".join(a.tobytes() for a in arrays)
 
     @classmethod
@@ -106,9 +109,10 @@ class GameRecord:
             moves, values, outlooks, counts = take("<u2", n), take("<i2", n), take("<i2", n), take("u1", n)
             total = int(counts.sum())
             target_moves, shares = take("<u2", total), take("<u2", total)
-            if version == 2 or (version == _FORMAT and flags & _EXTRA):
+            if version == 2 or (version == 3 and flags & _EXTRA):
                 take("<u2", n)
-            board = int(take("u1", 1)[0]) if version == _FORMAT else 0
+            board = int(take("u1", 1)[0]) if version >= 3 else 0
+            draws = take("u1", n) if version >= 4 else np.zeros(n, np.uint8)
             if at != len(payload):
                 raise ValueError(f"{len(payload) - at} bytes too many")
             if abs(result) > 1:
@@ -120,9 +124,9 @@ class GameRecord:
             raise DataError(f"a record of a self-play game cannot be read ({error})") from error
         return cls(
             number, (first, last), moves.astype(np.uint16), (values / _VALUE).astype(np.float32),
-            (outlooks / _VALUE).astype(np.float32), counts.astype(np.uint16), target_moves.astype(np.uint16),
-            (shares / _SHARE).astype(np.float32), result, REASONS[reason], simulations, bool(flags & _PLAYED_ON),
-            board,
+            (outlooks / _VALUE).astype(np.float32), (draws / _DRAW).astype(np.float32), counts.astype(np.uint16),
+            target_moves.astype(np.uint16), (shares / _SHARE).astype(np.float32), result, REASONS[reason], simulations,
+            bool(flags & _PLAYED_ON), board,
         )  # fmt: skip
 
 

@@ -128,8 +128,9 @@ class Window(Positions):
         self.z[begin:end] = np.where(sides == 0, record.result, -record.result)
         self.wdl[begin:end] = one_hot_result(self.z[begin:end])
         if self._root_value:
-            won = (1 + np.clip(record.values, -1, 1)) / 2
-            searched = np.stack([won, np.zeros_like(won), 1 - won], axis=1)
+            value = np.clip(record.values, -1, 1)
+            draw = np.minimum(record.draws, 1 - abs(value))
+            searched = np.stack([(1 + value - draw) / 2, draw, (1 - value - draw) / 2], axis=1)
             self.wdl[begin:end] += self._root_value * (searched - self.wdl[begin:end])
         self._append_territory(line[-1], record.reason, sides, begin, end)
         self._entries[begin + 1 : end + 1] = self._entry_end + np.cumsum(record.counts, dtype=np.int64)

@@ -39,7 +39,7 @@ def net(game: Any = GO, seed: int = 0) -> FunctionEvaluator:
 
 
 def as_lists(game: PlayedGame) -> list[Any]:
-    parts = (game.moves, game.target_moves, game.target, game.values, game.outlooks)
+    parts = (game.moves, game.target_moves, game.target, game.values, game.outlooks, game.draws)
     return [game.id, game.result, game.reason, game.played_on, *(part.tolist() for part in parts)]
 
 

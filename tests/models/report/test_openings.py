@@ -27,7 +27,17 @@ def played(name: str, number: int, text: str, *, step: int = 0, result: int = 0)
     values = np.zeros(n, np.float32)
     counts, shares = np.zeros(n, np.uint16), np.zeros(0, np.float32)
     return GameRecord(
-        number, (step, step), np.array(moves, np.uint16), values, values, counts, empty, shares, result, "max moves"
+        number,
+        (step, step),
+        np.array(moves, np.uint16),
+        values,
+        values,
+        values,
+        counts,
+        empty,
+        shares,
+        result,
+        "max moves",
     )
 
 

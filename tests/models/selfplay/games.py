@@ -31,12 +31,14 @@ def random_game(game: Game, number: int, *, plies: int = 60, net: int = 0, every
     outcome = game.outcome(line)
     first = {WIN: 1, LOSS: -1, DRAW: 0, RUNNING: 0}[outcome] * (1 if len(moves) % 2 == 0 else -1)
     values = rng.uniform(-1, 1, (2, len(moves))).astype(np.float32)
+    draws = rng.uniform(0, 1, len(moves)).astype(np.float32)
     return GameRecord(
         number,
         (net, net + 1),
         np.array(moves, np.uint16),
         values[0],
         values[1],
+        draws,
         np.array(counts, np.uint16),
         np.array(target_moves, np.uint16),
         np.array(shares, np.float32),
@@ -48,7 +50,7 @@ def random_game(game: Game, number: int, *, plies: int = 60, net: int = 0, every
 
 
 def same(a: GameRecord, b: GameRecord) -> bool:
-    """Whether two records are equal, up to what 16 bits keep of values and shares."""
+    """Whether two records are equal, up to what 16 bits keep of values and shares, and 8 of draws."""
     exact = ("id", "nets", "result", "reason", "simulations", "played_on")
     arrays = ("moves", "counts", "target_moves")
     close = ("values", "outlooks", "target_shares")
@@ -56,4 +58,5 @@ def same(a: GameRecord, b: GameRecord) -> bool:
         all(getattr(a, n) == getattr(b, n) for n in exact)
         and all(np.array_equal(getattr(a, n), getattr(b, n)) for n in arrays)
         and all(np.allclose(getattr(a, n), getattr(b, n), atol=2e-5) for n in close)
+        and np.allclose(a.draws, b.draws, atol=2e-3)
     )

@@ -88,7 +88,7 @@ def run_of(**over: Any) -> RunConfig:
 
 
 def same(a: PlayedGame, b: PlayedGame) -> bool:
-    arrays = ("moves", "target_moves", "target", "values", "outlooks")
+    arrays = ("moves", "target_moves", "target", "values", "outlooks", "draws")
     return (a.result, a.reason, a.nets) == (b.result, b.reason, b.nets) and all(
         np.array_equal(getattr(a, name), getattr(b, name)) for name in arrays
     )

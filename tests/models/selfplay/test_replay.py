@@ -29,20 +29,24 @@ def test_a_game_comes_back_as_it_was() -> None:
         assert same(GameRecord.from_bytes(record.to_bytes()), record)
 
 
-@pytest.mark.parametrize("board", [0, 4])
-def test_games_of_versions_that_kept_surprises_are_read(board: int) -> None:
+@pytest.mark.parametrize(("version", "board", "extra"), [(1, 0, False), (2, 0, True), (3, 4, False), (3, 4, True)])
+def test_games_of_earlier_versions_are_read(version: int, board: int, extra: bool) -> None:
+    """They know no draws; some have two bytes a move that are skipped."""
     record = replace(random_game(get_game("go4") if board else CHESS, 1, plies=10), board=board)
-    now, skipped = record.to_bytes(), np.arange(len(record.moves), dtype="<u2").tobytes()
-    then = bytearray(now + skipped) if not board else bytearray(now[:-1] + skipped + now[-1:])
-    then[1], then[3] = (3, now[3] | 2) if board else (2, now[3])  # the format and the flags
-    assert same(GameRecord.from_bytes(bytes(then)), record)
+    count = len(record.moves)
+    then = bytearray(record.to_bytes()[: -1 - count])
+    then[1], then[3] = version, then[3] | 2 * (extra and version == 3)  # the format and the flags
+    then += np.arange(count * extra, dtype="<u2").tobytes() + bytes([board][: version == 3])
+    read = GameRecord.from_bytes(bytes(then))
+    assert not read.draws.any()
+    assert same(replace(read, draws=record.draws), record)
     with pytest.raises(DataError, match="cannot be read"):
         GameRecord.from_bytes(bytes(then[:-1]))
 
 
-def test_a_position_takes_7_bytes_and_4_for_each_move_of_its_target() -> None:
+def test_a_position_takes_8_bytes_and_4_for_each_move_of_its_target() -> None:
     record = random_game(CHESS, 1)
-    assert len(record.to_bytes()) == 29 + 7 * len(record.moves) + 4 * len(record.target_moves)
+    assert len(record.to_bytes()) == 30 + 8 * len(record.moves) + 4 * len(record.target_moves)
 
 
 @given(st.binary(max_size=200))
@@ -178,10 +182,10 @@ def test_a_record_of_impossible_values_is_refused(change: dict[str, object], tex
 
 def test_a_newer_format_is_refused_in_one_sentence(tmp_path: Path) -> None:
     payload = bytearray(random_game(CHESS, 2, plies=6).to_bytes())
-    payload[1] = 4
+    payload[1] = 5
     with FrameWriter(shard_path(tmp_path, 0, 0)) as writer:
         writer.append(bytes(payload))
-    with pytest.raises(NewerFormat, match=r"game 2 has format 4, newer than 3, .* update az-engine"):
+    with pytest.raises(NewerFormat, match=r"game 2 has format 5, newer than 4, .* update az-engine"):
         list(ReplayFolder(tmp_path, CHESS, "1").read())
 
 

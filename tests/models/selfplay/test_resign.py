@@ -15,8 +15,8 @@ def game(outlooks: list[float], result: int, *, played_on: bool = True, reason: 
     values = np.array(outlooks, np.float32)
     empty = np.zeros(0, np.uint16)
     return GameRecord(
-        0, (0, 0), np.zeros(n, np.uint16), values, values, np.zeros(n, np.uint16), empty, empty.astype(np.float32),
-        result, reason, played_on=played_on,
+        0, (0, 0), np.zeros(n, np.uint16), values, values, 0 * values, np.zeros(n, np.uint16), empty,
+        empty.astype(np.float32), result, reason, played_on=played_on,
     )  # fmt: skip
 
 

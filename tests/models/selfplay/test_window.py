@@ -118,6 +118,8 @@ def test_the_value_is_mixed_with_the_search_s_own() -> None:
     batch = window.batch(np.arange(len(window)))
     outcome = batch.wdl[:, 0] - batch.wdl[:, 2]
     np.testing.assert_allclose(outcome, 0.75 * batch.z + 0.25 * record.values, atol=1e-6)
+    draws = np.minimum(record.draws, 1 - abs(record.values))
+    np.testing.assert_allclose(batch.wdl[:, 1], 0.25 * draws + 0.75 * (batch.z == 0), atol=1e-6)
     np.testing.assert_allclose(batch.wdl.sum(axis=1), 1, atol=1e-6)
     assert (batch.wdl >= 0).all()
 
