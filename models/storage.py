@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from ..engine.errors import DataError
+from ..engine.os.files import drafts_below, remove_abandoned
 from ..engine.os.system import BINARY, lock
 
 RETRY_SECONDS = 5.0
@@ -36,7 +37,10 @@ class RunLock:
     """Locks a run's folder for this process with a lock that ends with the process."""
 
     def __init__(self, folder: Path) -> None:
-        """Make the folder and lock it. Errors: DataError when it cannot be written, or another process has it."""
+        """Make the folder, lock it, and remove the drafts that killed processes have left in it.
+
+        Errors: DataError when it cannot be written, or another process has it.
+        """
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._file = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | BINARY, 0o644)
@@ -50,6 +54,7 @@ class RunLock:
             raise DataError(
                 f"{folder} is in use by another process (pid {holder or 'unknown'}); wait for it or give another --out"
             ) from error
+        remove_abandoned(drafts_below(folder))
         os.ftruncate(self._file, 0)
         with contextlib.suppress(OSError):  # a full disk: the lock holds without the process id
             os.write(self._file, f"{os.getpid()}\n".encode())

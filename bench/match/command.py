@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import re
+import signal
 import sys
 import time
 from collections import Counter
@@ -153,6 +154,7 @@ def main(args: argparse.Namespace) -> int:
     journal = None if args.out is None else Journal(args.out, settings, identity)
     tournament = Tournament(settings, plan, journal)
     started, interrupted = time.monotonic(), False
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it ends as by Ctrl-C, with the table
     with _live(tournament, test) as show, contextlib.suppress(KeyboardInterrupt):
         interrupted = True
         if not _decided(tournament, test):

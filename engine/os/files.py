@@ -10,11 +10,12 @@ import pkgutil
 import re
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from .system import lock, replace, sync_folder
 
+_DRAFT = re.compile(r"\..+\.[a-z0-9_]{8}")  # what mkstemp makes of a file's name
 _ABANDONED_S = 60.0  # s after a draft's last change: it may not be locked yet
 
 
@@ -31,7 +32,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             with contextlib.suppress(OSError):  # a file system without locks
                 lock(file.fileno())
-            _remove_abandoned(path)
+            remove_abandoned(path.parent.glob(f".{glob.escape(path.name)}.*"))
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -41,14 +42,19 @@ def write_atomically(path: Path, content: bytes) -> None:
         if draft is not None:
             draft.unlink(missing_ok=True)
         if isinstance(error, OSError):  # not the draft, and a full disk names no file
-            error.filename, error.filename2 = str(path), None
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     sync_folder(path.parent)
 
 
-def _remove_abandoned(path: Path) -> None:
-    """Remove drafts of ``path`` that processes which were killed have left: old ones that nobody has locked."""
-    for draft in path.parent.glob(f".{glob.escape(path.name)}.*"):
+def drafts_below(folder: Path) -> Iterator[Path]:
+    """The drafts of any file in ``folder`` and below it."""
+    return (path for path in folder.rglob(".*.????????") if _DRAFT.fullmatch(path.name))
+
+
+def remove_abandoned(drafts: Iterable[Path]) -> None:
+    """Remove the drafts that killed processes have left: old ones that nobody has locked."""
+    for draft in drafts:
         with contextlib.suppress(OSError):  # it is in use, or another process has just removed it
             if time.time() - draft.stat().st_mtime > _ABANDONED_S:
                 with draft.open("rb+") as file:

@@ -23,6 +23,7 @@ from ..families import DEFAULT_KIND, family_of, shorthands
 from ..fields import Values, add_flags, assignment, differences, flags_of, merged, nested, read_toml
 from ..signals import StopSignals
 from ..storage import RunLock
+from ..train.config import LASTING
 from ..train.log import read_config
 from .config import NEVER, MachineConfig, RunConfig, sections, used_settings
 from .play.processes import worker_command
@@ -32,7 +33,8 @@ if TYPE_CHECKING:  # imported where it is used, so that --help needs no torch
     from .run import SelfPlayRun
     from .show.status import Status
 
-FIXED = ("game", "boards", "seed", "init", "net", "learner")  # settings that a resumed run keeps
+# settings that a resumed run keeps
+FIXED = ("game", "boards", "seed", "init", "net", *(f"learner.{name}" for name in LASTING))
 FOR_SEVERAL_SIZES: Values = {"net": {"policy_head": "pooled"}, "learner": {"freeze": 0.5}}  # see Learner.freeze
 # attributes of the flags that set something of the run, and the settings' names
 FLAGS = {dest: section + f.name for section, part in sections().items() for _, dest, f, _, _ in flags_of(part)} | {
@@ -127,12 +129,18 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
             raise OptionError(f"{folder} was started with {flag} {earlier.get(flag)}, not {there}; give another --out")
     if boards := shares_of(args):
         over = merged(over, {"boards": boards})
+    if over.get("loop", {}).get("steps") and not over["loop"].get("minutes"):
+        over["loop"]["minutes"] = 0.0
     now = RunConfig.from_values(merged(earlier, over)).to_json()
     was = RunConfig.from_values(earlier).to_json()  # a setting newer than the run has its default
     changed = differences(was, now)
     for text in changed:
-        if text.split(".")[0].split(" ")[0] in FIXED:
-            raise OptionError(f"{text}: this cannot change while a run goes on; give another --out")
+        name = text.partition(" ")[0]
+        if any(name == fixed or name.startswith(f"{fixed}.") for fixed in FIXED):
+            raise OptionError(
+                f"{text}: this cannot change while a run goes on; leave it out, or begin a new run with what this one "
+                f"has learned: --init {folder} --out NEW"
+            )
     return RunConfig.from_values(now), changed
 
 
@@ -187,8 +195,9 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
         heading = f"{run.game}, {net.architecture}, preset {run.preset}, in {folder}"
         track = tensorboard(folder / "tensorboard") if args.tensorboard else None
         with LiveView(console, heading) as view, StopSignals() as signals:
-            for text in changed:
-                view.say(text)
+            for text in (*changed, run.learner_config().advice(run.machine.device)):
+                if text:
+                    view.say(text)
 
             def on_status(status: Status) -> None:
                 if view.due():
@@ -226,10 +235,9 @@ def finish_unlearned(loop: SelfPlayRun, console: Console) -> int:
     reason = f"{games} and the first step needs loop.first_positions = {first:,}"
     if not loop.games:
         reason = f"no game was finished, see {folder.workers}/*.log"
-    console.print(
-        f"az-engine: nothing was learned in {loop.run.loop.minutes:g} minutes: {reason}; give more --minutes",
-        soft_wrap=True,
-    )
+    minutes = loop.run.loop.minutes
+    length, flag = (f"{minutes:g} minutes", "--minutes") if minutes else (f"{loop.run.loop.steps:,} steps", "--steps")
+    console.print(f"az-engine: nothing was learned in {length}: {reason}; give more {flag}", soft_wrap=True)
     return 1
 
 
@@ -238,10 +246,10 @@ def finish(loop: SelfPlayRun, console: Console) -> None:
     console.print(
         f"the last net: {folder.net(folder.net_steps[-1])} (WeightsFile of any engine command)", soft_wrap=True
     )
+    share = loop.run.ladder.share
     if folder.net_steps[-1] not in loop.ladder.rated:
-        console.print(
-            f"it is not rated: its games would take more than ladder.share = {loop.run.ladder.share:.0%} of the run"
-        )
+        reason = f"its games would take more than {share:.0%} of the run" if share else "the rating is off"
+        console.print(f"it is not rated: {reason} (ladder.share)")
     for name, (elo, low, high) in loop.status.elo.items():
         console.print(
             f"{name}: Elo {elo:+.0f}, 95 % [{low:+.0f}, {high:+.0f}]; 0 = {loop.status.anchor}", soft_wrap=True

@@ -25,6 +25,7 @@ from ..report.runpage import STOPPED, LivePage
 from ..storage import Patience
 from ..train import checkpoint
 from ..train.checkpoint import Checkpoint
+from ..train.config import Length
 from ..train.learner import Learner
 from ..train.log import Log
 from ..train.loop import Trainer, means
@@ -33,7 +34,7 @@ from .boards import Board
 from .config import NEVER, RunConfig
 from .folder import Heartbeat, RunFolder
 from .nets.promotion import Promotion
-from .nets.rating import Ladder, anchor, described, raw, searching
+from .nets.rating import RESERVE, Ladder, anchor, described, raw, searching
 from .nets.resignation import ResignControl
 from .play.processes import Supervisor
 from .play.worker import SelfPlayWorker
@@ -88,6 +89,7 @@ class SelfPlayRun:
         self._saved = -1  # the step of the newest checkpoint
         self._told_memory = False
         self._losses: list[dict[str, float]] = []  # of the steps since the last log row
+        self._changed: list[str] = []  # settings that are others than at the start before
         self._resumed: Checkpoint | None = None
 
     def _window(self, board: Board) -> Window:
@@ -110,6 +112,8 @@ class SelfPlayRun:
         if not attempt(self._resume):
             return False
         self._log = self._patiently(lambda: Log(self.folder.log, self.learner.step), "the log")
+        if self._changed:
+            self._log_row({"changed": self._changed})
         self.page.write(self._told, now=True)
         try:
             if not (attempt(self._compile) and attempt(self._publish_first)):
@@ -124,6 +128,10 @@ class SelfPlayRun:
                     self._save()
                     return False
                 self._turn()
+            if self._losses:
+                self._log_losses()
+            if self._saved != self.learner.step:
+                attempt(self._measure)
             if self._saved != self.learner.step or (
                 self.run.loop.minutes and not over
             ):  # by minutes: the used time, too
@@ -239,14 +247,15 @@ class SelfPlayRun:
         loop = self.run.loop
         if self.positions < max(loop.first_positions, 1) or not len(self.window):
             return 0
-        return int(loop.reuse * self.positions / self.learner.config.batch)
+        learner = self.learner
+        return learner.step + int((loop.reuse * self.positions - learner.positions) // learner.config.batch)
 
     def _pace(self) -> None:
         """Pause the workers while the learner is too far behind them."""
-        least = self.run.loop.least_reuse
-        trained = self.learner.step * self.learner.config.batch
-        behind = bool(least) and self.positions > self.run.loop.first_positions + self.learner.config.batch * BURST
-        self.folder.paused = behind and trained < least * (self.positions - self.run.loop.first_positions)
+        loop, learner = self.run.loop, self.learner
+        new = self.positions - loop.first_positions
+        behind = bool(loop.least_reuse) and new > learner.config.batch * BURST
+        self.folder.paused = behind and learner.positions < loop.least_reuse * new
 
     # ---- learning
 
@@ -333,7 +342,7 @@ class SelfPlayRun:
         own_games = 0
         if saved is not None:
             tensors = {name: t for name, t in saved.tensors.items() if not name.startswith("selfplay.")}
-            self.learner.restore(Checkpoint(saved.step, tensors, saved.state))
+            self._changed = self.learner.restore(Checkpoint(saved.step, tensors, saved.state))
             loop = saved.state.get("loop", {})
             own_games = int(loop.get("own_games", 0))
             self._saved = saved.step
@@ -347,7 +356,11 @@ class SelfPlayRun:
             self.learner.begin_from(origin(Path(self.run.init), self.game))
             self.observer.on_event(f"beginning with the weights of {self.run.init}")
         self.ladder.forget_after(self.learner.step)
-        self.trainer = Trainer(self.learner, self.run.loop.length, self._stopping)
+        before = self.learner.progress
+        self.trainer = Trainer(self.learner, self._length, self._stopping)
+        if text := self.trainer.respanned(before):
+            self._changed.append(text)
+            self.observer.on_event(text)
         for records in self.replay.read():
             if self.run.machine.in_turns:  # it plays its games after the checkpoint again, identically
                 own = [r for r in records if r.id >> WORKER_SHIFT == 0]
@@ -403,14 +416,29 @@ class SelfPlayRun:
             evaluators=machine.evaluators,
         )
 
+    @property
+    def _processes(self) -> int:
+        return min(1 + self.run.machine.workers, os.cpu_count() or 1)
+
+    @property
+    def _length(self) -> Length:
+        """How long it learns: by minutes, the last net's rating takes its time from them."""
+        length = self.run.loop.length
+        return replace(length, minutes=length.minutes * (1 - RESERVE * self.run.ladder.share * self._processes))
+
     def _rate(self, *, last: bool = False) -> None:
-        """Play rating matches within their share of the time so far."""
+        """Play rating matches within their share of the time so far; the last ones within the run's minutes, too."""
         if self.run.ladder.share <= 0:
             return
-        processes = min(1 + self.run.machine.workers, os.cpu_count() or 1)
-        if self.ladder.waiting:
-            self._say("rating")
-        played = self.ladder.play_waiting(processes * self.learner.seconds, last=last, stopping=self._stopping)
+        seconds = self.ladder.allowance(self._processes * self.learner.seconds, last=last)
+        if last and (minutes := self.run.loop.length.minutes):
+            seconds = min(seconds, 60 * minutes - self.learner.seconds)
+        if not self.ladder.affordable(seconds):
+            return
+        doing = self.status.doing
+        self._say("rating")
+        played = self.ladder.play_waiting(seconds, self._stopping)
+        self._say(doing)
         if played:
             self.trainer.tick()
             ratings = self.ladder.ratings()
@@ -458,10 +486,12 @@ class SelfPlayRun:
 
     def _show(self) -> None:
         status, learner = self.status, self.learner
-        status.step, status.progress, status.seconds = learner.step, learner.progress, learner.seconds
+        minutes = self.run.loop.length.minutes
+        status.progress = min(1.0, learner.seconds / (60 * minutes)) if minutes else learner.progress
+        status.step, status.seconds = learner.step, learner.seconds
         status.games, status.positions = self.games, self.positions
         status.window_games, status.window_positions = self.window.games, len(self.window)
-        status.reuse = learner.step * learner.config.batch / max(1, self.positions)
+        status.reuse = learner.positions / max(1, self.positions)
         status.rating_share = self.ladder.seconds / max(1e-9, learner.seconds)
         self.observer.on_status(status)
 
@@ -478,7 +508,7 @@ class SelfPlayRun:
         where = {
             "step": self.learner.step,
             "minutes": self.learner.seconds / 60,
-            "positions": self.learner.step * self.learner.config.batch,
+            "positions": self.learner.positions,
             "games": self.games,
         }
         full = {**where, **row}

@@ -61,6 +61,7 @@ def main(args: argparse.Namespace) -> int:
     from .origin import origin
 
     brought(args.net_search)  # a fault comes before the training
+    adopt(args)
     console = Console(stderr=True)
     game, family = get_game(args.game), family_of(args.kind)
     planes = args.planes if "planes" in args.given else family.encoder
@@ -79,6 +80,8 @@ def main(args: argparse.Namespace) -> int:
         sampling = Sampling(args.symmetries, config.policy_weight > 0, follow, net.history)
         train, heldout = read_sizes(args, games, net, sampling, console)
         console.print(f"{train.description}, {len(heldout):,} held out; {net.architecture}")
+        if advice := config.advice(args.device):
+            console.print(advice)
         learner = Learner(game, net, config, device=args.device, threads=args.threads)
         work = Work(args, game, train, heldout, learner, console)
         work.remember()
@@ -96,6 +99,33 @@ def main(args: argparse.Namespace) -> int:
             return 130
         work.finish()
     return 0
+
+
+def adopt(args: argparse.Namespace) -> None:
+    """Take over what the run in --out was started with, where no flag says otherwise. Errors: AzError."""
+    path = args.out / "config.json"
+    if not path.exists():
+        return
+    earlier, given = read_config(path), set(args.given)
+    if "run" in earlier:
+        raise OptionError(f"{args.out} holds a self-play run; leave --supervised out to go on, or give another --out")
+    if not {"game", "size"} & given:
+        args.game, args.size = earlier["game"], tuple(earlier.get("sizes", ()))
+    for name in ("planes", "symmetries"):
+        if name not in given:
+            setattr(args, name, earlier.get(name, getattr(args, name)))
+    sections: list[tuple[str, type]] = [("learner", LearnerConfig), ("targets", TargetOptions)]
+    if not {"minutes", "steps"} & given:
+        sections.append(("length", Length))
+    kind = earlier["net"]["kind"]
+    if not given & {"kind", *shorthands()} or args.kind == kind:
+        sections.append(("net", family_of(kind).config))
+    for section, part in sections:
+        values = earlier.get(section, {})
+        for flag, dest, f, _, _ in flags_of(part):
+            if dest not in given and f.name in values and (f.name, values[f.name]) != ("precision", "bf16"):
+                setattr(args, dest, not values[f.name] if flag.startswith("--no-") else values[f.name])
+                args.given = {*args.given, dest}
 
 
 def net_config(args: argparse.Namespace, game: Game) -> NetConfig:
@@ -140,7 +170,8 @@ def commands_before(origin: Path) -> list[str]:
     if not path.exists():
         return []
     earlier = read_config(path)
-    return [*earlier.get("before", []), str(earlier.get("command", ""))]
+    own = [str(earlier.get("command", "")), *earlier.get("later", [])]
+    return [*earlier.get("before", []), "\n".join(own)]
 
 
 def read_sizes(
@@ -232,6 +263,7 @@ class Work:
         self.page, self.told = LivePage(args.out, console.print), dict[str, str]()
         self.first_command = self.command()
         self.before = commands_before(args.init) if args.init is not None else []
+        self.later: list[str] = []  # other commands that the run went on with
 
     def described(self) -> dict[str, Any]:
         """The run's settings, for people and for ``az-engine plot``."""
@@ -239,27 +271,33 @@ class Work:
             "game": self.game.name,
             "net": self.learner.net_config.to_json(),
             "learner": asdict(self.learner.config),
-            "targets": asdict(from_flags(TargetOptions, self.args))
-            | ({"symmetries": True} if self.args.symmetries else {}),
+            "targets": asdict(self.targets),
+            "symmetries": self.args.symmetries,
+            "planes": self.game.encoder.name,
+            "sizes": self.args.size,
+            "length": asdict(from_flags(Length, self.args)),
             "data": self.train_data.description,
             "command": self.first_command,
             **({"before": self.before} if self.before else {}),
+            **({"later": self.later} if self.later else {}),
         }
 
     def remember(self) -> None:
-        """Write the settings when the run begins. Errors: DataError when it goes on with other targets."""
+        """Write the settings. Errors: DataError when the run goes on with other targets."""
         path = self.args.out / "config.json"
-        described = json.loads(json.dumps(self.described()))
         if path.exists():
-            earlier = read_config(path)
-            if earlier.get("targets") != described["targets"] or earlier.get("data") != described["data"]:
+            earlier, now = read_config(path), self.described()
+            targets = {**earlier.get("targets", {})}
+            symmetries = targets.pop("symmetries", earlier.get("symmetries", False))  # once one of the targets
+            if (targets, symmetries, earlier.get("data")) != (now["targets"], now["symmetries"], now["data"]):
                 raise DataError(
                     f"{self.args.out} was started with other data or targets; give them again or a new --out"
                 )
-            self.first_command = str(earlier.get("command", self.first_command))
-            self.before = list(earlier.get("before", []))
-        else:
-            write_atomically(path, json.dumps(described, indent=1).encode())
+            command, self.first_command = self.first_command, str(earlier.get("command", self.first_command))
+            self.before, self.later = list(earlier.get("before", [])), list(earlier.get("later", []))
+            if command not in (self.first_command, *self.later):
+                self.later.append(command)
+        write_atomically(path, json.dumps(self.described(), indent=1).encode())
 
     def command(self) -> str:
         """The command with placeholders for paths: DATA, RUN, and EARLIER or NET for --init."""
@@ -356,7 +394,7 @@ class Work:
             list(self.latest.values()),
             released,
             name=self.name(),
-            commands=[*self.before, self.first_command],
+            commands=[*self.before, "\n".join([self.first_command, *self.later])],
             targets=asdict(self.targets),
             about_data=self.args.about_data,
         )

@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...engine.errors import OptionError
+from ...engine.os.system import fast_bf16
 from ...engine.settings import check, setting
 
 Schedule = Literal["cosine", "az", "az-go", "agz", "supervised", "constant"]
+# settings that decide what a checkpoint holds, or which outputs it has learned
+LASTING = ("optimiser", "policy_weight", "value_weight", "ownership_weight", "score_weight", "seed")
 
 
 @dataclass(frozen=True, slots=True)
 class LearnerConfig:
-    """Settings of the learner; a resumed run keeps them."""
+    """Settings of the learner; a resumed run keeps those of LASTING, the others may change."""
 
     batch: int = setting(512, "positions a step", low=2, flag=True)
     optimiser: Literal["adamw", "muon", "sgd"] = setting(
@@ -55,7 +58,9 @@ class LearnerConfig:
         0.999, "decay of the averaged weights, which are measured and exported; 0 = none", low=0, below=1, flag=True
     )
     precision: Literal["bf16", "fp32"] = setting(
-        "bf16", "arithmetic of the network; bf16 needs a recent CPU or a GPU", flag=True
+        "bf16" if fast_bf16() else "fp32",
+        "arithmetic of the network; bf16 where the CPU has instructions for it, else fp32",
+        flag=True,
     )
     freeze: float = setting(
         1.0,
@@ -68,6 +73,12 @@ class LearnerConfig:
         check(self)
         if not self.policy_weight and not self.value_weight:
             raise OptionError("neither policy nor value is to be learned; give one of them a weight above 0")
+
+    def advice(self, device: str) -> str:
+        """A sentence about a precision that this machine emulates, or ""."""
+        if self.precision == "fp32" or device != "cpu" or fast_bf16():
+            return ""
+        return "this CPU has no instructions for bf16 and emulates it slowly; --precision fp32 is faster here"
 
     def weight_of(self, output: str) -> float:
         """The weight of an output's loss."""

@@ -6,14 +6,15 @@ import argparse
 from pathlib import Path
 
 from ...arguments import Parser
-from ...engine.games import game_names
+from ...engine.games import game_names, get_game
 from ...engine.games.encoder import OWN_ENCODER
 from ...protocols.serve.runpage import PORT
 from ..data.shards import TargetOptions
 from ..families import all_settings, shorthands
 from ..fields import Help, add_flags, remember_given
 from ..selfplay import command as selfplay
-from ..selfplay.config import LoopConfig, MachineConfig
+from ..selfplay.config import LoopConfig, MachineConfig, RunConfig
+from ..selfplay.presets import preset
 from .config import Intervals, LearnerConfig, Length
 
 COMMON = (  # what --help shows
@@ -124,8 +125,20 @@ examples:
     running = parser.add_argument_group("running")
     add_flags(running, MachineConfig, "device", "threads")
     add_flags(running, Intervals)
+    _show_self_play_defaults(parser)
     if isinstance(parser, Parser):
         parser.show_first(*COMMON)
+
+
+def _show_self_play_defaults(parser: argparse.ArgumentParser) -> None:
+    """Add to the help what a self-play run of chess takes where a flag is left out, if that is something else."""
+    run = RunConfig.from_values({"game": "chess", **preset("az,small", get_game("chess"))})
+    values = {"loop.": run.loop, "learner.": run.learner_config(), "net.": run.net_config(get_game("chess"))}
+    for action in parser._actions:
+        section, _, name = selfplay.FLAGS.get(action.dest, "").rpartition(".")
+        own = getattr(values.get(f"{section}."), name, action.default)
+        if own != action.default and action.nargs != 0:
+            action.help = f"{action.help} (default: %(default)s; in self-play {own})"
 
 
 def _sizes(text: str) -> tuple[int, ...]:

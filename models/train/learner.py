@@ -21,12 +21,12 @@ from ..families.config import NetConfig
 from ..families.losses import TorchBatch, expected_outcome
 from ..families.network import Network
 from .checkpoint import Checkpoint
-from .config import LearnerConfig
+from .config import LASTING, LearnerConfig
 from .muon import MuonAdamW
 
 L2 = 1e-4  # c of Eq. 1
 LICENCE = "GPL-3.0-or-later"  # of the nets
-AFTER_DIVERGENCE = "start again with a lower --rate (the checkpoints before this step are good)"
+AFTER_DIVERGENCE = "give the same command with a lower --rate to go on from the newest checkpoint"
 # The papers' learning rates: (fraction of the run, rate from there on)
 PAPER_DROPS = {
     "agz": ((0.0, 1e-2), (4 / 7, 1e-3), (6 / 7, 1e-4)),
@@ -99,8 +99,10 @@ class Learner:
                 fused = self.network.fused
                 self.optimiser = torch.optim.AdamW(groups, lr=config.rate, betas=(0.9, 0.98), fused=fused)
         self.step = 0
-        self.progress = 0.0  # fraction of the run that is done
+        self.positions = 0  # of all steps' batches
+        self.progress = 0.0  # fraction of the schedule that is done
         self.seconds = 0.0  # of training time, over all starts
+        self.begun = 0.0  # the seconds at the first step
 
     # ---- one step
 
@@ -134,6 +136,7 @@ class Learner:
         self.optimiser.step()
         self.network.after_step()
         self.step += 1
+        self.positions += len(batch)
         self._average()
         return {"loss": total, **{k: v.item() for k, v in losses.items()}, "rate": rate, "gradient": norm}
 
@@ -210,6 +213,8 @@ class Learner:
             "learner": asdict(self.config),
             "progress": self.progress,
             "seconds": self.seconds,
+            "begun": self.begun,
+            "positions": self.positions,
         }
         return Checkpoint(self.step, tensors, state)
 
@@ -235,17 +240,22 @@ class Learner:
         self.network.load_state_dict(weights)
         self.averaged.load_state_dict(weights)
 
-    def restore(self, saved: Checkpoint) -> None:
-        """Take over a checkpoint. Errors: DataError when it is of another network or other settings."""
+    def restore(self, saved: Checkpoint) -> list[str]:
+        """Take over a checkpoint. Returns the settings that are others now, a sentence each.
+
+        Errors: DataError when it is of another network or of other LASTING settings.
+        """
         # a checkpoint older than a setting has the setting's former value
         net, former = config_of(saved.state.get("net", {})).to_json(), asdict(LearnerConfig())
-        pairs = (net, self.net_config.to_json()), ({**former, **saved.state.get("learner", {})}, asdict(self.config))
-        for theirs, own in pairs:
-            field = next((k for k in ("kind", *sorted(own)) if theirs.get(k) != own.get(k)), None)
-            if field is not None:
+        learner = {**former, **saved.state.get("learner", {})}
+        own_net, own = self.net_config.to_json(), asdict(self.config)
+        fixed = [(name, net.get(name), own_net.get(name)) for name in ("kind", *sorted(own_net))]
+        fixed += [(name, learner[name], own[name]) for name in LASTING]
+        for name, was, now in fixed:
+            if was != now:
                 raise DataError(
-                    f"the run was started with another {field} ({theirs.get(field)}, now {own[field]}); "
-                    "go on with the same settings or give a new --out"
+                    f"the run was started with another {name} ({was}, now {now}); "
+                    "leave it out, or begin a new run with what this one has learned: --init OLD --out NEW"
                 )
         parts: dict[str, dict[str, Tensor]] = {"network": {}, "averaged": {}, "optimiser": {}, "random": {}}
         for name, tensor in saved.tensors.items():
@@ -261,8 +271,10 @@ class Learner:
             self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": states})
             torch.set_rng_state(parts["random"]["torch"])
             self.step, self.progress = saved.step, float(saved.state["progress"])
-            self.seconds = float(saved.state["seconds"])
+            self.seconds, self.begun = float(saved.state["seconds"]), float(saved.state.get("begun", 0.0))
+            self.positions = int(saved.state.get("positions", saved.step * int(learner["batch"])))
         except (RuntimeError, KeyError, ValueError) as error:
             raise DataError(
                 f"the checkpoint of step {saved.step} does not fit this network ({error}); give a new --out"
             ) from error
+        return [f"{name} was {learner[name]}, is now {own[name]}" for name in own if learner[name] != own[name]]

@@ -20,11 +20,12 @@ from ..data.dataset import Batch, Dataset
 from ..signals import done
 from . import checkpoint
 from .config import Intervals, LearnerConfig, Length
-from .learner import Learner, Measured
+from .learner import Learner, Measured, learning_rate
 from .log import Log
 
 AHEAD = 4  # batches
 JOIN_SECONDS = 2.0
+NOTICED = 0.01  # change of the progress that is worth a sentence
 
 
 class Batches:
@@ -79,8 +80,8 @@ class Trainer:
         """The clock starts now, with the learner as it is. ``stop``: asked between steps, True ends them."""
         self.learner, self.length, self.stop = learner, length, stop
         self.step_seconds = 0.0  # of the last step, without the wait for its batch
-        self._begun = time.monotonic()
-        self._seconds_before, self._progress_before = self.learner.seconds, self.learner.progress
+        self._begun, self._seconds_before = time.monotonic(), self.learner.seconds
+        self.tick()
 
     @property
     def finished(self) -> bool:
@@ -91,15 +92,25 @@ class Trainer:
     def tick(self) -> None:
         """Bring the learner's seconds and progress up to date.
 
-        By minutes, the rest of the schedule is laid over the rest of the time: it is monotone and ends in time.
+        The schedule spans the whole length, by minutes from the first step on: a run that is given more of it goes on
+        with the rate of a run that was so long from its start.
         """
-        learner, seconds = self.learner, time.monotonic() - self._begun
-        learner.seconds = self._seconds_before + seconds
+        learner = self.learner
+        learner.seconds = self._seconds_before + time.monotonic() - self._begun
         if self.length.steps:
             learner.progress = learner.step / self.length.steps
-        else:
-            rest = max(1e-9, self.length.minutes * 60 - self._seconds_before)
-            learner.progress = min(1.0, self._progress_before + (1 - self._progress_before) * seconds / rest)
+        elif learner.step:
+            rest = max(1e-9, self.length.minutes * 60 - learner.begun)
+            learner.progress = min(1.0, (learner.seconds - learner.begun) / rest)
+
+    def respanned(self, before: float) -> str:
+        """A sentence where the run's length is another than when it had ``before`` of its schedule behind it, or ""."""
+        learner, length = self.learner, self.length
+        if not learner.step or abs(learner.progress - before) < NOTICED:
+            return ""
+        whole = f"{length.steps:,} steps" if length.steps else f"{length.minutes:.3g} minutes"
+        rate = learning_rate(learner.config, learner.step, learner.progress)
+        return f"the schedule now spans {whole}, {learner.progress:.0%} of it is over: the rate goes on at {rate:.2g}"
 
     def steps(self, data: Dataset, end: int | None = None) -> Generator[dict[str, float]]:
         """Train on ``data`` to the run's end, or to step ``end``; yields the losses of each step."""
@@ -107,6 +118,8 @@ class Trainer:
         with Batches(data, learner.config, learner.step, end) as batches:
             while learner.step != end and not self.finished and (batch := batches.next(self.stop)) is not None:
                 begun = time.monotonic()
+                if not learner.step:
+                    learner.begun = self._seconds_before + begun - self._begun
                 losses = learner.train_step(batch)
                 self.step_seconds = time.monotonic() - begun
                 self.tick()
@@ -147,12 +160,8 @@ def run(
     fewest = min((len(part) for part in data.parts), default=0)
     if fewest < learner.config.batch:
         raise DataError(f"{fewest} positions are fewer than one batch of {learner.config.batch}; give more data")
+    trainer, log = _resumed(learner, folder, length, callbacks)
     checkpoints = folder / "checkpoints"
-    saved = checkpoint.load_newest(checkpoints, callbacks.on_problem)
-    if saved is not None:
-        learner.restore(saved)
-    log = Log(folder / "log.jsonl", learner.step)
-    trainer = Trainer(learner, length, callbacks.stop)
 
     def measure(limit: int) -> bool:
         return callbacks.attempt(lambda: _measure(learner, heldout, limit, log, callbacks))
@@ -195,6 +204,21 @@ def run(
         return trainer.finished and measure(0)
 
 
+def _resumed(learner: Learner, folder: Path, length: Length, callbacks: Callbacks) -> tuple[Trainer, Log]:
+    """The newest checkpoint in the learner, its log, and a line in that of what has changed. Errors: DataError."""
+    saved = checkpoint.load_newest(folder / "checkpoints", callbacks.on_problem)
+    changed = [] if saved is None else learner.restore(saved)
+    log, before = Log(folder / "log.jsonl", learner.step), learner.progress
+    trainer = Trainer(learner, length, callbacks.stop)
+    if text := trainer.respanned(before):
+        changed.append(text)
+    for text in changed:
+        callbacks.on_problem(text)
+    if changed:
+        log.write({**_where(learner, 0), "changed": changed})
+    return trainer, log
+
+
 def _measure(learner: Learner, heldout: Dataset, limit: int, log: Log, callbacks: Callbacks) -> None:
     for index, part in enumerate(heldout.parts):
         measured = learner.measure(part, limit)
@@ -203,6 +227,9 @@ def _measure(learner: Learner, heldout: Dataset, limit: int, log: Log, callbacks
 
 
 def _where(learner: Learner, length: int) -> dict[str, Any]:
-    positions = learner.step * learner.config.batch
-    where: dict[str, Any] = {"step": learner.step, "positions": positions, "minutes": learner.seconds / 60}
-    return where | ({"epoch": positions / length} if length else {})
+    where: dict[str, Any] = {
+        "step": learner.step,
+        "positions": learner.positions,
+        "minutes": learner.seconds / 60,
+    }
+    return where | ({"epoch": learner.positions / length} if length else {})

@@ -52,7 +52,8 @@ class Go(Game):
         self.encoder = encoder(columns, rows)
         images = board_symmetries(columns, rows)
         self.symmetries = Symmetries(images, np.insert(images, points, points, axis=1))  # the pass stays
-        self.training = replace(self.training, longest_game=2 * points)
+        alpha = round(self.training.noise_alpha * 19**2 / points, 2)  # the paper's is of 19x19
+        self.training = replace(self.training, noise_alpha=alpha, longest_game=2 * points)
         self.typical_moves = max(0.3 * points, 1.0)  # 9x9: 24, 19x19: 108
         self.branching = max(4.0, 0.6 * points)
 

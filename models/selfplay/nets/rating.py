@@ -13,9 +13,9 @@ import os
 import re
 import time
 import zlib
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from ....bench.ratings.bayes import PairScore, Rating, rate
 from ....engine.errors import DataError
@@ -44,6 +44,7 @@ class Match:
     a: str
     b: str
     step: int  # of the net that is being rated
+    pairs: int
 
 
 def raw(step: int) -> str:
@@ -68,7 +69,7 @@ class Ladder:
         self.folder, self.run, self.game, self.patiently = folder, run, game, patiently
         self.config = run.ladder
         self.waiting: list[Match] = []
-        self._longest: dict[bool, float] = {}  # seconds of a match, by whether a net-less search takes part
+        self._pair_s: dict[bool, float] = {}  # seconds of a pair of games, by whether a net-less search takes part
         self.rows = [r for r in read_log(folder.ladder) if "a" in r] if folder.ladder.exists() else []
         self._evaluators: OrderedDict[str, Evaluator] = OrderedDict()
 
@@ -95,8 +96,8 @@ class Ladder:
     def enqueue(self, step: int, *, last: bool = False) -> bool:
         """Plan the matches of a net that has not played enough; returns whether there are any.
 
-        Waits until the net before has played ENOUGH matches, unless this is the ``last`` net; further matches of the
-        net before are then dropped.
+        Waits until the net before has played ENOUGH matches, unless this is the ``last`` net, which plays the anchor
+        first; further matches of the net before are then dropped.
         """
         if self.config.share <= 0 or self._enough(step) or any(m.step == step for m in self.waiting):
             return False
@@ -111,14 +112,17 @@ class Ladder:
         near = others[: self.config.earlier]
         if last and others and others[-1] not in near:
             near = [*near, others[-1]]
-        matches = [(here, searching(s, visits)) for s in near[:1]] + [(here, plain(self.config.plain_visits))]
+        matches = [(here, searching(s, visits)) for s in near[:1]]
+        matches.insert(0 if last else 1, (here, plain(self.config.plain_visits)))
         matches += [(here, searching(s, visits)) for s in near[1:]] + [(here, here_raw)]
         matches += [(here_raw, raw(s)) for s in near[:1]] + [(here_raw, RANDOM), (here, RANDOM)]
         if not self.rows:
-            matches.insert(0, (plain(self.config.plain_visits), RANDOM))
-        played = {(r["a"], r["b"]) for r in self.rows}
-        new = [(a, b) for a, b in matches if (a, b) not in played]
-        self.waiting = [Match(a, b, step) for a, b in new if b.startswith("net") or not self._known(a, b)]
+            matches.insert(1, (plain(self.config.plain_visits), RANDOM))
+        played: Counter[tuple[str, str]] = Counter()
+        for score in self.scores():
+            played[score.a, score.b] += score.games // 2
+        new = [Match(a, b, step, self.config.pairs - played[a, b]) for a, b in matches]
+        self.waiting = [m for m in new if m.pairs > 0 and (m.b.startswith("net") or not self._known(m.a, m.b))]
         return bool(self.waiting)
 
     def enqueue_left_out(self) -> bool:
@@ -131,46 +135,60 @@ class Ladder:
 
     def _enough(self, step: int) -> bool:
         """Whether a net has played enough for the next one to be rated."""
-        return [int(r["step"]) for r in self.rows].count(step) >= ENOUGH
+        games = sum(int(r["wins"]) + int(r["draws"]) + int(r["losses"]) for r in self.rows if int(r["step"]) == step)
+        return games >= 2 * ENOUGH * self.config.pairs
 
     def _known(self, a: str, b: str) -> bool:
         """Whether an earlier net that plays like ``a`` has beaten the fixed player ``b`` (almost) every time."""
         way = a.rpartition(" ")[2]
-        before = next((s for s in reversed(self.scores()) if s.b == b and s.a.endswith(f" {way}")), None)
-        return before is not None and (before.wins + 0.5 * before.draws) / before.games >= KNOWN
+        points: Counter[str] = Counter()
+        games: Counter[str] = Counter()
+        for score in self.scores():
+            if score.b == b and score.a.endswith(f" {way}"):
+                points[score.a] += score.wins + 0.5 * score.draws  # type: ignore[assignment]
+                games[score.a] += score.games
+        whole = [name for name, count in games.items() if count >= 2 * self.config.pairs]
+        return bool(whole) and points[whole[-1]] / games[whole[-1]] >= KNOWN
 
     # ---- playing
 
-    def play_waiting(
-        self, compute_seconds: float, *, last: bool = False, stopping: Callable[[], bool] = lambda: False
-    ) -> int:
-        """Play waiting matches within ``ladder.share`` of ``compute_seconds``; returns how many were played.
+    def allowance(self, compute_seconds: float, *, last: bool = False) -> float:
+        """Seconds that ``ladder.share`` leaves for matches; compute_seconds: of all processes and starts so far."""
+        share = self.config.share * (1.0 if last else 1.0 - RESERVE)
+        return share * compute_seconds - self.seconds
 
-        compute_seconds: of the run so far, over all its processes and starts; stopping: True ends the rating.
+    def affordable(self, seconds: float) -> int:
+        """How many pairs of the next match fit into ``seconds``; one where none of its kind has been played yet."""
+        if not self.waiting or seconds <= 0:
+            return 0
+        match = self.waiting[0]
+        pair_s = self._pair_s.get(_is_slow(match))
+        return 1 if pair_s is None else min(match.pairs, int(seconds / max(pair_s, 1e-9)))
+
+    def play_waiting(self, seconds: float, stopping: Callable[[], bool] = lambda: False) -> int:
+        """Play waiting matches for at most ``seconds``, save that a kind's first pair may take longer.
+
+        stopping: True ends the rating. Returns how many pairs were played.
         """
-        played = 0
-        while self.waiting and not stopping():
+        played, end = 0, time.monotonic() + seconds
+        while not stopping() and (pairs := self.affordable(end - time.monotonic())):
             match = self.waiting[0]
-            share = self.config.share * (1.0 if last else 1.0 - RESERVE)
-            slow = any(name.startswith("search") for name in (match.a, match.b))
-            if self.seconds + self._longest.get(slow, 0.0) > share * compute_seconds:
-                break
-            self.waiting.pop(0)
-            self.play(match)
-            played += 1
+            self.play(match, pairs)
+            left = replace(match, pairs=match.pairs - pairs)
+            self.waiting[:1] = [left] if left.pairs else []
+            played += pairs
         return played
 
-    def play(self, match: Match) -> PairScore:
+    def play(self, match: Match, pairs: int) -> PairScore:
         begun = time.monotonic()
         seed = hash_of(f"{self.run.seed} {match.a} {match.b} {len(self.rows)}")
-        openings = random_openings(self.game, self.config.pairs, self.config.opening_plies, seed)
+        openings = random_openings(self.game, pairs, self.config.opening_plies, seed)
         a, b, longest = self.player(match.a), self.player(match.b), self.run.selfplay.max_moves
         games = play_pairs(self.game, a, b, openings, seed=seed, max_moves=longest)
         points = [g.result if i % 2 == 0 else -g.result for i, g in enumerate(games)]
         score = PairScore(match.a, match.b, points.count(1), points.count(0), points.count(-1))
-        seconds = time.monotonic() - begun
-        slow = any(name.startswith("search") for name in (match.a, match.b))
-        self._longest[slow] = max(seconds, 0.5 * self._longest.get(slow, 0.0))
+        seconds, slow = time.monotonic() - begun, _is_slow(match)
+        self._pair_s[slow] = max(seconds / pairs, 0.5 * self._pair_s.get(slow, 0.0))
         row = {"step": match.step, **asdict(score), "seconds": round(seconds, 3)}
         self.rows.append(row)
         self.patiently(lambda: self._append(json.dumps(row) + "\n"), "a result of the rating")
@@ -228,6 +246,10 @@ class Ladder:
     def ratings(self) -> dict[str, Rating]:
         """Elo of every player above :func:`anchor`; empty before the first games."""
         return ratings_of(self.scores())
+
+
+def _is_slow(match: Match) -> bool:
+    return any(name.startswith("search") for name in (match.a, match.b))
 
 
 def scores_of(rows: list[dict[str, object]]) -> list[PairScore]:

@@ -129,7 +129,8 @@ def test_going_on_after_kills(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_interruption_is_no_loss(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_is_no_loss(number: signal.Signals, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "az_engine", "match", "-A", f"{ENGINE} name=X", "-B", f"{ENGINE} name=Y"]
     command += ["--games", "1000", "--openings", "random:2", "--max-plies", "30", "--out", str(tmp_path), "--json"]
     heedful = ["env", "--default-signal=INT", *command]  # what a shell runs in the background ignores the signal
@@ -138,7 +139,7 @@ def test_an_interruption_is_no_loss(tmp_path: Path) -> None:
     while not (tmp_path / JOURNAL).exists() or (tmp_path / JOURNAL).read_bytes().count(b"\n") < 2:
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     said, complaints = process.communicate(timeout=60)
     assert process.returncode == 130
     result = json.loads(said)

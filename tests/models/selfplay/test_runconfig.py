@@ -61,7 +61,8 @@ def test_az_is_the_paper(game: str) -> None:
 
 
 def test_noise_is_the_papers_by_game() -> None:
-    assert [get_game(g).training.noise_alpha for g in ("chess", "shogi", "go")] == [0.3, 0.15, 0.03]
+    assert [get_game(g).training.noise_alpha for g in ("chess", "shogi", "go19")] == [0.3, 0.15, 0.03]
+    assert get_game("go9").training.noise_alpha == 0.13  # as many more as there are fewer points
 
 
 def test_agz_is_the_paper() -> None:
@@ -113,7 +114,7 @@ def test_the_manual_lists_every_setting() -> None:
                 continue  # the run's
             allowed = ", ".join(choices_of(kind)) or known.range
             meaning = f"{known.meaning} ({allowed})" if allowed else known.meaning
-            value = values.get(f.name, f.default)
+            value = values.get(f.name, "bf16" if f.name == "precision" else f.default)  # this one by the CPU
             default = "none" if value is None else json.dumps(value)
             rows.append(f"| `{section}{f.name}` | {default} | {meaning} |")
     table = "\n".join(rows)

@@ -164,6 +164,22 @@ def test_a_run_goes_on_with_its_own_targets_only(finished: Path, tmp_path: Path)
         train.main(arguments(tmp_path / "run", "--steps", "41", "--policy", "best"))
 
 
+def test_a_run_remembers_its_flags_and_length(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "run")
+    parser = argparse.ArgumentParser()
+    train.add_arguments(parser)
+    words = ["--supervised", str(SAMPLE), "--out", str(tmp_path / "run")]
+    assert train.main(parser.parse_args(words)) == 0  # finished by its own steps
+    assert train.main(parser.parse_args([*words, "--steps", "45", "--rate", "0.005"])) == 0
+    config = read_config(tmp_path / "run" / "config.json")
+    assert (config["net"]["filters"], config["learner"]["rate"], config["length"]["steps"]) == (8, 0.005, 45)
+    rows = read_log(tmp_path / "run" / "log.jsonl")
+    assert rows[-1]["step"] == 45
+    assert [row["changed"][0] for row in rows if "changed" in row] == ["rate was 0.01, is now 0.005"]
+    with pytest.raises(DataError, match=r"another blocks \(1, now 2\)"):
+        train.main(parser.parse_args([*words, "--blocks", "2"]))
+
+
 def test_a_run_begins_with_the_weights_of_another(finished: Path, tmp_path: Path) -> None:
     """One step at a rate of nearly nothing leaves the first weights as they were; the network is that run's."""
     words = ["--supervised", str(SAMPLE), "--out", str(tmp_path / "run"), "--init", str(finished), "--steps", "1"]
