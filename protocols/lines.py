@@ -8,6 +8,7 @@ whole replies under one lock, :class:`LineReader` reads on its own thread and ne
 from __future__ import annotations
 
 import os
+import select
 import stat
 import sys
 import threading
