@@ -3,7 +3,7 @@
 ``az`` (AlphaZero) and ``agz`` (AlphaGo Zero) hold every number that the papers give (AlphaZero 2018, Methods,
 'Training' and Table S3; AlphaGo Zero, Methods, 'Self-play training pipeline'). ``small`` and ``gpu`` are laid over one
 of them: ``az,small`` is AlphaZero's algorithm at a size for two cores. In Go ``small`` adds the
-recipe that docs/training.md measures under 'Learning more from each game'; ``gpu`` keeps its own searches and reuse.
+recipe of docs/training.md, 'Learning more from each game'; ``gpu`` keeps its own searches and reuse.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def test_the_manual_lists_every_setting() -> None:
             default = "none" if value is None else json.dumps(value)
             rows.append(f"| `{section}{f.name}` | {default} | {meaning} |")
     table = "\n".join(rows)
-    manual = Path(__file__).parents[3] / "docs" / "training.md"
+    manual = Path(__file__).parents[3] / "docs" / "reference" / "training-settings.md"
     assert table in manual.read_text(), f"put this table into {manual}:\n{table}"
 
 
