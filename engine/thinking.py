@@ -299,7 +299,7 @@ class Thinking:
             return False
         with search.lock.shared():
             root = tree.nodes[tree.root]
-            expanded, choices = int(root["first_edge"]) >= 0, int(root["edges"])
+            expanded, choices = tree.expanded, int(root["edges"])
             most, second, agree = visit_lead(tree)
         if not expanded:
             return False

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import statistics
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from ...engine.blocking import search as searched
+from ...engine.engine import Engine
 from ...engine.errors import EngineProcessError, OptionError
 from ...engine.games import get_game
+from ...engine.limits import Limits
 from ...engine.nets.weights import load_evaluator
 from ...engine.params import EngineOptions, SearchParams
 from ...engine.search.recycling import recycle
@@ -21,6 +25,20 @@ from .startup import add_net_argument, ask, check_net, dialogue, engine_of
 
 _PART = 0.1  # of the search, at its beginning and its end, whose speeds are compared
 _PAUSES = 7  # recyclings of each tree that are timed
+_MOVE_MS = 1000  # of a search whose time is measured
+_CLOSE = 0.02  # of the visits, by which two searches of one position may differ
+POSITIONS = (  # of chess: openings, middlegames and endgames, quiet and sharp
+    "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+    "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1",
+    "rnbqkb1r/ppp2ppp/4pn2/8/2PpP3/3P4/PPQ2PPP/RNB1KBNR w KQkq - 0 5",
+    "r1bqkb1r/1pppnppp/p1n5/4p3/2P5/P3P3/1PQP1PPP/RNB1KBNR w KQkq - 1 5",
+    "r4rk1/1pp1qppp/p1np1n2/2b1p1B1/2B1P1b1/P1NP1N2/1PP1QPPP/R4RK1 w - - 0 10",
+    "rnbqkbnr/1pp2ppp/p2p4/8/P2pP3/5N2/1PP2PPP/RNBQKB1R w KQkq - 0 5",
+    "8/5pk1/4p1p1/3pP2p/1p1P3P/1P3PP1/1rR3K1/8 w - - 0 40",
+    "8/2p2k2/3p2p1/1p1P1p2/pP3P2/P1P2K2/6P1/8 w - - 0 40",
+    "5r2/7k/2p5/2P1p2p/4P2P/1BPP1P2/1K6/8 w - - 0 1",
+    "r5k1/8/8/p5p1/P5P1/1N2p3/4K1P1/8 w - - 0 1",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,9 +48,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hash", type=int, default=usual, metavar="MIB", help="memory allowed (default: %(default)s)")
     help_text = "of the engine, such as --flag=--threads=1"
     parser.add_argument("--flag", action="append", default=[], metavar="FLAG", help=help_text)
-    parser.add_argument(
-        "--pauses", metavar="MIB,MIB", default="", help="time recyclings of trees of these sizes, and nothing else"
+    others = parser.add_mutually_exclusive_group()
+    others.add_argument(
+        "--pauses", metavar="MIB,MIB", default="", help="instead, time recyclings of trees of these sizes"
     )
+    others.add_argument(
+        "--against",
+        type=int,
+        default=0,
+        metavar="MIB",
+        help="instead, compare the best moves' shares of the visits in ten chess positions with those by this Hash",
+    )
+    help_text = "instead, have the engine move in a second N times, its Hash full"
+    others.add_argument("--moves", type=int, default=0, metavar="N", help=help_text)
+    help_text = "of each search of --against (default: %(default)s)"
+    parser.add_argument("--nodes", type=int, default=2_000_000, metavar="N", help=help_text)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -41,6 +71,12 @@ def main(args: argparse.Namespace) -> int:
         if not re.fullmatch("[0-9]+(,[0-9]+)*", args.pauses):
             raise OptionError("--pauses takes sizes in MiB, such as 16,64,256")
         measurements: Iterable[Measurement] = (_pause(args, int(size)) for size in args.pauses.split(","))
+    elif args.against:
+        if args.game != "chess":
+            raise OptionError("--against has positions of chess only")
+        measurements = _shares(args)
+    elif args.moves:
+        measurements = _moves(args)
     elif Path("/proc/self/status").is_file():
         measurements = _endless(args)
     else:
@@ -50,12 +86,13 @@ def main(args: argparse.Namespace) -> int:
 
 
 class _Reports:
-    """What an engine reports of an analysis."""
+    """What an engine reports of an analysis, in seconds that its process computed: other work does not count."""
 
-    def __init__(self) -> None:
+    def __init__(self, pid: int) -> None:
+        self._pid, self._idle = pid, computed(pid)
         self.start = self.last = time.perf_counter()
         self.silence = 0.0  # s, the longest between two reports
-        self.nodes: list[tuple[float, int]] = [(0.0, 0)]  # (s, simulations) of each report
+        self.nodes: list[tuple[float, int]] = [(0.0, 0)]  # (seconds, simulations) of each report
         self.hashfull: list[int] = [0]
         self.messages: list[str] = []
 
@@ -68,8 +105,13 @@ class _Reports:
             return
         now = time.perf_counter()
         self.silence, self.last = max(self.silence, now - self.last), now
-        self.nodes.append((now - self.start, sum(map(int, counts))))
+        self.nodes.append((self.computed, sum(map(int, counts))))
         self.hashfull += [int(full) for full in re.findall(r"\bhashfull (\d+)", line)]
+
+    @property
+    def computed(self) -> float:
+        """Since the search began."""
+        return computed(self._pid) - self._idle
 
     def speed(self, begin: float, end: float) -> float:
         """Simulations a second between two times, as far as reports tell."""
@@ -90,20 +132,33 @@ def _endless(args: argparse.Namespace) -> Iterator[Measurement]:
         process.send(talk.think)
         process.until("info", 120.0)  # GTP loads the net no sooner
         idle = most = _resident(process.pid)
-        reports = _Reports()
+        reports = _Reports(process.pid)
         while (seconds := time.perf_counter() - reports.start) < 60 * args.minutes:
             process.drain(1.0, reports.read)
             most = max(most, _resident(process.pid))
         reports.silence = max(reports.silence, time.perf_counter() - reports.last)
+        work = reports.computed
         ask(process, talk.stop)
     simulations = reports.nodes[-1][1]
-    note = f"in {seconds / 60:.1f} minutes of {talk.think}; the engine said: {'; '.join(reports.messages) or 'nothing'}"
-    yield Measurement("simulations", simulations, "", note=note)
-    first, last = reports.speed(0.0, _PART * seconds), reports.speed((1 - _PART) * seconds, seconds)
-    yield Measurement("speed at the end", last, "1/s", "speed at the beginning", first, note=f"{_PART:.0%} of the time")
+    note = f"in {seconds / 60:.1f} minutes of {talk.think}, of which it computed {work / 60:.1f}"
+    yield Measurement(
+        "simulations", simulations, "", note=f"{note}; it said {'; '.join(reports.messages) or 'nothing'}"
+    )
+    first, last = reports.speed(0.0, _PART * work), reports.speed((1 - _PART) * work, work)
+    how = f"a second that it computed, in {_PART:.0%} of them"
+    yield Measurement("speed at the end", last, "simulations/s", "speed at the beginning", first, note=how)
     yield Measurement("longest silence", reports.silence, "s")
     full = f"hashfull at the end {reports.hashfull[-1]}, most {max(reports.hashfull)}"
     yield Measurement("most resident", most, "MiB", "Hash and its first report", args.hash + idle, note=full)
+
+
+def computed(pid: int) -> float:
+    """Seconds that a process has computed, on all cores together. Errors: EngineProcessError when it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError as error:
+        raise EngineProcessError(f"process {pid} has ended") from error
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _resident(pid: int) -> float:
@@ -126,8 +181,55 @@ def _pause(args: argparse.Namespace, megabytes: int) -> Measurement:
         if search.error is not None:
             raise search.error
         nodes = int(tree.counters[NODES])
-        start = time.perf_counter()
+        start = time.thread_time()
         recycle(tree, 1)
-        times.append(1000 * (time.perf_counter() - start))
-    note = f"worst {max(times):.1f} ms of {_PAUSES}; {nodes:,} nodes"
+        times.append(1000 * (time.thread_time() - start))
+    left = int(tree.counters[NODES])
+    note = f"computed by one thread; worst {max(times):.1f} ms of {_PAUSES}; {nodes:,} nodes, of which {left:,} stay"
     return Measurement(f"pause, {megabytes} MiB", statistics.median(times), "ms", note=note)
+
+
+def _shares(args: argparse.Namespace) -> Iterator[Measurement]:
+    """How the searches of two sizes of Hash share out their visits."""
+    close = 0
+    limits = Limits(nodes=args.nodes)
+    for number, fen in enumerate(POSITIONS, 1):
+        shares, nodes = list[dict[str, float]](), list[int]()
+        for size in (args.against, args.hash):
+            options = EngineOptions(hash_mb=size, threads=1, move_stats=True, weights_file=args.net or "")
+            engine = Engine(args.game, options)
+            engine.set_position(fen, [])
+            best, last = searched(engine, limits)
+            engine.close()
+            if best.error is not None or last is None:
+                raise EngineProcessError(f"the search failed: {best.error}")
+            visits = sum(move.visits for move in last.move_stats)
+            shares.append({move.move: move.visits / visits for move in last.move_stats})
+            nodes.append(best.nodes)
+        large, small = shares
+        move = max(large, key=large.__getitem__)
+        close += abs(small[move] - large[move]) <= _CLOSE
+        note = f"{fen}; {nodes[1]:,} nodes; best with Hash {args.hash}: {max(small, key=small.__getitem__)}"
+        what = f"{number}: share of {move} with Hash {args.hash}"
+        yield Measurement(what, small[move], "", f"Hash {args.against}", large[move], note=note)
+    yield Measurement(f"within {_CLOSE}", close, "", "positions", len(POSITIONS))
+
+
+def _moves(args: argparse.Namespace) -> Iterator[Measurement]:
+    """What ``Limits.movetime`` gives while the tree is full."""
+    engine = Engine(args.game, EngineOptions(hash_mb=args.hash, threads=1, weights_file=args.net or ""))
+    engine.set_position(None, [])
+    full = list[int]()
+    while not full or full[-1] > full[0]:  # it has recycled once
+        _, last = searched(engine, Limits(movetime=4 * _MOVE_MS))
+        full.append(0 if last is None else last.hashfull)
+    times, nodes = list[float](), list[int]()
+    for _ in range(args.moves):
+        start = time.perf_counter()
+        best, _ = searched(engine, Limits(movetime=_MOVE_MS))
+        times.append(time.perf_counter() - start)
+        nodes.append(best.nodes)
+    engine.close()
+    note = f"{args.moves} searches of {_MOVE_MS} ms less MoveOverhead, Hash {args.hash}; shortest {min(times):.3f} s"
+    yield Measurement("longest", max(times), "s", note=note)
+    yield Measurement("fewest nodes", min(nodes), "", "median", statistics.median(nodes))

@@ -6,6 +6,7 @@ On Windows psutil stands in for what POSIX has as system calls.
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import platform
 import shlex
@@ -16,6 +17,8 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+
+from numpy.typing import NDArray
 
 _M_ARENA_MAX = -8  # of mallopt
 
@@ -94,6 +97,11 @@ if sys.platform == "win32":
         words.whitespace_split, words.escape, words.quotes, words.commenters = True, "", '"', ""
         return list(words)
 
+    def _discard_pages(start: int, size: int) -> None:
+        import ctypes
+
+        ctypes.windll.kernel32.DiscardVirtualMemory(ctypes.c_void_p(start), ctypes.c_size_t(size))
+
     OWN_GROUP: dict[str, Any] = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     _OUT_OF_TIME, _OUT_OF_MEMORY = 124, 125
 
@@ -162,6 +170,12 @@ else:
         """Whether a child ended because of the seconds of :func:`limit_process`."""
         return status == -signal.SIGXCPU
 
+    def _discard_pages(start: int, size: int) -> None:
+        import ctypes
+
+        advice = mmap.MADV_DONTNEED if sys.platform == "linux" else mmap.MADV_FREE
+        ctypes.CDLL(None).madvise(ctypes.c_void_p(start), ctypes.c_size_t(size), advice)
+
 
 def cpu_name() -> str:
     """What the processor calls itself."""
@@ -187,6 +201,15 @@ def _c_library() -> Any:
 
     library = None if os.name == "nt" else ctypes.CDLL(None)
     return library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None
+
+
+def discard(array: NDArray[Any], first: int) -> None:
+    """Give the memory of array[first:] back to a system that takes it; 0 stays 0 there, the rest is undefined."""
+    start, end = (array.ctypes.data + array.strides[0] * i for i in (first, len(array)))
+    start = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
+    size = end // mmap.PAGESIZE * mmap.PAGESIZE - start
+    if size > 0:
+        _discard_pages(start, size)
 
 
 def few_arenas() -> None:

@@ -130,7 +130,7 @@ def growth_kernel(functions: LeafFunctions, net_functions: NetFunctions) -> Call
                 done, resumed = done + finished, False
                 if not chosen:
                     tried += 1
-                    if tree.counters[FULL] or done >= growth.wanted or tried == _PATIENCE:
+                    if tree.counters[FULL] > 0 or done >= growth.wanted or tried == _PATIENCE:
                         break
                     continue
                 tried = 0

@@ -22,7 +22,20 @@ from ..kernels.atomics import enter, fence, leave
 from ..kernels.jit import borrow, device, kernel
 from ..params import SearchParams
 from .transpositions import begin_way, is_passed, note_alias, twin_of
-from .tree import ALONE, DEPTH_MAX, DEPTH_SUM, backup, fly, new_node, prove, release, tree_of, unpack_prior
+from .tree import (
+    ALONE,
+    BELOW,
+    DEPTH_MAX,
+    DEPTH_SUM,
+    TAIL,
+    backup,
+    fly,
+    new_node,
+    prove,
+    release,
+    tree_of,
+    unpack_prior,
+)
 
 PARAMS = np.dtype(
     [
@@ -53,6 +66,7 @@ class Wanted(NamedTuple):
 
 
 _STAY, _REPEAT, _LOOK_AGAIN = -1, -2, -3  # see _follow_alias
+_NO_ROOM, _CUT = -1, -2  # see _child_of: the last edge that is left stands for those that were cut off
 _OUT_OF_QUESTION = -1e9  # Q of an edge that is skipped while there are others
 
 
@@ -93,7 +107,7 @@ def _first_play(nd, params, at_root, visited_prior):
 
 @device
 def best_edge(nodes, edges, node, params, loss, at_root):
-    """The edge of an expanded node that PUCT picks (index into ``edges``).
+    """The edge of an expanded node that PUCT picks, by its number among the node's.
 
     Simulations in flight count as visits: ``loss``, in [0, 1], of each as a lost one, the rest with the edge's Q. Ties
     go to the greater prior. An edge whose outcome is proven has its exact Q. Edges proven lost, and with skip_proven
@@ -102,18 +116,23 @@ def best_edge(nodes, edges, node, params, loss, at_root):
     nd = nodes[node]
     solver, unproven = params.solver, params.skip_proven and at_root
     flying = np.float64(nd.in_flight) - 1.0
-    visits = max(np.float64(nd.n) - 1.0, 0.0) + flying
+    first, children = int(nd.first_edge), int(nd.children)
+    visits = max(np.float64(nd.n) - 1.0, 0.0)
+    if nd.cut & BELOW:  # its children began anew
+        visits = 0.0
+        for k in range(first, first + children):
+            visits += np.float64(nodes[edges[k].child].n)
+    visits += flying
     rate = _exploration(params.growing, params, np.float64(nd.n) + flying) * np.sqrt(visits)
     best, best_score = -1, -np.inf
     visited_prior = 0.0
-    first, children = int(nd.first_edge), int(nd.children)
     for k in range(first, first + children):
         prior = unpack_prior(edges[k].prior)
         child = nodes[edges[k].child]
         flying = np.float64(child.in_flight)
         n = np.float64(child.n) + flying
         if n == 0.0:  # its evaluation failed: visit it again
-            return k
+            return k - first
         if solver and child.bound != RUNNING:
             q = _OUT_OF_QUESTION if unproven or child.bound == WIN else -np.float64(child.bound)
         else:
@@ -124,23 +143,27 @@ def best_edge(nodes, edges, node, params, loss, at_root):
         visited_prior += prior
         score = q + rate * prior / (1.0 + n)
         if score > best_score:
-            best, best_score = k, score
+            best, best_score = k - first, score
     if children < nd.edges:
-        k = first + children
-        if _first_play(nd, params, at_root, visited_prior) + rate * unpack_prior(edges[k].prior) > best_score:
-            best = k
+        prior = unpack_prior(edges[first + children].prior)
+        if _first_play(nd, params, at_root, visited_prior) + rate * prior > best_score:
+            best = children
     return best
 
 
 @device
-def _child_of(tree, node, k, lock):
-    """The child that edge ``k`` of a node leads to, a new one where there is none yet; -1 without room."""
-    child = np.int64(tree.edges[k].child)
-    if child >= 0:
+def _child_of(tree, node, number, lock):
+    """The child that an edge of a node leads to, a new one where there is none yet; _NO_ROOM or _CUT."""
+    nd = tree.nodes[node]
+    child = np.int64(tree.edges[np.int64(nd.first_edge) + number].child)
+    if child >= 0 and (lock is None or tree.nodes[child].parent == node):  # else its edges have just moved
         return child
     enter(lock)
+    k = np.int64(nd.first_edge) + number
     child = np.int64(tree.edges[k].child)
-    if child < 0:
+    if child < 0 and nd.cut & TAIL and number + 1 == nd.edges:
+        child = np.int64(_CUT)
+    elif child < 0:
         child = new_node(tree, node)
         if child >= 0:
             if lock is not None:
@@ -148,9 +171,18 @@ def _child_of(tree, node, k, lock):
             tree.edges[k].child = child
             if lock is not None:
                 fence()
-            tree.nodes[node].children += 1
+            nd.children += 1
     leave(lock)
     return child
+
+
+@device
+def _is_among(leaves, first, count, node):
+    """Whether a node is one of ``count`` leaves."""
+    found = False
+    for b in range(first, first + count):
+        found |= leaves.rows[b].node == node
+    return found
 
 
 @device
@@ -220,30 +252,34 @@ def select_from(tree, params, root, leaves, wanted, passing):
                     break
                 if twin == _LOOK_AGAIN:
                     continue
-            if nd.first_edge < 0:
-                if others:  # already selected, still being evaluated
-                    release(nodes, node, root, passing)
-                    if loss == 1.0 or 2 * count >= wanted.leaves:
-                        return count, finished
-                    loss, depth = 1.0, start  # it went nowhere
+            is_leaf, number = nd.first_edge < 0 or (depth == 0 and nd.cut & TAIL != 0), np.int64(0)
+            if not is_leaf:
+                if depth == leaves.paths.shape[1]:
+                    backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n, passing)
+                    finished += 1
                     break
-                leaf = leaves.rows[first + count]
-                leaf.length, leaf.node, leaf.top = depth, node, root
-                count += 1
-                break
-            if depth == leaves.paths.shape[1]:
-                backup(nodes, node, root, nd.w / nd.n, nd.d / nd.n, passing)
-                finished += 1
-                break
-            k = best_edge(nodes, tree.edges, node, p, loss, depth == 0)
-            child = _child_of(tree, node, k, lock)
-            if child < 0:
+                number = np.int64(best_edge(nodes, tree.edges, node, p, loss, depth == 0))
+                child = _child_of(tree, node, number, lock)
+                if child >= 0:
+                    leaves.paths[first + count, depth] = tree.edges[np.int64(nd.first_edge) + number].move
+                    others = np.uint16(fly(nodes[child], 1, lock))
+                    node = child
+                    depth += 1
+                    continue
+                if child == _NO_ROOM:
+                    release(nodes, node, root, passing)
+                    return count, finished
+                others = np.uint16(_is_among(leaves, first, count, node))
+            if others:  # already selected, still being evaluated
                 release(nodes, node, root, passing)
-                return count, finished
-            leaves.paths[first + count, depth] = tree.edges[k].move
-            others = np.uint16(fly(nodes[child], 1, lock))
-            node = child
-            depth += 1
+                if loss == 1.0 or 2 * count >= wanted.leaves:
+                    return count, finished
+                loss, depth = 1.0, start  # it went nowhere
+                break
+            leaf = leaves.rows[first + count]
+            leaf.length, leaf.node, leaf.top = depth, node, root
+            count += 1
+            break
         counters[DEPTH_SUM] += depth - start
         counters[DEPTH_MAX] = max(counters[DEPTH_MAX], depth - start)
     return count, finished

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ..games.outcome import DRAW, LOSS, RUNNING, WIN
 from ..kernels.atomics import adder, enter, fence, leave, make_spinlock
 from ..kernels.jit import borrow, device, kernel
+from ..os.system import discard
 from . import transpositions
 from .biases import Biases, correct, forget_biases, make_biases, note_pattern
 from .transpositions import Positions, aliases_passed, copy_mean, step_up, twin_of
@@ -38,19 +39,24 @@ NODE = np.dtype(
         ("net_value", "f4"),  # V: the net's value of this position alone
         ("bound", "i1"),  # RUNNING, or the proven outcome
         ("terminal", "i1"),  # 1 where the rules end the game
+        ("cut", "u1"),  # what a full tree took away, see recycling: TAIL, BELOW or both
     ],
     align=True,
 )
+TAIL, BELOW = 1, 2  # the last of the unvisited edges; all edges with what lay below them, at some time
 EDGE = np.dtype([("child", "i4"), ("move", "u2"), ("prior", "u2")], align=True)  # child -1: unvisited
 
-# counters i8[8] of a tree; MOST_*: ever used, which keep their memory; UNITS: edges that a node takes the memory of
+# counters i8[8] of a tree; MOST_*: used so far, which keep their memory; UNITS: edges that a node takes the memory of
 NODES, EDGES, FULL, DEPTH_SUM, DEPTH_MAX, MOST_NODES, MOST_EDGES, UNITS = range(8)
+RECYCLED = -1  # FULL of a tree that was full before; 1: it is full
 
 MAX_DEPTH = 512  # plies from the root; a longer path is backed up with its last node's mean value
 
 _BESIDE = 16  # bytes kept for each node beside it: a position, or a note of its bias
-_LEAST_EDGES = 6  # a node, on the average
-_LEAST_NODES, _LEAST_ROOM = 1024, 64 * 1024  # nodes and edges for which there is room in any case
+_LEAST_EDGES = 1  # a node, on the average, where a full tree has cut them
+_LEAST_NODES, _LEAST_ROOM = 1024, 64 * 1024  # nodes and edges for which a new tree has room in any case
+
+_FIRST_EDGES = 6  # that a node gets in a tree that was full: few have more children
 
 _EXPONENT_SHIFT = np.uint32(96 << 11)
 _ROUND = np.uint32(1 << 11)
@@ -158,7 +164,7 @@ def new_node(tree, parent):
     nd.edges = nd.children = nd.in_flight = nd.plies = 0
     nd.net_value = 0.0
     nd.bound = RUNNING
-    nd.terminal = 0
+    nd.terminal = nd.cut = 0
     return i
 
 
@@ -263,6 +269,9 @@ def expand_leaf(tree, leaves, b, solver, now, passing):
     leaf, lock = leaves.rows[b], passing.lock
     nodes, node, top = tree.nodes, np.int64(leaf.node), np.int64(leaf.top)
     nd = nodes[node]
+    if leaf.outcome != RUNNING and nd.first_edge >= 0:  # over only by the way that led to it this time
+        backup(nodes, node, top, np.float64(leaf.outcome), 1.0 if leaf.outcome == DRAW else 0.0, passing)
+        return True
     if leaf.outcome != RUNNING:
         enter(lock)
         nd.terminal = leaf.end < 0
@@ -296,30 +305,71 @@ def expand_leaf(tree, leaves, b, solver, now, passing):
 
 @device
 def add_edges(tree, node, leaves, row, lock):
-    """Give a node its edges and say so, or set the FULL counter and leave it unexpanded."""
-    count = np.int64(leaves.rows[row].count)
+    """Give a node its edges, or those that were cut off, and say so; or set the FULL counter and leave it as it is."""
+    nd, wanted = tree.nodes[node], np.int64(leaves.rows[row].count)
     enter(lock)
-    counters, start = tree.counters, tree.counters[EDGES]
+    again = nd.first_edge >= 0
+    if again and not nd.cut & TAIL:  # another worker came first
+        leave(lock)
+        return True
+    counters, start, count = tree.counters, tree.counters[EDGES], wanted
+    if counters[FULL] == RECYCLED and not again and leaves.rows[row].length > 0:
+        count = min(wanted, _FIRST_EDGES)
     end = start + count
     room = end <= counters[MOST_EDGES] or counters[MOST_NODES] * counters[UNITS] + end <= tree.edges.shape[0]
     if room:
         counters[EDGES] = end
         counters[MOST_EDGES] = max(counters[MOST_EDGES], end)
+        if again:
+            _lengthen(tree, nd, start, leaves, row, lock)
     else:
         counters[FULL] = 1
     leave(lock)
-    if not room:
-        return False
+    if again or not room:
+        return room
     for k in range(count):
-        e = tree.edges[start + k]
-        e.child = -1
-        e.move = leaves.moves[row, k]
-        e.prior = pack_prior(leaves.priors[row, k])
-    tree.nodes[node].edges = count
+        _write_edge(tree.edges[start + k], leaves, row, k)
+    nd.edges = count
+    if count < wanted:
+        nd.cut |= TAIL
     if lock is not None:
         fence()
-    tree.nodes[node].first_edge = start
+    nd.first_edge = start
     return True
+
+
+@device
+def _write_edge(edge, leaves, row, k):
+    edge.child = -1
+    edge.move = leaves.moves[row, k]
+    edge.prior = pack_prior(leaves.priors[row, k])
+
+
+@device
+def _lengthen(tree, nd, start, leaves, row, lock):
+    """Have the edges of a node begin at ``start``: its visited ones, then all others.
+
+    Other workers may read it meanwhile: what they may have read of the old edges stands at the same places.
+    """
+    edges, old, count = tree.edges, np.int64(nd.first_edge), np.int64(leaves.rows[row].count)
+    visited, end, at = old + np.int64(nd.children), start + count, start
+    for k in range(old, visited):
+        edges[at] = edges[k]
+        at += 1
+    for k in range(count):
+        place = old
+        while place < visited and edges[place].move != leaves.moves[row, k]:
+            place += 1
+        if place == visited and at < end:
+            _write_edge(edges[at], leaves, row, k)
+            at += 1
+    if lock is not None:
+        fence()
+    nd.first_edge = start
+    if lock is not None:
+        fence()
+    nd.edges = at - start
+    nd.cut &= BELOW
 
 
 @kernel
@@ -461,7 +511,8 @@ class Tree:
         self.nodes = np.empty(max(_LEAST_NODES, memory // (own + _LEAST_EDGES * EDGE.itemsize)), NODE)
         self.counters[[MOST_NODES, MOST_EDGES]] = _LEAST_NODES, _LEAST_ROOM  # that nothing else takes
         self.arrays = TreeArrays(self.nodes[None], self.edges[None], self.counters[None])
-        self._bounds, self._first_edges = self.nodes["bound"], self.nodes["first_edge"]  # quicker to read than records
+        # quicker to read than records:
+        self._bounds, self._first_edges, self._cuts = (self.nodes[name] for name in ("bound", "first_edge", "cut"))
         self.spinlock = make_spinlock()  # of kernels that share it
         self.ends: Ends | None = None
         self.positions: Positions | None = None  # of its nodes, while searches share them
@@ -547,29 +598,32 @@ class Tree:
 
     @property
     def expanded(self) -> bool:
-        """Whether the root has edges."""
-        return bool(self._first_edges.item(self.root) >= 0)
+        """Whether the root has its edges, all of them."""
+        return bool(self._first_edges.item(self.root) >= 0 and not self._cuts.item(self.root) & TAIL)
 
     @property
     def full(self) -> bool:
-        """True once the tree has run out of nodes or edges."""
-        return bool(self.counters.item(FULL))
+        """Whether the tree has run out of memory, until it recycles itself."""
+        return int(self.counters.item(FULL)) == 1
 
     @property
     def used(self) -> float:
         """Fraction of the memory in use, 0..1."""
-        nodes, edges = int(self.counters[NODES]), int(self.counters[EDGES])
-        most_nodes, most_edges = self.capacity
-        both = (nodes * int(self.counters[UNITS]) + edges) / len(self.edges)
-        return min(max(nodes / most_nodes, edges / most_edges, both), 1.0)
+        nodes, edges, units = (int(self.counters[i]) for i in (NODES, EDGES, UNITS))
+        return min(max(nodes / len(self.nodes), (nodes * units + edges) / len(self.edges)), 1.0)
 
-    @property
-    def capacity(self) -> tuple[int, int]:
-        """The most nodes, and the most edges, for which there is memory beside what the others have used."""
-        units, most_nodes, most_edges = (int(self.counters[i]) for i in (UNITS, MOST_NODES, MOST_EDGES))
-        nodes = (len(self.edges) - most_edges) // units if units else len(self.nodes)
-        edges = len(self.edges) - most_nodes * units
-        return min(max(most_nodes, nodes), len(self.nodes)), max(most_edges, edges)
+    def give_back(self) -> None:
+        """Give the memory of what is not in use any more back to the system."""
+        nodes, edges = int(self.counters[NODES]), int(self.counters[EDGES])
+        beside: list[NDArray[Any]] = [self.nodes, *(self.ends or ())]
+        if self.positions is not None:
+            beside.append(self.positions.keys)
+        if self.biases is not None:
+            beside.append(self.biases.notes)
+        for array in beside:
+            discard(array, nodes)
+        discard(self.edges, edges)
+        self.counters[[MOST_NODES, MOST_EDGES]] = nodes, edges
 
     def children_of(self, node: int) -> tuple[NDArray[Any], NDArray[Any]]:
         """(edges EDGE[n] of a node, visited ones first; nodes NODE[k] of its k visited children), copies."""

@@ -7,7 +7,8 @@ As :mod:`reference_search`, one simulation at a time, and
 - a simulation that comes to an alias goes on at its twin, unless that is on the path: then it is a draw;
 - an alias that was passed gets its twin's mean;
 - a leaf gets its edges on its second visit, and without room for them the simulation is not made;
-- where the tree recycles itself, an alias whose twin goes becomes a leaf with a value, and takes its position over.
+- where the tree recycles itself, an alias whose twin goes becomes a leaf with a value, without visits of its children,
+  and takes its position over.
 
 The engine knows a position by the last bits of its key, so a node may be forgotten for another one.
 """
@@ -96,6 +97,11 @@ class ReferenceGraph(ReferenceSearch):
             edge = max(node.edges, key=lambda e: self.score(node, e))
             for at in self.path:
                 at.in_flight = 0
+            if self.lacks(node, edge):
+                node.line = line
+                self.add_edges(node, self.evaluation(node)[1])
+                if self.full:
+                    return False
             line, depth = self.game.play(line, edge.move), depth + 1
             if edge.child is None and not self.follow(node, edge, line):
                 return False
@@ -150,6 +156,6 @@ class ReferenceGraph(ReferenceSearch):
         for node in self.nodes:
             known = self.of(node)
             if known.twin is not None and known.twin not in kept:
-                known.twin = None
+                known.twin, node.anew = None, True
             if known.key and known.twin is None and node is not self.root:
                 self.table.setdefault(known.key % self.slots, node)

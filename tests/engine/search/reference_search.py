@@ -21,8 +21,11 @@ It reads like the papers (AlphaGo Zero and AlphaZero, Methods, 'Search algorithm
 - A node or edges for which there is no room are not made; the batch is closed, and a leaf without edges keeps the value
   that was backed up. Then the tree recycles itself: of the expanded nodes only the most visited, as many as take at
   most 60 % of the memory, keep their edges and what lies below them. A node counts as often visited as any below it.
-  The root and the nodes of the best lines, as far as their edges take half of that, keep theirs in any case. A
-  simulation that comes to a leaf with a value only gives it its edges, and is not counted.
+  The root and the nodes of the best lines, as far as their edges take half of that, keep theirs in any case. The other
+  nodes keep no unvisited edge but one. A simulation that wants to follow that one gives the node all of its edges
+  first, in new memory, as one that comes to a leaf with a value gives it its edges; neither is counted. Nodes that are
+  expanded later have memory for six edges at first.
+- The children of a node that has lost its children share out no visits but their own.
 
 All numbers are Python's; only a prior is rounded as the tree stores it, in 16 bits. No code is shared with the engine
 beyond the Game seam.
@@ -71,6 +74,8 @@ class Node:
     value: float = 0.0  # the net's
     bias: float = 0.0  # what its value is corrected by
     told: tuple[float, float] = (0.0, 0.0)  # weighted error and weight, as its pattern's table has them
+    held: int = 0  # edges that have memory, the first ones
+    anew: bool = False  # it lost its children
 
 
 @dataclass(eq=False)
@@ -114,7 +119,7 @@ class ReferenceSearch:
         self.offered = not params.solver  # the root's moves that end the game have had their turn
         self.memory, self.lines, self.full = memory, lines, False
         self.nodes = [self.root]  # in the order in which they were made
-        self.recycled = 0  # how often
+        self.recycled = self.used = 0  # how often; edges in memory
 
     def run(self, visits: int) -> None:
         """Simulate until the root has that many visits or its outcome is known (with ``several``, of all its moves)."""
@@ -153,10 +158,13 @@ class ReferenceSearch:
         batch: list[Node] = []
         finished, self.loss = 0, self.params.virtual_loss
         while len(batch) < wanted and len(batch) + finished < budget:
-            node = self.root
+            node, waits = self.root, False
             node.in_flight += 1
             while node.expanded and not self.is_known(node):
                 edge = max(node.edges, key=lambda e: self.score(node, e))  # the first of equals has the greatest prior
+                if self.lacks(node, edge):
+                    waits = node in batch
+                    break
                 if edge.child is None and not self.follow(node, edge, self.game.play(node.line, edge.move)):
                     self.take_back(node)
                     return batch
@@ -168,7 +176,7 @@ class ReferenceSearch:
                 self.backup(node, float(node.proven), float(node.proven == DRAW))
                 finished += 1
                 self.simulations += 1
-            elif node.in_flight > 1:
+            elif waits or (node.in_flight > 1 and not node.expanded):
                 self.take_back(node)
                 if self.loss == 1 or len(batch) >= wanted / 2:
                     break
@@ -186,6 +194,11 @@ class ReferenceSearch:
         self.nodes.append(edge.child)
         return True
 
+    @staticmethod
+    def lacks(node: Node, edge: Edge) -> bool:
+        """Whether an edge stands for those of its node that have no memory."""
+        return edge.child is None and node.held < len(node.edges) and edge is node.edges[node.held - 1]
+
     def is_known(self, node: Node) -> bool:
         return node.proven is not None and (node.terminal or (self.params.solver and node is not self.root))
 
@@ -197,6 +210,8 @@ class ReferenceSearch:
         if params.puct == "az":
             rate += params.c_factor * math.log((1 + node.n + flying + params.c_base) / params.c_base)
         sum_of_visits = max(node.n - 1, 0) + flying  # the node's own evaluation went down no edge
+        if node.anew:
+            sum_of_visits = sum(e.child.n for e in node.edges if e.child) + flying
         u = rate * math.sqrt(sum_of_visits) * edge.prior
         child = edge.child
         if child is None:
@@ -290,13 +305,17 @@ class ReferenceSearch:
         return True
 
     def add_edges(self, node: Node, priors: list[tuple[int, np.float32]]) -> None:
-        """Expand a node, where there is room."""
-        used = sum(len(other.edges) for other in self.nodes)
-        if self.memory is not None and used + len(priors) > self.memory[1]:
+        """Expand a node, or have memory for all of its edges, where there is room."""
+        count = len(priors)
+        if self.recycled and not (self.full or node.expanded or node is self.root):
+            count = min(count, 6)
+        if self.memory is not None and self.used + count > self.memory[1]:
             self.full = True
             return
-        node.expanded = True
-        node.edges = [Edge(move, round_prior(prior)) for move, prior in priors]
+        self.used, node.held = self.used + count, count
+        if not node.expanded:
+            node.expanded = True
+            node.edges = [Edge(move, round_prior(prior)) for move, prior in priors]
 
     def pattern_of(self, line: State) -> int:
         game = self.game
@@ -372,8 +391,8 @@ class ReferenceSearch:
                 alike.setdefault(weights[node] // exponent * exponent if exponent else math.inf, []).append(node)
         stay, nodes, edges = set[Node](), 1, 0
         for weight in sorted(alike, reverse=True):
-            nodes += sum(edge.child is not None for node in alike[weight] for edge in node.edges)
-            edges += sum(len(node.edges) for node in alike[weight])
+            nodes += sum(self.children(node) for node in alike[weight])
+            edges += sum(self.kept_edges(node) for node in alike[weight])
             if not math.isinf(weight) and (nodes > most_nodes or edges > most_edges):
                 break
             stay.update(alike[weight])
@@ -381,9 +400,20 @@ class ReferenceSearch:
         for node in self.nodes:
             if node.parent in kept and node.parent in stay:
                 kept.add(node)
+        for node in kept & stay:
+            node.held = self.kept_edges(node)
         for node in kept - stay:
-            node.expanded, node.edges = False, []
+            node.anew = node.anew or self.children(node) > 0
+            node.expanded, node.edges, node.held = False, [], 0
         self.nodes = [node for node in self.nodes if node in kept]
+        self.used = sum(node.held for node in self.nodes)
+
+    @staticmethod
+    def children(node: Node) -> int:
+        return sum(edge.child is not None for edge in node.edges)
+
+    def kept_edges(self, node: Node) -> int:
+        return node.held if node is self.root else min(node.held, self.children(node) + 1)
 
     def hold_lines(self, weights: dict[Node, float], room: int) -> None:
         """Give the nodes of the best lines an infinite weight."""
@@ -395,7 +425,7 @@ class ReferenceSearch:
                 node = self.searched(at.child)
                 if node is not at.child:
                     weights[at.child] = math.inf
-                room -= len(node.edges)
+                room -= self.children(node) + 1
                 if room < 0:
                     return
                 weights[node] = math.inf
