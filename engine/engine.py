@@ -82,6 +82,7 @@ class Engine:
         self._search: Search | None = None  # the last one
         self._delays = Delays()
         self._loading = threading.Lock()
+        self._seating = threading.Lock()  # of the tree, while it gets a root or room
         self._warm: set[tuple[str, str]] = set()  # (game, encoder) whose kernels have been called
 
     @property
@@ -400,7 +401,7 @@ class Engine:
         if previous is not None:
             previous.stop()
         thinking = self._thinking = Thinking(limits, on_info, on_done, previous)
-        thinking.start(self._think)
+        thinking.start(self._think, self._make_room)
 
     def stop(self) -> None:
         """Ask the search to end; returns at once, harmless when idle."""
@@ -519,7 +520,8 @@ class Engine:
                 best = max(rank for _, rank in ranked)
                 kept = np.array([rank == best for _, rank in ranked])
                 moves, restricted = moves[kept], restricted or not kept.all()
-        self._seat_root(line, fresh=self._restricted or restricted)
+        with self._seating:
+            self._seat_root(line, fresh=self._restricted or restricted)
         self._restricted, tree.known = restricted, known
         params, visits = self._params, limits.nodes
         if options.nodes_limit:
@@ -547,6 +549,13 @@ class Engine:
             ),
         )
         return self._search
+
+    def _make_room(self) -> None:
+        """Have room in the tree for the next search, while the opponent thinks."""
+        with self._seating:
+            search = self._search
+            if search is not None and not (self.searching or search.running):
+                search.make_room_ahead()
 
     def _only_moves(self, limits: Limits, line: State, messages: list[str]) -> np.ndarray | None:
         if not limits.searchmoves:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from .os.system import memory_bytes
 from .settings import setting
+
+_USUAL_HASH, _USUAL_SHARE = 256, 16  # MiB at most, and one part in so many of the machine's memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,13 @@ class EngineOptions:
         '"chess-conv", "shogi-conv" = its others for chess and shogi, the default on a GPU; '
         '"uniform" = no net (for tests).',
     )
-    hash_mb: int = setting(256, "Memory for the search tree and the position cache together, in MiB.", 1, 131072)
+    hash_mb: int = setting(
+        max(min(_USUAL_HASH, (memory_bytes() >> 20) // _USUAL_SHARE), 1),
+        "Memory for the search tree and the position cache together, in MiB; usually 256, or a sixteenth of the "
+        "machine's memory where that is less.",
+        1,
+        131072,
+    )
     threads: int = setting(2, "Search workers.", 1, 128)
     batch_size: int = setting(0, "Positions per call of the net; 0 = chosen from the measured speed.", 0, 1024)
     provider: str = setting(

@@ -51,6 +51,10 @@ class Job:
     delays: Delays = field(default_factory=Delays)  # of the game so far
 
 
+def _nothing() -> None:
+    """Nothing follows."""
+
+
 class Thinking:
     """A search from ``go`` to its answer.
 
@@ -70,6 +74,7 @@ class Thinking:
         self._limits, self._previous = limits, previous
         self._estimating = limits.with_estimates
         self._work: Work | None = None
+        self._after = _nothing
         self._job: Job | None = None  # the last one
         self._on_info, self._on_done = on_info, on_done
         self._watch = Stopwatch()  # of the whole search
@@ -89,13 +94,13 @@ class Thinking:
         self._messages: list[str] = []
         self._options = EngineOptions()
 
-    def start(self, work: Work) -> None:
+    def start(self, work: Work, after: Callable[[], None]) -> None:
         """Begin; returns at once. Where no thread can be started the answer, without a search, comes before.
 
         work: has jobs :meth:`run`, in the search's thread, and gives the answer; gets this search, its limits and why
-        there is no such thread. It may block.
+        there is no such thread. It may block. after: called there once ``on_done`` has returned.
         """
-        self._work = work
+        self._work, self._after = work, after
         try:
             start_thread(self._thread)
         except ThreadError as error:
@@ -137,8 +142,10 @@ class Thinking:
             self.over.set()
             try:
                 self._on_done(answer)
+                self._after()
             finally:
                 self._work = self._job = None  # which hold the engine and this search
+                self._after = _nothing
                 self.answered.set()
 
     def accept(self, job: Job) -> None:

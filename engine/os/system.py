@@ -16,9 +16,10 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _M_ARENA_MAX = -8  # of mallopt
 
@@ -136,8 +137,12 @@ else:
         draft.replace(path)
 
     def memory_bytes() -> int:
-        """Size of the machine's memory."""
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        """Size of the machine's memory, or of the part that a container may take."""
+        sizes = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+        for limit in ("memory.max", "memory/memory.limit_in_bytes"):  # of cgroups, version 2 and 1
+            with contextlib.suppress(OSError, ValueError):  # there is none
+                sizes.append(int(Path("/sys/fs/cgroup", limit).read_text()))
+        return min(size for size in sizes if size > 0)
 
     def limit_process(memory: int, seconds: int | None = None) -> None:
         """End this process when it takes more than ``memory`` bytes, or computes for more than ``seconds``."""

@@ -30,7 +30,8 @@ from .workers import BatchStepper, KernelStepper, SearchState, Stepper, abilitie
 
 _WAIT_S = 0.002  # for another worker's leaf
 _STUCK = 0.99  # of the memory, in use by what cannot be dropped
-_PAUSE_S = 1.5e-7  # of a tree that recycles itself, for each node
+_PAUSE_S = 1e-7  # of a tree that recycles itself, for each node
+_NEARLY = 0.9  # of the memory in use, when room is made ahead
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ class Search(SearchState):
         """Have room in the tree: where it is full, drop what was visited least. False when that would take too long."""
         if not self.tree.full:
             return True
-        if self.simulations and self.left() < _PAUSE_S * len(self.tree.nodes):
+        if self.simulations and self.left() < _PAUSE_S * int(self.tree.counters[NODES]):
             return False
         with self.lock:
             if self.tree.full:
@@ -155,6 +156,12 @@ class Search(SearchState):
                 if not self.flying and int(self.tree.counters[NODES]) == len(place) and self.tree.used > _STUCK:
                     raise MemoryError  # the root and its lines take it all
         return True
+
+    def make_room_ahead(self) -> None:
+        """Have room for the next search in a tree that is nearly full, while nobody waits. Blocks."""
+        with self.lock:
+            if self.tree.used > _NEARLY:
+                recycle(self.tree, self._lines)
 
     @property
     def proven(self) -> bool:

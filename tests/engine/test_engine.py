@@ -438,7 +438,7 @@ def test_a_draw_nobody_claims(engine: Engine, root: str | None, moves: list[str]
 
 def test_full_memory(engine: Engine) -> None:
     engine.configure(hash_mb=1)
-    for nodes, visits in ((20_001, 20_001), (10_001, 30_002)):  # the second search begins with a full tree
+    for nodes, visits in ((8_001, 8_001), (4_001, 12_002)):  # the second search begins with a full tree
         recorder = think(engine, nodes=nodes)
         assert recorder.answer.nodes == recorder.report.nodes == nodes
         assert recorder.report.visits == visits

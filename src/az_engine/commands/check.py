@@ -26,7 +26,8 @@ from ..engine.kernels.cache import cache_directory, cache_problem, compiled_kern
 from ..engine.limits import Limits
 from ..engine.nets.onnx.session import available_providers
 from ..engine.nets.weights import embedded_net
-from ..engine.os.system import cpu_name
+from ..engine.os.system import cpu_name, memory_bytes
+from ..engine.params import EngineOptions
 from .guis import recipes
 from .installation import Installation
 from .nets import find_net
@@ -86,6 +87,9 @@ def check_machine(report: Report, where: Installation) -> None:
     packages = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "numba"))
     report.say("ok", "Python", f"{platform.python_version()} ({sys.executable}), {packages}")
     report.say("ok", "machine", f"{cpu_name()}, {cores()} cores, {platform.system()} {platform.machine()}")
+    hash_mb, present = EngineOptions().hash_mb, memory_bytes() >> 20
+    text = f"{present:,} MiB, of which an engine takes up to {hash_mb} MiB for its tree, as it needs it (Hash)"
+    report.say("ok", "memory", text)
 
 
 def check_onnxruntime(report: Report, where: Installation) -> None:
