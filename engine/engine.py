@@ -450,9 +450,10 @@ class Engine:
         if line is None:
             return Job(None, None, options, (), None)
         self._apply_rules(line)  # they may have changed since the position was set
+        memory = int(_MATE_SHARE * options.hash_mb * (1 << 20))
         if limits.solve:
-            memory = int(_MATE_SHARE * options.hash_mb * (1 << 20))
-            return Job(None, line, options, (), None, mate=MateSolver(game, line, memory))
+            patient = limits.movetime is not None or limits.nodes is not None
+            return Job(None, line, options, (), None, mate=MateSolver(game, line, memory, patient=patient))
         legal = game.legal_moves(line)
         if not len(legal):
             return Job(None, None, options, (), None, verdict=(final_line(game, game.outcome(line), options),))
@@ -471,7 +472,10 @@ class Engine:
             search = self._new_search(limits, line, moves, messages, restricted=only is not None)
         except (AzError, MemoryError) as error:
             return Job(None, line, options, (), fallback, error=error)
-        return Job(search, line, options, tuple(messages), fallback, error=failed, delays=self._delays)
+        mate = None
+        if limits.mate is not None and game.mate_within is not None and not limits.searchmoves:
+            mate = MateSolver(game, line, memory, limits.mate)
+        return Job(search, line, options, tuple(messages), fallback, error=failed, delays=self._delays, mate=mate)
 
     def _book_move(self, limits: Limits, line: State, messages: list[str]) -> str | None:
         """The opening book's move."""

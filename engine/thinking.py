@@ -12,6 +12,7 @@ from functools import partial
 from .clock import Budget, Delays, Stopwatch, budget
 from .errors import AzError, NetError, ThreadError
 from .games.base import State
+from .games.proofs import MAX_PLIES
 from .info import BestMove, Checkmate, Line, ThinkingInfo
 from .limits import Limits
 from .nets.evaluator import Interrupted
@@ -46,7 +47,7 @@ class Job:
     verdict: tuple[Line, ...] = ()  # outcome of a finished game as a line without moves
     win: bool = False  # the side to move wins by declaration
     booked: str | None = None  # the move of an opening book, in place of the search
-    mate: MateSolver | None = None  # with Limits.solve, in place of the search
+    mate: MateSolver | None = None  # with Limits.solve, in place of the search; with Limits.mate, beside it
     error: BaseException | None = None  # why there is no search, or why it has another net than was asked for
     delays: Delays = field(default_factory=Delays)  # of the game so far
 
@@ -93,6 +94,7 @@ class Thinking:
         self._interval = _INFO_SECONDS
         self._messages: list[str] = []
         self._options = EngineOptions()
+        self._mate: MateSolver | None = None  # beside the search
 
     def start(self, work: Work, after: Callable[[], None]) -> None:
         """Begin; returns at once. Where no thread can be started the answer, without a search, comes before.
@@ -171,6 +173,7 @@ class Thinking:
         fault = self._search_until_due(search, line, job) if search is not self._search else None
         if fault is not None:
             return fault
+        self._solve_on(search)
         if search.note:
             self._messages.append(search.note)
         self._inform(search)
@@ -207,7 +210,7 @@ class Thinking:
 
     def _begin(self, search: Search, line: State, job: Job) -> None:
         options = job.options
-        self._search, self._options = search, options
+        self._search, self._options, self._mate = search, options, job.mate
         search.left = self._left
         self._root = RootView(search.game, search.tree, line, options, several=search.several)
         side, ply = search.game.side_to_move(line[-1]), int(line[-1]["ply"])
@@ -272,9 +275,24 @@ class Thinking:
             late = given is not None and given.should_stop(self._watch.seconds)
             return late or (limits.nodes is not None and nodes >= limits.nodes)
 
-        found = solver.solve(self._stopped, exhausted, bounded=limits.movetime is not None or limits.nodes is not None)
+        found = solver.solve(self._stopped, exhausted)
         messages = (solver.note,) if solver.note else ()
         return BestMove(None, checkmate=found, nodes=solver.nodes, time_ms=self._watch.milliseconds, messages=messages)
+
+    def _solve_on(self, search: Search) -> None:
+        """Look on for the mate of ``Limits.mate`` where the search of the tree has ended before; tell where none is."""
+        limits, solver = self._limits, self._mate
+        if limits.mate is None or limits.mate <= 0:
+            return
+        while solver is not None and not self._stopped.is_set() and not self._limit_reached(search):
+            if limits.nodes is not None and max(search.simulations, solver.nodes) >= limits.nodes:
+                break
+            solver.step(self._stopped)
+        if not self._mate_found(limits.mate):
+            none = solver is not None and solver.verdict == "nomate" and 2 * limits.mate <= MAX_PLIES
+            self._messages.append(
+                f"there is no mate in {limits.mate}" if none else f"no mate in {limits.mate} was found"
+            )
 
     def _left(self) -> float:
         """Seconds until the search has to end, as far as that is known."""
@@ -285,6 +303,8 @@ class Thinking:
     def _should_stop(self, search: Search) -> bool:
         if self._stopped.is_set() or search is not self._search:
             return True
+        if self._mate is not None and self._mate.verdict is None:
+            self._mate.step(self._stopped)
         elapsed = self._watch.seconds
         if elapsed >= self._next_info and search.simulations:
             self._interval = min(self._interval * 1.3, _INFO_MAX_SECONDS)
@@ -301,6 +321,8 @@ class Thinking:
         if limits.depth is not None and self._reached(search) >= limits.depth and search.simulations > 1:
             return True
         if limits.mate is not None and (limits.mate <= 0 or self._mate_found(limits.mate)):
+            return True
+        if self._mate is not None and self._mate.verdict is not None:
             return True
         if self._budget is None:
             return False
@@ -325,8 +347,10 @@ class Thinking:
     def _mate_found(self, moves: int) -> bool:
         assert self._search is not None
         assert self._root is not None
+        if self._mate is not None and self._mate.verdict is None and self._mate.moves:
+            return False  # there may be a shorter one
         with self._search.lock:
-            lines = self._root.lines(1)
+            lines = self._lines(1, None)
         return bool(lines and lines[0].mate is not None and 0 < lines[0].mate <= moves)
 
     def _reached(self, search: Search) -> int:
@@ -346,7 +370,7 @@ class Thinking:
         self._messages.clear()
         with search.lock:
             averages = self._averages(search)
-            lines = self._root.lines(options.multipv, averages)
+            lines = self._lines(options.multipv, averages)
             stats = self._root.move_stats(search.params) if options.move_stats else ()
             deepest, used = int(search.tree.counters[DEPTH_MAX]), search.tree.used
             visits = int(search.tree.nodes[search.tree.root]["n"])
@@ -368,6 +392,26 @@ class Thinking:
             )
         )
 
+    def _lines(self, multipv: int, averages: Averages | None) -> tuple[Line, ...]:
+        """The tree's best lines, before them a mate that is known beside it. Call it under the search's lock."""
+        assert self._root is not None
+        lines = self._root.lines(multipv, averages)
+        return self._with_mate(lines)[: max(len(lines), 1)]
+
+    def _with_mate(self, lines: tuple[Line, ...]) -> tuple[Line, ...]:
+        solver, root = self._mate, self._root
+        if solver is None or not solver.moves:
+            return lines
+        assert root is not None
+        mate = (solver.plies + 1) // 2
+        if lines and lines[0].mate is not None and 0 < lines[0].mate <= mate:
+            return lines
+        line = root.mating_line(solver.moves, mate)
+        same = [each for each in lines if each.pv[0] == line.pv[0]]
+        if same:
+            line = replace(line, visits=same[0].visits, prior=same[0].prior)
+        return (line, *(each for each in lines if each.pv[0] != line.pv[0]))
+
     def _averages(self, search: Search) -> Averages | None:
         """Of the tree, when reports carry estimates. Call it under the search's lock."""
         if not self._estimating:
@@ -378,8 +422,10 @@ class Thinking:
         assert self._root is not None
         with search.lock:
             line = self._root.answer(search.params.temperature, search.params.seed, self._averages(search))
-        if line is None:
+            known = self._with_mate(() if line is None else (line,))
+        if not known:
             return self._answer_without_search(job, job.error or search.error)
+        line = known[0]
         return BestMove(
             line.pv[0],
             line.pv[1] if len(line.pv) > 1 else None,

@@ -38,6 +38,7 @@ class Game(Rules):
     openings: Mapping[str, str] = {}  # name: its moves, as the protocol writes them
     symmetries: Symmetries | None = None
     mate_search: Callable[..., MateSearch] | None = None  # of (line, bytes of its table, its greatest length in plies)
+    mate_within: Callable[..., MateSearch] | None = None  # the same within so many plies, by moves of any kind
     quiescence: Quiescence | None = None
     territory: Territory | None = None
     declaration: Declaration | None = None

@@ -14,22 +14,41 @@ from collections.abc import Callable, Sequence
 
 from ..games.base import Game, State
 from ..games.capabilities import MateSearch
+from ..games.proofs import MAX_PLIES
 from ..info import Checkmate, Verdict
 
 _SLICE = 5_000  # nodes between two looks at the clock, a few milliseconds
 _PATIENCE = 4  # without a limit a shorter mate is looked for with so many times the nodes of the first one ...
 _PATIENCE_NODES = 1_000_000  # ... and these
-_DEFENCE_NODES = 20_000  # to see whether another reply holds out as long as it can
 
 
 class MateSolver:
-    """One search for a forced mate by the side to move at the end of a line, as short as can be found."""
+    """One search for a forced mate by the side to move at the end of a line, as short as can be found.
 
-    def __init__(self, game: Game, line: State, memory: int) -> None:
-        """``memory``: bytes of its table."""
-        self._game, self._line, self._memory = game, line, memory
-        self._search = None if game.mate_search is None else game.mate_search(line, memory)
+    Once a mate is known, shorter ones are looked for until there is none.
+    """
+
+    def __init__(
+        self, game: Game, line: State, memory: int, moves: int | None = None, *, patient: bool = False
+    ) -> None:
+        """``memory``: bytes of its table; moves: of the mate, by moves of any kind, in a game that has such a search.
+
+        patient: whether to look for a shorter mate as long as it takes, not for some times as long as for the first.
+        """
+        self._game, self._line, self._memory, self._patient = game, line, memory, patient
+        self._make = game.mate_search if moves is None else game.mate_within
+        self._search: MateSearch | None = None
+        if self._make is not None:
+            self._search = self._make(line, memory, MAX_PLIES if moves is None else min(2 * moves - 1, MAX_PLIES))
         self._spent = 0  # nodes of searches that are over
+        self._most = 0  # nodes, once a mate is known
+        self.moves: list[int] = []  # of the shortest mate so far
+        self.plies = 0  # of that mate against any defence
+        self.verdict: Verdict | None = None  # once nothing is left to search
+        if self._search is None:
+            self.verdict = "notimplemented"
+        elif not self._search.possible:
+            self.verdict = "nomate"
 
     @property
     def nodes(self) -> int:
@@ -44,37 +63,28 @@ class MateSolver:
         mated = self._game.sides[1 - self._game.side_to_move(self._line[-1])]
         return f"no mate: {mated.lower()} has no king"
 
-    def solve(self, stopped: threading.Event, exhausted: Callable[[int], bool], *, bounded: bool = True) -> Checkmate:
-        """The answer; "timeout" once ``stopped`` is set or ``exhausted(nodes)`` before it is known. Blocks.
-
-        Once a mate is known shorter ones are looked for until there is none, or the search is exhausted; where it is
-        not ``bounded``, for some times as long.
-        """
-        search = self._search
-        if search is None:
-            return Checkmate("notimplemented")
-        if not search.possible:
-            return Checkmate("nomate")
-        found: list[int] = []
-        most = 0  # nodes
-        verdict = _first_slice(search, stopped)
-        while True:
-            while verdict is None and not stopped.is_set() and not exhausted(self.nodes):
-                if found and not bounded and self.nodes > most:
-                    break
-                verdict = search.advance(_SLICE)
-            if verdict != "mate":
-                break
-            found, most = search.moves, most or _PATIENCE * self.nodes + _PATIENCE_NODES
-            if search.plies < 3:
-                break
+    def step(self, stopped: threading.Event) -> None:
+        """Search on for some milliseconds. Blocks; at first until the kernel is compiled or ``stopped`` is set."""
+        search, make = self._search, self._make
+        assert search is not None
+        assert make is not None
+        found = search.advance(_SLICE) if self.nodes else _first_slice(search, stopped)
+        if found == "mate":
+            self.moves, self.plies = search.moves, search.plies
+            self._most = self._most or _PATIENCE * self.nodes + _PATIENCE_NODES
+        if found == "mate" and search.plies > 2:
             self._spent += search.nodes
-            assert self._game.mate_search is not None
-            search = self._search = self._game.mate_search(self._line, self._memory, search.plies - 2)
-            verdict = None
-        if found:
-            return Checkmate("mate", self._game.format_moves(self._line[-1], found))
-        return Checkmate(verdict or "timeout")
+            self._search = make(self._line, self._memory, search.plies - 2)
+        elif found is not None or (self.moves and not self._patient and self.nodes > self._most):
+            self.verdict = "mate" if self.moves else found
+
+    def solve(self, stopped: threading.Event, exhausted: Callable[[int], bool]) -> Checkmate:
+        """The answer; "timeout" once ``stopped`` is set or ``exhausted(nodes)`` before it is known. Blocks."""
+        while self.verdict is None and not stopped.is_set() and not (self.nodes and exhausted(self.nodes)):
+            self.step(stopped)
+        if self.moves:
+            return Checkmate("mate", self._game.format_moves(self._line[-1], self.moves))
+        return Checkmate(self.verdict or "timeout")
 
 
 def _first_slice(search: MateSearch, stopped: threading.Event) -> Verdict | None:

@@ -216,6 +216,11 @@ class RootView:
         edge = self._chosen(temperature, seed)
         return None if edge is None else self._line_of(edge, averages)
 
+    def mating_line(self, moves: list[int], mate: int) -> Line:
+        """The line of a mate in so many full moves that is known beside the tree."""
+        wdl = _certain(WIN)
+        return Line(self._game.centipawns(wdl, self._options), mate, wdl, 0, 0.0, self.text(moves))
+
     def _line_of(self, edge: int, averages: Averages | None) -> Line:
         tree = self._tree
         record = tree.edges[edge]

@@ -7,6 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import chess
 import numpy as np
@@ -23,6 +24,7 @@ from ..fakes.clock import FakeClock
 from .driving import Recorder, go, think
 
 SHUFFLE = "g1f3 g8f6 f3g1 f6g8".split()
+MATE_IN_THREE = "1k5r/pP3ppp/3p2b1/1BN1n3/1Q2P3/P1B5/KP3P1P/7q w - - 1 0"
 MATE_IN_TWO = "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1"
 
 
@@ -247,6 +249,41 @@ def test_depth_and_mate(engine: Engine) -> None:
     recorder = think(engine, MATE_IN_TWO, mate=2)
     assert recorder.answer.move == "a1a6"
     assert recorder.report.lines[0].mate == 2
+
+
+@pytest.mark.parametrize(
+    ("root", "limits", "mate", "told"),
+    [
+        (MATE_IN_THREE, {"mate": 4}, 3, None),  # the search of the tree finds one in eight
+        (MATE_IN_THREE, {"mate": 50}, 3, None),
+        (MATE_IN_THREE, {"mate": 2}, None, "there is no mate in 2"),
+        (None, {"mate": 3}, None, "there is no mate in 3"),
+        (None, {"mate": 40, "nodes": 50}, None, "no mate in 40 was found"),
+        (None, {"mate": 40, "movetime": 50}, None, "no mate in 40 was found"),
+        (MATE_IN_TWO, {"mate": 2, "searchmoves": ("a1a5",), "nodes": 50}, None, "no mate in 2 was found"),
+    ],
+)
+def test_a_mate_in_so_many_moves_is_found_or_there_is_none(
+    engine: Engine, root: str | None, limits: dict[str, Any], mate: int | None, told: str | None
+) -> None:
+    for lines in (1, 3):
+        engine.configure(multipv=lines)
+        recorder = think(engine, root, **limits)
+        (line,) = recorder.answer.lines
+        assert [info.message for info in recorder.infos if info.message] == ([] if told is None else [told])
+        assert recorder.answer.move == line.pv[0] == recorder.report.lines[0].pv[0]
+        assert len({shown.pv[0] for shown in recorder.report.lines}) == len(recorder.report.lines) <= lines
+        if mate is not None:
+            assert line.mate == recorder.report.lines[0].mate == mate
+            assert board_after(root, line.pv).is_checkmate()
+
+
+def test_an_endless_analysis_shows_the_mate_that_is_asked_for(engine: Engine) -> None:
+    engine.set_position(MATE_IN_THREE, [])
+    recorder = go(engine, mate=3, infinite=True)
+    assert not recorder.done.wait(0.5)
+    engine.stop()
+    assert recorder.answer.lines[0].mate == 3
 
 
 def test_mate_scores_of_both_sides(engine: Engine) -> None:

@@ -25,6 +25,7 @@ from ..outcome import DRAW, RUNNING
 from ..position_lines import position_lines
 from ..rules import line_of
 from . import lc0, notation, rules, sparse
+from .checks import ChessMate
 from .openings import OPENINGS
 from .planes import ENCODER
 from .quiet import QUIESCENCE
@@ -46,6 +47,7 @@ class Chess(Game):
     play_functions = rules.PLAY
     encoder = ENCODER
     quiescence = QUIESCENCE
+    mate_within = ChessMate
     typical_moves = 45.0
 
     def __init__(self, *, chess960: bool = False) -> None:

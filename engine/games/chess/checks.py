@@ -1,4 +1,4 @@
-"""Moves that give check, and the short mates that are looked for with them."""
+"""Moves that give check, and the mates that are looked for: short ones by checks alone, others within some plies."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import numpy as np
 from ...kernels.bits import lowest_bit
 from ...kernels.jit import device
 from ..mates import Attack, short_mates
+from ..proofs import Hunt, ProofSearch
 from .attacks import (
     KNIGHT_ATTACKS,
     NONE,
@@ -18,7 +19,7 @@ from .attacks import (
     pawn_attacks,
     rook_attacks,
 )
-from .rules import MAX_MOVES, Aim, generate, generate_aimed, in_check, king_can_move, make, sides
+from .rules import MAX_MOVES, PLAY, Aim, generate, generate_aimed, in_check, king_can_move, make, sides
 
 
 @device
@@ -75,3 +76,34 @@ def _can_move(s, moves, row):
 
 
 MATES = short_mates(Attack(MAX_MOVES, generate, _can_move, _checks, _list_checks, False, make, in_check, _longest))
+
+
+@device
+def _attack(s, moves, row, room):
+    """Every legal move, but for the last one, which has to give check."""
+    return _checks(s, moves, row) if room == 1 else generate(s, moves, row)
+
+
+@device
+def _drawn(s):
+    return s.rule50 >= 100
+
+
+@device
+def _dropped(move):
+    return False
+
+
+@device
+def _key_within(s, room):
+    """A key of the position, the plies that are left and, where the fifty moves may end the game, how many are over."""
+    late = np.uint64(s.rule50) if np.int64(s.rule50) + room >= 100 else np.uint64(0)
+    return s.key ^ np.uint64(room + 1) * np.uint64(0x9E3779B97F4A7C15) ^ late * np.uint64(0xC2B2AE3D27D4EB4F)
+
+
+class ChessMate(ProofSearch):
+    """A search for a mate within some plies, quiet moves included."""
+
+    hunt = Hunt(MAX_MOVES, _attack, generate, make, in_check, _drawn, _dropped, _key_within, True)
+    play = PLAY
+    seen = 1

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
+import chess
 import numpy as np
 import pytest
 
@@ -120,3 +122,87 @@ def test_a_third_occurrence_may_come_first_but_to_a_mate_at_once(fen: str, moves
     for word in before:
         line = GAME.play(line, GAME.parse_move(line, word))
     assert look(line, [GAME.parse_move(line, last)], 3)[0] == outcome
+
+
+def mating(board: chess.Board, moves: int) -> bool:
+    """Whether the side to move mates within so many moves of any kind, by trying everything."""
+    for move in list(board.legal_moves):
+        board.push(move)
+        found = board.is_checkmate() or (
+            moves > 1 and any(board.legal_moves) and all(_answered(board, reply, moves) for reply in board.legal_moves)
+        )
+        board.pop()
+        if found:
+            return True
+    return False
+
+
+def _answered(board: chess.Board, reply: chess.Move, moves: int) -> bool:
+    board.push(reply)
+    found = mating(board, moves - 1)
+    board.pop()
+    return found
+
+
+def within(fen: str, moves: int, played: str = "") -> tuple[str | None, int, tuple[str, ...]]:
+    """Verdict, plies and line of a mate in so many moves."""
+    line = CHESS960.parse_position(fen)[0]
+    for word in played.split():
+        line = GAME.play(line, CHESS960.parse_move(line, word))
+    assert CHESS960.mate_within is not None
+    search = CHESS960.mate_within(line, 1 << 20, 2 * moves - 1)
+    verdict = None
+    while verdict is None:
+        verdict = search.advance(1000)
+    return verdict, search.plies, CHESS960.format_moves(line[-1], search.moves)
+
+
+@pytest.mark.slow
+def test_mates_within_some_moves_against_trying_everything() -> None:
+    rng, verdicts = random.Random(5), Counter[str]()
+    while verdicts.total() < 120:
+        board = chess.Board(None)
+        men = [*"KkQR", *rng.choices("NBPprnb", k=rng.randint(1, 4))]
+        for square, man in zip(rng.sample(range(8, 56), len(men)), men, strict=True):
+            board.set_piece_at(square, chess.Piece.from_symbol(man))
+        if not board.is_valid() or board.is_check():
+            continue
+        verdict, plies, line = within(board.fen(), 2)
+        assert verdict == ("mate" if mating(board, 2) else "nomate"), board.fen()
+        verdicts[verdict] += 1
+        for word in line:
+            board.push_uci(word)
+        assert board.is_checkmate() == (verdict == "mate")
+        assert len(line) <= plies <= 3
+    assert min(verdicts.values()) > 20
+
+
+ROOK = "k7/8/2K5/8/8/8/8/7R w - - {} 80"
+
+
+@pytest.mark.parametrize(
+    ("fen", "played", "moves", "verdict", "plies"),
+    [
+        ("1k5r/pP3ppp/3p2b1/1BN1n3/1Q2P3/P1B5/KP3P1P/7q w - - 1 0", "", 2, "nomate", 0),
+        ("1k5r/pP3ppp/3p2b1/1BN1n3/1Q2P3/P1B5/KP3P1P/7q w - - 1 0", "", 4, "mate", 5),
+        ("kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1", "", 300, "mate", 3),
+        ("7k/5K2/8/8/8/8/8/6R1 b - - 0 1", "", 5, "nomate", 0),
+        (chess.STARTING_FEN, "", 3, "nomate", 0),
+        (chess.STARTING_FEN, "f2f3 e7e5 g2g4", 1, "mate", 1),
+        ("7k/8/5KQ1/8/8/8/8/8 w - - 0 1", "", 1, "mate", 1),  # other moves are stalemate
+        (ROOK.format(97), "", 2, "mate", 3),  # the fiftieth move mates
+        (ROOK.format(98), "", 2, "nomate", 0),
+        (ROOK.format(99), "", 2, "nomate", 0),
+        (
+            ROOK.format(0),
+            "c6b6 a8b8 b6c6 b8a8 c6b6 a8b8 b6c6 b8a8 c6c7 a8a7 c7c6 a7a8 c6c7 a8a7 c7c6 a7a8",
+            2,
+            "nomate",
+            0,
+        ),
+    ],
+)
+def test_mates_within_some_moves(fen: str, played: str, moves: int, verdict: str, plies: int) -> None:
+    found = within(fen, moves, played)
+    assert found[0] == verdict
+    assert verdict == "nomate" or found[1] in (plies, 2 * moves - 1) or moves > 10
