@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 _CERTAIN = 1.0 - 1e-6  # beyond it a mean outcome says no more
-_SURE = 1.0 - 1e-12  # likewise an outcome of chances
+_MOST = 600.0  # of an exponent
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,31 +37,31 @@ class Wdl:
 class Calibration:
     """Chances that held in games, of a search's mean outcome; by Stockfish's model of win, draw and loss.
 
-    With x = ln((1 + q) / (1 - q)) of a mean outcome q, a side wins with chance 1 / (1 + exp((half - x) / spread)) and
-    loses with that of -x. ``az-engine report calibration --fit`` finds the two numbers.
+    With x = ln((1 + q) / (1 - q)) of a mean outcome q, a side wins with chance 1 / (1 + exp((h - x) / spread)) and
+    loses with that of -x. h = half * exp(men * (1 - m / 16)) with m men on the board: an ending takes more to be won.
+    ``az-engine report calibration --fit`` finds the three numbers.
     """
 
-    half: float  # x at which a side wins every second game; 0 where no game is drawn
+    half: float  # x at which a side wins every second game, with 16 men on the board
     spread: float
+    men: float = 0.0
 
-    def chances(self, mean: Any) -> tuple[Any, Any, Any]:
+    def chances(self, mean: Any, men: Any) -> tuple[Any, Any, Any]:
         """Win, draw and loss of mean outcomes in [-1, 1], numbers or arrays, the same side's view."""
-        mean = np.clip(mean, -_CERTAIN, _CERTAIN)
+        mean, half = np.clip(mean, -_CERTAIN, _CERTAIN), self.half * np.exp(self.men * (1.0 - men / 16.0))
         x = np.log((1.0 + mean) / (1.0 - mean))
-        win, loss = (1.0 / (1.0 + np.exp((self.half - side) / self.spread)) for side in (x, -x))
-        return win, 1.0 - win - loss, loss
+        win, loss = (1.0 / (1.0 + np.exp(np.clip((half - side) / self.spread, -_MOST, _MOST))) for side in (x, -x))
+        draw = win * loss * np.expm1(np.minimum(2.0 * half / self.spread, _MOST))  # 1 - win - loss, not rounded to 0
+        return win, draw, loss
 
-    def centipawns(self, value: float) -> int:
-        """The score of chances with this expected outcome: +100 where a side wins every second game.
 
-        The x of an outcome v solves H (1 - v) u^2 - v (1 + H^2) u - H (1 + v) = 0, where u = exp(x / spread) and
-        H = exp(half / spread).
-        """
-        value = min(max(value, -_SURE), _SURE)
-        even, odds = math.exp(self.half / self.spread), value * (1.0 + math.exp(2.0 * self.half / self.spread))
-        root = math.hypot(odds, 2.0 * even * math.sqrt(1.0 - value * value))
-        x = self.spread * math.log((odds + root) / (2.0 * even * (1.0 - value)))
-        return round(100.0 * x / self.half)
+def pawns(wdl: Wdl) -> float:
+    """x / h of such chances, see :class:`Calibration`: 1 where a side wins every second game; Lc0's ``WDL_mu``.
+
+    The chances of win, draw and loss are all greater than 0.
+    """
+    win, draw, loss = wdl.win, wdl.draw, wdl.loss
+    return math.log(win / loss * (draw + win) / (draw + loss)) / math.log1p(draw / win / loss)
 
 
 def centipawns(value: float) -> int:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..engine.clock import Stopwatch
-from ..engine.info import BestMove, Line, MoveStats, ThinkingInfo, Wdl
+from ..engine.info import BestMove, Line, MoveStats, ThinkingInfo, Wdl, centipawns
 from ..engine.limits import Limits
 from .lines import one_line
 
 _WHOLE = re.compile(r"([+-]?)([0-9]+)")
 _LARGEST = 2**63 - 1
 _SCORE_LIMIT = 32000  # centipawns; far beyond what a value in [-1, 1] maps to
+OWN_SCORES = "WDL_mu"
+SCORES: Mapping[str, Callable[[Line], int]] = {  # what stands behind "score cp", by Lc0's names
+    OWN_SCORES: lambda line: line.cp,
+    "centipawn": lambda line: centipawns(line.wdl.value),
+    "win_percentage": lambda line: round(5000.0 * (1.0 + line.wdl.value)),
+    "W-L": lambda line: round(10_000.0 * line.wdl.value),
+    "Q": lambda line: round(10_000.0 * (line.wdl.value if line.mean is None else line.mean)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,24 +213,31 @@ class Searches:
         return go if go in self._unanswered and go.limits.ponder and not go.ponder_hit else None
 
 
-def info_lines(info: ThinkingInfo, *, show_wdl: bool, mate: Callable[[int], str] = str) -> list[str]:
-    """One line for each principal variation, the best first; ``mate`` writes a distance to mate from full moves."""
+def info_lines(
+    info: ThinkingInfo, *, show_wdl: bool, mate: Callable[[int], str] = str, scores: str = OWN_SCORES
+) -> list[str]:
+    """One line for each principal variation, the best first.
+
+    mate: writes a distance to mate from full moves; scores: one of ``SCORES``.
+    """
     head = f"info depth {max(info.depth, 1)} seldepth {max(info.seldepth, info.depth, 1)}"
     tables = f" tbhits {info.tbhits}" if info.tbhits else ""
     full = min(max(info.hashfull, 0), 1000)
     middle = f"nodes {info.nodes} nps {info.nps} hashfull {full}{tables} time {info.time_ms}"
     return [
-        " ".join((head, f"multipv {rank}", score(line, show_wdl=show_wdl, mate=mate), middle, "pv", *line.pv))
+        " ".join(
+            (head, f"multipv {rank}", score(line, show_wdl=show_wdl, mate=mate, scores=scores), middle, "pv", *line.pv)
+        )
         for rank, line in enumerate(info.lines, start=1)
     ]
 
 
-def score(line: Line, *, show_wdl: bool = False, mate: Callable[[int], str] = str) -> str:
+def score(line: Line, *, show_wdl: bool = False, mate: Callable[[int], str] = str, scores: str = OWN_SCORES) -> str:
     """``score cp x`` or ``score mate y`` from the side to move's view, with the chances if asked for."""
     if line.mate is not None:
         text = f"score mate {mate(line.mate)}"
     else:
-        text = f"score cp {min(max(line.cp, -_SCORE_LIMIT), _SCORE_LIMIT)}"
+        text = f"score cp {min(max(SCORES[scores](line), -_SCORE_LIMIT), _SCORE_LIMIT)}"
     return text + " wdl {} {} {}".format(*line.wdl.permille()) if show_wdl else text
 
 

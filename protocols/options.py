@@ -46,6 +46,12 @@ class SessionOptions:
         False, "Analysis instead of a game: search to the full limit, never at limited strength."
     )
     show_wdl: bool = setting(False, "Report chances of win, draw and loss in 1/1000.")
+    score_type: str = setting(
+        "WDL_mu",
+        "What score cp means: +100 = a half chance to win (WDL_mu), Lc0's tangent (centipawn), expected points "
+        "(win_percentage) or win less loss (W-L) in 1/10000, the search's mean outcome (Q) likewise.",
+        choices=("WDL_mu", "centipawn", "win_percentage", "W-L", "Q"),
+    )
     limit_strength: bool = setting(False, "Play at about the rating of UCI_Elo.")
     elo: int = setting(1500, "Aim at this rating with UCI_LimitStrength; a rough guide.", LOWEST, HIGHEST)
     log_live_stats: bool = setting(False, "With VerboseMoveStats: during the search too.")
@@ -275,6 +281,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("chess960", "UCI_Chess960", of_games=True),
     Option("analyse_mode", "UCI_AnalyseMode", "ConsiderationMode"),
     Option("show_wdl", "UCI_ShowWDL", "ShowWDL"),
+    Option("score_type", "ScoreType", of_games=True),
     Option("limit_strength", "UCI_LimitStrength", of_games=True),
     Option("elo", "UCI_Elo", of_games=True),
     Option("nodes_limit", "NodesLimit", "NodesLimit", gtp=True, also="--visits"),

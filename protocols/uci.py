@@ -205,7 +205,8 @@ class UciSession(Session[EngineSeam]):
     def report(self, info: ThinkingInfo, *, final: bool) -> list[str]:
         """Statistics of the root moves if wanted, then the principal variations: these are always last."""
         stats = self.values["verbose_move_stats"] and (final or self.values["log_live_stats"])
-        lines = info_lines(info, show_wdl=bool(self.values["show_wdl"]), mate=self.mate)
+        chances, scores = bool(self.values["show_wdl"]), str(self.values["score_type"])
+        lines = info_lines(info, show_wdl=chances, mate=self.mate, scores=scores)
         return (stats_lines(info) if stats else []) + lines
 
     def answer(self, best: BestMove, limits: Limits) -> list[str]:

@@ -56,8 +56,8 @@ class Game(Rules):
         return ()
 
     def men(self, state: State) -> int:
-        """Men of one State[], as tables of endings count them."""
-        raise NotImplementedError
+        """Men of one State[], as tables of endings count them; 0 in games without such tables."""
+        return 0
 
     # ------------------------------------------------------------------ how a net sees it
 

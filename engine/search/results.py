@@ -248,7 +248,7 @@ class RootView:
         seen, calibration = _own_wdl(node) if own else _wdl(node), self._game.calibration
         if calibration is None or node["bound"] != RUNNING:
             return seen
-        return Wdl(*map(float, calibration.chances(seen.value)))
+        return Wdl(*map(float, calibration.chances(seen.value, self._game.men(self._line[-1]))))
 
     def _variation(self, edge: int) -> tuple[list[int], tuple[int, ...], float]:
         """Moves of the principal variation that begins with a root edge, the visits behind each, the first's prior."""

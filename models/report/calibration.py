@@ -5,7 +5,7 @@ Read from recorded games: a match's folder or its games.jsonl, or game records w
 and games that ended by a fault are left out. Games are counted, not plies: in each tenth a game weighs 1, however many
 of its positions lie there; the 95 % intervals take games as independent.
 
---fit finds the two numbers of a game's chances (Calibration in engine/info.py) from the searches' mean outcomes, and
+--fit finds the numbers of a game's chances (Calibration in engine/info.py) from the searches' mean outcomes, and
 shows what they say of games that they were not fitted to: each half of the games is judged by the fit of the other.
 Games that begin with the same six plies stay in one half.
 
@@ -19,10 +19,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +37,7 @@ from ...bench.match.tournament import JOURNAL, SETTINGS, parse_journal, read_ide
 from ...bench.ratings.elo import Z95
 from ...engine.errors import DataError, OptionError
 from ...engine.games import game_names, get_game
-from ...engine.games.base import Game
+from ...engine.games.base import Game, State
 from ...engine.info import Calibration
 from ...engine.records.formats import is_record, read_games
 from ...engine.records.record import Record
@@ -48,7 +50,7 @@ Floats = NDArray[np.float64]
 TENTHS = 10
 _SHARED = 6  # plies that games of one half may share
 _FEWEST = 20  # games on which numbers can be fitted
-_ROUNDS, _STEPS = 24, np.linspace(-1.0, 1.0, 5)
+_ROUNDS, _STEPS = 32, np.linspace(-1.0, 1.0, 5)
 _WDL = re.compile(r"\bwdl (\d+) (\d+) (\d+)")
 _MEAN = re.compile(r"\bQ ([+-]\d\.\d+)")
 _CHANCE = re.compile(r"(?:^|, )(\d+\.\d) %")
@@ -65,6 +67,7 @@ class Said:
     points: Floats  # expected, in [0, 1]
     draw: Floats  # chance of a draw, NaN where it was not told
     mean: Floats  # the search's mean outcome in [-1, 1], NaN where it was not told
+    men: Floats  # on the board
     result: Floats  # 1, 0.5 or 0
 
     def of(self, chosen: NDArray[np.bool_]) -> Said:
@@ -73,8 +76,8 @@ class Said:
 
     def recast(self, fit: Calibration) -> Said:
         """What the numbers say instead."""
-        win, draw, _ = fit.chances(self.mean)
-        return Said(self.game, self.half, win + draw / 2, draw, self.mean, self.result)
+        win, draw, _ = fit.chances(self.mean, self.men)
+        return Said(self.game, self.half, win + draw / 2, draw, self.mean, self.men, self.result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ def main(args: argparse.Namespace) -> int:
     if args.fit:
         fitted, held_out = cross_fit(said)
         series["fitted, held out"] = tenths(held_out)
-        found["fit"] = {"half": round(fitted.half, 3), "spread": round(fitted.spread, 3)}
+        found["fit"] = {name: round(number, 3) for name, number in asdict(fitted).items()}
     found |= {"games": len(np.unique(said.game)), "positions": len(said.game)}
     rows = {name: [row(place, tenth) for place, tenth in parts.items()] for name, parts in series.items()}
     if args.json:
@@ -156,17 +159,25 @@ def collect(games: Iterable[tuple[Game, Record]]) -> Said:
     for number, (game, record) in enumerate(games):
         if record.result is None or not record.comments:
             continue
-        start = game.initial() if record.root is None else game.parse_position(record.root)[0]
-        first = game.side_to_move(start[-1])
         half = zlib.crc32(repr((record.root, record.moves[:_SHARED])).encode()) % 2
-        for ply, comment in enumerate(record.comments[1:]):
+        for state, comment in zip(positions(game, record), record.comments[1:], strict=True):
             if (told := read_comment(game, comment)) is not None:
-                mine = record.result * (1 if (first + ply) % 2 == 0 else -1)
-                found.append((number, half, *told, (1 + mine) / 2))
+                mine = record.result * (1 if game.side_to_move(state) == 0 else -1)
+                found.append((number, half, *told, game.men(state), (1 + mine) / 2))
     if not found:
         raise DataError("no game has a result and comments with the players' scores, as az-engine match writes them")
     columns = np.array(found).T
     return Said(*columns[:2].astype(np.int64), *columns[2:])
+
+
+def positions(game: Game, record: Record) -> Iterator[State]:
+    """State[] before each move."""
+    line = game.initial() if record.root is None else game.parse_position(record.root)[0]
+    states = np.empty(len(line) + len(record.moves), line.dtype)
+    states[: len(line)] = line
+    for at, text in enumerate(record.moves, len(line) - 1):
+        yield states[at]
+        game.play_at(states, at, game.parse_move(states[: at + 1], text))
 
 
 def read_comment(game: Game, text: str) -> tuple[float, float, float] | None:
@@ -217,17 +228,23 @@ def fit(said: Said) -> Calibration:
     if len(np.unique(said.game)) < _FEWEST:
         raise DataError(f"a fit needs {_FEWEST} games or more whose comments have chances (wdl) or mean outcomes (Q)")
     weight, place = weights(said), np.rint(2 * said.result).astype(np.int64)  # 2 won, 1 drawn, 0 lost
-    best, width = np.log([0.5, 0.5]), 2.0
+    best, width = np.array([math.log(0.5), math.log(0.5), 0.0]), 1.0
+    changed = _STEPS if np.ptp(said.men) else [0.0]  # in games whose men stay, they tell nothing
     for _ in range(_ROUNDS):
-        tried = [best + width * np.array([a, b]) for a in _STEPS for b in _STEPS]
+        tried = [best + width * np.array(steps) for steps in product(_STEPS, _STEPS, changed)]
         losses = []
-        for half, spread in np.exp(tried):
-            win, draw, loss = Calibration(half, spread).chances(said.mean)
+        for numbers in tried:
+            win, draw, loss = _calibration(numbers).chances(said.mean, said.men)
             chance = np.choose(place, [loss, draw, win])
             losses.append(-float((weight * np.log(np.maximum(chance, 1e-12))).sum()))
-        best, width = tried[int(np.argmin(losses))], width * 0.6
-    half, spread = np.exp(best).tolist()
-    return Calibration(half, spread)
+        best, width = tried[int(np.argmin(losses))], width * 0.7
+    return _calibration(best)
+
+
+def _calibration(numbers: Floats) -> Calibration:
+    """Of the logarithms of half and spread, and men."""
+    half, spread, men = numbers.tolist()
+    return Calibration(math.exp(half), math.exp(spread), men)
 
 
 def cross_fit(said: Said) -> tuple[Calibration, Said]:
@@ -262,7 +279,7 @@ def show(found: dict[str, Any], rows: dict[str, list[list[str]]]) -> None:
         console.print(table)
     print(f"{found['games']} games, {found['positions']:,} positions")
     if "fit" in found:
-        print(f"fitted to all games: half {found['fit']['half']}, spread {found['fit']['spread']}")
+        print("fitted to all games: " + ", ".join(f"{name} {number}" for name, number in found["fit"].items()))
 
 
 def draw(series: dict[str, dict[int, Tenth]], title: str) -> Figure:

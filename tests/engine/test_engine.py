@@ -457,7 +457,7 @@ def test_another_game_does_not_reuse_it(engine: Engine) -> None:
     ("root", "moves"),
     [
         (None, [*SHUFFLE, *SHUFFLE]),  # the third repetition, and the game goes on
-        ("4k3/8/8/8/8/8/4P3/R3K3 w Q - 98 80", ["a1a2", "e8e7"]),  # 50 moves have passed, and it goes on
+        ("4k3/p6p/8/8/8/8/4P3/R3K3 w Q - 98 80", ["a1a2", "e8e7"]),  # 50 moves have passed, and it goes on
         ("4k3/8/8/8/8/8/8/4K2n w - - 0 1", ["e1f1", "e8e7", "f1g1", "e7e6", "g1h1"]),  # two bare kings
     ],
 )

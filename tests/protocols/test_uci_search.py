@@ -7,7 +7,8 @@ import re
 import pytest
 
 from az_engine.engine.info import Line, Wdl
-from az_engine.protocols.go_command import score
+from az_engine.protocols.go_command import SCORES, score
+from az_engine.protocols.options import BY_KEY
 from az_engine.protocols.uci import UciSession
 
 from .talk import READY, Talk
@@ -72,8 +73,17 @@ def test_u39_scores_and_chances() -> None:
     wdl = Wdl(0.3333, 0.3333, 0.3334)
     assert score(Line(10**9, None, wdl, 1, 0.1, ("e2e4",))) == "score cp 32000"
     assert score(Line(-5, -2, wdl, 1, 0.1, ("e2e4",)), show_wdl=True) == "score mate -2 wdl 333 334 333"
+    even = Line(54, None, Wdl(0.5, 0.25, 0.25), 1, 0.1, ("e2e4",), mean=0.1234)
+    shown = {kind: int(score(even, scores=kind).split()[2]) for kind in SCORES}
+    assert shown == {"WDL_mu": 54, "centipawn": 37, "win_percentage": 6250, "W-L": 2500, "Q": 1234}
+    assert set(SCORES) == set(BY_KEY["score_type"].choices)
     with Talk() as talk:
         talk.run(READY)
+        talk.send("setoption name ScoreType value win_percentage", "go nodes 10")
+        chances = re.search(r" score cp (\d+) nodes ", talk.until("bestmove.*")[0])
+        assert chances
+        assert int(chances[1]) > 5000
+        talk.send("setoption name ScoreType value WDL_mu")
         talk.send("setoption name UCI_ShowWDL value true", "go nodes 10")
         line = talk.until("bestmove.*")[0]
         chances = re.search(r" score cp 30 wdl (\d+) (\d+) (\d+) nodes ", line)

@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import IllegalMoveError
+from ...info import Calibration, Wdl, centipawns, pawns
+from ...params import EngineOptions
 from ...records.formats import RecordFormat
 from ...records.record import Record
 from ..base import Game
@@ -38,7 +40,9 @@ class Chess(Game):
     name = "chess"
     protocol = "uci"
     own_options = (
-        frozenset({"chess960", "limit_strength", "elo", "mate_plies", "transpositions"}) | BOOK_OPTIONS | TABLE_OPTIONS
+        frozenset({"chess960", "limit_strength", "elo", "mate_plies", "transpositions", "score_type"})
+        | BOOK_OPTIONS
+        | TABLE_OPTIONS
     )
     sides = ("White", "Black")
     pieces = "chessmen"
@@ -49,6 +53,7 @@ class Chess(Game):
     quiescence = QUIESCENCE
     mate_within = ChessMate
     typical_moves = 45.0
+    calibration = Calibration(half=0.512, spread=0.213, men=0.91)  # report calibration --fit
 
     def __init__(self, *, chess960: bool = False) -> None:
         self._chess960 = chess960
@@ -64,6 +69,10 @@ class Chess(Game):
 
     def initial(self) -> State:
         return notation.parse_fen(notation.START)[0]
+
+    def centipawns(self, wdl: Wdl, options: EngineOptions) -> int:
+        """As Stockfish's: +1.00 is a half chance to win; Lc0's where an outcome has no chance at all."""
+        return round(100.0 * pawns(wdl)) if min(wdl.win, wdl.draw, wdl.loss) > 0.0 else centipawns(wdl.value)
 
     def parse_position(self, text: str) -> tuple[State, list[str]]:
         return notation.parse_fen(text, chess960=self._chess960)
