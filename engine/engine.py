@@ -48,6 +48,7 @@ _CACHE_SHARE = 1 / 16  # of the Hash memory that goes to the position cache
 _MATE_SHARE = 1 / 4  # of Hash, beside it, for the table of a mate search while it runs
 _ESTIMATE_VISITS = 100
 _LEAST_MOVE_MS, _LEAST_CLOCK_MS = 200.0, 1000.0  # of a move, and on the clock, for a look at endgame tables
+_MOST_PLIES = 20_000  # of a game: all its positions are kept
 _SMALL = 200  # visits of a search that shares a net as if its clock ran
 
 
@@ -277,6 +278,7 @@ class Engine:
         Blocks briefly. Errors: PositionError, IllegalMoveError; then no position is held.
         """
         before, self._line = self._line, None
+        _refuse_too_long(len(moves))
         game = self._game
         if root is None:
             line, notes = game.initial(), list[str]()
@@ -319,6 +321,7 @@ class Engine:
         Errors: PositionError without a position, IllegalMoveError; then nothing changes.
         """
         line, game = self._held(), self._game
+        _refuse_too_long(len(line))
         played = game.parse_move(line, move)
         self._line = game.play(line, played)
         self._moves.append(played)
@@ -612,6 +615,11 @@ def _has_time(limits: Limits, side: int) -> bool:
     if limits.movetime is not None and limits.movetime < _LEAST_MOVE_MS:
         return False
     return left is None or left + limits.byoyomi >= _LEAST_CLOCK_MS
+
+
+def _refuse_too_long(plies: int) -> None:
+    if plies > _MOST_PLIES:
+        raise PositionError(f"a game has at most {_MOST_PLIES} moves here: set up its last position")
 
 
 def _refuse_too_much(hash_mb: int) -> None:

@@ -34,8 +34,7 @@ from .steps import EarlyStep, Event, Step
 
 INTERRUPT_PATIENCE_S = 0.7  # after SIGINT or SIGTERM, for what was asked before
 CLOSE_PATIENCE_S = 0.3  # for the engine's threads
-UNREAD_BYTES = 16 << 20  # of lines that were read and not yet looked at: beyond it no more are read
-MOST_BYTES = 32 << 20  # of the backlog
+WAITING_BYTES = 48 << 20  # of lines: two thirds in the backlog, one third not yet looked at, when no more are read
 STEP_BYTES = 1 << 10  # about what a step takes beside its line
 
 
@@ -63,6 +62,7 @@ class Session(ABC, Generic[AnyEngine]):
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._jobs: queue.SimpleQueue[Callable[[], Event] | None] = queue.SimpleQueue()
         self._backlog: deque[Step] = deque()
+        self.most_bytes = WAITING_BYTES  # of lines that wait, about
         self._waiting = 0  # bytes of the backlog
         self._unread = 0  # bytes of lines that wait for _receive()
         self._line = 0  # bytes of the line that is obeyed now
@@ -189,7 +189,7 @@ class Session(ABC, Generic[AnyEngine]):
             while (
                 self._status is None
                 and not self._gone
-                and (self._unread > UNREAD_BYTES or (self.crowded and not self.reads_on))
+                and (self._unread > self.most_bytes // 3 or (self.crowded and not self.reads_on))
             ):
                 self._room.wait()
             if self._gone:
@@ -200,7 +200,7 @@ class Session(ABC, Generic[AnyEngine]):
     @property
     def crowded(self) -> bool:
         """Whether the backlog is full."""
-        return self._waiting > MOST_BYTES
+        return self._waiting > self.most_bytes * 2 // 3
 
     def _receive(self, line: str) -> None:
         self._line = len(line)
@@ -294,8 +294,9 @@ class Session(ABC, Generic[AnyEngine]):
 
     # ------------------------------------------------------------------ steps
 
-    def enqueue(self, step: Step) -> None:
-        step.size = STEP_BYTES + self._line
+    def enqueue(self, step: Step, more: int = 0) -> None:
+        """Let a step wait; ``more``: the bytes that it keeps beside its line."""
+        step.size = STEP_BYTES + self._line + more
         self._waiting += step.size
         self._backlog.append(step)
 

@@ -25,7 +25,7 @@ from .inspection import board_lines, opinion_lines, perft_lines
 from .lines import LineWriter, one_line
 from .loader import EngineSeam
 from .options import Option, OptionValues, Value, read_setoption
-from .session import MOST_BYTES, Session, in_time
+from .session import Session, in_time
 from .steps import Event, GoStep, PingStep, Step, ThrownStep
 
 HELP = """\
@@ -39,7 +39,8 @@ REPORTS_PER_S = 20  # blocks of info lines
 LINES_PER_S = 400  # info lines, when the blocks are long
 
 _MOVES = re.compile(r"(^|(?<=\s))moves(\s|$)")
-_CROWDED = f"more than {MOST_BYTES >> 20} MiB was waiting"
+_WORD = re.compile(r"\S+")
+_CROWDED = "too much was waiting"
 
 
 class UciSession(Session[EngineSeam]):
@@ -94,21 +95,22 @@ class UciSession(Session[EngineSeam]):
 
     def command(self, line: str) -> None:
         """Obey one line; leading unknown words are skipped, as the protocol's text wants."""
-        words = line.split()
-        if not words or words[0].startswith("#"):
+        line = line.strip()
+        if not line or line.startswith("#"):
             return
-        skipped = next((i for i, word in enumerate(words) if word in self.commands), None)
-        if skipped is None:
+        # not as a list: as words a line takes many times its memory
+        found = next((word for word in _WORD.finditer(line) if word[0] in self.commands), None)
+        if found is None:
             self.tell_in_debug(f"unknown command: {one_line(line, 80)}")
             return
-        if skipped:
-            self.tell_in_debug(f"skipped unknown words before {words[skipped]}")
-        rest = line.split(maxsplit=skipped + 1)[skipped + 1 :]
-        known, obey, protocol = words[skipped], self.commands[words[skipped]], self.values.protocol
+        if found.start():
+            self.tell_in_debug(f"skipped unknown words before {found[0]}")
+        rest = line[found.end() :].lstrip()
+        known, obey, protocol = found[0], self.commands[found[0]], self.values.protocol
         if self.crowded and known in ("position", "go", "setoption", "isready", "d", "eval", f"{protocol}newgame"):
-            self._throw_away(known, rest[0] if rest else "")
+            self._throw_away(known, rest)
         else:
-            obey(rest[0] if rest else "")
+            obey(rest)
 
     def _throw_away(self, name: str, rest: str) -> None:
         """Obey nothing, but answer: at once, or when the backlog is done."""

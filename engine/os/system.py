@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_M_ARENA_MAX = -8  # of mallopt
+_M_MMAP_THRESHOLD, _M_ARENA_MAX = -3, -8  # of mallopt
+_LARGE = 256 << 10  # bytes
 
 if sys.platform == "win32":
     import msvcrt
@@ -220,11 +221,12 @@ def discard(array: NDArray[Any], first: int) -> None:
 def few_arenas() -> None:
     """Let all threads allocate from the same two arenas: one for each keeps much that others could use.
 
-    Call it before threads are started.
+    What is large is given back to the system at once, whatever was freed before. Call it before threads are started.
     """
     library = _c_library()
     if library is not None:
         library.mallopt(_M_ARENA_MAX, 2)
+        library.mallopt(_M_MMAP_THRESHOLD, _LARGE)
 
 
 def give_back_memory() -> None:

@@ -64,6 +64,7 @@ class Turn:
     query: Query
     number: int
     replay: Replay
+    size: int = 0  # bytes that it keeps
     terminated: bool = False
     _answered: bool = False
     _begun: bool = False

@@ -10,6 +10,8 @@ from ...engine.errors import AzError
 
 COLOURS = {"b": "b", "black": "b", "w": "w", "white": "w"}
 _DEEPEST = 60  # levels of arrays and objects
+PART_BYTES = 64  # about what Python keeps for a value of JSON
+_MOST_PARTS = 100_000  # values in one object
 _MOST_UNKNOWN = 20  # of which each gets its warning
 
 
@@ -28,6 +30,8 @@ class QueryError(AzError):
 def read_object(line: str) -> dict[str, Any]:
     """The JSON object in a line. Errors: QueryError, of no field."""
     try:
+        if parts(line) > _MOST_PARTS:
+            raise ValueError(f"more than {_MOST_PARTS} parts")
         given = json.loads(line, parse_constant=_refuse)
         if _depth(given) > _DEEPEST:
             raise ValueError(f"more than {_DEEPEST} levels")
@@ -38,6 +42,11 @@ def read_object(line: str) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise QueryError(f"Request line was valid json but was not an object, ignoring: {line[:400]}")
     return given
+
+
+def parts(line: str) -> int:
+    """The values in JSON, at most: what Python makes of them takes many times their bytes."""
+    return line.count(",") + line.count("[") + line.count("{")
 
 
 def _refuse(word: str) -> NoReturn:

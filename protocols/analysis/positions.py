@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -130,7 +131,7 @@ class GoNotation:
             colour = COLOURS.get(player.lower())
             if colour is None:
                 raise QueryError(f"Could not parse player: {player[:40]}", name)
-            pairs.append((colour, _vertex(place, size, name)))
+            pairs.append((colour, sys.intern(_vertex(place, size, name))))  # thousands wait
         return pairs
 
     def move(self, word: Any, played: Played) -> str:

@@ -18,7 +18,7 @@ from ...engine.errors import AzError
 from ...engine.params import EngineOptions
 from ..lines import LineReader, LineWriter, one_line
 from ..options import OptionValues
-from ..session import CLOSE_PATIENCE_S, Session
+from ..session import CLOSE_PATIENCE_S, STEP_BYTES, Session
 from .analyst import AnalysisEngine, Analyst, Replay, Turn, Turns
 from .answer import no_results, warning
 from .fields import QueryError, is_integer, read_object
@@ -49,6 +49,7 @@ class AnalysisSession(Session[AnalysisEngine]):
         self._make = make_engine
         self._told: set[str] = set()
         self._open: dict[Turn, None] = {}  # without a final answer, in order
+        self._kept = 0  # their bytes
         self._turns = Turns()
         self._analysts: list[Analyst] = []
         self._notation: Notation | None = None
@@ -93,9 +94,13 @@ class AnalysisSession(Session[AnalysisEngine]):
         query = read_query(given, self._notation, self.values, MOST_VISITS, partial(self._warn, given["id"]))
         if len(self._open) + len(query.turns) > MOST_OPEN:
             raise QueryError(f"Must leave at most {MOST_OPEN} turns unanswered: wait for answers", "analyzeTurns")
-        replay = Replay(query)
-        for turn in [Turn(query, number, replay) for number in query.turns]:
+        if self._kept + self._line > self.most_bytes:
+            text = f"Must leave at most {self.most_bytes} bytes of queries unanswered: wait for answers"
+            raise QueryError(text, "id")
+        replay, size = Replay(query), STEP_BYTES + self._line // len(query.turns)
+        for turn in [Turn(query, number, replay, size) for number in query.turns]:
             self._open[turn] = None
+            self._kept += size
             if not self._turns.put(turn) and len(self._analysts) < self.analysts:
                 make = partial(self._make, self.values.engine_options())
                 over = partial(self._from_analyst, self._over)
@@ -141,8 +146,13 @@ class AnalysisSession(Session[AnalysisEngine]):
     def _end(self, turn: Turn) -> None:
         """Terminate a turn; answer it when nobody has begun it."""
         if turn.terminate():
-            del self._open[turn]
+            self._close(turn)
             self._write_nothing(turn)
+
+    def _close(self, turn: Turn) -> None:
+        if turn in self._open:
+            del self._open[turn]
+            self._kept -= turn.size
 
     def _write_nothing(self, turn: Turn) -> None:
         if turn.answer():
@@ -178,7 +188,7 @@ class AnalysisSession(Session[AnalysisEngine]):
 
     def _over(self, turn: Turn, bug: BaseException | None) -> None:
         """An analyst has answered a turn."""
-        self._open.pop(turn, None)
+        self._close(turn)
         if bug is not None:
             self.write_stderr("".join(traceback.format_exception(bug)).rstrip())
             text = f"internal error, please report it: {type(bug).__name__}: {bug}"

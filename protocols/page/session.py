@@ -24,6 +24,7 @@ from ...engine.records.formats import format_named, left_out
 from ...engine.records.record import Record
 from ...engine.search.strength import HIGHEST, LOWEST
 from ..analysis.analyst import AnalysisEngine
+from ..analysis.fields import PART_BYTES, parts
 from ..lines import LineWriter, one_line
 from ..options import BY_KEY, OptionValues
 from ..session import Session
@@ -99,7 +100,8 @@ class PageSession(Session[PageEngine]):
         self._sheet: Scoresheet | None = None
         self._size = 0  # of the engine's board, where there are several
         self._nets = nets_of(self.game, str(values["weights_file"]))
-        self._asked: Request | None = None  # the search that runs
+        self._asked: Request | None = None  # the search that runs ...
+        self._most_states = 0  # ... and how many states its reports show
         self._stops = 0  # that were asked for
         self._latest: tuple[ThinkingInfo, Snapshot | None] | None = None  # report that waits to be sent
         self.enqueue(Step(work=self._greet))
@@ -131,8 +133,10 @@ class PageSession(Session[PageEngine]):
             self._say("error", 0, text=str(error))
             return
         self.stop()
-        if work is not None:
-            self.enqueue(Step(work=partial(self._work, asked, work, self._stops)))
+        if self.crowded:
+            self._say("error", asked.id, text="too much waits already: wait for answers")
+        elif work is not None:
+            self.enqueue(Step(work=partial(self._work, asked, work, self._stops)), PART_BYTES * parts(line))
 
     def overlong(self) -> None:
         self._say("error", 0, text="a message has at most 1 MiB")
@@ -284,7 +288,7 @@ class PageSession(Session[PageEngine]):
         sheet = self._held(asked)
         playing = asked.flag("play")
         elo = asked.integer("elo", LOWEST, HIGHEST) if playing else None
-        limits = self._limits(asked, limited=elo is not None)
+        limits, states = self._limits(asked, limited=elo is not None), asked.whole("states", 0, 20, 0)
         if asked.text("net") is not None:
             self.values.set(BY_KEY["weights_file"], self._nets[asked.choice("net", tuple(self._nets))])
         engine = self._ready()
@@ -299,7 +303,7 @@ class PageSession(Session[PageEngine]):
         if asked.flag("fresh"):
             engine.new_tree()
         engine.set_position(sheet.root, sheet.moves)
-        return partial(self._begin, asked, limits, stops)
+        return partial(self._begin, asked, limits, states, stops)
 
     def _limits(self, asked: Request, *, limited: bool) -> Limits:
         """When the search ends; ``limited``: by its strength, whatever else is asked. Errors: DataError."""
@@ -319,12 +323,12 @@ class PageSession(Session[PageEngine]):
             searchmoves=tuple(asked.words("only")),
         )
 
-    def _begin(self, asked: Request, limits: Limits, stops: int) -> None:
+    def _begin(self, asked: Request, limits: Limits, states: int, stops: int) -> None:
         if stops != self._stops:  # it was stopped before it began
             self._say("answer", asked.id, **report.of_answer(BestMove(None)))
             return
         engine = self._loader.configured()
-        self._asked = asked
+        self._asked, self._most_states = asked, states
         self._say("begun", asked.id, net=engine.description)
         engine.go(limits, partial(self._hear_report, asked), partial(self._from_search, self._end, asked))
 
@@ -333,14 +337,13 @@ class PageSession(Session[PageEngine]):
         if info.message is not None:
             self._from_search(self._note, asked, info.message)
             return
-        waiting, self._latest = self._latest is not None, (info, self._states(asked))
+        waiting, self._latest = self._latest is not None, (info, self._states())
         if not waiting:
             self._from_search(self._send_report, asked)
 
-    def _states(self, asked: Request) -> Snapshot | None:
+    def _states(self) -> Snapshot | None:
         """The states that are visited most, when they are asked for."""
-        most = asked.whole("states", 0, 20, 0)
-        return self._loader.configured().snapshot(most) if most else None
+        return self._loader.configured().snapshot(self._most_states) if self._most_states else None
 
     def _from_search(self, event: Callable[..., None], *about: object) -> None:
         self.post(partial(event, *about))
@@ -362,9 +365,7 @@ class PageSession(Session[PageEngine]):
     def _end(self, asked: Request, best: BestMove) -> None:
         self._send_report(asked)
         self._asked = None
-        self._say(
-            "answer", asked.id, **report.of_answer(best), states=report.of_states(self._states(asked), self._write)
-        )
+        self._say("answer", asked.id, **report.of_answer(best), states=report.of_states(self._states(), self._write))
         if best.error is not None and not isinstance(best.error, AzError):
             raise best.error
         self.advance()

@@ -24,6 +24,7 @@ from ...engine.errors import OptionError
 from ...engine.os.system import few_arenas, memory_bytes
 from ...engine.params import EngineOptions
 from ..options import OPTIONS, OptionValues, Value, add_flags, start_values
+from ..session import WAITING_BYTES
 
 if TYPE_CHECKING:
     from ...engine.nets.shared import Batcher, SharedNets
@@ -48,6 +49,7 @@ On SIGTERM and Ctrl-C every session gets its move, then the server ends."""
 
 PORT, HTTP_PORT = 8766, 8765  # of line protocols; of HTTP and WebSocket
 MOST_IN_FLIGHT = 256  # leaves of one worker
+_BESIDE_MIB = 4  # of a session: leaves, threads
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -140,7 +142,9 @@ def main(args: argparse.Namespace) -> int:
     memory = args.memory or (memory_bytes() >> 21)
     share = max(memory // args.max_sessions, 1)
     threads = int(start.get("threads", EngineOptions().threads))
-    rules = Rules(args.idle, {"hash": share, "threads": threads, "batch_size": MOST_IN_FLIGHT})
+    texts = min(max(share // 4, 1), 2 * WAITING_BYTES >> 20)  # MiB: Python's texts take twice their bytes
+    caps = {"hash": max(share - texts - _BESIDE_MIB, 1), "threads": threads, "batch_size": MOST_IN_FLIGHT}
+    rules = Rules(args.idle, caps, texts << 19, min(max(share // 16, 1), 4))
     nets = SharedNets(threads)
     offers = [_offer(words, start, nets, log) for words in args.game or _games()]
     admission = Admission(args.max_sessions, args.per_client, tokens)

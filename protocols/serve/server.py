@@ -19,7 +19,7 @@ from ..gtp.session import GtpSession
 from ..lines import LineWriter, one_line
 from ..options import OptionValues, Value
 from ..page.session import PageSession
-from ..session import Session
+from ..session import WAITING_BYTES, Session
 from ..uci import UciSession
 from ..usi import UsiSession
 from .admission import Admission, NotPlayedError, RefusedError, least_wanted
@@ -54,6 +54,7 @@ class Rules:
 
     idle_s: float = 3600.0  # without a line from the client; 0 = for ever
     caps: Mapping[str, int] = field(default_factory=dict)  # the greatest value of options, by key
+    waiting: int = WAITING_BYTES  # of lines, about
     analysts: int = 4  # positions that one session of KataGo's protocol has searched side by side
 
 
@@ -223,6 +224,7 @@ class Server:
             return offer.make_engine(options, client)
 
         session = make(make_engine, values, writer)
+        session.most_bytes = min(self._rules.waiting, WAITING_BYTES)
         return session
 
     def _offer(self, hello: Hello) -> Offer:

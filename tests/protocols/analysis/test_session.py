@@ -146,6 +146,26 @@ def test_queries_are_read_cheaply_beside_a_busy_analyst() -> None:
         assert len(talk.answers()) == 152
 
 
+def test_the_bytes_of_unanswered_queries_are_bounded() -> None:
+    begun.clear()
+    with AnalysisTalk(make=lambda options: Unanswered("go", options), analysts=1) as talk:
+        talk.session.most_bytes = 300_000
+        talk.ask(id="busy", maxVisits=ENDLESS)
+        assert begun.wait(talk.patience_s)
+        for letter in "abcd":
+            talk.ask(id=letter * 100_000)
+        text = "Must leave at most 300000 bytes of queries unanswered: wait for answers"
+        refused = [talk.answer(), talk.answer()]
+        assert refused == [{"error": text, "field": "id", "id": letter * 100_000} for letter in "cd"]
+        talk.tell({"id": "t", "action": "terminate_all"})
+        assert len({talk.answer()["id"] for _ in range(4)}) == 4
+        begun.clear()
+        talk.ask(id="e" * 100_000, maxVisits=ENDLESS)  # there is room again
+        assert begun.wait(talk.patience_s)
+        talk.tell({"id": "t", "action": "terminate_all"})
+        assert len(talk.answers()) == 2
+
+
 def test_an_illegal_move_is_one_error_of_the_whole_query() -> None:
     moves = [["B", "C3"], ["W", "C3"], ["B", "D3"]]
     with AnalysisTalk() as talk:

@@ -255,6 +255,8 @@ def test_a_game_of_a_file_is_chosen_and_saved_with_all_that_stood_in_it(server: 
         '{"do":"game","id":1,"root":"8/8/8/8/8/8/8/8 w - - 0 1"}',
         '{"do":"game","id":1,"start":{"size":9}}',
         '{"do":"search","id":1,"visits":0}',
+        '{"do":"search","id":1,"visits":50,"states":99999}',
+        '{"do":"search","id":1,"visits":50,"states":[1]}',
         '{"do":"search","id":1,"seconds":NaN}',
         '{"do":"search","id":1,"seconds":1e999}',
         '{"do":"search","id":1,"visits":1e5}',
