@@ -3,6 +3,7 @@
 #   docker build -t az-engine .                              CPU
 #   docker build --build-arg RUNTIME=onnxruntime-gpu[cuda,cudnn] -t az-engine .        NVIDIA; run it with --gpus all
 #   docker run --rm -i az-engine                             speaks UCI on stdin and stdout
+#   docker run --rm -it -p 8765:8765 az-engine serve --host 0.0.0.0       the page; it prints the address with its token
 #   docker run --rm az-engine bench search                   any other command
 #
 # Kernels are compiled for the CPU that builds the image; on another kind of CPU the first start compiles them again.

@@ -15,7 +15,6 @@ if not defined found (
     >&2 echo az-engine needs Python 3.11 to 3.14 and found none: install it from python.org, or set AZ_ENGINE_PYTHON to one
     exit /b 1
 )
-if "%~1"=="serve" set "AZ_ENGINE_EXTRA=%AZ_ENGINE_EXTRA%,serve"
 %found% -I "%~dp0.ci\venv.py" <nul 1>&2 || exit /b 1
 "%~dp0.venv\Scripts\python.exe" -I -m az_engine %*
 exit /b

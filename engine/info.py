@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
-
 _CERTAIN = 1.0 - 1e-6  # beyond it a mean outcome says no more
 _MOST = 600.0  # of an exponent
 
@@ -48,6 +46,8 @@ class Calibration:
 
     def chances(self, mean: Any, men: Any) -> tuple[Any, Any, Any]:
         """Win, draw and loss of mean outcomes in [-1, 1], numbers or arrays, the same side's view."""
+        import numpy as np  # a greeting does not wait for it
+
         mean, half = np.clip(mean, -_CERTAIN, _CERTAIN), self.half * np.exp(self.men * (1.0 - men / 16.0))
         x = np.log((1.0 + mean) / (1.0 - mean))
         win, loss = (1.0 / (1.0 + np.exp(np.clip((half - side) / self.spread, -_MOST, _MOST))) for side in (x, -x))

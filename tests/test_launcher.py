@@ -188,17 +188,6 @@ def test_an_extra_is_installed_in_the_tried_versions(checkout: Path) -> None:
     assert start(checkout / "az-engine", env=environment(AZ_ENGINE_EXTRA="train")).returncode == 0
 
 
-def test_the_command_serve_adds_its_extra(tmp_path: Path) -> None:
-    checkout = make_checkout(tmp_path / "az")
-    assert start(checkout / "az-engine").returncode == 0
-    stamp = checkout / ".venv" / "az-engine.stamp"
-    assert "serve" not in stamp.read_text().splitlines()[2]
-    first = start(checkout / "az-engine", "serve", "--port", "0")
-    assert (first.returncode, first.stdout.partition("|")[0]) == (0, "['serve', '--port', '0']")
-    assert "serve" in stamp.read_text().splitlines()[2].split(",")
-    assert start(checkout / "az-engine", "serve").stderr == ""
-
-
 def test_two_at_once_install_once(tmp_path: Path) -> None:
     root = make_checkout(tmp_path / "az")
     (root / "delay").write_text("1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 
 from . import (
     architectures as report_architectures,
@@ -57,5 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    if args.report not in ("openings", "calibration"):
+        importlib.import_module("matplotlib")  # where it is missing, that is said before the long work
     status: int = _REPORTS[args.report][1].main(args)
     return status

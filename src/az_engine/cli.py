@@ -19,7 +19,9 @@ from . import __version__
 from .arguments import Parser
 from .engine.errors import AzError
 
+START = "start"  # what az-engine alone does
 COMMANDS = {
+    START: ("az_engine.commands.start", "the page in your browser: play, analyse and review; az-engine alone does it"),
     "uci": ("az_engine.protocols.uci", "play chess in any UCI program (also the argument-free command az-engine-uci)"),
     "usi": ("az_engine.protocols.usi", "play shogi in any USI program (also the argument-free command az-engine-usi)"),
     "gtp": ("az_engine.protocols.gtp", "play Go in any GTP program (also the argument-free command az-engine-gtp)"),
@@ -49,23 +51,24 @@ COMMANDS = {
     "plot": ("az_engine.models.report.runpage", "write the page of a training run: curves, settings, games"),
     "completion": ("az_engine.completion", "complete commands and options in bash, zsh and fish"),
 }
+_GROUPS = {
+    "play": (START, "play", "uci", "usi", "gtp", "serve", "connect", "lichess"),
+    "look": ("check", "review", "analysis", "convert", "nets"),
+    "measure": ("match", "rate", "bench", "suite", "regret"),
+    "make nets": ("train", "label", "selfplay", "plot", "report", "import", "export"),
+    "more": ("completion", "version"),
+}
 # command -> (what of it, the extra that this needs)
 _NEEDS = {
     "train": (("it", "train"), ("--ray", "ray")),
     "selfplay": (("it", "train"),),
     "report": (("it", "train"),),
-    "plot": (("it", "train"),),
-    "serve": (("it", "serve"),),
     "import": (("--int8", "int8"),),
     "label": (("--ray", "ray"),),
     "match": (("--ray", "ray"),),
 }
 
 _EXTRA_OF = {  # packages that only an extra brings -> the extra
-    "prometheus_client": "serve",
-    "starlette": "serve",
-    "uvicorn": "serve",
-    "websockets": "serve",
     "onnxruntime": "cpu",
     "ray": "ray",
     "matplotlib": "train",
@@ -77,7 +80,7 @@ _EXTRA_OF = {  # packages that only an extra brings -> the extra
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit status: 0 success, 1 a failed check, 2 a known fault, in one sentence, 130 Ctrl-C."""
-    name, *arguments = [*(sys.argv[1:] if argv is None else argv)] or ["--help"]
+    name, *arguments = [*(sys.argv[1:] if argv is None else argv)] or [START]
     try:
         status = _run(name, arguments)
         sys.stdout.flush()
@@ -173,19 +176,23 @@ def gtp() -> int:
 
 
 def _help() -> str:
-    width = max(map(len, (*COMMANDS, "version"))) + 2
-    commands = "\n".join(f"  {name:{width}}{line}" for name, (_, line) in COMMANDS.items())
+    lines = {name: line for name, (_, line) in COMMANDS.items()} | {"version": "the version"}
+    width = max(map(len, lines)) + 2
+    groups = (
+        f"{title}:\n" + "\n".join(f"  {name:{width}}{lines[name]}" for name in names)
+        for title, names in _GROUPS.items()
+    )
+    commands = "\n\n".join(groups)
     return f"""\
 az-engine {__version__}: AlphaZero and AlphaGo Zero as an engine
 
-usage: az-engine COMMAND [arguments]     az-engine help COMMAND says more
+usage: az-engine [COMMAND [arguments]]     az-engine help COMMAND says more
 
 {commands}
-  {"version":{width}}the version
 
 first steps:
-  az-engine check                  does everything work here? what do I enter in my chess, shogi or Go program?
+  az-engine                        play, analyse and review in a browser
+  az-engine check                  does everything work here? --programs: what to enter in your program
   az-engine play                   play chess in this terminal; --game go, --game shogi
-  az-engine serve --open           play, analyse and review in a browser
   az-engine uci                    what a chess program starts; type `uci`, `go nodes 400`, `quit` to see it talk
   az-engine train --game go --size 9 --minutes 60     train a net of your own"""

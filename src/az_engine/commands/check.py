@@ -10,9 +10,10 @@ import platform
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from typing import Literal, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
@@ -35,11 +36,13 @@ from .nets import find_net
 HELP = """\
 Check that everything a game needs works on this machine: versions, onnxruntime, the nets inside the package, the cache
 of compiled kernels (the first run compiles them and shows how far), a short real search, and a start of the command
-that other programs run. Then print what to enter in each GUI and match tool. Exit status 0 only if games can be played.
+that other programs run. It prints a verdict and what needs mending. Exit status 0 only if games can be played.
 
   az-engine check                 the whole check, a few seconds once the kernels are compiled
+  az-engine check --programs      what to enter in each GUI and match tool, at once
+  az-engine check --details       everything that was found
   az-engine check --seconds 10    a longer search, for a steadier speed
-  az-engine check --json          one JSON object a line, for scripts and bug reports"""
+  az-engine check --json          everything, one JSON object a line, for scripts and bug reports"""
 
 _BUILDS = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-openvino")
 _HANDSHAKE_SECONDS = 20.0
@@ -48,19 +51,22 @@ _COLOURS = {"ok": "green", "hint": "yellow", "fail": "red"}
 
 
 class Report:
-    """Findings, printed as they come: for people, or one JSON object a line."""
+    """Findings, printed as they come: for people what matters, or all details; or one JSON object a line."""
 
-    def __init__(self, *, as_json: bool) -> None:
+    def __init__(self, *, as_json: bool, details: bool = True) -> None:
         self.failed = False
-        self._as_json = as_json
+        self._as_json, self._details = as_json, details
         self._console = Console(highlight=False, soft_wrap=True)
 
-    def say(self, status: Literal["ok", "hint", "fail"], what: str, text: str) -> None:
-        """Report a finding: "hint": games can be played, "fail": they cannot; ``text`` says how to mend it."""
+    def say(self, status: Literal["ok", "hint", "fail"], what: str, text: str, *, detail: bool = True) -> None:
+        """Report a finding: "hint": games can be played, "fail": they cannot; ``text`` says how to mend it.
+
+        ``detail``: if it is "ok", only those who ask for all details see it.
+        """
         self.failed |= status == "fail"
         if self._as_json:
             print(json.dumps({"what": what, "status": status, "text": text}), flush=True)
-        else:
+        elif self._details or status != "ok" or not detail:
             self._console.print(f"[{_COLOURS[status]}]{status:4}[/] {what:12} ", end="")
             self._console.print(text, markup=False)
 
@@ -69,7 +75,7 @@ class Report:
             for program, text in pairs:
                 print(json.dumps({"what": program, "status": "recipe", "text": text}), flush=True)
             return
-        self._console.print(f"\nReady for {game}. In your programs:")
+        self._console.print(f"\n{game}, in your programs:")
         for program, text in pairs:
             self._console.print(f"  {program}\n      {text}", markup=False)
 
@@ -86,7 +92,8 @@ def check_machine(report: Report, where: Installation) -> None:
     report.say("ok", "az-engine", f"{__version__}, started as {where.command}")
     packages = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "numba"))
     report.say("ok", "Python", f"{platform.python_version()} ({sys.executable}), {packages}")
-    report.say("ok", "machine", f"{cpu_name()}, {cores()} cores, {platform.system()} {platform.machine()}")
+    text = f"{cpu_name()}, {cores()} cores, {platform.system()} {platform.machine()}"
+    report.say("ok", "machine", text, detail=False)
     hash_mb, present = EngineOptions().hash_mb, memory_bytes() >> 20
     text = f"{present:,} MiB, of which an engine takes up to {hash_mb} MiB for its tree, as it needs it (Hash)"
     report.say("ok", "memory", text)
@@ -156,6 +163,7 @@ def check_game(report: Report, game_name: str, seconds: float) -> None:
             game_name,
             f"searched {info.nodes:,} nodes in {info.time_ms / 1000:.1f} s ({info.nps:,} a second): best {best.move}, "
             f"win/draw/loss {win}/{draw}/{loss} %, line {' '.join(line.pv[:6])}",
+            detail=False,
         )
 
 
@@ -164,7 +172,8 @@ def progress(title: str) -> Iterator[Callable[[str], None]]:
     """Show on stderr what the engine loads: a bar in a terminal, else a line now and then; yields what names a step."""
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _Lines(title).say
+        with _Lines(title) as lines:
+            yield lines.say
         return
     columns = (TextColumn("{task.description}"), BarColumn(pulse_style="cyan"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
@@ -173,18 +182,35 @@ def progress(title: str) -> Iterator[Callable[[str], None]]:
 
 
 class _Lines:
-    """Progress for a log: a line for the first step, then one for the step after each ``_LINE_SECONDS``."""
+    """Progress for a log: a line for the first step, then one every ``_LINE_SECONDS``, also within a long step."""
 
     def __init__(self, title: str) -> None:
-        self._title = title
+        self._title, self._step = title, ""
         self._began = time.monotonic()
-        self._due = 0.0  # seconds after the beginning
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._repeat, name="progress", daemon=True)
 
     def say(self, step: str) -> None:
+        first, self._step = not self._step, step
+        if first:
+            self._print()
+
+    def _print(self) -> None:
         seconds = time.monotonic() - self._began
-        if seconds >= self._due:
-            print(f"{self._title}: {step}, {seconds:.0f} s", file=sys.stderr, flush=True)
-            self._due = seconds + _LINE_SECONDS
+        print(f"{self._title}: {self._step}, {seconds:.0f} s", file=sys.stderr, flush=True)
+
+    def _repeat(self) -> None:
+        while not self._ended.wait(_LINE_SECONDS):
+            if self._step:
+                self._print()
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
 
 
 def _search(engine: Engine, seconds: float) -> tuple[BestMove, ThinkingInfo]:
@@ -227,7 +253,9 @@ def check_command(report: Report, protocol: str, where: Installation) -> None:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, default=2.0, help="length of the search (default 2)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+    parser.add_argument("--programs", action="store_true", help="print what to enter in GUIs and match tools")
+    parser.add_argument("--details", action="store_true", help="print all findings")
+    parser.add_argument("--json", action="store_true", help="print all findings, one JSON object a line")
 
 
 def main(args: argparse.Namespace) -> int:
@@ -235,11 +263,16 @@ def main(args: argparse.Namespace) -> int:
     if not 0 < args.seconds <= 3600:
         raise AzError(f"--seconds must be more than 0 and at most 3600, not {args.seconds}")
     where = Installation.current()
-    report = Report(as_json=args.json)
+    report = Report(as_json=args.json, details=args.details)
+    games = [name for name in game_names() if embedded_net(name)]
+    protocols = {name: get_game(name).protocol for name in games}
+    if args.programs:
+        for name, protocol in protocols.items():
+            report.recipes(name, recipes(protocol, where))
+        return 0
     check_machine(report, where)
     check_onnxruntime(report, where)
     check_cache(report)
-    games = [name for name in game_names() if embedded_net(name)]
     for name in game_names():
         if name in games:
             check_game(report, name, args.seconds)
@@ -251,11 +284,18 @@ def main(args: argparse.Namespace) -> int:
             "nets",
             f"there is no net inside this package: {where.install} --force-reinstall {where.requirement()}",
         )
-    protocols = {name: get_game(name).protocol for name in games}
     for protocol in protocols.values():
         check_command(report, protocol, where)
+    if not args.json:
+        print(_verdict(report, where))
+    return report.failed
+
+
+def _verdict(report: Report, where: Installation) -> str:
     if report.failed:
-        return 1
-    for name, protocol in protocols.items():
-        report.recipes(name, recipes(protocol, where))
-    return 0
+        return "\nGames cannot be played yet: mend what is marked fail, then check again."
+    return f"""
+Everything works. Next:
+  {where.command}                    play, analyse and review in your browser
+  {where.command} play               in this terminal; --game shogi, --game go
+  {where.command} check --programs   what to enter in your chess, shogi or Go program"""
