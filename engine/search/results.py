@@ -190,8 +190,9 @@ class RootView:
     def _ranked(self, most: int) -> list[int]:
         """The edges of the best ``most`` visited root moves, best first.
 
-        Visits tell, but not of moves that are no longer visited since their outcome is known: of several lines, those
-        that endgame tables know come in their order, and a proven draw comes before what is worse than a draw.
+        Visits tell, but of several lines those that endgame tables know come in their order, a proven draw comes before
+        what is worse than a draw, and of wins that are as quick that which was known first. The first line is the one
+        of a search for one line.
         """
         tree, several = self._tree, self._several
         best = np.empty(int(tree.nodes[tree.root]["edges"]) if several else most, np.int32)
@@ -203,13 +204,15 @@ class RootView:
             order.sort(key=lambda edge: -known.get(int(tree.edges[edge]["move"]), (0, -1))[1])
             return order[:most]
         nodes = {edge: tree.nodes[tree.edges[edge]["child"]] for edge in order}
-        draws = [edge for edge in order if nodes[edge]["bound"] == DRAW]
-        if draws:
-            rest = [edge for edge in order if nodes[edge]["bound"] != DRAW]
-            worse = (k for k, edge in enumerate(rest) if nodes[edge]["bound"] == WIN or nodes[edge]["w"] > 0)
-            place = next((k for k in worse if nodes[rest[k]]["bound"] != LOSS), len(rest))
-            order = [*rest[:place], *draws, *rest[place:]]
-        return order[:most]
+        first, others = order[:1], order[1:]
+        for edge in others:
+            if tree.edges[edge]["move"] == tree.decided and nodes[edge]["plies"] == nodes[first[0]]["plies"]:
+                first, others = [edge], [other for other in order if other != edge]
+        draws = [edge for edge in others if nodes[edge]["bound"] == DRAW]
+        rest = [edge for edge in others if nodes[edge]["bound"] != DRAW]
+        worse = (k for k, edge in enumerate(rest) if nodes[edge]["bound"] == WIN or nodes[edge]["w"] > 0)
+        place = next((k for k in worse if nodes[rest[k]]["bound"] != LOSS), len(rest))
+        return [*first, *rest[:place], *draws, *rest[place:]][:most]
 
     def answer(self, temperature: float, seed: int, averages: Averages | None = None) -> Line | None:
         """The principal variation that begins with the move to play, see :meth:`choose`; None without edges."""

@@ -22,7 +22,9 @@ from ..params import SearchParams
 from .cache import PositionCache
 from .ends import Averages
 from .minibatch import Minibatch
+from .puct import puct_params
 from .recycling import recycle
+from .results import best_children
 from .rootmates import RootMates
 from .symmetry import salt
 from .tree import MAX_DEPTH, NODES, Ends, Tree
@@ -64,7 +66,7 @@ class Search(SearchState):
         """``visits``: simulations after which it ends; tables: where to look up positions with few pieces."""
         scope = scope or Scope()
         self._lines = scope.lines
-        self.several = scope.lines > 1  # other moves are searched when the outcome of one is known
+        self.several = scope.lines > 1  # other moves are searched once a win is known
         super().__init__(
             game.using(evaluator.encoder),
             tree,
@@ -72,8 +74,8 @@ class Search(SearchState):
             params,
             visits=visits,
             batch_size=scope.batch_size or evaluator.batch_size,
-            skip_proven=self.several,
         )
+        tree.decided = -1
         self.workers = scope.workers
         self.error: BaseException | None = None
         self.stopping = False
@@ -171,7 +173,7 @@ class Search(SearchState):
     @property
     def _known(self) -> bool:
         """Whether there is nothing left to prove."""
-        return self.proven and not (self.several and self._any_unproven())
+        return self.proven and (not self.several or self._shortening or not self._any_unproven())
 
     @property
     def _shortening(self) -> bool:
@@ -184,6 +186,13 @@ class Search(SearchState):
         """Whether the outcome of a root move is unknown."""
         edges, children = self.tree.children_of(self.tree.root)
         return len(children) < len(edges) or bool((children["bound"] == RUNNING).any())
+
+    def _decide(self) -> None:
+        """Keep the move that a search for one line would end with, and search the others."""
+        with self.lock:
+            best_children(self.tree.arrays, self.tree.root, best := np.empty(1, np.int32))
+            self.tree.decided = int(self.tree.edges[best[0]]["move"])
+        self.puct = puct_params(self.params, skip_proven=True)
 
     def run(self, watch: Callable[[], bool]) -> None:
         """Search until ``watch()`` is true or it is over. Blocks.
@@ -224,6 +233,8 @@ class Search(SearchState):
                     known = self._known
                 if self._over(known):
                     break
+                if slot == 0 and self.several and self.proven and self.tree.decided < 0 and not self._shortening:
+                    self._decide()
                 done = 0 if known or not self._make_room() else stepper.step()
                 if slot == 0 and self._mates is not None and (known or self._mates.due(self.simulations)):
                     self._look_for_mates(self._mates)

@@ -518,6 +518,7 @@ class Tree:
         self.positions: Positions | None = None  # of its nodes, while searches share them
         self.biases: Biases | None = None  # of the net, while searches correct them
         self.known: dict[int, tuple[int, int]] | None = None  # by root move: outcome by endgame tables, and rank
+        self.decided = -1  # the root's best move once a win is known, where others are searched on
         self.gathered = self.measured = -1  # roots below which the positions, and whose depths the counters hold
         self.proofs: dict[int, tuple[int, ...]] = {}  # moves that prove a node's outcome, found beside the tree
         self.clear()

@@ -74,14 +74,13 @@ class SearchState:
         *,
         visits: int | None,
         batch_size: int,
-        skip_proven: bool,
     ) -> None:
-        """``game``: as the net sees it. skip_proven: see puct.PARAMS."""
+        """``game``: as the net sees it."""
         self.game, self.tree, self.evaluator, self.params = game, tree, evaluator, params
         self.batch_size = batch_size
         self.ramp = max(_FULL // batch_size, _STEEPEST)  # simulations for one more leaf in a batch
         self.visits = visits
-        self.puct = puct_params(params, skip_proven=skip_proven)
+        self.puct = puct_params(params)
         self.left: Callable[[], float] = lambda: math.inf  # seconds until it has to end
         self.lock = SharedLock()  # of the tree
         self.counting = threading.Lock()  # of the counts below, where kernels share the tree; else the tree's lock

@@ -104,12 +104,12 @@ class ReferenceSearch:
         memory: tuple[int, int] | None = None,
         lines: int = 1,
     ) -> None:
-        """``several``: root moves whose outcome is known leave the visits to the others; memory: nodes and edges, None:
-        without bounds; lines: that stay when the tree recycles itself. ``mates``: (plies, first move)
-        of the shortest mate at the end of a line, of at most so many plies, or None; even plies where it is the side to
+        """``several``: once a win is known, root moves without a known outcome get the visits; memory: nodes and edges,
+        None: without bounds; lines: that stay when the tree recycles itself. ``mates``: (plies, first move) of the
+        shortest mate at the end of a line, of at most so many plies, or None; even plies where it is the side to
         move that is mated. None in a game without mates."""
         self.game, self.evaluate, self.params, self.batch_size = game, evaluate, params, batch_size
-        self.several = several
+        self.several, self.skipping = several, False
         self.mates = mates if params.solver and params.mate_plies else None
         self.root = Node(None, line)
         self.errors: dict[int, tuple[float, float]] = {}  # sums of weighted errors and of weights, by pattern
@@ -124,6 +124,7 @@ class ReferenceSearch:
     def run(self, visits: int) -> None:
         """Simulate until the root has that many visits or its outcome is known (with ``several``, of all its moves)."""
         while self.simulations < visits and not self.is_over():
+            self.skipping = self.several and self.root.proven is not None
             if self.full:
                 self.recycle()
             if self.root.expanded and not self.offered:
@@ -221,7 +222,7 @@ class ReferenceSearch:
         if visits == 0:  # offered, and not visited yet
             return math.inf
         if params.solver and child.proven is not None:
-            left_out = child.proven == WIN or (self.several and node is self.root)
+            left_out = child.proven == WIN or (self.skipping and node is self.root)
             q = -1e9 if left_out else float(-child.proven)
         else:
             mean = -child.w / child.n if child.n else self.first_play_urgency(node, edge)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from functools import cache
 
 import chess
 import pytest
 
 from az_engine.engine.blocking import search
 from az_engine.engine.engine import Engine
-from az_engine.engine.info import BestMove, ThinkingInfo
+from az_engine.engine.info import BestMove, Line, ThinkingInfo
 from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
 
@@ -17,13 +18,17 @@ REPEATED = "6k1/5pp1/7p/8/q7/1r6/5PPP/3Q2K1 w - - 0 1"
 SHUFFLE = "d1d8 g8h7 d8d3 h7g8 d3d8 g8h7 d8d3 h7g8".split()
 
 
-def analysed(fen: str, moves: list[str], lines: int, nodes: int) -> tuple[BestMove, ThinkingInfo]:
-    engine = Engine("chess", EngineOptions(threads=1, hash_mb=16, multipv=lines))
-    try:
-        engine.set_position(fen, moves)
-        best, last = search(engine, Limits(nodes=nodes))
-    finally:
-        engine.close()
+@cache
+def engine_of(game: str) -> Engine:
+    return Engine(game, EngineOptions(threads=1, hash_mb=16))
+
+
+def analysed(root: str, moves: list[str], lines: int, nodes: int, game: str = "chess") -> tuple[BestMove, ThinkingInfo]:
+    engine = engine_of(game)
+    engine.new_game()
+    engine.configure(multipv=lines)
+    engine.set_position(root, moves)
+    best, last = search(engine, Limits(nodes=nodes))
     assert last is not None
     return best, last
 
@@ -133,3 +138,48 @@ def test_lines_of_many_positions(men: int) -> None:
     finally:
         engine.close()
     assert proven > 100
+
+
+SHOGI = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
+ROOKS = "2h3h 8b7b 3h2h 7b8b".split()
+PERPETUAL = "1i1a 5a5b 1a1b 5b5a".split()
+AGAIN = "1b1a 5a5b 1a1b 5b5a".split()
+CAMP = "+P+P+P+P+P4/+P+P+P+P+P4/4K4/9/9/9/9/9/4k4 {} 1"
+
+
+def worth(line: Line) -> tuple[int, float]:
+    """A known win, the quickest first, then what is open, then a known loss."""
+    if line.mate is not None:
+        return (1 if line.mate > 0 else -1), -line.mate
+    return 0, 0.0
+
+
+@pytest.mark.parametrize(
+    ("game", "root", "moves"),
+    [
+        ("shogi", SHOGI, []),
+        ("shogi", SHOGI, [*ROOKS * 3][:-1]),  # may bring about the fourth occurrence
+        ("shogi", SHOGI, [*ROOKS * 2, *ROOKS[:3]]),
+        ("shogi", "4k4/9/9/9/9/9/9/9/4K3R b - 1", [*PERPETUAL, *AGAIN * 2][:-1]),  # gives check again and again
+        ("shogi", "4k4/9/9/9/9/9/9/9/4K3R b - 1", [*PERPETUAL, *AGAIN * 2]),
+        ("shogi", CAMP.format("b RB7P"), []),  # one point less than a declaration needs
+        ("shogi", CAMP.format("w RB8P"), []),
+        # mates, of which several lines find more than one
+        ("shogi", "l1s2g1nl/r4g2B/p1+P1sp3/1p1pk2pp/6p2/1P2PPPP1/P1SPK2RP/L2G4L/1N3GSN1 b BN2P 43", []),
+        ("shogi", "l1sg1ksn1/2r6/npp2p2l/p2pp1pp1/9/2P1P1PP1/PP+bP1PN2/1S2KG1RP/LN1g2S2 w bglp 42", []),
+        ("shogi", "1n2r1s1l/l7g/pnGPps1pP/5g3/1B3ppP1/1Pp1+b4/P1P3K1L/L2kr1S2/6S1N w N4Pg2p 140", []),
+        ("shogi", "k8/9/9/9/9/9/r8/1r7/4K4 b - 1", []),  # about to be
+        ("chess", "kbK5/pp6/1P6/8/8/8/8/R7 w - - 0 1", []),
+        ("chess", "r4rk1/pp3ppp/8/8/8/8/PPQ2PPP/R4RK1 w - - 0 1", []),
+        ("chess", REPEATED, SHUFFLE),
+    ],
+)
+def test_the_best_move_is_that_of_one_line(game: str, root: str, moves: list[str]) -> None:
+    single = analysed(root, moves, 1, 200, game)[0].move
+    for lines in (2, 5, 40):
+        best, last = analysed(root, moves, lines, 200, game)
+        assert best.move == single == last.lines[0].pv[0]
+        assert all(line.visits > 0 for line in last.lines)
+        assert len({line.pv[0] for line in last.lines}) == len(last.lines) <= lines
+        values = [worth(line) for line in last.lines]
+        assert values == sorted(values, reverse=True)
