@@ -125,7 +125,8 @@ def write_launcher(path: Path, server: str, game: str, token_file: Path | None) 
         if path.exists() and "az_engine" not in path.read_text(encoding="utf-8", errors="replace"):
             raise OptionError(f"{path} is there already and no launcher of az-engine: choose another name")
         path.write_bytes(text.encode())
-        path.chmod(0o755)
+        mode = path.stat().st_mode
+        path.chmod(mode | (mode & 0o444) >> 2)  # executable for those who may read it
     except OSError as error:
         raise OptionError(f"{path} cannot be written ({error.strerror})") from error
     LineWriter(1).write(f"{path}: enter this file as the engine")

@@ -6,11 +6,19 @@ import contextlib
 import gc
 import inspect
 import itertools
+import os
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-import numba
+from ..errors import OptionError
+
+if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+    raise OptionError("NUMBA_DISABLE_JIT is set, and the kernels need numba's compiler: unset it")
+try:
+    import numba
+except ValueError as error:
+    raise OptionError(f"numba refuses its environment, NUMBA_...: {error}") from None
 from llvmlite import ir
 from numba.core import cgutils
 from numba.core.bytecode import FunctionIdentity

@@ -8,14 +8,15 @@ import glob
 import os
 import pkgutil
 import re
+import secrets
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from .system import lock, replace, sync_folder
+from .system import BINARY, lock, replace, sync_folder
 
-_DRAFT = re.compile(r"\..+\.[a-z0-9_]{8}")  # what mkstemp makes of a file's name
+_DRAFT = re.compile(r"\..+\.[a-z0-9_]{8}")  # of a file with this name
 _ABANDONED_S = 60.0  # s after a draft's last change: it may not be locked yet
 
 
@@ -27,8 +28,9 @@ def write_atomically(path: Path, content: bytes) -> None:
     draft: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        draft = Path(name)
+        name = path.parent / f".{path.name}.{secrets.token_hex(4)}"
+        handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | BINARY, 0o666)  # less the umask
+        draft = name
         with os.fdopen(handle, "wb") as file:
             with contextlib.suppress(OSError):  # a file system without locks
                 lock(file.fileno())
@@ -36,7 +38,6 @@ def write_atomically(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        draft.chmod(0o644)
         replace(draft, path)
     except BaseException as error:
         if draft is not None:

@@ -45,7 +45,7 @@ that can only start a command start `az-engine connect HOST GAME`; gogui-client 
   az-engine serve --host 0.0.0.0          for other machines, too: it shows the token that they must send
   az-engine serve --game chess --game go=runs/go9
 
-On SIGTERM and Ctrl-C every session gets its move, then the server ends."""
+On SIGTERM and Ctrl-C every session gets its move, then the server ends. SIGHUP opens the log file anew."""
 
 PORT, HTTP_PORT = 8766, 8765  # of line protocols; of HTTP and WebSocket
 MOST_IN_FLIGHT = 256  # leaves of one worker
@@ -138,7 +138,8 @@ def main(args: argparse.Namespace) -> int:
     if args.token_file is not None or not loopback(args.host):
         path = args.token_file or default_token_file()
         tokens = read_tokens(path)
-        sys.stderr.write(f"az-engine: clients send a token of {path}; the first is {tokens[0]}\n")
+        shown = f"; the first is {tokens[0]}" if sys.stderr.isatty() else ""
+        sys.stderr.write(f"az-engine: clients send a token of {path}{shown}\n")
     memory = args.memory or (memory_bytes() >> 21)
     share = max(memory // args.max_sessions, 1)
     threads = int(start.get("threads", EngineOptions().threads))
@@ -149,8 +150,7 @@ def main(args: argparse.Namespace) -> int:
     offers = [_offer(words, start, nets, log) for words in args.game or _games()]
     admission = Admission(args.max_sessions, args.per_client, tokens)
     server = Server((args.host, args.port), offers, admission, rules, log)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: server.stop())
+    _obey_signals(server, log)
     web = _web(args, server, Door(admission, tuple(args.origin), not tokens), nets.batcher, log)
     ports = {"port": server.port, "http_port": web.port if web else None}
 
@@ -177,6 +177,23 @@ def main(args: argparse.Namespace) -> int:
     os._exit(0)  # see conversation.converse
 
 
+def _obey_signals(server: Server, log: EventLog) -> None:
+    """Let SIGHUP open the log anew, SIGUSR1 and SIGUSR2 write a line about the sessions, and others end the server."""
+
+    def reopen(*_: object) -> None:
+        log.stale = server.asked_for_status = True
+
+    def tell(*_: object) -> None:
+        server.asked_for_status = True
+
+    for name in ("SIGINT", "SIGTERM", "SIGQUIT", "SIGALRM", "SIGVTALRM", "SIGXCPU", "SIGBREAK"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), lambda *_: server.stop())
+    for name, obey in (("SIGHUP", reopen), ("SIGUSR1", tell), ("SIGUSR2", tell)):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), obey)
+
+
 def _web(args: argparse.Namespace, server: Server, door: Door, batcher: Batcher, log: EventLog) -> WebListener | None:
     """What listens for HTTP; None without. Errors: OptionError; ModuleNotFoundError without the extra."""
     if args.http_port == "none":
@@ -196,9 +213,10 @@ def _tell_page(host: str, port: int, tokens: tuple[str, ...], *, show: bool, run
 
     name = "localhost" if loopback(host) or host in ("0.0.0.0", "::") else host
     address = f"http://{name}:{port}/{f'#token={tokens[0]}' if tokens else ''}"
-    sys.stderr.write(f"az-engine: the page is {address}\n")
+    shown = tokens[0] if sys.stderr.isatty() else "TOKEN"  # what is no terminal keeps it, such as a journal
+    sys.stderr.write(f"az-engine: the page is http://{name}:{port}/{f'#token={shown}' if tokens else ''}\n")
     if run:
-        token = f"?token={tokens[0]}" if tokens else ""
+        token = f"?token={shown}" if tokens else ""
         sys.stderr.write(f"az-engine: the training run is http://{name}:{port}/run{token}\n")
     if show:
         threading.Thread(target=webbrowser.open, args=(address,), name="browser", daemon=True).start()

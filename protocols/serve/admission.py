@@ -12,15 +12,27 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TypeVar
 
+from ...engine.clock import Stopwatch
 from ...engine.errors import AzError, OptionError
 from ..options import default_config
 
 _LEAST_TOKEN = 16  # characters
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.1, 8.0  # after an address's first wrong token, which doubles, and at most
+_FORGIVEN_S = 600.0  # after the last one
+_MOST_ADDRESSES = 1000  # that are remembered
 _Waiting = TypeVar("_Waiting")
 
 
 class RefusedError(AzError):
     """The client is not let in; the text says why and what to do."""
+
+
+class WrongTokenError(RefusedError):
+    """A token that is wrong, for which the client has to wait."""
+
+    def __init__(self, text: str, seconds: float) -> None:
+        super().__init__(text)
+        self.seconds = seconds
 
 
 class NotPlayedError(RefusedError):
@@ -80,6 +92,7 @@ class Admission:
         self.most, self.per_client = most, per_client
         self._tokens = tokens
         self._sessions: Counter[str] = Counter()
+        self._mistakes: dict[str, tuple[Stopwatch, int]] = {}  # by address: since the last wrong token, and how many
         self._lock = threading.Lock()
 
     @property
@@ -89,16 +102,29 @@ class Admission:
             return self._sessions.total()
 
     def identify(self, address: str, token: str) -> str:
-        """The client's identity. Errors: RefusedError for a token that is missing or wrong."""
+        """The client's identity.
+
+        Errors: RefusedError for a token that is missing, WrongTokenError with the seconds after which it is to be told.
+        """
         if not self._tokens:
             return address
         given = token.encode("utf-8", "surrogateescape")
         known = [i for i, each in enumerate(self._tokens) if hmac.compare_digest(each.encode(), given)]
+        if not token:
+            raise RefusedError("this server asks for a token: send `token TOKEN` first")
         if not known:
-            raise RefusedError(
-                "this token is wrong" if token else "this server asks for a token: send `token TOKEN` first"
-            )
+            raise WrongTokenError("this token is wrong", self._wrong(address))
         return address if len(self._tokens) == 1 else f"token {known[0] + 1}"
+
+    def _wrong(self, address: str) -> float:
+        """Count a wrong token of an address; the seconds that it waits for the answer: ever longer."""
+        with self._lock:
+            since, count = self._mistakes.pop(address, (Stopwatch(), 0))
+            count = 0 if since.seconds > _FORGIVEN_S else count
+            self._mistakes[address] = Stopwatch(), count + 1
+            while len(self._mistakes) > _MOST_ADDRESSES:
+                del self._mistakes[next(iter(self._mistakes))]
+        return float(min(_FIRST_WAIT_S * 2.0**count, _LONGEST_WAIT_S))
 
     def enter(self, client: str) -> None:
         """Let a session of a client in. Errors: RefusedError when there is no room; then it must not leave()."""

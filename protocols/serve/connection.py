@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from ...engine.clock import Stopwatch
 from ..lines import LineReader, LineWriter, clean, one_line
 from ..session import Session
-from .admission import Admission, RefusedError
+from .admission import Admission, RefusedError, WrongTokenError
 from .events import EventLog
 from .hangup import HangUps
 
@@ -170,7 +170,11 @@ class Connection:
                 client = name
             self._converse(hello, client)
         except RefusedError as refusal:
-            self._log.write("refuse", session=self.number, client=client or self.address, reason=str(refusal))
+            port = 0 if self._admitted else self._link.getsockname()[1]
+            about = {"client": client or self.address, "reason": str(refusal), "port": port}
+            self._log.write("refuse", session=self.number, **about)
+            if isinstance(refusal, WrongTokenError):
+                self._wait(refusal.seconds)
             self._refuse(hello.protocol, str(refusal))
         except OSError as error:
             self._log.write("lost", session=self.number, client=client or self.address, reason=str(error))
@@ -243,6 +247,17 @@ class Connection:
             self._link.sendall((line + "\n").encode("utf-8", "backslashreplace"))
             self._linger()
         except OSError:  # it has not waited for the reason
+            return
+
+    def _wait(self, seconds: float) -> None:
+        """Do nothing for so long, unless the client goes or is cut off."""
+        watch = Stopwatch()
+        try:
+            while (left := seconds - watch.seconds) > 0:
+                self._link.settimeout(left)
+                if not self._link.recv(_HELLO_BYTES):
+                    return
+        except OSError:
             return
 
     def _linger(self) -> None:

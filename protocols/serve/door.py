@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from .admission import Admission, RefusedError, loopback
+from .admission import Admission, RefusedError, WrongTokenError, loopback
 
 
 class DoorError(RefusedError):
     """A request that is refused, with the status of its response."""
 
-    def __init__(self, status: int, text: str) -> None:
+    def __init__(self, status: int, text: str, seconds: float = 0.0) -> None:
+        """``seconds``: after which it is told."""
         super().__init__(text)
-        self.status = status
+        self.status, self.seconds = status, seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,10 @@ class Door:
             token = given.strip()
         try:
             return self.admission.identify(address, token)
+        except WrongTokenError as error:
+            raise DoorError(401, str(error), error.seconds) from None
         except RefusedError:
-            why = "this token is wrong" if token else "this server asks for a token: Authorization: Bearer TOKEN"
-            raise DoorError(401, why) from None
+            raise DoorError(401, "this server asks for a token: Authorization: Bearer TOKEN") from None
 
 
 def _is_host(host: str) -> bool:

@@ -71,6 +71,7 @@ class Server:
         self._numbers = 0
         self._ending = threading.Event()
         self.most = admission.most  # sessions
+        self.asked_for_status = False  # whether the log is to get a line about the sessions
         self._ended = False  # a connection, since the last look
         self.hangups = HangUps()
         try:
@@ -99,6 +100,9 @@ class Server:
             if watch.seconds >= _TICK_S:
                 watch.restart()
                 self._end_silent()
+                if self.asked_for_status:
+                    self.asked_for_status = False
+                    self._log.write("status", sessions=dict(self.sessions()), refusals=self.refusals)
                 if self._ended:
                     self._ended = False
                     gc.collect()  # sessions refer to themselves; their arrays are large and their objects few
@@ -131,8 +135,8 @@ class Server:
         """Sessions that count against the most there may be."""
         return self._admission.sessions
 
-    def log_refusal(self, client: str, reason: str) -> None:
-        self._log.write("refuse", client=client, reason=reason)
+    def log_refusal(self, client: str, reason: str, port: int) -> None:
+        self._log.write("refuse", client=client, reason=reason, port=port)
 
     def converse(self, client: str, address: str, hello: Hello) -> tuple[Connection, socket.socket]:
         """A session for a client that the web has identified, and the other end of its line.

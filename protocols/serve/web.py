@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
 _REQUESTS = 64  # beyond the sessions, that are answered at a time
 PATIENCE_S = 30.0  # for the client to take what is sent, and for the next part of a body
-_GOING_AWAY, _TRY_LATER = 1001, 1013
+_MOST_PENITENTS = 32  # of the requests, that wait because of a wrong token
+_GOING_AWAY = 1001
 _CHUNK = 1 << 16
 
 
@@ -78,6 +79,7 @@ class Web:
         """``batcher``: whose figures /metrics tells; ``run``: the folder of a training run, whose page /run shows."""
         self._server, self._door, self._batcher, self._run = server, door, batcher, run
         self._site = read_site(run=run is not None)
+        self._penitents = 0  # clients that wait because of a wrong token
         conversations = [
             WebSocketRoute(f"/{protocol}{token}", self._converse, name=protocol)
             for protocol in ("uci", "usi", "gtp", "katago", "page")
@@ -111,7 +113,14 @@ class Web:
 
     async def _refused(self, asked: HTTPConnection, error: Exception) -> Response:
         status = error.status if isinstance(error, DoorError) else 404 if isinstance(error, NotPlayedError) else 503
-        self._server.log_refusal(asked.client.host if asked.client else "", str(error))
+        port = (asked.scope.get("server") or ("", 0))[1]
+        self._server.log_refusal(asked.client.host if asked.client else "", str(error), port)
+        if isinstance(error, DoorError) and error.seconds and self._penitents < _MOST_PENITENTS:
+            self._penitents += 1
+            try:
+                await asyncio.sleep(error.seconds)
+            finally:
+                self._penitents -= 1
         headers = {503: {"Retry-After": "10"}, 401: {"WWW-Authenticate": "Bearer"}}.get(status, {})
         response = JSONResponse({"error": str(error)}, status, headers={**headers, "Connection": "close"})
         if isinstance(asked, WebSocket):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from az_engine.engine.os.files import write_atomically
 from az_engine.engine.os.process import module_command
 from az_engine.engine.os.system import kill_group, limit_process, lock, memory_bytes, ran_out_of_time, split_command
 from az_engine.protocols.clients.process import EngineProcess
@@ -184,3 +185,27 @@ def test_this_machine() -> None:
     kill_group(process)  # harmless once it has ended
     assert not ran_out_of_time(0)
     assert limit_process.__doc__
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no umask")
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_a_file_respects_the_umask(tmp_path: Path, mask: int, mode: int) -> None:
+    before = os.umask(mask)
+    try:
+        write_atomically(tmp_path / "file", b"content")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == mode
+    assert [*tmp_path.iterdir()] == [tmp_path / "file"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", ["NUMBA_DISABLE_JIT=1", "NUMBA_NUM_THREADS=0", "NUMBA_NUM_THREADS=-1"])
+def test_an_environment_with_which_kernels_cannot_run_is_one_sentence(setting: str) -> None:
+    name, _, value = setting.partition("=")
+    program = "from az_engine.engine.errors import OptionError\ntry:\n import az_engine.engine.kernels.jit\n"
+    program += "except OptionError as error:\n print(error)"
+    environment = {**os.environ, name: value}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
+    assert "NUMBA_" in done.stdout
+    assert len(done.stdout.splitlines()) == 1

@@ -18,8 +18,9 @@ from pathlib import Path
 import pytest
 
 from az_engine.engine.errors import OptionError
-from az_engine.protocols.serve.admission import Admission, RefusedError, loopback, read_tokens
+from az_engine.protocols.serve.admission import Admission, RefusedError, WrongTokenError, loopback, read_tokens
 from az_engine.protocols.serve.connection import read_hello
+from az_engine.protocols.serve.events import EventLog
 from az_engine.protocols.serve.server import Rules
 
 from ...fakes.engine import faulty
@@ -310,7 +311,65 @@ def test_the_log_has_every_session(server: RunningServer) -> None:
     assert events[0]["client"] == "127.0.0.1"
 
 
+def test_a_log_is_opened_anew_and_what_anybody_can_cause_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = EventLog(tmp_path / "log")
+    for _ in range(1000):
+        log.write("refuse", reason="again")
+        log.write("open")
+    assert len((tmp_path / "log").read_text().splitlines()) == 1060
+    (tmp_path / "log").rename(tmp_path / "old")
+    log.stale = True
+    monkeypatch.setattr("az_engine.protocols.serve.events._MINUTE_S", 0.0)
+    log.write("refuse", reason="once more")
+    log.close()
+    (event,) = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    assert (event["event"], event["left_out"]) == ("refuse", 940)
+    assert log.counts == {"refuse": 1001, "open": 1000}
+
+
+def test_wrong_tokens_are_answered_ever_later() -> None:
+    admission = Admission(2, 2, (TOKEN,))
+
+    def seconds(address: str) -> float:
+        with pytest.raises(WrongTokenError) as caught:
+            admission.identify(address, "guess")
+        return caught.value.seconds
+
+    assert [seconds("1.2.3.4") for _ in range(9)] == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 8.0, 8.0]
+    assert seconds("1.2.3.5") == 0.1
+    assert admission.identify("1.2.3.4", TOKEN) == "1.2.3.4"
+
+
 # ------------------------------------------------------------------------------------------------ the real command
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGQUIT", "SIGALRM"])
+def test_every_end_gives_searching_clients_their_move(tmp_path: Path, name: str) -> None:
+    log = tmp_path / "log"
+    command = [*COMMAND, "serve", "--game", "chess=uniform", "--port", "0", "--http-port", "none", "--threads", "1"]
+    with subprocess.Popen([*command, "--log-file", str(log)]) as process:
+        try:
+            wait_for(lambda: log.exists() and '"ready"' in log.read_text(), "it does not start")
+            port = json.loads(log.read_text().splitlines()[-1])["port"]
+            clients = [LineClient(port, "uci", "isready", "go infinite") for _ in range(4)]
+            for client in clients:
+                client.until("readyok")
+            if name == "SIGTERM":
+                log.rename(tmp_path / "old")
+                for harmless in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+                    process.send_signal(harmless)
+                wait_for(lambda: log.exists() and '"sessions": {"uci": 4}' in log.read_text(), "no status")
+            process.send_signal(getattr(signal, name))
+            for client in clients:
+                with client:
+                    assert client.rest()[-1].startswith("bestmove ")
+            assert process.wait(30) == 0
+        finally:
+            process.kill()
+
 
 GAME = [
     "setoption name Threads value 1",
