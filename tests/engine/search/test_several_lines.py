@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import random
+from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import chess
 import pytest
 
 from az_engine.engine.blocking import search
 from az_engine.engine.engine import Engine
-from az_engine.engine.info import BestMove, Line, ThinkingInfo
+from az_engine.engine.errors import IllegalMoveError
+from az_engine.engine.games import get_game
+from az_engine.engine.games.base import State
+from az_engine.engine.games.outcome import RUNNING
+from az_engine.engine.info import BestMove, ThinkingInfo
 from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
 
@@ -108,6 +116,31 @@ def back_and_forth(start: chess.Board, source: random.Random) -> list[str]:
     return []
 
 
+def compared(engine: Engine, root: str, moves: list[str]) -> tuple[int, bool, set[str | None]]:
+    """(lines with a known outcome, whether tables rank all best moves alike, these) with several numbers of lines."""
+    best, hits, proven = list[BestMove](), 0, 0
+    for lines in (1, 2, 5, 40):
+        engine.configure(multipv=lines)
+        engine.new_game()
+        engine.set_position(root, moves)
+        answer, last = search(engine, Limits(nodes=200))
+        best.append(answer)
+        if answer.win:  # declared, without a search
+            continue
+        assert last is not None
+        hits += last.tbhits
+        assert answer.move == last.lines[0].pv[0]
+        assert all(line.visits > 0 for line in last.lines)
+        assert len({line.pv[0] for line in last.lines}) == len(last.lines) <= lines
+        known = [line for line in last.lines if {0.0, 1.0} >= {line.wdl.win, line.wdl.draw}]
+        mates = [1 / line.mate for line in known if line.mate]  # the quickest first, or the longest defence
+        for worth in ([line.wdl.value for line in known], mates):
+            assert worth == sorted(worth, reverse=True), (root, moves)
+        proven += len(known)
+    ranked_alike = hits > 0 and len({answer.lines[0].wdl for answer in best}) == 1
+    return proven, ranked_alike, {answer.move for answer in best}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("men", [7, 0])
 def test_lines_of_many_positions(men: int) -> None:
@@ -116,25 +149,9 @@ def test_lines_of_many_positions(men: int) -> None:
     proven = 0
     try:
         for fen, moves in positions(7):
-            best, hits = list[BestMove](), 0
-            for lines in (1, 2, 5, 40):
-                engine.configure(multipv=lines)
-                engine.new_game()
-                engine.set_position(fen, moves)
-                answer, last = search(engine, Limits(nodes=200))
-                assert last is not None
-                best.append(answer)
-                hits += last.tbhits
-                assert answer.move == last.lines[0].pv[0]
-                assert all(line.visits > 0 for line in last.lines)
-                assert len({line.pv[0] for line in last.lines}) == len(last.lines) <= lines
-                known = [line for line in last.lines if {0.0, 1.0} >= {line.wdl.win, line.wdl.draw}]
-                mates = [1 / line.mate for line in known if line.mate]  # the quickest first, or the longest defence
-                for worth in ([line.wdl.value for line in known], mates):
-                    assert worth == sorted(worth, reverse=True), (fen, moves)
-                proven += len(known)
-            ranked_alike = hits > 0 and len({answer.lines[0].wdl for answer in best}) == 1
-            assert ranked_alike or len({answer.move for answer in best}) == 1, (fen, moves)
+            known, ranked_alike, best = compared(engine, fen, moves)
+            assert ranked_alike or len(best) == 1, (fen, moves)
+            proven += known
     finally:
         engine.close()
     assert proven > 100
@@ -145,13 +162,6 @@ ROOKS = "2h3h 8b7b 3h2h 7b8b".split()
 PERPETUAL = "1i1a 5a5b 1a1b 5b5a".split()
 AGAIN = "1b1a 5a5b 1a1b 5b5a".split()
 CAMP = "+P+P+P+P+P4/+P+P+P+P+P4/4K4/9/9/9/9/9/4k4 {} 1"
-
-
-def worth(line: Line) -> tuple[int, float]:
-    """A known win, the quickest first, then what is open, then a known loss."""
-    if line.mate is not None:
-        return (1 if line.mate > 0 else -1), -line.mate
-    return 0, 0.0
 
 
 @pytest.mark.parametrize(
@@ -175,11 +185,55 @@ def worth(line: Line) -> tuple[int, float]:
     ],
 )
 def test_the_best_move_is_that_of_one_line(game: str, root: str, moves: list[str]) -> None:
-    single = analysed(root, moves, 1, 200, game)[0].move
-    for lines in (2, 5, 40):
-        best, last = analysed(root, moves, lines, 200, game)
-        assert best.move == single == last.lines[0].pv[0]
-        assert all(line.visits > 0 for line in last.lines)
-        assert len({line.pv[0] for line in last.lines}) == len(last.lines) <= lines
-        values = [worth(line) for line in last.lines]
-        assert values == sorted(values, reverse=True)
+    assert len(compared(engine_of(game), root, moves)[2]) == 1
+
+
+def shogi_positions(seed: int) -> Iterator[tuple[str, list[str]]]:
+    """200: mates and what looks like them, random games, before a fourth occurrence, rook endings, entered kings."""
+    source, game = random.Random(seed), get_game("shogi")
+    problems = (Path(__file__).parents[2] / "data/mate_shogi.jsonl").read_text().splitlines()
+    yield from ((json.loads(text)["sfen"], []) for text in problems)  # 40
+    for number in range(100):
+        line, moves = game.initial(), list[str]()
+        for _ in range(number):
+            if len(legal := game.legal_moves(line)) == 0 or game.outcome(line) != RUNNING:
+                break
+            move = int(source.choice(legal))
+            moves.append(game.format_move(line[-1], move))
+            line = game.play(line, move)
+        if number % 2 and game.outcome(line) == RUNNING:
+            moves += shuffled(line, source)
+        yield SHOGI, moves if game.outcome(line) == RUNNING else moves[:-1]
+    for number in range(30):
+        rook = f"8{'R' if number % 2 else 'r'}"
+        yield f"4k4/9/{rook}/9/9/9/9/{source.choice(['9', '2p6', '4P4'])}/4K4 {'bw'[1 - number % 2]} - 1", []
+    for number in range(30):
+        hand = source.choice(["RB7P", "2R2BG", "RB3P", "G", "R", "RBGSNL", "2B3G", "rb2g"])
+        yield CAMP.format(f"{'bw'[number % 2]} {hand}"), []
+
+
+def shuffled(line: State, source: random.Random) -> list[str]:
+    """Moves forth and back, after which the next can bring about a position for the fourth time; none if not found."""
+    game = get_game("shogi")
+    for _ in range(20):
+        after, loop = line, list[str]()
+        with contextlib.suppress(IllegalMoveError, IndexError):
+            for _ in range(2):
+                move = int(source.choice(game.legal_moves(after)))
+                loop.append(game.format_move(after[-1], move))
+                after = game.play(after, move)
+            loop += [text[2:4] + text[:2] for text in loop]
+            for text in [*loop[2:], *loop * 2]:
+                after = game.play(after, game.parse_move(after, text))
+            return (loop * 3)[:-1]
+    return []
+
+
+@pytest.mark.slow
+def test_lines_of_many_positions_of_shogi() -> None:
+    proven = 0
+    for number, (root, moves) in enumerate(shogi_positions(7)):
+        known, _, best = compared(engine_of("shogi"), root, moves)
+        assert len(best) == 1, (number, root, moves)
+        proven += known
+    assert proven > 100
