@@ -105,6 +105,8 @@ def _receive(link: socket.socket) -> None:
 
 def read_address(text: str) -> tuple[str, int]:
     """Host and port of ``HOST[:PORT]`` or ``[IPV6]:PORT``. Errors: OptionError."""
+    if text.count(":") > 1 and "[" not in text:  # IPv6 without brackets, and so without a port
+        text = f"[{text}]"
     found = _HOST.fullmatch(text)
     port = int(found["port"] or PORT) if found else 0
     if found is None or not 0 < port < 65536:

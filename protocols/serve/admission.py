@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import os
 import secrets
+import socket
 import threading
 from collections import Counter
 from collections.abc import Iterable
@@ -45,6 +46,22 @@ def loopback(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens on an address or a name of this machine; ``::`` takes IPv4, too. Errors: OptionError."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family, _, _, _, address = min(found, key=lambda each: each[0] is not socket.AF_INET)  # of localhost: 127.0.0.1
+        both = host == "::" and socket.has_dualstack_ipv6()
+        return socket.create_server(address, family=family, backlog=128, dualstack_ipv6=both)
+    except OSError as error:
+        raise OptionError(f"{host}:{port} cannot be listened on: {error.strerror or error}") from error
+
+
+def plain(address: str) -> str:
+    """An address of IPv4 that came in over IPv6 as such; others as they are."""
+    return address.removeprefix("::ffff:") if "." in address else address
 
 
 def default_token_file() -> Path:

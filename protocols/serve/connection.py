@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from ...engine.clock import Stopwatch
 from ..lines import LineReader, LineWriter, clean, one_line
 from ..session import Session
-from .admission import Admission, RefusedError, WrongTokenError
+from .admission import Admission, RefusedError, WrongTokenError, plain
 from .events import EventLog
 from .hangup import HangUps
 
@@ -113,7 +113,7 @@ class Connection:
         self.number = number
         self._link, self._admission, self._make_session, self._log = link, admission, make_session, log
         self._hangups, self._admitted = hangups, admitted
-        self.address = admitted.address if admitted else str(link.getpeername()[0])
+        self.address = admitted.address if admitted else plain(str(link.getpeername()[0]))
         self.protocol = ""  # of its session, once it has begun
         self.greeting: Stopwatch | None = None if admitted else Stopwatch()  # as long as it has not said what it wants
         self._session: Session[Any] | None = None

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 import threading
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from ...engine.errors import OptionError
 from ..lines import MAX_LINE
-from .admission import least_wanted
+from .admission import least_wanted, listen, plain
 from .events import EventLog
 from .hangup import CLIENT
 
@@ -46,7 +44,7 @@ class PatientProtocol(H11Protocol):
 
     @property
     def address(self) -> str:
-        return self.client[0] if self.client else ""
+        return plain(self.client[0]) if self.client else ""
 
     @property
     def silent(self) -> bool:
@@ -99,10 +97,7 @@ class WebListener:
 
     def __init__(self, address: tuple[str, int], app: ASGIApp, proxies: str, log: EventLog) -> None:
         """``proxies``: addresses whose X-Forwarded-For is believed. Port 0 takes a free one. Errors: OptionError."""
-        try:
-            self._listener = socket.create_server(address, backlog=128)
-        except OSError as error:
-            raise OptionError(f"{address[0]}:{address[1]} cannot be listened on: {error.strerror or error}") from error
+        self._listener = listen(*address)
         self.port = int(self._listener.getsockname()[1])
         logger = logging.getLogger("uvicorn")
         logger.handlers, logger.propagate = [_Events(log)], False

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...engine.clock import Stopwatch
-from ...engine.errors import OptionError
 from ...engine.os.system import give_back_memory
 from ...engine.params import EngineOptions
 from ..analysis.session import AnalysisSession
@@ -22,7 +21,7 @@ from ..page.session import PageSession
 from ..session import WAITING_BYTES, Session
 from ..uci import UciSession
 from ..usi import UsiSession
-from .admission import Admission, NotPlayedError, RefusedError, least_wanted
+from .admission import Admission, NotPlayedError, RefusedError, least_wanted, listen
 from .connection import Admitted, Connection, Hello
 from .events import EventLog
 from .hangup import HangUps
@@ -74,10 +73,7 @@ class Server:
         self.asked_for_status = False  # whether the log is to get a line about the sessions
         self._ended = False  # a connection, since the last look
         self.hangups = HangUps()
-        try:
-            self._listener = socket.create_server(address, backlog=128)
-        except OSError as error:
-            raise OptionError(f"{address[0]}:{address[1]} cannot be listened on: {error.strerror or error}") from error
+        self._listener = listen(*address)
         self.port = int(self._listener.getsockname()[1])
 
     def run(self) -> None:

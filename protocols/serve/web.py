@@ -22,7 +22,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ..lines import MAX_LINE
 from ..page.site import FRONT, read_site
-from .admission import NotPlayedError, RefusedError
+from .admission import NotPlayedError, RefusedError, plain
 from .connection import Hello
 from .door import Door, DoorError
 from .hangup import CLIENT
@@ -102,7 +102,7 @@ class Web:
     def _enter(self, asked: HTTPConnection) -> tuple[str, str]:
         """The client's identity and address. Errors: DoorError."""
         token = asked.path_params.get("token") or asked.query_params.get("token", "")
-        address = asked.client.host if asked.client else ""
+        address = plain(asked.client.host) if asked.client else ""
         return self._door.pass_through(asked.headers, asked.headers.getlist("host"), address, token), address
 
     def _open(self, client: str, address: str, hello: Hello) -> tuple[Connection, socket.socket]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
+import socket
 import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,6 +84,25 @@ def test_it_ends_when_its_client_does(server: RunningServer, said: str, gone: st
         assert stub.wait(3) == 0
 
 
+@pytest.mark.parametrize(("host", "answers"), [("::1", ["::1"]), ("::", ["::1", "127.0.0.1"])])
+def test_addresses_of_ipv6(tmp_path: Path, host: str, answers: list[str]) -> None:
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    with RunningServer(tmp_path / "log", host=host, http=True) as server:
+        assert server.web is not None
+        for address in answers:
+            place = f"[{address}]" if ":" in address else address
+            words = [*COMMAND, "connect", f"{place}:{server.server.port}", "chess"]
+            done = subprocess.run(words, input="uci\nquit\n", capture_output=True, text=True, timeout=60, check=False)
+            assert "uciok\n" in done.stdout
+            with urllib.request.urlopen(f"http://{place}:{server.web.port}/healthz", timeout=20) as response:
+                assert response.read() == b"ok\n"
+        events = [json.loads(line) for line in server.log.read_text().splitlines()]
+        assert [event["client"] for event in events if event["event"] == "open"] == answers
+
+
 def test_tokens(tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text(f"{TOKEN}\n# mine\n")
@@ -136,6 +158,7 @@ def test_it_needs_nothing_but_the_standard_library() -> None:
         ("host", ("host", 8766)),
         ("10.0.0.1:99", ("10.0.0.1", 99)),
         ("[::1]:9", ("::1", 9)),
+        ("::1", ("::1", 8766)),
         ("[fe80::1%eth0]", ("fe80::1%eth0", 8766)),
         ("", None),
         ("a b", None),

@@ -81,6 +81,7 @@ class RunningServer:
         http: bool = False,
         origins: tuple[str, ...] = (),
         http_port: int = 0,
+        host: str = "127.0.0.1",
         run: Path | None = None,
         net: str = "uniform",
         loading: Mapping[str, GameLoad] | None = None,
@@ -96,11 +97,11 @@ class RunningServer:
         caps = {"hash": 32, "threads": 2}
         self.log, self.events = log, EventLog(log)
         admission = Admission(most, per_client, tokens)
-        self.server = Server(("127.0.0.1", 0), offers, admission, rules or Rules(caps=caps), self.events)
+        self.server = Server((host, 0), offers, admission, rules or Rules(caps=caps), self.events)
         self.web: WebListener | None = None
         if http:
             app = Web(self.server, Door(admission, origins, not tokens), None, run).app
-            self.web = WebListener(("127.0.0.1", http_port), app, "", self.events)
+            self.web = WebListener((host, http_port), app, "", self.events)
             self.web.start()
         self.thread = threading.Thread(target=self.server.run, daemon=True)
         self.thread.start()
