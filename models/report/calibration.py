@@ -2,8 +2,9 @@
 
 Read from recorded games: a match's folder or its games.jsonl, or game records whose comments az-engine match wrote
 (PGN, CSA, KIF, SGF). A player's score of a move counts with the game's result, both from its own view; announced mates
-and games that ended by a fault are left out. Games are counted, not plies: in each tenth a game weighs 1, however many
-of its positions lie there; the 95 % intervals take games as independent.
+and games that ended by a fault are left out. Games are counted, not plies: in each tenth a game's first position tells.
+(A mean over the positions of a game would not do, even of true chances: a game that comes close to being won and is
+drawn leaves early, yet it would weigh as much as those that stay.) The 95 % intervals take games as independent.
 
 --fit finds the numbers of a game's chances (Calibration in engine/info.py) from the searches' mean outcomes, and
 shows what they say of games that they were not fitted to: each half of the games is judged by the fit of the other.
@@ -82,7 +83,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Tenth:
-    """The positions whose expected points lie in one tenth; means in which each game weighs the same."""
+    """The positions whose expected points lie in one tenth; means over the first one of each game."""
 
     games: int
     positions: int
@@ -202,23 +203,25 @@ def tenths(said: Said) -> dict[int, Tenth]:
 
 
 def _tenth(said: Said) -> Tenth:
-    games, index, count = np.unique(said.game, return_inverse=True, return_counts=True)
+    games, positions = len(np.unique(said.game)), len(said.game)
+    said = said.of(_visit(said.game) == 0)
+    error = float((said.result - said.points).std(ddof=1)) / games**0.5 if games > 1 else float("nan")
+    points, result, draw = (float(values.mean()) for values in (said.points, said.result, said.draw))
+    return Tenth(games, positions, points, result, Z95 * error, draw, float((said.result == 0.5).mean()))
 
-    def of_games(values: Floats) -> Floats:
-        return np.bincount(index, values) / count
 
-    points, result = of_games(said.points), of_games(said.result)
-    error = float((result - points).std(ddof=1)) / len(games) ** 0.5 if len(games) > 1 else float("nan")
-    means = [float(values.mean()) for values in (points, result)]
-    draws = [float(of_games(values).mean()) for values in (said.draw, (said.result == 0.5).astype(np.float64))]
-    return Tenth(len(games), len(index), means[0], means[1], Z95 * error, draws[0], draws[1])
+def _visit(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How often each key came before."""
+    _, index, count = np.unique(keys, return_inverse=True, return_counts=True)
+    visit = np.empty(len(keys), np.int64)
+    visit[index.argsort(kind="stable")] = np.arange(len(keys)) - np.repeat(count.cumsum() - count, count)
+    return visit
 
 
 def weights(said: Said) -> Floats:
-    """Of each position, so that a game weighs 1 in each tenth of the mean outcome in which it has positions."""
+    """1 / k of a game's k-th position in a tenth of the mean outcome: it depends on nothing that came later."""
     place = np.clip(((1 + said.mean) / 2 * TENTHS).astype(np.int64), 0, TENTHS - 1)
-    _, index, count = np.unique(said.game * TENTHS + place, return_inverse=True, return_counts=True)
-    weight: Floats = 1.0 / count[index]
+    weight: Floats = 1.0 / (1.0 + _visit(said.game * TENTHS + place))
     return weight
 
 
@@ -271,7 +274,9 @@ def row(place: int, tenth: Tenth) -> list[str]:
 def show(found: dict[str, Any], rows: dict[str, list[list[str]]]) -> None:
     console = Console()
     for name, part in rows.items():
-        table = Table(*HEAD, title=f"{name}: expected points in per cent, each game weighs the same in a tenth")
+        table = Table(
+            *HEAD, title=f"{name}: expected points in per cent, of the first position of each game in a tenth"
+        )
         for column in table.columns:
             column.justify = "right"
         for cells in part:

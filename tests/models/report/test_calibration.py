@@ -34,16 +34,30 @@ def game(result: int, comments: list[str], root: str | None = None, **headers: s
     return CHESS, Record.of_line(moves, root, result, comments=["", *comments], headers=headers)
 
 
-def test_a_game_weighs_the_same_however_long() -> None:
-    """White says 75 %; it won one game in which it says so once, and lost one in which it does so ten times."""
-    said = "wdl 700 100 200, Q +0.4000"
-    found = calibration.tenths(calibration.collect([game(1, [said]), game(-1, [said, ""] * 10)]))
+def test_the_first_position_of_each_game_tells() -> None:
+    """White says 75 %; it won the game in which it says so once, and lost the one in which it goes on saying more."""
+    once, more = "wdl 700 100 200, Q +0.4000", "wdl 780 0 220, Q +0.4200"
+    found = calibration.tenths(calibration.collect([game(1, [once]), game(-1, [once, "", *[more, ""] * 9])]))
     assert list(found) == [7]
     tenth = found[7]
     assert (tenth.games, tenth.positions) == (2, 11)
     assert [tenth.said, tenth.happened] == pytest.approx([0.75, 0.5])
     assert [tenth.draws_said, tenth.draws_happened] == pytest.approx([0.1, 0.0])
     assert tenth.margin == pytest.approx(1.96 * math.sqrt(0.5) / math.sqrt(2), abs=1e-3)
+
+
+def test_true_chances_are_found_true() -> None:
+    """A walk to 0 or 1 whose place is the chance to win: in no tenth is it other than told, however long it stays."""
+    source, games = random.Random(4), []
+    for _ in range(300):
+        place, comments = 6, list[str]()
+        while 0 < place < 12:
+            win = round(1000 * place / 12)
+            comments += [f"wdl {win} 0 {1000 - win}", ""]
+            place += source.choice((-1, 1))
+        games.append(game(1 if place else -1, comments))
+    for tenth in calibration.tenths(calibration.collect(games)).values():
+        assert abs(tenth.happened - tenth.said) < 1.5 * tenth.margin
 
 
 @pytest.mark.parametrize(
