@@ -221,8 +221,7 @@ def _visit(keys: NDArray[np.int64]) -> NDArray[np.int64]:
 def weights(said: Said) -> Floats:
     """1 / k of a game's k-th position in a tenth of the mean outcome: it depends on nothing that came later."""
     place = np.clip(((1 + said.mean) / 2 * TENTHS).astype(np.int64), 0, TENTHS - 1)
-    weight: Floats = 1.0 / (1.0 + _visit(said.game * TENTHS + place))
-    return weight
+    return np.asarray(1.0 / (1.0 + _visit(said.game * TENTHS + place)), np.float64)
 
 
 def fit(said: Said) -> Calibration:

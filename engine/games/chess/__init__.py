@@ -53,7 +53,7 @@ class Chess(Game):
     quiescence = QUIESCENCE
     mate_within = ChessMate
     typical_moves = 45.0
-    calibration = Calibration(half=0.512, spread=0.213, men=0.91)  # report calibration --fit
+    calibration = Calibration(half=0.547, spread=0.238, men=0.413)  # report calibration --fit
 
     def __init__(self, *, chess960: bool = False) -> None:
         self._chess960 = chess960
