@@ -337,7 +337,7 @@ class ProofSearch(MateSearch):
 
     def __init__(self, line: State, memory: int, longest: int = MAX_PLIES) -> None:
         """``memory``: bytes of the table, at least one bucket; longest: plies of the mate, MAX_PLIES at most."""
-        self._longest = longest
+        self._kernel, self._longest = _advance(self.hunt), longest
         self.moves: list[int] = []
         self.possible = self.king(line[-1], 1 - int(line[-1]["turn"]))
         self.plies = 0  # of the mate against any defence, once it is found
@@ -376,7 +376,7 @@ class ProofSearch(MateSearch):
         return "nomate" if verdict == NO_MATE and not self.moves else "timeout"
 
     def _search(self, nodes: int) -> int:
-        _advance(self.hunt)(
+        self._kernel(
             self._states,
             self._frames,
             self._children,
