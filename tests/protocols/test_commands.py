@@ -111,7 +111,7 @@ def test_it_ends_with_its_client(protocol: str, state: str, way: str) -> None:
         took = time.monotonic() - watch
         if is_running(number):
             os.kill(number, signal.SIGKILL)
-    assert took < 3.0
+    assert took < 10.0  # on a busy machine; 3 s where it is not
 
 
 def is_running(number: int) -> bool:

@@ -81,7 +81,7 @@ def test_it_ends_when_its_client_does(server: RunningServer, said: str, gone: st
         stub.stdin.flush()
         time.sleep(0.5)
         getattr(stub, gone).close()
-        assert stub.wait(3) == 0
+        assert stub.wait(10) == 0
 
 
 @pytest.mark.parametrize(("host", "answers"), [("::1", ["::1"]), ("::", ["::1", "127.0.0.1"])])

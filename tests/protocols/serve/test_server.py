@@ -30,6 +30,7 @@ from .lines import PATIENCE_S, LineClient, RunningServer
 pytestmark = pytest.mark.slow
 
 TOKEN = "0123456789abcdef-a"
+PROMPT_S = 10.0  # on a machine that is busy; 2 s where it is not
 
 
 @pytest.fixture
@@ -257,7 +258,7 @@ def test_a_client_that_is_gone_ends_its_work(server: RunningServer, said: tuple[
     watch = time.monotonic()
     client.__exit__()
     wait_for(lambda: server.server.admitted == 0, "the session goes on")
-    assert time.monotonic() - watch < 2.0
+    assert time.monotonic() - watch < PROMPT_S
 
 
 def test_a_client_that_has_said_all_gets_its_answers(server: RunningServer) -> None:

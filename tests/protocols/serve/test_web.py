@@ -24,6 +24,7 @@ from az_engine.protocols.serve.door import Door, DoorError
 from .lines import PATIENCE_S, RunningServer
 
 TOKEN = "0123456789abcdef-a"
+PROMPT_S = 10.0  # on a machine that is busy; 2 s where it is not
 GO = {"id": "q", "moves": [], "rules": "tromp-taylor", "boardXSize": 5, "boardYSize": 5, "maxVisits": 20}
 
 
@@ -399,7 +400,7 @@ def test_a_client_that_is_gone_ends_its_work(tmp_path: Path, path: str, messages
         watch = time.monotonic()
         link.close()
         wait_for(lambda: server.server.admitted == 0, "the session goes on")
-        assert time.monotonic() - watch < 2.0
+        assert time.monotonic() - watch < PROMPT_S
 
 
 @pytest.mark.slow
