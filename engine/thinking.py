@@ -335,7 +335,7 @@ class Thinking:
         elapsed = self._clock.seconds
         instability = 1.0 if not agree else max(0.0, 2.0 * second / max(most, 1) - 1.0)
         allowed = self._allowed = self._budget.allowed(instability)
-        if elapsed >= allowed:
+        if elapsed >= allowed and (search.simulations > 1 or elapsed >= self._budget.maximum):
             return True
         if not search.params.smart_pruning or limits.fixed or elapsed < self._budget.minimum:
             return False

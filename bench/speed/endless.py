@@ -14,12 +14,14 @@ from ...engine.blocking import search as searched
 from ...engine.engine import Engine
 from ...engine.errors import EngineProcessError, OptionError
 from ...engine.games import get_game
+from ...engine.games.base import Game
 from ...engine.limits import Limits
 from ...engine.nets.weights import load_evaluator
 from ...engine.params import EngineOptions, SearchParams
 from ...engine.search.recycling import recycle
 from ...engine.search.search import Search
 from ...engine.search.tree import NODES, Tree
+from ...protocols.clients.process import EngineProcess
 from .measure import Measurement, show
 from .startup import add_net_argument, ask, check_net, dialogue, engine_of
 
@@ -46,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, default=10.0, metavar="M", help="of the search (default: %(default)s)")
     usual = EngineOptions().hash_mb
     parser.add_argument("--hash", type=int, default=usual, metavar="MIB", help="memory allowed (default: %(default)s)")
+    parser.add_argument("--size", type=int, default=19, metavar="N", help="lines of a Go board (default: %(default)s)")
     help_text = "of the engine, such as --flag=--threads=1"
     parser.add_argument("--flag", action="append", default=[], metavar="FLAG", help=help_text)
     others = parser.add_mutually_exclusive_group()
@@ -92,6 +95,7 @@ class _Reports:
         self._pid, self._idle = pid, computed(pid)
         self.start = self.last = time.perf_counter()
         self.silence = 0.0  # s, the longest between two reports
+        self.seconds = self.work = 0.0  # of the whole search: by the clock, and computed
         self.nodes: list[tuple[float, int]] = [(0.0, 0)]  # (seconds, simulations) of each report
         self.hashfull: list[int] = [0]
         self.messages: list[str] = []
@@ -126,30 +130,42 @@ def _endless(args: argparse.Namespace) -> Iterator[Measurement]:
     flags = [flag for flag in talk.flags if flag not in ("--nodes-limit", "1")]
     with engine_of(args, "--hash", str(args.hash), *flags, *args.flag) as process:
         ask(process, talk.hello)
-        ask(process, talk.ready)
-        for text in talk.position(game, ()):
-            process.send(text)
-        process.send(talk.think)
-        process.until("info", 120.0)  # GTP loads the net no sooner
-        idle = most = _resident(process.pid)
-        reports = _Reports(process.pid)
-        while (seconds := time.perf_counter() - reports.start) < 60 * args.minutes:
-            process.drain(1.0, reports.read)
-            most = max(most, _resident(process.pid))
-        reports.silence = max(reports.silence, time.perf_counter() - reports.last)
-        work = reports.computed
-        ask(process, talk.stop)
-    simulations = reports.nodes[-1][1]
-    note = f"in {seconds / 60:.1f} minutes of {talk.think}, of which it computed {work / 60:.1f}"
-    yield Measurement(
-        "simulations", simulations, "", note=f"{note}; it said {'; '.join(reports.messages) or 'nothing'}"
-    )
+        ask(process, (talk.ready[0].replace("boardsize 9", f"boardsize {args.size}"), talk.ready[1]))
+        reports, idle, most = _analyse(process, game, 60 * args.minutes)
+        again, _, _ = _analyse(process, game, 60 * args.minutes * _PART)
+    seconds, work = reports.seconds, reports.work
+    told = "; ".join(reports.messages) or "nothing"
+    note = f"in {seconds / 60:.1f} minutes of {talk.think}, of which it computed {work / 60:.1f}; it said {told}"
+    yield Measurement("simulations", reports.nodes[-1][1], "", note=note)
     first, last = reports.speed(0.0, _PART * work), reports.speed((1 - _PART) * work, work)
     how = f"a second that it computed, in {_PART:.0%} of them"
     yield Measurement("speed at the end", last, "simulations/s", "speed at the beginning", first, note=how)
+    peer = "a new analysis after it, as long as its beginning"
+    yield Measurement("speed at the end", last, "simulations/s", peer, again.speed(0.0, again.work), note=how)
     yield Measurement("longest silence", reports.silence, "s")
     full = f"hashfull at the end {reports.hashfull[-1]}, most {max(reports.hashfull)}"
     yield Measurement("most resident", most, "MiB", "Hash and its first report", args.hash + idle, note=full)
+
+
+def _analyse(process: EngineProcess, game: Game, seconds: float) -> tuple[_Reports, float, float]:
+    """An analysis of a new game's start position; what it reports, and its resident MiB at first and at most."""
+    talk = dialogue(game)
+    if game.protocol != "gtp":
+        process.send("ucinewgame" if game.protocol == "uci" else "usinewgame")
+    for text in talk.position(game, ()):
+        process.send(text)
+    process.send(talk.think)
+    process.until("info", 120.0)  # GTP loads the net no sooner
+    idle = most = _resident(process.pid)
+    reports = _Reports(process.pid)
+    while reports.seconds < seconds:
+        process.drain(1.0, reports.read)
+        reports.seconds = time.perf_counter() - reports.start
+        most = max(most, _resident(process.pid))
+    reports.silence = max(reports.silence, time.perf_counter() - reports.last)
+    reports.work = reports.computed
+    ask(process, talk.stop)
+    return reports, idle, most
 
 
 def computed(pid: int) -> float:

@@ -137,9 +137,8 @@ def gather(nodes, count, root, positions, below):
     keys, places = positions.keys, positions.places
     for i in range(count):  # parents come before their children
         below[i] = i == root or (i > root and nodes[i].parent >= root and below[nodes[i].parent])
-    for s in range(places.shape[0]):
-        if places[s] and not below[places[s]]:
-            places[s] = 0
+        if not below[i] and keys[i] != 0 and places[slot_of(positions, keys[i])] == i:
+            places[slot_of(positions, keys[i])] = 0
     for i in range(root + 1, count):
         if not below[i]:
             continue

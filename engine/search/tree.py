@@ -314,7 +314,7 @@ def add_edges(tree, node, leaves, row, lock):
         return True
     counters, start, count = tree.counters, tree.counters[EDGES], wanted
     if counters[FULL] == RECYCLED and not again and leaves.rows[row].length > 0:
-        count = min(wanted, _FIRST_EDGES)
+        count = min(wanted, np.int64(_FIRST_EDGES))
     end = start + count
     room = end <= counters[MOST_EDGES] or counters[MOST_NODES] * counters[UNITS] + end <= tree.edges.shape[0]
     if room:

@@ -14,11 +14,16 @@ import numpy as np
 import pytest
 
 from az_engine.engine import thinking
+from az_engine.engine.clock import Budget
 from az_engine.engine.engine import Engine
 from az_engine.engine.errors import IllegalMoveError, NetError, OptionError, PositionError, ThreadError
+from az_engine.engine.games import get_game
 from az_engine.engine.info import BestMove, ThinkingInfo
 from az_engine.engine.limits import Limits
-from az_engine.engine.params import EngineOptions
+from az_engine.engine.nets.evaluator import UniformEvaluator
+from az_engine.engine.params import EngineOptions, SearchParams
+from az_engine.engine.search.search import Search
+from az_engine.engine.search.tree import Tree
 
 from ..fakes.clock import FakeClock
 from .driving import Recorder, go, think
@@ -613,3 +618,14 @@ def test_a_net_that_kernels_judge_needs_no_thread_to_watch_it() -> None:
             assert ("worker 0" in names) == bool(net)
     finally:
         engine.close()
+
+
+def test_a_search_that_began_late_looks_beyond_the_root() -> None:
+    """As long as the move may take longer than planned."""
+    game = get_game("chess")
+    search = Search(game, Tree(1 << 20), UniformEvaluator(game), SearchParams(), game.initial(), visits=1)
+    search.run(lambda: False)
+    late = thinking.Thinking(Limits(time=(1000, 1000)), print, print, None)
+    for maximum, simulations, over in ((60.0, 1, False), (60.0, 2, True), (0.0, 1, True)):
+        late._budget, search.simulations = Budget(0.0, maximum), simulations
+        assert late._limit_reached(search) is over

@@ -11,9 +11,9 @@ import pytest
 
 from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
-from az_engine.engine.games.base import State
+from az_engine.engine.games.base import Game, State
 from az_engine.engine.games.outcome import RUNNING
-from az_engine.engine.nets.evaluator import UniformEvaluator
+from az_engine.engine.nets.evaluator import Evaluator, UniformEvaluator
 from az_engine.engine.nets.weights import load_evaluator
 from az_engine.engine.params import SearchParams, paper_params
 from az_engine.engine.search.ends import Averages
@@ -38,7 +38,7 @@ FILED = SearchParams(mate_plies=0, policy_temperature=1.35)
 
 def small_tree(nodes: int, edges: int, branching: float = 32.0) -> Tree:
     """A tree with less memory than is any use."""
-    tree = Tree(1, branching)
+    tree = Tree(1 << 20, branching)
     tree.nodes, tree.edges = tree.nodes[:nodes], tree.edges[:edges]
     tree.counters[MOST_NODES:] = 0
     tree.arrays = TreeArrays(tree.nodes[None], tree.edges[None], tree.counters[None])
@@ -232,7 +232,7 @@ def test_the_search_makes_as_many_simulations_as_it_is_given(name: str, workers:
     game = get_game(name)
     net = load_evaluator("", game)
     line, tree = game.initial(), Tree(1)
-    for visits in (30_001, 5_000):  # the second search begins with a full tree
+    for visits in (10_001, 3_000):  # the second search begins with a full tree
         before = int(tree.nodes[tree.root]["n"])
         search = Search(game, tree, net, SearchParams(), line, visits=visits, scope=Scope(lines=5, workers=workers))
         search.run(lambda: False)
@@ -247,6 +247,29 @@ def test_the_search_makes_as_many_simulations_as_it_is_given(name: str, workers:
             here: State = line
             for text in shown.pv:
                 here = game.play(here, game.parse_move(here, text))
+
+
+@pytest.mark.parametrize(("game", "net", "visits"), [(CHESS, NET, 4_000), (OWN, UniformEvaluator(OWN), 1_500)])
+def test_unvisited_edges_are_cut_off_without_loss(game: Game, net: Evaluator, visits: int) -> None:
+    """Where that makes enough room, the tree is the one that unbounded memory gives."""
+    trees, recycled = [small_tree(8_000, edges) for edges in (100_000, 4 * visits)], list[int]()
+    for tree in trees:
+        search = Search(
+            game, tree, net, SearchParams(), game.initial(), visits=visits, scope=Scope(batch_size=1, lines=3)
+        )
+        recycled = counted(search)
+        search.run(lambda: False)
+        assert search.error is None
+        check(tree)
+    whole, bounded = trees
+    assert len(recycled) > 1
+    assert int(bounded.counters[NODES]) == int(whole.counters[NODES])
+    fields = ["w", "d", "n", "parent", "children", "plies", "net_value", "bound", "terminal"]
+    nodes = [tree.nodes[fields][: int(tree.counters[NODES])] for tree in trees]
+    assert (nodes[0] == nodes[1]).all()
+    cut = (bounded.nodes["cut"][: len(nodes[1])] & TAIL) > 0
+    assert 0.2 < cut.mean() < 1
+    assert not bounded.nodes["cut"][0]
 
 
 def test_one_worker_gives_the_same_tree_every_time() -> None:
