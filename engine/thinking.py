@@ -288,7 +288,7 @@ class Thinking:
             if limits.nodes is not None and max(search.simulations, solver.nodes) >= limits.nodes:
                 break
             solver.step(self._stopped)
-        if not self._mate_found(limits.mate):
+        if not self._mate_found(limits.mate) and not (solver is not None and solver.moves):
             none = solver is not None and solver.verdict == "nomate" and 2 * limits.mate <= MAX_PLIES
             self._messages.append(
                 f"there is no mate in {limits.mate}" if none else f"no mate in {limits.mate} was found"

@@ -283,6 +283,14 @@ def test_a_mate_in_so_many_moves_is_found_or_there_is_none(
             assert board_after(root, line.pv).is_checkmate()
 
 
+@pytest.mark.parametrize("nodes", [1, 20, 60])
+def test_a_mate_that_is_known_is_the_answer_while_a_shorter_one_is_looked_for(engine: Engine, nodes: int) -> None:
+    recorder = think(engine, MATE_IN_THREE, mate=60, nodes=nodes)
+    mate = recorder.answer.lines[0].mate
+    assert [info.message for info in recorder.infos if info.message] == ([] if mate else ["no mate in 60 was found"])
+    assert nodes == 1 or mate
+
+
 def test_an_endless_analysis_shows_the_mate_that_is_asked_for(engine: Engine) -> None:
     engine.set_position(MATE_IN_THREE, [])
     recorder = go(engine, mate=3, infinite=True)
