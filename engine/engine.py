@@ -79,6 +79,7 @@ class Engine:
         self._root_line: State | None = None  # ... and to its root, which a full tree makes its base
         self._databases = Databases()
         self._restricted = False  # the tree's root lacks moves (searchmoves)
+        self._alone = False  # the net saw no move before it
         self._thinking: Thinking | None = None
         self._search: Search | None = None  # the last one
         self._delays = Delays()
@@ -202,9 +203,11 @@ class Engine:
 
     def _make_tree(self) -> None:
         """Have a tree and a cache of the right size, and the search's settings with what the net brings along."""
-        self._params = self.options.search
+        before, self._params = self._params, self.options.search
         if self.options.net_search and self.net is not None:
             self._params = self.net.settings(self._params)
+        if before.policy_temperature != self._params.policy_temperature:  # of the priors that tree and cache hold
+            self._forget()
         if self._search is not None and self._search.running:  # a worker hangs in its net: the tree stays with it
             self._tree = self._search = None
         memory, branching = self.options.hash_mb << 20, self._game.branching
@@ -379,14 +382,17 @@ class Engine:
         assert self._evaluator is not None
         return expected_end(self._game, self._evaluator, line, _ESTIMATE_VISITS)
 
-    def opinion(self, symmetry: int = 0) -> Opinion:
+    def opinion(self, symmetry: int = 0, *, alone: bool = False) -> Opinion:
         """What the net says of the position held, without a search, under one of the board's symmetries.
+
+        alone: as in Limits.
 
         Blocks for one evaluation, and until the net is loaded. Not during a search. Errors: PositionError, NetError.
         """
         line = self._held()
         self.ready()
         assert self._evaluator is not None
+        line = self._game.using(self._evaluator.encoder).alone(line) if alone else line
         return opinions_of(self._game, self._evaluator, [line], symmetry)[0]
 
     @property
@@ -527,9 +533,13 @@ class Engine:
                 best = max(rank for _, rank in ranked)
                 kept = np.array([rank == best for _, rank in ranked])
                 moves, restricted = moves[kept], restricted or not kept.all()
+        window = whole = game.window(line)
+        if limits.alone:
+            window = game.using(evaluator.encoder).alone(whole)
+        alone = window is not whole
         with self._seating:
-            self._seat_root(line, fresh=self._restricted or restricted)
-        self._restricted, tree.known = restricted, known
+            self._seat_root(line, fresh=self._restricted or restricted or self._alone != alone)
+        self._restricted, self._alone, tree.known = restricted, alone, known
         params, visits = self._params, limits.nodes
         if options.nodes_limit:
             visits = min(visits or options.nodes_limit, options.nodes_limit)
@@ -543,7 +553,7 @@ class Engine:
             tree,
             evaluator,
             params,
-            game.window(line),
+            window,
             visits=None if visits is None or limits.infinite else max(visits, 1),
             cache=self._cache if evaluator.info is not None else None,
             tables=tables,

@@ -25,10 +25,14 @@ class Wdl:
 
     def permille(self) -> tuple[int, int, int]:
         """The three chances in 1/1000, adding up to exactly 1000."""
-        win, loss = round(1000 * self.win), round(1000 * self.loss)
-        win, loss = min(max(win, 0), 1000), min(max(loss, 0), 1000)
-        loss = min(loss, 1000 - win)
-        return win, 1000 - win - loss, loss
+        return self.shares(1000)
+
+    def shares(self, whole: int) -> tuple[int, int, int]:
+        """The three chances in parts of ``whole``, to which they add up exactly."""
+        win, loss = round(whole * self.win), round(whole * self.loss)
+        win, loss = min(max(win, 0), whole), min(max(loss, 0), whole)
+        loss = min(loss, whole - win)
+        return win, whole - win - loss, loss
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ class Limits:
     report_ms: int | None = None  # between reports; None = ten a second, slowing to one, without estimates
     estimates: bool = True  # these reports say how the game ends, and bound the values: a pass over the tree for each
     moves_ownership: bool = False  # estimates of moves have an ownership, too
+    alone: bool = False  # nets that are used to it, KataGo's, see no move before the root
     searchmoves: tuple[str, ...] = ()  # search only these root moves (illegal ones are left out); empty = all
 
     @property

@@ -181,6 +181,10 @@ class Game(Rules):
         """What other programs mean by a score in centipawns: expected points, 0 to 1, the same side's view."""
         return 0.5 + 0.5 * math.tanh(score / self.score_scale / 2.0)
 
+    def alone(self, line: State) -> State:
+        """The line as nets see it that are used to positions without a past: its moves hidden; else as it is."""
+        return line
+
     def adjudicate(self, line: State) -> int:
         """Outcome code for the side to move when a game is cut off: by the score where there is one, else a draw."""
         return DRAW if self.territory is None else self.territory.outcome(line[-1])

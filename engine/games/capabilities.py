@@ -147,8 +147,12 @@ class Territory(ABC):
         """The chains of stones of one State[], each as its points."""
 
     @abstractmethod
-    def dead_chains(self, state: State, ownership: Sequence[float]) -> list[frozenset[int]]:
-        """Chains that are dead by a net's ``ownership``, in [-1, 1] of each point, 1 for the side to move."""
+    def dead_chains(self, state: State, ownership: Sequence[float], lead: float | None = None) -> list[frozenset[int]]:
+        """Chains that are dead by a net's ``ownership``, in [-1, 1] of each point, 1 for the side to move.
+
+        lead: points by which the side to move is expected to be ahead; where the count is far from it, the net's doubts
+        about chains are decided as the lead wants it.
+        """
 
     @abstractmethod
     def seki(self, state: State, dead: Iterable[Collection[int]] = ()) -> list[frozenset[int]]:
@@ -171,6 +175,26 @@ class Territory(ABC):
         """The mover's lead in one State[] by the rules, komi included; ``points``: its lead on the board."""
 
     @abstractmethod
+    def is_usual(self, state: State) -> bool:
+        """Whether one State[] has the komi, and the count, that a net which sees neither has learned."""
+
+    @abstractmethod
+    def chances(
+        self,
+        root: State,
+        lengths: NDArray[np.integer],
+        given: NDArray[np.float64],
+        values: NDArray[np.float64],
+        scores: NDArray[np.float64] | None = None,
+        owners: NDArray[np.float64] | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Values f8[B] in [-1, 1] and chances of a draw f8[B] by the rules, of what a net says that does not see them.
+
+        Of the positions so many moves after one State[], each for its side to move; given f8[B]: its ``lead`` without
+        points on the board; values f8[B], scores f8[B] on the board and owners f8[B, P] are the net's.
+        """
+
+    @abstractmethod
     def leads(
         self, root: State, paths: NDArray[np.uint16], lengths: NDArray[np.integer], points: NDArray[np.float32]
     ) -> NDArray[np.float64]:
@@ -187,6 +211,10 @@ class Territory(ABC):
     @abstractmethod
     def handicap(self, size: int, stones: int) -> list[int]:
         """The points of that many fixed handicap stones, at most :meth:`most_handicap`."""
+
+    @abstractmethod
+    def rules_named(self, text: str) -> str:
+        """Our name of the rules that people name in one of several languages; "" for unknown ones."""
 
     @abstractmethod
     def start(self, columns: int, rows: int, komi: float | None, rules: str) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import NetError
-from ..games.base import Game
+from ..games.base import Game, State
 from .netinfo import NetInfo
 
 Planes = NDArray[np.uint8]
@@ -98,6 +98,15 @@ class Evaluator(Protocol):
     def interrupt(self) -> None:
         """End the evaluations that are under way, from any thread. Returns at once."""
         return
+
+
+def values_by_rules(game: Game, evaluator: Evaluator, state: State) -> bool:
+    """Whether a net's values do not hold in one State[], since it does not see komi and rules that it has not learned.
+
+    game: as the net sees it.
+    """
+    territory = game.territory
+    return not (territory is None or evaluator.info is None or game.encoder.knows_rules or territory.is_usual(state))
 
 
 class UniformEvaluator(Evaluator):

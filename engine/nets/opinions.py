@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import NetError, OptionError
 from ..games.base import Game, State
-from .evaluator import Evaluator
+from .evaluator import Evaluator, values_by_rules
 from .positions import FIRST, encode
 from .weights import load_evaluator
 
@@ -106,9 +106,14 @@ def opinions_of(game: Game, evaluator: Evaluator, lines: Sequence[State], symmet
         if not (np.isfinite(policy).all() and np.isfinite(values[i]).all()):
             raise NetError("the net's policy or value is not finite; use another net")
         points = float(expected_points(values[i : i + 1])[0])
-        lead = None
-        if score is not None and game.territory is not None:
-            lead = game.territory.lead(line[-1], float(score[i]))
+        lead, territory, state = None, game.territory, line[-1]
+        if score is not None and territory is not None:
+            lead = territory.lead(state, float(score[i]))
+        if territory is not None and values_by_rules(game, evaluator, state):
+            given, value = np.array([territory.lead(state, 0.0)]), np.array([2 * points - 1])
+            seen = None if score is None else score[i : i + 1].astype(np.float64)
+            owned_by = None if owned is None else owned[None].astype(np.float64)
+            points = float(1 + territory.chances(state, np.zeros(1, int), given, value, seen, owned_by)[0][0]) / 2
         chances = softmax(policy) if len(moves) else np.zeros(0)  # the game is over
         opinions.append(Opinion(moves, chances, points, lead, () if owned is None else tuple(owned.tolist())))
     return opinions

@@ -1,5 +1,8 @@
 """The position cache: evaluations by a key of all that the planes show, so that none is computed twice.
 
+It keeps what the net says and nothing that depends on what the net does not see, such as Go's komi for many nets: that
+is counted in after every look-up, see ``ends.apply_rules``.
+
 Priors and values of whole positions, sorted as the tree wants them, lie in a ring of moves; the oldest are overwritten.
 A 64-bit key and the number of legal moves decide a hit.
 """

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..games.base import Game, State
 from ..games.leaves import Leaves
+from ..games.outcome import RUNNING
 from ..info import Estimate
 from ..kernels.jit import borrow, kernel
 from .tree import NODES, Ends, Tree, copy_ends, make_ends, tree_of
@@ -35,7 +36,6 @@ _SPACE = np.dtype([("below", "f8"), ("share", "f8"), ("sign", "f8"), ("group", "
 
 def note_outputs(
     game: Game,
-    root: State,
     leaves: Leaves,
     asked: NDArray[np.intp],
     outputs: tuple[NDArray[np.float32] | None, NDArray[np.float32] | None],
@@ -44,7 +44,8 @@ def note_outputs(
 ) -> None:
     """Note what the net says of the leaves ``asked``, the rows of its outputs, ownership f4[K, H, W] and score f4[K].
 
-    root: State[] at the root of their paths; turned: whether each was evaluated under the symmetry of its key.
+    turned: whether each was evaluated under the symmetry of its key. Scores are those of the board until
+    :func:`apply_rules`: so a cache keeps nothing that the net does not see.
     """
     ownership, score = outputs
     if ownership is not None and out.owners.shape[1]:
@@ -54,12 +55,27 @@ def note_outputs(
             which = (leaves.rows["key"][asked] % np.uint64(len(game.symmetries))).astype(np.int64)
             owners = np.take_along_axis(owners, game.symmetries.points[which], axis=1)
         out.owners[asked] = np.rint(_SCALE * np.clip(owners, -1.0, 1.0))
-    out.scores[asked] = np.nan
-    if score is not None:
-        assert game.territory is not None
-        lengths = leaves.rows["length"][asked]
-        out.scores[asked] = game.territory.leads(root, leaves.paths[asked], lengths, score)
+    out.scores[asked] = np.nan if score is None else score
     out.told[asked] = 1
+
+
+def apply_rules(game: Game, root: State, leaves: Leaves, count: int, told: Ends | None, *, values: bool) -> None:
+    """Count in, for the ``count`` leaves that a net was asked about, what the rules give either side beside the board.
+
+    told: its scores become leads; values: whether the net sees neither komi nor rules, so that values depend on them.
+    """
+    territory, rows = game.territory, leaves.rows[:count]
+    assert territory is not None
+    asked = np.flatnonzero((rows["outcome"] == RUNNING) & (rows["count"] >= 0))
+    lengths = rows["length"][asked]
+    given = territory.leads(root, leaves.paths[asked], lengths, np.zeros(len(asked), np.float32))
+    if values:
+        scores = None if told is None or np.isnan(told.scores[asked]).any() else told.scores[asked].astype(np.float64)
+        owners = None if told is None or not told.owners.shape[1] else told.owners[asked] / _SCALE
+        value = rows["value"][asked].astype(np.float64)
+        rows["value"][asked], rows["draw"][asked] = territory.chances(root, lengths, given, value, scores, owners)
+    if told is not None:
+        told.scores[asked] += given
 
 
 def note_finished(game: Game, line: State, path: NDArray[np.uint16], leaf: int, out: Ends) -> None:

@@ -24,7 +24,7 @@ from ..nets.evaluator import Evaluator, Output
 from ..params import SearchParams
 from .biases import Biases, make_biases
 from .cache import PositionCache
-from .ends import note_finished, note_outputs
+from .ends import apply_rules, note_finished, note_outputs
 from .policy import digest, keep_only, put_first
 from .puct import PARAMS, select
 from .symmetry import turn
@@ -75,12 +75,14 @@ class Minibatch:
         ends: Ends | None = None,
         tables: Tablebase | None = None,
         biases: Biases | None = None,
+        by_rules: bool = False,
     ) -> None:
         """``game``: as its net sees it; states State[G, T]: the game of each tree up to its root; ``size``: B.
 
         salts u8[G]: evaluate each position under a symmetry that its key and its tree's salt decide, None = as it is;
         mate_plies: longest mates to look for at the leaves, 0 = none; only u2[K]: the roots' moves, None = all;
-        ends: of the nodes of tree 0, to be filled in; tables: where to look the leaves up; biases: of tree 0.
+        ends: of the nodes of tree 0, to be filled in; tables: where to look the leaves up; biases: of tree 0; by_rules:
+        values depend on komi and rules that the net does not see.
         """
         self.leaves = game.encoder.make_leaves(size, MAX_DEPTH)
         self.count = 0  # leaves in it
@@ -94,6 +96,7 @@ class Minibatch:
         self._ends, self._tables, self._biases = ends, tables, biases
         self._told = None if ends is None else make_ends(size, ends.owners.shape[1])  # of the leaves
         self.leaves.rows["row"] = np.arange(size)  # where no cache says otherwise
+        self._by_rules = by_rules
         self._roots = True  # whether the root of a tree may be among them
         self._ask: tuple[Evaluator, int, Callable[[int], Output]] | None = None  # evaluates what lies in our planes
 
@@ -185,18 +188,25 @@ class Minibatch:
             self._digest(np.ascontiguousarray(logits, np.float32), np.ascontiguousarray(values, np.float32))
             if self._told is not None:
                 asked = np.flatnonzero(leaves.rows["row"][:count] >= 0)
-                root = self.states[0, leaves.rows["root"][0]]
-                note_outputs(self._game, root, leaves, asked, (ownership, score), self._salts is not None, self._told)
+                note_outputs(self._game, leaves, asked, (ownership, score), self._salts is not None, self._told)
             self._keep()
         else:
+            self._apply_rules()
             self._arrange_roots()
 
     def _keep(self) -> None:
         """Tell the cache what the net said, then arrange the roots."""
         if self._cache is not None:
             self._cache.store(self.leaves, self.count, self._told)
+        self._apply_rules()
         if self._roots:
             self._arrange_roots()
+
+    def _apply_rules(self) -> None:
+        """Count in what the net does not see; what the cache keeps is without it."""
+        if self._told is not None or self._by_rules:
+            root = self.states[0, self.leaves.rows["root"][0]]
+            apply_rules(self._game, root, self.leaves, self.count, self._told, values=self._by_rules)
 
     def _digest(self, logits: NDArray[np.float32], values: NDArray[np.float32]) -> None:
         """Turn a net's answers, which lie in rows one after another, into priors and values."""

@@ -17,7 +17,7 @@ from ..games.base import Game, State
 from ..games.capabilities import Tablebase
 from ..games.outcome import RUNNING, WIN
 from ..info import Estimate
-from ..nets.evaluator import Evaluator
+from ..nets.evaluator import Evaluator, values_by_rules
 from ..params import SearchParams
 from .cache import PositionCache
 from .ends import Averages
@@ -83,7 +83,8 @@ class Search(SearchState):
         self.note = ""  # a sentence for the user when fewer workers than requested search
         self._tables, self._cache, self._window = tables, cache, window
         self._only = scope.only if scope.only is not None and len(scope.only) else None
-        able = self.abilities = abilities(self.game, evaluator, params, ends=scope.ends)
+        self._by_rules = values_by_rules(self.game, evaluator, window[-1])
+        able = self.abilities = abilities(self.game, evaluator, params, ends=scope.ends or self._by_rules)
         self._ends: Ends | None = None
         if able.ownership:
             points = int(np.prod(self.game.planes[1:])) if "ownership" in evaluator.extra else 0
@@ -121,6 +122,7 @@ class Search(SearchState):
             ends=self._ends,
             tables=self._tables,
             biases=self._biases,
+            by_rules=self._by_rules,
         )
         batch.leaves.rows["root"] = len(self._window) - 1
         if self._net is not None:

@@ -100,7 +100,7 @@ class FakeEngine:
         """As its game writes it."""
         return None if self._board is None else self.text(self._board)
 
-    def opinion(self, symmetry: int = 0) -> Opinion:
+    def opinion(self, symmetry: int = 0, *, alone: bool = False) -> Opinion:
         """All moves alike, and an even game."""
         count = len(self.legal_moves())
         return Opinion(np.zeros(count, np.uint16), np.full(count, 1 / count), 0.5, None, ())

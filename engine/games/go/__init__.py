@@ -1,7 +1,7 @@
 """Go over GTP, on any board from 2x2 to 25x25, square or not.
 
 Read :mod:`state` and :mod:`board` first, then :mod:`rules` with :mod:`rulesets`, :mod:`planes` (a net's inputs and
-actions), :mod:`notation`, :mod:`score` and :mod:`handicap`; :mod:`katago`, with :mod:`ladders` and :mod:`passalive`, is
+actions), :mod:`notation` and :mod:`score`; :mod:`katago`, with :mod:`ladders` and :mod:`passalive`, is
 how that family of nets sees the game. The kernels read the board's size from the states, so that one compilation serves
 every size; a :class:`Go` has one size because a net's input has. Komi and rule set are part of each state.
 """
@@ -28,7 +28,7 @@ from .rulesets import rule_set
 from .score import GoTerritory
 from .state import MAX_SIZE, MIN_SIZE, STATE, State
 
-DEFAULT_SIZE, DEFAULT_KOMI, DEFAULT_RULES = 9, 7.5, "tromp-taylor"
+DEFAULT_SIZE, DEFAULT_RULES = 9, "tromp-taylor"
 
 
 class Go(Game):
@@ -64,8 +64,9 @@ class Go(Game):
     def sized(self, columns: int, rows: int | None = None) -> Game:
         return _game(columns, columns if rows is None else rows)
 
-    def initial(self, komi: float = DEFAULT_KOMI, rules: str = DEFAULT_RULES) -> State:
-        return notation.empty_board(self.columns, self.rows, komi, rules)
+    def initial(self, komi: float | None = None, rule_name: str = DEFAULT_RULES) -> State:
+        komi = rules.usual_komi(self.columns, self.rows) if komi is None else komi
+        return notation.empty_board(self.columns, self.rows, komi, rule_name)
 
     def parse_position(self, text: str) -> tuple[State, list[str]]:
         line, notes = notation.parse_position(text)
@@ -89,6 +90,13 @@ class Go(Game):
 
     def outcome(self, line: State) -> int:
         return self.territory.outcome(line[-1]) if line[-1]["passes"] >= 2 else RUNNING
+
+    def alone(self, line: State) -> State:
+        if not self.encoder.knows_rules:
+            return line
+        line = line.copy()
+        line[-1]["last"] = 0
+        return line
 
     def of_record(self, record: Record) -> Game:
         if record.root is None:

@@ -67,21 +67,9 @@ _CLIP = 20
 
 
 @device
-def _button(states, oldest, newest, points):
-    """Index of the first state behind a pass, -1 without a pass."""
-    for i in range(oldest + 1, newest + 1):
-        if states[i].last == points + 1:
-            return i
-    return -1
-
-
-@device
-def _own_komi(states, newest, button, points):
+def _own_komi(s, points):
     """Points that the rules give the side to move, in half points."""
-    s = states[newest]
     white = np.int64(_compensation(s.komi, s.handicap, s.rules, s.played))
-    if button >= 0:
-        white += 1 if states[button].turn == BLACK else -1
     most = 2 * (points + _CLIP)
     return min(max(-white if s.turn == BLACK else white, -most), most)
 
@@ -100,6 +88,8 @@ def _parity_wave(komi, points):
 def _took(states, since, newest, points):
     """Whether stones left the board after states[since]; else no board can repeat."""
     for i in range(since + 1, newest + 1):
+        if states[i].last == 0 and states[i].key != states[i - 1].key:
+            return True  # the move is not known
         move = np.int64(states[i].last) - 1
         if 0 <= move < points:
             mover = 1 - np.int64(states[i].turn)
@@ -123,9 +113,9 @@ def _mark_forbidden(states, newest, since, b, out, row, start):
             allowed, key = after(b, p, turn, s.rules & SUICIDE != 0)
             if not allowed or key == s.key:  # a lone stone's suicide
                 continue
-            wanted = situation(key, 1 - turn, ko)
+            wanted = situation(key, 1 - turn, s.rules)
             for i in range(since, newest + 1):
-                if situation(states[i].key, states[i].turn, ko) == wanted:
+                if situation(states[i].key, states[i].turn, states[i].rules) == wanted:
                     out[row, start + p] = 1
                     break
 
@@ -203,21 +193,17 @@ def encode_row(work, states, newest, oldest, history, suicidal, out, row):
         if b.colour[p] != EMPTY:
             out[row, (_OWN if b.colour[p] == turn else _OWN + 1) * points + p] = 1
 
-    button = _button(states, oldest, newest, points) if rules & BUTTON else -1
-    passes = np.int64(s.passes)
-    if button > newest - passes:  # the pass that took the button does not end the game
-        passes = newest - button
-    button_left = rules & BUTTON != 0 and button < 0
-    ends = passes > 0 and not button_left
+    button_left = rules & BUTTON != 0
+    ends = s.passes > 0 and not button_left
     shown = 0
     if not (ends and rules & FRIENDLY):
         shown = _write_moves(states, newest, oldest, history, points, out, row)
     _write_ladders(states, newest, shown, points, ladder, out, row)
     if w.forbidden != 0:  # or not known
-        _mark_forbidden(states, newest, max(button, oldest), b, out, row, _KO * points)
+        _mark_forbidden(states, newest, oldest, b, out, row, _KO * points)
     if not rules & TERRITORY:
         _write_area(b, rules, turn, suicidal, area, out, row)
-    komi = _own_komi(states, newest, button, points)
+    komi = _own_komi(s, points)
     _write_rules(rules, komi, ends and not rules & FRIENDLY, button_left, points, out, row)
     work[4][0] = shown
 

@@ -5,6 +5,7 @@ from the top, separated by "/", with X (black), O (white) and numbers of empty p
 retaken or -; komi; the rule set; black's handicap stones; passes just made; moves so far; by rules that count
 territory, black's prisoners less white's. The 3x3 board with a black stone in its middle is
 ``3/1X1/3 w - 7.5 tromp-taylor 0 0 1``. A board may have more rows than columns, or fewer.
+Without komi it is 7 on 9x9, 7.5 on others.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import IllegalMoveError, PositionError, quoted
-from .rules import settle_all
+from .rules import settle_all, usual_komi
 from .rulesets import TERRITORY, rule_set, rules_of
 from .state import BLACK, EMPTY, MAX_SIZE, MIN_SIZE, STATE, WHITE, State, points_of, stones_from_array, stones_to_array
 
@@ -94,10 +95,10 @@ def parse_position(text: str) -> tuple[State, list[str]]:
     fields = text.split()
     if not 2 <= len(fields) <= 9 or len(text) > _LONGEST:
         raise PositionError(f"a Go position has two to nine fields, such as '9/9/9/9/9/9/9/9/9 b', not {quoted(text)}")
-    fields += ["-", "7.5", "tromp-taylor", "0", "0", "0", "0"][len(fields) - 2 :]
     board = _parse_board(fields[0])
     rows, columns = board.shape
     board = board.ravel()
+    fields += ["-", f"{usual_komi(columns, rows):g}", "tromp-taylor", "0", "0", "0", "0"][len(fields) - 2 :]
     try:
         komi = float(fields[3])
     except ValueError:
@@ -173,3 +174,26 @@ def parse_move(state: State, text: str, legal: NDArray[np.uint16]) -> int:
 def format_move(state: State, move: int) -> str:
     columns, rows = size_of(state)
     return SKIP if move == columns * rows + 1 else vertex(move, columns, rows)
+
+
+# Fixed handicap stones lie on the star points (GTP 2, section 4.1.1).
+_EDGES = ((12, 3), (7, 2), (0, 1))  # from this size on, star points are that far from the edge
+# Star points in the order of the stones: (column, row from below), 0 = left or low, 1 = middle, 2 = right or high.
+_ORDER = ((0, 0), (2, 2), (0, 2), (2, 0), (0, 1), (2, 1), (1, 0), (1, 2), (1, 1))
+
+
+def most_handicap(size: int) -> int:
+    """The greatest number of fixed handicap stones; 0 on boards that have none."""
+    if size < 7:
+        return 0
+    return 9 if size % 2 and size > 7 else 4
+
+
+def handicap_points(size: int, stones: int) -> list[int]:
+    """The points of that many fixed handicap stones; 0 <= stones <= :func:`most_handicap`."""
+    edge = next(lines for least, lines in _EDGES if size >= least)
+    lines = (edge, size // 2, size - 1 - edge)
+    chosen = [*_ORDER[:stones]]
+    if stones in (5, 7):
+        chosen[-1] = _ORDER[-1]  # odd numbers take the centre
+    return [(size - 1 - lines[row]) * size + lines[column] for column, row in chosen]

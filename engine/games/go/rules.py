@@ -16,10 +16,12 @@ from ..factory import Play
 from ..outcome import DRAW, LOSS, RUNNING, WIN
 from .board import BOARD, after, area, clear, copy, play, set_up, untouched
 from .rulesets import (
+    ALL_TAX,
     BONUS_MASK,
     BONUS_N,
     BONUS_N_MINUS_1,
     BONUS_SHIFT,
+    BUTTON,
     KO_MASK,
     SIMPLE,
     SITUATIONAL,
@@ -44,12 +46,18 @@ WORK = np.dtype(
 _UNKNOWN = np.uint64(0xFFFFFFFFFFFFFFFF)
 _BITS = np.uint64(FILTER_WORDS * 64 - 1)
 _1 = np.uint64(1)
+_UNSEEN = np.uint8(128)  # mark of an owner
 
 
 @device
-def situation(key, turn, ko):
-    """The key (u64) that may not repeat: the board's, under situational superko with the side to move."""
-    return key ^ TURN_KEY if ko == SITUATIONAL and turn != BLACK else key
+def situation(key, turn, rules):
+    """The key (u64) that may not repeat: the board's, under situational superko with the side to move.
+
+    Boards before a button is taken are not those after it.
+    """
+    if rules & BUTTON:
+        key = ~key
+    return key ^ TURN_KEY if rules & KO_MASK == SITUATIONAL and turn != BLACK else key
 
 
 @device
@@ -90,7 +98,7 @@ def generate(b, s, moves, row, past, seen, count):
             allowed, key = after(b, p, colour, suicide)
             if not allowed:
                 continue
-        if p == s.ko or (ko != SIMPLE and occurred(past, seen, count, situation(key, 1 - colour, ko))):
+        if p == s.ko or (ko != SIMPLE and occurred(past, seen, count, situation(key, 1 - colour, s.rules))):
             forbidden ^= STONE_KEYS[p]
             continue
         moves[row, n] = p
@@ -115,6 +123,9 @@ def make(b, s, d, move):
             d.played += 1 - 2 * turn
     elif move == b.points:
         d.passes = s.passes + 1 if s.passes < 255 else 255
+        if s.rules & BUTTON:
+            d.rules, d.passes = s.rules ^ BUTTON, 0
+            d.komi += 2 * turn - 1
     else:
         d.ply, d.last = s.ply, 0
     d.key = b.key
@@ -141,10 +152,47 @@ def compensation(komi, handicap, rules, played):
 _compensation = device(compensation)
 
 
+def usual_komi(columns: int, rows: int) -> float:
+    """The fair komi of a board, with which nets that do not see komi have learned."""
+    return 7.0 if columns == rows == 9 else 7.5
+
+
 @device
 def score(b, s):
     """Black's score minus white's in half points, komi and white's points for handicap stones included; fills owner."""
-    return 2 * area(b) - _compensation(s.komi, s.handicap, s.rules, s.played)
+    points = 2 * area(b) - _compensation(s.komi, s.handicap, s.rules, s.played)
+    return points - 2 * _group_tax(b) if s.rules & ALL_TAX else points
+
+
+@device
+def _group_tax(b):
+    """What black's groups pay more than white's, once ``area`` has told owners: two points of territory, or one.
+
+    A group is a connected area of one owner.
+    """
+    tax = np.int64(0)
+    for p in range(b.points):
+        b.owner[p] |= _UNSEEN
+    for start in range(b.points):
+        if not b.owner[start] & _UNSEEN:
+            continue
+        who = b.owner[start] & ~_UNSEEN
+        b.owner[start] = who
+        b.stack[0] = start
+        count, done, empty = np.int64(1), np.int64(0), np.int64(0)
+        while done < count:
+            here = np.int64(b.stack[done])
+            done += 1
+            empty += b.colour[here] == EMPTY
+            for k in range(4):
+                q = np.int64(b.near[4 * here + k])
+                if q < b.points and b.owner[q] == who | _UNSEEN:
+                    b.owner[q] = who
+                    b.stack[count] = q
+                    count += 1
+        if who != EMPTY:
+            tax += min(empty, np.int64(2)) * (1 if who == BLACK else -1)
+    return tax
 
 
 @device
@@ -177,7 +225,7 @@ def _begin(work, states, root):
     for i in range(FILTER_WORDS):
         w.seen_before[i] = 0
     for i in range(root + 1):
-        remember(work[1], w.seen_before, i, situation(states[i].key, states[i].turn, states[root].rules & KO_MASK))
+        remember(work[1], w.seen_before, i, situation(states[i].key, states[i].turn, states[i].rules))
 
 
 @device
@@ -197,7 +245,7 @@ def _follow(work, states, at, move):
     w = work[0][0]
     make(w.board, states[at], states[at + 1], move)
     d = states[at + 1]
-    remember(work[1], w.seen, at + 1, situation(d.key, d.turn, d.rules & KO_MASK))
+    remember(work[1], w.seen, at + 1, situation(d.key, d.turn, d.rules))
 
 
 @device
@@ -273,7 +321,7 @@ def random_games(start, rules, limit, count, seed):
         clear(b, start[0])
         for i in range(FILTER_WORDS):
             seen[i] = 0
-        remember(past, seen, 0, situation(b.key, BLACK, ko))
+        remember(past, seen, 0, situation(b.key, BLACK, rules))
         turn, passes, ko_point = np.int64(0), 0, np.int64(-1)
         for p in range(b.points):
             candidates[p] = p
@@ -290,7 +338,7 @@ def random_games(start, rules, limit, count, seed):
                 untried -= 1
                 if b.colour[p] == EMPTY and p != ko_point:
                     allowed, key = after(b, p, turn, suicide)
-                    if allowed and (ko == SIMPLE or not occurred(past, seen, ply + 1, situation(key, 1 - turn, ko))):
+                    if allowed and (ko == SIMPLE or not occurred(past, seen, ply + 1, situation(key, 1 - turn, rules))):
                         move = p
                         break
                 candidates[drawn] = candidates[untried]
@@ -303,7 +351,7 @@ def random_games(start, rules, limit, count, seed):
                 ko_point = np.int64(-1)
             turn = 1 - turn
             ply += 1
-            remember(past, seen, ply, situation(b.key, turn, ko))
+            remember(past, seen, ply, situation(b.key, turn, rules))
         played += ply
         wins += area(b) > 0
     return played, wins

@@ -12,14 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..capabilities import Territory
-from . import handicap, notation, passalive
-from .rules import compensation, count_score
+from . import notation, passalive
+from .chances import chances
+from .rules import compensation, count_score, usual_komi
 from .rulesets import FRIENDLY, SEKI_TAX, TERRITORY, UNENDED
 from .state import BLACK, EMPTY, WHITE, State, points_of, stones_from_array, stones_to_array
 
 _SURE = 0.5  # mean ownership of a settled chain or region, its owner's view, at least
 _SHARED = 4  # liberties that two groups in seki share at most
-_DEAD = -0.5  # mean ownership of a chain, its owner's view, below which it counts as dead: when in doubt it lives
+_DEAD = -0.5  # mean ownership of a chain, its owner's view, below which it counts as dead: when in doubt it lives ...
+_FAR = 1 / 8  # ... unless without all in doubt the count is nearer to the expected lead by this share of the points
 
 
 class GoTerritory(Territory):
@@ -74,14 +76,20 @@ class GoTerritory(Territory):
         board = stones_to_array(state)
         return [region for region in _regions(board, int(state["columns"])) if board[min(region)] != EMPTY]
 
-    def dead_chains(self, state: State, ownership: Sequence[float]) -> list[frozenset[int]]:
+    def dead_chains(self, state: State, ownership: Sequence[float], lead: float | None = None) -> list[frozenset[int]]:
         board, expected = stones_to_array(state), np.asarray(ownership)
-        found = []
-        for chain in self.chains(state):
-            mean = expected[list(chain)].mean()
-            if (mean if board[min(chain)] == state["turn"] else -mean) < _DEAD:
-                found.append(chain)
-        return found
+
+        def owned(chain: frozenset[int]) -> float:
+            mean = float(expected[list(chain)].mean())
+            return mean if board[min(chain)] == state["turn"] else -mean
+
+        doubtful = [chain for chain in self.chains(state) if owned(chain) < 0]
+        sure = [chain for chain in doubtful if owned(chain) < _DEAD]
+        if lead is None or len(sure) == len(doubtful):
+            return sure
+        black = lead if state["turn"] == BLACK else -lead
+        off, all_off = (abs(self.score(state, dead)[0] - black) for dead in (sure, doubtful))
+        return doubtful if off - all_off > _FAR * len(board) else sure
 
     def unended(self, line: State) -> State:
         if not line[-1]["rules"] & FRIENDLY:  # territory is agreed on in any case
@@ -99,6 +107,23 @@ class GoTerritory(Territory):
         white = int(compensation(*(state[name] for name in ("komi", "handicap", "rules", "played")))) / 2
         return points - white if state["turn"] == BLACK else points + white
 
+    def is_usual(self, state: State) -> bool:
+        white = compensation(*(state[name] for name in ("komi", "handicap", "rules", "played")))
+        return not state["rules"] & TERRITORY and white == 2 * usual_komi(*notation.size_of(state))
+
+    def chances(
+        self,
+        root: State,
+        lengths: NDArray[np.integer],
+        given: NDArray[np.float64],
+        values: NDArray[np.float64],
+        scores: NDArray[np.float64] | None = None,
+        owners: NDArray[np.float64] | None = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        black = (lengths % 2 == 0) == (root["turn"] == BLACK)
+        learned = np.where(black, 1.0, -1.0) * usual_komi(*notation.size_of(root))
+        return chances(-given, learned, points_of(root), values, scores, owners)
+
     def leads(
         self, root: State, paths: NDArray[np.uint16], lengths: NDArray[np.integer], points: NDArray[np.float32]
     ) -> NDArray[np.float64]:
@@ -115,14 +140,19 @@ class GoTerritory(Territory):
         return stones_to_array(state)
 
     def most_handicap(self, size: int) -> int:
-        return handicap.most_handicap(size)
+        return notation.most_handicap(size)
 
     def handicap(self, size: int, stones: int) -> list[int]:
-        return handicap.handicap_points(size, stones)
+        return notation.handicap_points(size, stones)
+
+    def rules_named(self, text: str) -> str:
+        from .records.terms import rules_of_text  # wanted by few
+
+        return rules_of_text(text)
 
     def start(self, columns: int, rows: int, komi: float | None, rules: str) -> str:
-        fair = 7.0 if columns == rows == 9 else 7.5
-        return notation.format_position(notation.empty_board(columns, rows, fair if komi is None else komi, rules)[0])
+        komi = usual_komi(columns, rows) if komi is None else komi
+        return notation.format_position(notation.empty_board(columns, rows, komi, rules)[0])
 
 
 def _near(p: int, columns: int, points: int) -> tuple[int, ...]:

@@ -40,7 +40,7 @@ class Position:
     >>> position.turn, len(position.legal_moves), position.outcome
     (0, 29, None)
     >>> print(Position("go9", moves=["E5"]).play("C3").text)
-    9/9/9/9/4X4/9/2O6/9/9 b - 7.5 tromp-taylor 0 0 2
+    9/9/9/9/4X4/9/2O6/9/9 b - 7 tromp-taylor 0 0 2
     """
 
     def __init__(

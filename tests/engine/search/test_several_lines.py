@@ -237,3 +237,40 @@ def test_lines_of_many_positions_of_shogi() -> None:
         assert len(best) == 1, (number, root, moves)
         proven += known
     assert proven > 100
+
+
+WALL = "2XO1/2XO1/2XO1/2XO1/2XO1"  # 15 points to 10
+
+
+@pytest.mark.parametrize("net", ["", "uniform"])
+@pytest.mark.parametrize(
+    ("position", "moves", "nodes", "wanted"),
+    [
+        (f"{WALL} b - 4.5 tromp-taylor 0 1", [], 300, "pass"),  # two passes end the game, won
+        (f"{WALL} b - 5 tromp-taylor 0 1", [], 3000, None),  # ... drawn, and there is nothing better
+        (f"{WALL} b - 5.5 tromp-taylor 0 1", [], 300, None),  # ... lost
+        (f"{WALL} w - 4.5 chinese 0 0", ["pass"], 300, "pass"),
+        ("7/7/7/7/7/7/7 b - 7.5 japanese", ["D4"], 300, None),
+    ],
+)
+def test_lines_of_go(net: str, position: str, moves: list[str], nodes: int, wanted: str | None) -> None:
+    """Also where passes end the game: the move of one line leads, nothing is told of a move without a visit."""
+    game = "go7" if position[0] == "7" else "go5"
+    if game == "go5" and not net:
+        pytest.skip("the package's net plays from 7x7 on")
+    engine, found = Engine(game, EngineOptions(threads=1, hash_mb=16, weights_file=net, batch_size=4)), []
+    for lines in (1, 2, 5, 40):
+        engine.configure(multipv=lines)
+        engine.new_game()
+        engine.set_position(position, moves)
+        found.append((lines, *search(engine, Limits(nodes=nodes))))
+    engine.close()
+    single = found[0][1]
+    for lines, best, last in found:
+        assert last is not None
+        assert best.move == last.lines[0].pv[0]
+        assert best.move == single.move or best.lines[0].wdl.value >= single.lines[0].wdl.value > -1
+        assert wanted in (None, best.move)
+        assert all(line.visits > 0 for line in last.lines)
+        assert len(last.lines) <= lines
+        assert len({line.pv[0] for line in last.lines}) == len(last.lines)

@@ -13,7 +13,7 @@ from sgfmill import sgf_grammar
 from ....errors import DataError
 from ....records.record import Record
 from ....records.text import decode_any, lines_of, read_whole
-from ..handicap import handicap_points, most_handicap
+from ..notation import handicap_points, most_handicap
 from . import sgf
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz"

@@ -51,6 +51,16 @@ _RULES = {
     "tromp taylor": "tromp-taylor",
     "tt": "tromp-taylor",
 }
+_MORE = {
+    "chinese": "中国围棋 中国圍棋 中國圍棋 中国囲碁 中国式 数子法 數子法 중국식",
+    "japanese": "日本围棋 日本圍棋 日本囲碁 日本式 日本棋院 数目 数目法 數目法 比目 일본식 "
+    "日韩 日韓 韩国围棋 韓國圍棋 韓国囲碁 한국식",
+    _ING: "应氏围棋 應氏圍棋 应昌期 應昌期 计点制 計點制 잉",
+    "new-zealand": "新西兰 紐西蘭 ニュージーランド",
+    "aga": "美国 美國 米国 アメリカ",
+    "stone-scoring": "中国古棋 中國古棋 古棋 还棋头 還棋頭 stone_scoring ancient-area",
+}
+_RULES |= {word: name for name, words in _MORE.items() for word in words.split()}
 _FOX: dict[float, float] = {
     275: 5.5,
     325: 6.5,

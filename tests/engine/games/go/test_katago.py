@@ -124,6 +124,28 @@ def test_a_change_of_side_ends_what_is_remembered() -> None:
     assert planes[9:14].sum() == 1
 
 
+def test_a_root_alone_hides_the_moves_before_it_and_keeps_what_superko_forbids() -> None:
+    """As KataGo's analysis has it (ignorePreRootHistory); moves after the root are shown again."""
+    game, rng = get_game("go3").using(ENCODER), np.random.default_rng(3)
+    line, hidden = start(3, 0, "tromp-taylor"), 0
+    for _ in range(200):
+        moves = game.legal_moves(line)
+        line = game.play(line, int(rng.choice(moves)))
+        if game.outcome(line) != RUNNING:
+            line = start(3, 0, "tromp-taylor")
+            continue
+        seen, alone = planes_of(line), planes_of(game.alone(line))
+        assert not alone[9:14].any()
+        assert not numbers_of(alone)[:5].any()
+        assert (alone[14] == alone[15]).all()
+        assert (seen[:9] == alone[:9]).all()
+        hidden += int(seen[6].sum())
+        after = planes_of(game.play(game.alone(line), int(game.legal_moves(line)[0])))
+        assert after[9:14].sum() + numbers_of(after)[:5].sum() == 1
+    assert hidden > 3, "superko forbids something"
+    assert get_game("go3").alone(line) is line, "our own nets are not used to it"
+
+
 @pytest.mark.parametrize("rules", ["tromp-taylor", "chinese-ogs"])
 def test_superko_forbids_lone_stones_too(rules: str) -> None:
     """On 3x3 captures soon bring early boards back: the plane is what the rules forbid."""
