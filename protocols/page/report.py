@@ -21,7 +21,7 @@ def of_line(line: Line, write: Write = list) -> dict[str, Any]:
         "words": write(line.pv),
         "visits": line.visits,
         "prior": round(line.prior, _DIGITS),
-        "wdl": [round(x, _DIGITS) for x in (line.wdl.win, line.wdl.draw, line.wdl.loss)],
+        "wdl": [share / 10**_DIGITS for share in line.wdl.shares(10**_DIGITS)],
         "mate": line.mate,
         "lead": None if line.estimate is None or line.estimate.score is None else round(line.estimate.score, 1),
     }

@@ -85,11 +85,11 @@ class Scoresheet:
         """The ply at which the passes begin that have ended the game of Go, by which both have passed."""
         return max(len(self.moves) - 2, 0) if self.moves[-2:] == ["pass", "pass"] else len(self.moves)
 
-    def dead(self, ply: int, ownership: Sequence[float]) -> list[str]:
-        """The stones that are dead at a ply of a game of Go by a net's ownership, 1 for the side to move."""
+    def dead(self, ply: int, ownership: Sequence[float], lead: float | None) -> list[str]:
+        """The stones that are dead at a ply of a game of Go by a net's ownership and lead, for the side to move."""
         territory = self.game.territory
         assert territory is not None
-        return self._points(territory.dead_chains(self._line[ply], ownership))
+        return self._points(territory.dead_chains(self._line[ply], ownership, lead))
 
     def counted(self, dead: Sequence[str], toggle: str | None = None) -> dict[str, Any]:
         """Who has won at the end without ``dead`` stones, whole chains; ``toggle``: a stone whose chain changes.

@@ -199,7 +199,9 @@ class PageSession(Session[PageEngine]):
             estimate = engine.estimate()
         except NetError:
             return []
-        return [] if estimate is None or estimate.ownership is None else sheet.dead(before, estimate.ownership)
+        if estimate is None or estimate.ownership is None:
+            return []
+        return sheet.dead(before, estimate.ownership, estimate.score)
 
     def _read(self, asked: Request, _: int) -> Event:
         """A game of a text, or of a file in base64; of several the one that is asked for, and what there is."""

@@ -2,22 +2,22 @@
 
 import { clear, el } from "./dom.js";
 import { lossClass } from "./overlay.js";
-import { thousands } from "./values.js";
+import { percents, thousands } from "./values.js";
 
 const ROWS = 12;
-const percent = (x, digits = 1) => `${(100 * x).toFixed(digits)}`;
+const percent = (x) => (100 * x).toFixed(1);
 
 export class MoveTable {
   // hover: gets the moves of a line, or null; play: a move; only: a move to search alone, or not.
   constructor({ hover, play, only }) {
     Object.assign(this, { hover, play, only });
-    const heads = [["Only", "Search nothing but the ticked moves"], ["Move", ""], ["P %", "prior: what the net alone thinks"], ["Visits", ""], ["Share", "of the visits"],
-      ["Q", "expected result for the side to move, -1 to 1"], ["U", "exploration"], ["W D L", "chances of the side to move, %"], ["Line", "the best answers"]];
+    const heads = [["Only", "Search the ticked moves alone"], ["Move", ""], ["P %", "prior: that of the net alone"], ["Visits", ""], ["Share", "of the visits"],
+      ["Q", "expected result of the mover, -1 to 1"], ["U", "exploration"], ["W D L", "chances of the mover, %"], ["Line", "the best answers"]];
     this.body = el("tbody");
     this.rows = Array.from({ length: ROWS }, () => this.makeRow());
     this.body.addEventListener("pointerleave", () => this.hover(null));
     this.element = el("div", { class: "scroll" }, el("table", { class: "table" },
-      el("caption", { class: "unseen" }, "Moves that the search has looked at, most visited first"),
+      el("caption", { class: "unseen" }, "The moves searched, most visited first"),
       el("thead", {}, el("tr", {}, ...heads.map(([text, title]) => el("th", { scope: "col", title }, text)))), this.body));
   }
 
@@ -44,7 +44,7 @@ export class MoveTable {
 
   show(report, word, chosen) {
     const lines = new Map(report.lines.map((line) => [line.pv[0], line]));
-    const order = [...report.lines.map((line) => line.pv[0])];
+    const order = report.lines.map((line) => line.pv[0]);
     const byMove = new Map(report.moves.map((row) => [row[0], row]));
     for (const row of report.moves) if (!lines.has(row[0])) order.push(row[0]);
     const all = report.moves.reduce((sum, row) => sum + (row[2] || 0), 0) || 1;
@@ -64,7 +64,7 @@ export class MoveTable {
       row.tick.checked = chosen.has(move);
       row.element.className = n && best?.[2] ? lossClass((best[3] - q) / 2) : "";
       const texts = [percent(prior), thousands(n), null, n ? q.toFixed(3) : "", n ? u.toFixed(3) : "",
-        line && n ? line.wdl.map((x) => Math.round(100 * x)).join(" ") : "", line ? tail(line) : ""];
+        line && n ? percents(line.wdl).join(" ") : "", line ? tail(line) : ""];
       texts.forEach((value, k) => {
         if (value !== null && row.cells[k].textContent !== value) row.cells[k].textContent = value;
       });

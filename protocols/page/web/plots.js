@@ -2,6 +2,7 @@
 
 import { clear, el, svg } from "./dom.js";
 import { lossClass } from "./overlay.js";
+import { percents } from "./values.js";
 
 // wdl: of the first player.
 export class WdlBar {
@@ -12,14 +13,13 @@ export class WdlBar {
 
   show(wdl, sides) {
     this.element.classList.toggle("black-first", sides[0] === "Black");
+    const shown = percents(wdl);
     this.parts.forEach((part, i) => {
       part.style.width = `${100 * wdl[i]}%`;
       const side = wdl[i] > 0.25 && [sides[0], "", sides[1]][i];
-      part.textContent = wdl[i] > 0.08 ? [side, Math.round(100 * wdl[i])].filter(Boolean).join(" ") : "";
+      part.textContent = wdl[i] > 0.08 ? `${side || ""} ${shown[i]}`.trim() : "";
     });
-    const [win, draw, loss] = wdl.map((x) => `${Math.round(100 * x)} %`);
-    this.element.setAttribute("aria-label", `${sides[0]} wins ${win}, draw ${draw}, ${sides[1]} wins ${loss}`);
-    this.element.title = this.element.getAttribute("aria-label");
+    this.element.ariaLabel = this.element.title = `${sides[0]} wins ${shown[0]} %, draw ${shown[1]} %, ${sides[1]} wins ${shown[2]} %`;
   }
 }
 
@@ -30,7 +30,7 @@ const HIGH = 150;
 export class DotPlot {
   constructor() {
     this.dots = svg("g");
-    this.element = svg("svg", { class: "plot", viewBox: `-58 -16 ${WIDE + 90} ${HIGH + 46}`, role: "img", "aria-label": "A dot for each move: its expected result across, its visits up, its prior as size" },
+    this.element = svg("svg", { class: "plot", viewBox: `-58 -16 ${WIDE + 90} ${HIGH + 46}`, role: "img", "aria-label": "A dot for each move: expected result across, visits up, prior as size" },
       ...[0, 25, 50, 75, 100].flatMap((x) => [
         svg("path", { d: `M${(x / 100) * WIDE} 0V${HIGH}`, class: x === 50 ? "axis middle" : "axis" }),
         svg("text", { x: (x / 100) * WIDE, y: HIGH + 22, class: "tick" }, `${x} %`)]),

@@ -6,6 +6,9 @@ export function firstWdl(report, turn) {
   return turn === 0 ? wdl : [...wdl].reverse();
 }
 
+// Percents that add up to 100.
+export const percents = ([win, , loss], w = Math.round(100 * win), l = Math.min(Math.round(100 * loss), 100 - w)) => [w, 100 - w - l, l];
+
 // What is known of each ply: {ply, score, lead}.
 export const points = (match) => match.values.slice(0, match.moves.length + 1).map((value, ply) => value && { ...value, ply });
 

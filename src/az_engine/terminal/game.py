@@ -143,8 +143,7 @@ class TerminalGame:
         """What the mover expects; empty without a search."""
         if not info.lines:
             return ""
-        wdl = info.wdl
-        return f"Expects win {wdl.win:.0%}, draw {wdl.draw:.0%}, loss {wdl.loss:.0%}."
+        return "Expects win {}%, draw {}%, loss {}%.".format(*info.wdl.shares(100))
 
     def _end(self, how: str) -> None:
         self._over = True

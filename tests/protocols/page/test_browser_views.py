@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -103,7 +104,11 @@ def test_values_of_the_second_player_are_shown_as_the_engine_says(
         assert shown.split()[1] == f"{100 * (loss + draw / 2):.1f}"
         cells = "[...document.querySelector('.table tbody tr').cells].map((cell) => cell.textContent)"
         row = browser.do(cells)
-        assert [int(chance) for chance in row[7].split()] == [int(100 * x + 0.5) for x in (win, draw, loss)]
+        percents = [int(chance) for chance in row[7].split()]
+        assert sum(percents) == 100
+        assert percents == pytest.approx([100 * x for x in (win, draw, loss)], abs=1)
+        told = browser.do("document.querySelector('.wdl').getAttribute('aria-label')")
+        assert sum(map(int, re.findall(r"(\d+) %", told))) == 100
         told = next(each for each in report["moves"] if each[0] == report["lines"][0]["pv"][0])
         assert (int(row[3].replace(",", "")), row[5], row[6]) == (told[2], f"{told[3]:.3f}", f"{told[5]:.3f}")
         assert browser.faults == []
