@@ -127,7 +127,7 @@ class Session(ABC, Generic[AnyEngine]):
         """Read to the end of the input or ``quit`` and return the exit status: 0, or 1 after a bug. BLOCKS."""
         start_thread(threading.Thread(target=self._run_worker, args=(self._jobs,), name="worker", daemon=True))
         try:
-            reader.start(self._hear, partial(self.post, self._receive_overlong), partial(self.post, self._end_of_input))
+            reader.start(self._hear, partial(self.post, self._receive_overlong), partial(self.post, self.finish))
         except ThreadError:
             self._jobs.put(None)
             raise
@@ -172,8 +172,8 @@ class Session(ABC, Generic[AnyEngine]):
             self.stop()
             self.advance()
 
-    def _end_of_input(self) -> None:
-        """Finish what was asked, however long it takes, unless nobody reads the answers any more."""
+    def finish(self) -> None:
+        """Read no more and finish what was asked, however long it takes, unless nobody reads the answers any more."""
         if self._quitting is None:
             self._quitting = (Stopwatch(), math.inf)
             self.stop_endless()

@@ -9,7 +9,7 @@ import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ...engine.errors import AzError, PositionError
 from ...engine.info import BestMove, Estimate, ThinkingInfo
@@ -21,15 +21,10 @@ from .answer import Seen, no_results, warning
 from .fields import QueryError
 from .query import Query
 
-if TYPE_CHECKING:
-    from ...engine.nets.netinfo import NetInfo
-
 
 class AnalysisEngine(GoEngine, Protocol):
     """What an analysis needs of an engine; see :class:`az_engine.engine.engine.Engine` for each method."""
 
-    @property
-    def net(self) -> NetInfo | None: ...
     def new_tree(self) -> None: ...
 
 
@@ -206,10 +201,10 @@ class Analyst:
             return {}
         if turn.terminated:
             return no_results(query, turn.number)
-        engine.set_position(played.root, played.words[: played.ends[turn.number]])
+        engine.set_position(played.root_at(turn.number), played.words[: played.ends[turn.number]])
         legal = engine.legal_moves()
         try:
-            seen = Seen(query, turn.number, engine.position or "", legal, engine.opinion())
+            seen = Seen(query, turn.number, engine.position or "", legal, engine.opinion(alone=query.limits.alone))
         except Interrupted:
             return no_results(query, turn.number)
         allowed = query.restricted(turn.number, legal)

@@ -14,6 +14,7 @@ from .query import Query
 
 if TYPE_CHECKING:
     from ...engine.nets.opinions import Opinion
+UNKNOWN = -1.0  # KataGo's number where a net does not tell
 
 
 class Seen:
@@ -25,7 +26,7 @@ class Seen:
         self._sign = -1.0 if query.perspective and query.perspective != self._player else 1.0
         self._policy = dict(zip(legal, opinion.policy.tolist(), strict=True))
         self._opinion = opinion
-        self._hash = hashlib.sha256(position.encode()).hexdigest()[:32].upper()
+        self._hashes = _hashes(position) if query.played.size is not None else (_hash(position),) * 2
 
     def report(self, info: ThinkingInfo, *, during: bool) -> dict[str, Any]:
         """The answer while the search goes on (``during``) or at its end."""
@@ -123,10 +124,15 @@ class Seen:
     def _root(self, visits: int, value: float, bound: float | None, estimate: Estimate | None) -> dict[str, Any]:
         root: dict[str, Any] = {**self._values(value, bound, estimate)}
         root.pop("utilityLcb", None)
-        root |= {"visits": visits, "currentPlayer": self._player.upper(), "thisHash": self._hash}
+        root |= {"visits": visits, "weight": float(visits), "currentPlayer": self._player.upper()}
+        root |= dict(zip(("thisHash", "symHash"), self._hashes, strict=True))
         root |= {"rawWinrate": self._chance(self._value), "rawNoResultProb": 0.0}
-        if self._opinion.lead is not None:
-            root["rawLead"] = _short(self._sign * self._opinion.lead)
+        root |= dict.fromkeys(("rawStWrError", "rawStScoreError", "rawVarTimeLeft"), UNKNOWN)
+        opinion = self._opinion
+        if opinion.lead is not None:
+            root["rawLead"] = root["rawScoreSelfplay"] = _short(self._sign * opinion.lead)
+            spread = Estimate(opinion.lead, opinion.ownership or None).score_stdev
+            root["rawScoreSelfplayStdev"] = UNKNOWN if spread is None else _short(spread)
         return root
 
 
@@ -138,6 +144,28 @@ def no_results(query: Query, turn: int) -> dict[str, Any]:
 def warning(query_id: str, text: str, **about: str) -> dict[str, Any]:
     """What is said beside the answers to a query. By its last two fields KaTrain knows that it is no answer."""
     return {"warning": text, **about, "id": query_id, "isDuringSearch": True, "noResults": True}
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32].upper()
+
+
+def _hashes(position: str) -> tuple[str, str]:
+    """Of a Go board, its side to move and ko; the second is that of all its symmetric images."""
+    from ..gtp.board import Board, point
+
+    text, turn, ko, *_ = position.split()
+    board = Board.read(text)
+    cells = [*board.stones]
+    if ko != "-":
+        cells[point(ko, board.size)] = "k"
+    w, h = board.size
+    rows = ["".join(cells[i : i + w]) for i in range(0, w * h, w)]
+    images = []
+    for _ in range(4):
+        rows = ["".join(column) for column in zip(*rows[::-1], strict=True)]
+        images += ["/".join(rows), "/".join(row[::-1] for row in rows)]
+    return _hash(f"{'/'.join(rows)} {turn}"), _hash(f"{min(images)} {turn}")
 
 
 def _short(number: float) -> float:

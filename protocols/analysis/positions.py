@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ...engine.errors import AzError, IllegalMoveError, PositionError
@@ -25,6 +25,7 @@ _KOMI = "Must be a integer or half-integer from -400.0 to 400.0"
 _RULES = (
     'Must specify rules string, such as "chinese" or "tromp-taylor", or a JSON object with detailed rules parameters.'
 )
+_HANDICAP = 5  # field of a position's text
 _XY = re.compile(r"\(\s*(\d{1,2})\s*,\s*(\d{1,2})\s*\)")
 
 
@@ -38,6 +39,16 @@ class Played:
     ends: tuple[int, ...]  # words before turn 0, 1, ... to the last
     turns: str  # who is to move at turn 0, 1, ...: "b" or "w"
     size: Size | None = None  # of a Go board; None: another game
+    placed: Mapping[int, str] = field(default_factory=dict)  # stones by point at the start
+    coloured: tuple[tuple[str, str], ...] = ()  # colour and vertex of each move in Go
+
+    def root_at(self, turn: int) -> str | None:
+        """The root as it is seen at a turn: black moves before white's first are a handicap, as KataGo has it."""
+        if self.root is None or self.size is None:
+            return self.root
+        fields = self.root.split()
+        fields[_HANDICAP] = str(handicap_of(self.placed, self.coloured[:turn]))
+        return " ".join(fields)
 
     @property
     def moves(self) -> int:
@@ -87,9 +98,8 @@ class GoNotation:
         moves = self._pairs(fields, "moves", size)
         if any(place == PASS for _, place in stones):
             raise QueryError(f"Could not parse board location: {PASS}", "initialStones")
-        placed = {point(place, size): STONES[colour] for colour, place in stones}
-        black, white = ([*placed.values()].count(STONES[colour]) for colour in "bw")
-        handicap = black if black > 1 and not white else 0
+        placed = _placed(stones, size)
+        handicap = handicap_of(placed, ())
         usual = moves[0][0] if moves else "w" if handicap else "b"
         turn = fields.player("initialPlayer") if "initialPlayer" in fields else usual
         rules = _rules(fields)
@@ -107,7 +117,7 @@ class GoNotation:
         root = start.text(komi, rules)
         if stones:
             _read_root(f"go{size}", root, "initialStones")
-        return Played(f"go{size}", root, tuple(words), tuple(ends), turns, size)
+        return Played(f"go{size}", root, tuple(words), tuple(ends), turns, size, placed, (*moves,))
 
     def _size(self, fields: Fields) -> Size:
         words = f"Must provide an integer from {SIZES.start} to {SIZES.stop - 1}"
@@ -168,6 +178,64 @@ class PlainNotation:
         if not isinstance(word, str):
             raise QueryError("Must be an array of moves")
         return word
+
+
+def handicap_of(placed: Mapping[int, str], moves: Sequence[tuple[str, str]]) -> int:
+    """Black's handicap stones: those on the board without white ones, and moves before white's first.
+
+    White may pass in between; two white moves in a row make it a problem that is set up.
+    """
+    stones = [*placed.values()]
+    if STONES["w"] in stones:
+        return 0
+    count = 0
+    for number, (colour, place) in enumerate(moves):
+        if colour == "b":
+            count += place != PASS
+        elif moves[number + 1 : number + 2] and moves[number + 1][0] == "w":
+            count = 0
+            break
+        elif place != PASS:
+            break
+    count += len(stones)
+    return count if count > 1 else 0
+
+
+def _placed(stones: Sequence[tuple[str, str]], size: Size) -> dict[int, str]:
+    """Stones by point, put down one after another as KataGo does: each may capture, a lone one without liberty not."""
+    board: dict[int, str] = {}
+
+    def near(p: int) -> list[int]:
+        sides = [p - 1] * (p % size.columns > 0) + [p + 1] * (p % size.columns < size.columns - 1)
+        return [q for q in (p - size.columns, p + size.columns, *sides) if 0 <= q < size.points]
+
+    def captured(p: int) -> set[int]:
+        """The chain of a stone where it has no liberty."""
+        chain, waiting = {p}, [p]
+        while waiting:
+            for q in near(waiting.pop()):
+                if q not in board:
+                    return set()
+                if board[q] == board[p] and q not in chain:
+                    chain.add(q)
+                    waiting.append(q)
+        return chain
+
+    for colour, place in stones:
+        p, before = point(place, size), board.copy()
+        board[p] = STONES[colour]
+        for q in near(p):
+            if q in board and board[q] != board[p]:
+                for taken in captured(q):
+                    del board[taken]
+        own = captured(p)
+        if own == {p}:
+            board = before
+            board.pop(p, None)
+        else:
+            for taken in own:
+                del board[taken]
+    return board
 
 
 def _not_too_many(moves: list[Any], field: str) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...engine.errors import OptionError
 from ...engine.limits import Limits
 from ...engine.params import EngineOptions
-from ..gtp.params import OPTION_OF
+from ..gtp.params import OPTION_OF, countable
 from ..options import BY_KEY, OptionValues, Value
 from .fields import Fields, QueryError
 from .positions import Notation, Played
@@ -29,9 +29,9 @@ _PERSPECTIVES = {"BLACK": "b", "WHITE": "w", "SIDETOMOVE": ""}
 _WITHOUT_EFFECT = {  # settings of KataGo that have no counterpart, and the value with which they change nothing
     "antiMirror": False,
     "conservativePass": None,
-    "ignorePreRootHistory": False,
     "nnRandomize": None,
     "playoutDoublingAdvantage": 0.0,
+    "playoutDoublingAdvantagePla": None,
     "preventCleanupPhase": None,
     "rootNumSymmetriesToSample": 1,
     "rootPolicyTemperature": 1.0,
@@ -90,10 +90,12 @@ def read_query(
     fields = Fields(given)
     played = notation.read(fields)
     turns = _turns(fields, played)
-    options, perspective, seconds = _settings(fields, notation, values, warn)
+    settings = _settings(fields, notation, values, warn)
+    options, seconds = settings.options, settings.seconds
     visits = options.nodes_limit or most_visits
     if "maxVisits" in fields:
         visits = fields.integer("maxVisits", 1, _MOST_VISITS, "Must be an integer from 1 to 2^50")
+    visits = min(visits, settings.playouts or visits)
     first, every = _interval(fields)
     allow, avoid = _restrictions(fields, notation, played, warn)
     spread, spread_stdev = fields.boolean("includeMovesOwnership"), fields.boolean("includeMovesOwnershipStdev")
@@ -102,6 +104,7 @@ def read_query(
         movetime=None if seconds is None else max(round(1000 * seconds), 1),
         report_ms=max(round(min(first, every)), _LEAST_INTERVAL_MS) if every else _ONCE_MS,
         moves_ownership=played.size is not None,  # scoreStdev is made of it
+        alone=settings.alone,
     )
     options = replace(
         options,
@@ -118,7 +121,7 @@ def read_query(
         turns,
         options,
         limits,
-        perspective,
+        settings.perspective,
         allow,
         avoid,
         fields.integer("analysisPVLen", 1, 1000, "Must be an integer from 1 to 1000")
@@ -167,16 +170,20 @@ def _turns(fields: Fields, played: Played) -> dict[int, int]:
     return dict(sorted(zip(turns, priorities, strict=True)))
 
 
-def _settings(
-    fields: Fields, notation: Notation, values: OptionValues, warn: Callable[[str, str], None]
-) -> tuple[EngineOptions, str, float | None]:
-    """Options, point of view ("b", "w", "") and seconds (None: no limit) of ``overrideSettings`` and its like."""
-    settings = fields.get("overrideSettings") if "overrideSettings" in fields else {}
-    if not isinstance(settings, dict):
-        raise QueryError("Must be an object", "overrideSettings")
+class _Settings(NamedTuple):
+    options: EngineOptions
+    perspective: str  # "b", "w", ""
+    seconds: float | None  # None: no limit
+    playouts: int  # 0: no limit
+    alone: bool  # nets of KataGo see no move before the root
+
+
+def _settings(fields: Fields, notation: Notation, values: OptionValues, warn: Callable[[str, str], None]) -> _Settings:
+    """What ``overrideSettings`` and its like say."""
     values, perspective, seconds = values.copy(), notation.first, None
+    playouts, alone = 0, True
     unknown = []
-    for name, value in settings.items():
+    for name, value in _overriding(fields).items():
         if name == "reportAnalysisWinratesAs":
             word = str(value).upper()
             if word not in _PERSPECTIVES:
@@ -186,10 +193,14 @@ def _settings(
             seconds = _number(name, value, 0.001, 1e6)
         elif name == "rootFpuReductionMax":
             _set(values, "fpu_root_value", name, value)
+        elif name == "ignorePreRootHistory":
+            alone = _truth(name, value)
+        elif name == "maxPlayouts":
+            playouts = int(_parsed(OPTION_OF[name], name, value))
         elif name in OPTION_OF:
             _set(values, OPTION_OF[name], name, value)
         elif name in _WITHOUT_EFFECT:
-            if _WITHOUT_EFFECT[name] is not None and value != _WITHOUT_EFFECT[name]:
+            if _WITHOUT_EFFECT[name] not in (None, value):
                 warn("overrideSettings", f"{name} has no effect here")
         else:
             unknown.append(name[:40])
@@ -202,15 +213,32 @@ def _settings(
         words = "Must be a number from 0.01 to 100.0"
         if fields.number("rootPolicyTemperature", 0.01, 100.0, words) != 1.0:
             warn("rootPolicyTemperature", "rootPolicyTemperature has no effect here")
-    return values.engine_options(), perspective, seconds
+    return _Settings(values.engine_options(), perspective, seconds, playouts, alone)
+
+
+def _overriding(fields: Fields) -> dict[str, Any]:
+    settings = fields.get("overrideSettings") if "overrideSettings" in fields else {}
+    if not isinstance(settings, dict):
+        raise QueryError("Must be an object", "overrideSettings")
+    return settings
 
 
 def _set(values: OptionValues, key: str, name: str, value: object) -> None:
+    values.set(BY_KEY[key], _parsed(key, name, value))
+
+
+def _parsed(key: str, name: str, value: object) -> Value:
     try:
-        parsed: Value = BY_KEY[key].parse(value if isinstance(value, str) else json.dumps(value))
+        text = value if isinstance(value, str) else json.dumps(value)
+        return BY_KEY[key].parse(countable(name, text) if name in OPTION_OF else text)
     except OptionError as error:
         raise _unusable(f"{name} {error}") from None
-    values.set(BY_KEY[key], parsed)
+
+
+def _truth(name: str, value: object) -> bool:
+    if str(value).lower() not in ("true", "false"):
+        raise _unusable(f"{name} must be true or false")
+    return str(value).lower() == "true"
 
 
 def _number(name: str, value: object, low: float, high: float) -> float:

@@ -16,6 +16,7 @@ from ... import __version__
 from ...engine.clock import Stopwatch
 from ...engine.errors import AzError
 from ...engine.params import EngineOptions
+from ..gtp.questions import model
 from ..lines import LineReader, LineWriter, one_line
 from ..options import OptionValues
 from ..session import CLOSE_PATIENCE_S, STEP_BYTES, Session
@@ -163,15 +164,7 @@ class AnalysisSession(Session[AnalysisEngine]):
         engine = self._make(self.values.engine_options())
         engine.ready()
         try:
-            net, options = engine.net, self.values.engine_options()
-            return {
-                "name": options.weights_file if not self.values.remote else (net.name if net else ""),
-                "internalName": engine.description,
-                "maxBatchSize": options.batch_size,
-                "usesHumanSLProfile": False,
-                "version": net.planes_version if net else 0,
-                "usingFP16": "false",
-            }
+            return model(engine, self.values)
         finally:
             engine.close()
 

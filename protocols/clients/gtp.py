@@ -17,7 +17,7 @@ from ..lines import one_line
 from .base import Answer, EngineClient, Legal, PvInfo
 from .process import EngineMisbehaved
 
-EMPTY_BOARD = "9/9/9/9/9/9/9/9/9 b - 7.5 tromp-taylor 0 0 0"  # where a game begins when no position is given
+EMPTY_BOARD = "9/9/9/9/9/9/9/9/9 b - 7 tromp-taylor 0 0 0"  # where a game begins when no position is given
 COUNT_S = 60.0  # for `final_score`: some engines play the game out for themselves
 
 _HEAD = re.compile(r"([=?])(\d*)(?:\s+(.*))?")

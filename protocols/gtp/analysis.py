@@ -35,7 +35,7 @@ _FLAGS = {  # KataGo's; None: accepted, but no net of ours has such an output
 class Analysis:
     colour: str | None = None  # None: the side to move
     interval_ms: int = 10 * _DEFAULT_CS
-    least: int = 0  # moves to show, visited or not
+    least: int = 0  # moves to show, if as many were visited
     most: int = _MOVES
     allow: tuple[str, ...] | None = None  # only these moves; None = all
     avoid: tuple[str, ...] = ()
@@ -103,8 +103,10 @@ def searched(request: Analysis, legal: Sequence[str]) -> tuple[str, ...]:
 
 
 def analysis_line(info: ThinkingInfo, request: Analysis) -> str:
-    """All moves of one report as one line; moves without a visit only if ``minmoves`` asks for them."""
-    shown = [line for i, line in enumerate(info.lines[: request.most]) if line.visits or i < request.least]
+    """All visited moves of one report as one line; nothing while there is none."""
+    shown = [line for line in info.lines[: request.most] if line.visits]
+    if not shown:
+        return ""
     parts = [_move(line, order, request) for order, line in enumerate(shown)]
     if request.root:
         parts.append(_root(info, request))

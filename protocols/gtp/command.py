@@ -12,6 +12,7 @@ ENDLESS = (  # another line ends them
     *("analyze", "lz-analyze", "kata-analyze"),
     *("kata-search_cancellable", "kata-search_analyze_cancellable"),
 )
+_MOMENT_S = 0.7  # of a search whose player quits
 
 
 class GtpCommand:
@@ -25,6 +26,7 @@ class GtpCommand:
         self.begun = False  # the head of the response is written
         self._answered = False
         self._interrupted = False
+        self._hurried = False
         self._stop: Callable[[], None] | None = None
         self._lock = threading.Lock()
 
@@ -51,12 +53,25 @@ class GtpCommand:
             if self._stop is not None:
                 self._stop()
 
+    def hurry(self) -> None:
+        """Leave its search, under way or not yet begun, a moment only. From any thread; returns at once."""
+        with self._lock:
+            self._hurried = True
+            self._interrupt_soon()
+
+    def _interrupt_soon(self) -> None:
+        if self._hurried and self._stop is not None:
+            timer = threading.Timer(_MOMENT_S, self.interrupt)
+            timer.daemon = True
+            timer.start()
+
     def on_interrupt(self, stop: Callable[[], None] | None) -> None:
         """Call ``stop``, which must return at once, on an interrupt, or now if there was one."""
         with self._lock:
             self._stop = stop
             if stop is not None and self._interrupted:
                 stop()
+            self._interrupt_soon()
 
     def begin(self, writer: LineWriter) -> None:
         self.begun = True

@@ -19,12 +19,14 @@ from .rules import DEFAULT, Rules
 
 if TYPE_CHECKING:
     from ...engine.games.base import State
+    from ...engine.nets.netinfo import NetInfo
     from ...engine.nets.opinions import Opinion
 
 SIZES = range(2, 26)
 DEFAULT_SIZE, DEFAULT_KOMI = 19, 7.5  # the size if the net plays it, else its greatest
 SKIP = "skip"  # the engine's word for: the side to move changes, and nothing else
 _MOST_KOMI = 1000
+_PASSES = 6  # field of the engine's line of text
 
 
 class GoEngine(EngineSeam, Protocol):
@@ -32,12 +34,14 @@ class GoEngine(EngineSeam, Protocol):
 
     @property
     def knows_rules(self) -> bool: ...
+    @property
+    def net(self) -> NetInfo | None: ...
     def sizes(self) -> tuple[int, ...]: ...
     def resize(self, columns: int, rows: int | None = None) -> None: ...
     def play(self, move: str) -> None: ...
     def undo(self) -> None: ...
     def estimate(self) -> Estimate | None: ...
-    def opinion(self, symmetry: int = 0) -> Opinion: ...
+    def opinion(self, symmetry: int = 0, *, alone: bool = False) -> Opinion: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +207,16 @@ class GtpGame:
             yield engine
 
     @contextmanager
+    def evened(self, colour: str, lead: float) -> Iterator[None]:
+        """The game with a komi that takes a colour's lead away; afterwards it is as it was."""
+        komi, given = self.komi, round(2 * lead) / 2 * (1 if colour == "b" else -1)
+        self.komi, self._held = min(max(komi + given, -_MOST_KOMI), _MOST_KOMI), False
+        try:
+            yield
+        finally:
+            self.komi, self._held = komi, False
+
+    @contextmanager
     def _turned(self, engine: GoEngine, colour: str) -> Iterator[None]:
         """Let ``colour`` be to move inside; undone at the end unless a move was made."""
         skip, made = colour != self.turn, len(self.moves)
@@ -241,23 +255,31 @@ class GtpGame:
 
     @property
     def ended(self) -> bool:
-        """Whether the last two moves were passes."""
-        return len(self.moves) > 1 and self.passed and self.moves[-2].vertex == PASS
+        """Whether two passes have ended the game."""
+        return self._passes > 1
 
     @property
     def passed(self) -> bool:
-        return bool(self.moves) and self.moves[-1].vertex == PASS
+        """Whether another pass ends the game."""
+        return self._passes > 0
+
+    @property
+    def _passes(self) -> int:
+        """Passes in a row that count towards the end."""
+        return int((self.engine().position or "").split()[_PASSES]) if self.moves else 0
 
     def dead(self) -> list[frozenset[int]] | None:
         """Chains that the net thinks dead; None when the net has no ownership output. BLOCKS for an evaluation."""
-        engine = self.engine()
         try:
-            estimate = engine.estimate()
+            return self.dead_in(self.engine().estimate())
         except NetError:
             return None
+
+    def dead_in(self, estimate: Estimate | None) -> list[frozenset[int]] | None:
+        """Chains that are dead by an estimate of the position; None when it tells no ownership."""
         if estimate is None or estimate.ownership is None:
             return None
-        return territory().dead_chains(self._state, estimate.ownership)
+        return territory().dead_chains(self._state, estimate.ownership, estimate.score)
 
     def chains(self) -> list[frozenset[int]]:
         """The chains of stones on the board, each as its points."""

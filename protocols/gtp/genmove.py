@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from ...engine import blocking
+from ...engine.clock import Stopwatch
 from ...engine.info import BestMove, Line, ThinkingInfo
 from ...engine.limits import Limits
 from ..loader import EngineSeam
 from .board import PASS
 from .command import GtpCommand
+from .game import GoEngine
 
 RESIGN = "resign"
 _EARLY = 4  # no resignation before points / _EARLY moves
+AT_THE_END = 10**9  # ms between reports: but for the last there is none
+_POINTS_LOST, _VALUE_LOST = 0.75, 0.05  # that two searches may differ in
+_OTHERS = 400  # visits of the search for the best move but the pass
+_LOOKS = (40, 200)  # visits of the searches for an answer to the pass
 
 
 def search(
@@ -38,6 +46,65 @@ def search(
     for text in best.messages:
         tell(text)
     return best, last
+
+
+class Worth(NamedTuple):
+    """What a search found: its best move, and what that leads to for a player."""
+
+    move: str
+    score: float | None  # points ahead; None where the net does not tell
+    value: float  # in [-1, 1]
+
+    def as_good_as(self, other: Worth) -> bool:
+        """Whether nothing is lost by it, in points or, where those are not known, in chances."""
+        if self.score is None or other.score is None:
+            return self.value >= other.value - _VALUE_LOST
+        return self.score >= other.score - _POINTS_LOST
+
+    @property
+    def of_opponent(self) -> Worth:
+        return Worth(self.move, None if self.score is None else -self.score, -self.value)
+
+
+def worth_of(best: BestMove, last: ThinkingInfo | None) -> Worth:
+    """Of the move that a search found, for the side to move."""
+    line = best.lines[0] if best.lines else None
+    estimate = (line.estimate if line is not None else None) or (last.estimate if last is not None else None)
+    value = line.wdl.value if line is not None else 0.0
+    return Worth(best.move or PASS, None if estimate is None else estimate.score, value)
+
+
+def pass_or_move(
+    engine: GoEngine, find: Callable[[Limits], tuple[BestMove, ThinkingInfo | None]], seconds: float
+) -> str:
+    """The pass, where no answer to it takes anything of what the best other move gives; else that move. BLOCKS.
+
+    engine: holds a position in which both sides have about the same chances, else chances tell nothing of points; find:
+    searches within limits. Every answer gets a small search of its own, since a net that takes a group for settled
+    gives the move that kills it no visit; those that seem to win something get a greater one.
+    """
+    others = tuple(move for move in engine.legal_moves() if move != PASS)
+    if not others:
+        return PASS
+    limits, watch = Limits(movetime=max(round(500 * seconds), 1), report_ms=AT_THE_END), Stopwatch()
+    best = worth_of(*find(replace(limits, nodes=_OTHERS, searchmoves=others)))
+    engine.play(PASS)
+    try:
+        opinion = engine.opinion()
+        answers = sorted(zip(opinion.policy.tolist(), engine.legal_moves(), strict=True), reverse=True)
+        for _, answer in answers:
+            if watch.seconds > seconds:
+                break
+            for visits in _LOOKS if answer != PASS else ():
+                found = worth_of(*find(replace(limits, nodes=visits, searchmoves=(answer,))))
+                if found.of_opponent.as_good_as(best):
+                    break
+            else:
+                if answer != PASS:
+                    return best.move
+    finally:
+        engine.undo()
+    return PASS
 
 
 class MoveChooser:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -35,21 +36,22 @@ from .board import (
 from .clock import KINDS, PlayerClock, TimeSystem, read_kind, read_time_settings, seconds, whole
 from .command import GtpCommand
 from .game import GoEngine, GtpGame, Start, empty
-from .genmove import RESIGN, MoveChooser, search
-from .params import get_param, get_params, list_params, read_params, set_params
+from .genmove import AT_THE_END, RESIGN, MoveChooser, pass_or_move, search, worth_of
+from .params import Params, read_params
 from .questions import (
     ANALYZE_COMMANDS,
     all_legal,
     estimate_score,
     is_legal,
     last_move,
+    model,
     move_history,
     raw_net,
 )
 from .rules import Rules, read_kgs_rules, read_rules
 from .sgf import contents, read_sgf, write_sgf
 
-_AT_THE_END = 10**9  # ms between reports: but for the last there is none
+_PASS_S = 5.0  # for what a pass is worth, at most, where no clock runs
 _CHOICES = 4  # lines that a search for a move reports: the best may be a pass or a suicide that we do not play
 
 Handler = Callable[[GtpCommand], str | None]  # the response's text, None when it has been written already
@@ -65,6 +67,7 @@ class GtpPlayer:
         self._loader, self._values, self._writer, self._tell = loader, values, writer, tell
         self._game = GtpGame(loader.configured, tell)
         self._ready_size: Size | None = None  # the board that the net was loaded for
+        self._params = Params(values)
         self._chooser = MoveChooser(float(values["resign"]), int(values["resign_moves"]))
         self._set_time(TimeSystem())
         self.commands: dict[str, Handler] = {
@@ -82,9 +85,10 @@ class GtpPlayer:
             "kata-set-rules": lambda command: self._rules(read_rules(command.rest)),
             "kata-set-rule": self._set_rule,
             "kata-get-rules": lambda _: self._game.rules.text,
-            "kata-list-params": lambda _: list_params(),
-            "kata-get-param": lambda command: get_param(values, *command.arguments(1)),
-            "kata-get-params": lambda _: get_params(values),
+            "kata-list-params": lambda _: self._params.names(),
+            "kata-get-param": lambda command: self._params.value(*command.arguments(1)),
+            "kata-get-params": lambda _: self._params.text(),
+            "kata-get-models": self._models,
             "kata-set-param": self._set_param,
             "kata-set-params": self._set_params,
             "kgs-rules": lambda command: self._rules(read_kgs_rules(command.rest)),
@@ -225,12 +229,17 @@ class GtpPlayer:
 
     def _set_param(self, command: GtpCommand) -> str:
         name, value = command.arguments(2)
-        set_params(self._values, {name: value})
+        self._params.set({name: value})
         return ""
 
     def _set_params(self, command: GtpCommand) -> str:
-        set_params(self._values, read_params(command.rest))
+        self._params.set(read_params(command.rest))
         return ""
+
+    def _models(self, _: GtpCommand) -> str:
+        """The net, as KataGo's analysis engine describes it, too."""
+        self._ready()
+        return json.dumps([model(self._game.engine(), self._values)])
 
     # ------------------------------------------------------------------ handicap
 
@@ -329,13 +338,14 @@ class GtpPlayer:
             moves = self._kept_from_passing(engine, colour) if cleanup else ()
             if request is not None:
                 moves = searched(request, moves or engine.legal_moves())
-            limits = replace(limits, searchmoves=moves, report_ms=_AT_THE_END if game.rules.territory else None)
+            limits = replace(limits, searchmoves=moves, report_ms=AT_THE_END if game.rules.territory else None)
             best, last = self._search(engine, command, limits, request, lines=request.most if request else _CHOICES)
         ends = game.passed and game.moves[-1].colour == other(colour)
         lines = last.lines if last is not None else ()
         move = best.move or PASS
-        if not (cleanup or moves) and self._over(colour, last):
-            move = PASS
+        if not (cleanup or moves) and game.rules.territory:
+            if move == PASS or ends or self._over(colour, last):
+                move = self._pass_or_move(command, colour, best, last)
         elif not (cleanup or moves) and (move == PASS or ends):
             move = self._chooser.choose(best, lines, self._lead(colour), last=ends)
         move = game.without_suicide(colour, (move, *(line.pv[0] for line in lines)))
@@ -343,8 +353,18 @@ class GtpPlayer:
             return move
         return RESIGN if self._chooser.resigns(colour, best, len(game.moves), game.size.points) else move
 
+    def _pass_or_move(self, command: GtpCommand, colour: str, best: BestMove, last: ThinkingInfo | None) -> str:
+        """A pass by rules that count territory, where it loses nothing; else the best other move."""
+        score, limits = worth_of(best, last).score, self._limits(colour, 0.0)
+        seconds = max(best.time_ms / 1000, _PASS_S)
+        left = limits.time[[*STONES].index(colour)]
+        if left is not None:
+            seconds = min(seconds, (left / 20 + limits.byoyomi / 4) / 1000)
+        with self._game.evened(colour, score or 0.0), self._game.to_move(colour) as engine:
+            return pass_or_move(engine, lambda given: self._search(engine, command, given, None, lines=1), seconds)
+
     def _over(self, colour: str, last: ThinkingInfo | None) -> bool:
-        """Whether a colour should pass, by rules that count territory: every further move would cost it a point.
+        """Whether a colour may pass, by rules that count territory: every further move would cost it a point.
 
         Only neutral points are left, and the opponent's dead stones, two points each, do not change the winner.
         """
@@ -432,7 +452,7 @@ class GtpPlayer:
                 command.begin(self._writer)
             else:
                 self._ready()
-                limits = Limits(infinite=True, searchmoves=moves)
+                limits = Limits(infinite=True, searchmoves=moves, alone=True)
                 self._search(engine, command, limits, request, lines=request.most)
         command.succeed(self._writer)
 

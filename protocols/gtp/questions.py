@@ -1,15 +1,17 @@
 """Commands that ask about the game and change nothing: legality, moves so far, the net's own view.
 
 GNU Go's ``is_legal``, ``all_legal``, ``last_move``, ``move_history`` and ``estimate_score``; KataGo's ``kata-raw-nn``;
-GoGui's ``gogui-analyze_commands``.
+GoGui's ``gogui-analyze_commands``; the net as ``kata-get-models`` and KataGo's ``query_models`` describe it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from ..options import OptionValues
 from .board import COLOURS, PASS, STONES, GtpError, read_colour, read_vertex, result
-from .game import GtpGame, Move
+from .game import GoEngine, GtpGame, Move
 
 ANALYZE_COMMANDS = """\
 string/Final Score/final_score
@@ -57,12 +59,16 @@ def move_history(game: GtpGame) -> str:
 def estimate_score(game: GtpGame, fallback: float) -> str:
     """The expected score, and one standard deviation above and below it, as white sees them.
 
-    fallback: black's lead when the net says nothing.
+    Where the game has ended, or nothing but neutral points is left, it is what ``final_score`` says. fallback: black's
+    lead when the net says nothing.
     """
     estimate = game.engine().estimate()
     if estimate is None or estimate.score is None:
         return f"{result(fallback)} (upper bound: {-fallback:.1f}, lower: {-fallback:.1f})"
     lead = estimate.score if game.turn == "b" else -estimate.score
+    if game.ended or (estimate.ownership is not None and game.settled(game.turn, estimate.ownership)):
+        counts_all = game.ended and not game.rules.agreed
+        lead = game.margin(() if counts_all else game.dead_in(estimate) or ())
     spread = estimate.score_stdev or 0.0
     return f"{result(round(lead, 1))} (upper bound: {spread - lead:.1f}, lower: {-spread - lead:.1f})"
 
@@ -102,3 +108,16 @@ def _rows(words: Sequence[str], columns: int) -> list[str]:
 def _of(move: Move) -> str:
     assert move.colour in STONES
     return f"{_NAMES[move.colour]} {move.vertex}"
+
+
+def model(engine: GoEngine, values: OptionValues) -> dict[str, Any]:
+    """The net of an engine that is ready; over the network its file is not named."""
+    net, options = engine.net, values.engine_options()
+    return {
+        "name": options.weights_file if not values.remote else (net.name if net else ""),
+        "internalName": engine.description,
+        "maxBatchSize": options.batch_size,
+        "usesHumanSLProfile": False,
+        "version": net.planes_version if net else 0,
+        "usingFP16": "false",
+    }

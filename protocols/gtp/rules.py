@@ -7,32 +7,38 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .board import GtpError
+from .board import GtpError, territory
 
 _VALUES: dict[str, tuple[Any, ...]] = {  # KataGo's fields, and what they may be here
     "ko": ("SIMPLE", "POSITIONAL", "SITUATIONAL"),
     "scoring": ("AREA", "TERRITORY"),
-    "tax": ("NONE", "SEKI"),
+    "tax": ("NONE", "SEKI", "ALL"),
     "suicide": (False, True),
-    "hasButton": (False,),
+    "hasButton": (False, True),
     "whiteHandicapBonus": ("0", "N", "N-1"),
     "friendlyPassOk": (False, True),
 }
 _DESCRIPTION = re.compile(  # KataGo's own, without komi
-    r"ko(POSITIONAL|SITUATIONAL|SIMPLE)score(AREA|TERRITORY)tax(NONE|SEKI)sui([01])(?:whb(0|N-1|N))?(?:fpok([01]))?"
+    r"ko(POSITIONAL|SITUATIONAL|SIMPLE)score(AREA|TERRITORY)tax(NONE|SEKI|ALL)sui([01])(?:button([01]))?"
+    r"(?:whb(0|N-1|N))?(?:fpok([01]))?"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """One rule set; the fields are KataGo's."""
+    """One rule set; the fields are KataGo's. Errors: GtpError for a button with territory scoring."""
 
     ko: str = "POSITIONAL"
     suicide: bool = True
     bonus: str = "0"  # white's points for N handicap stones
     friendly: bool = False  # players may pass when they agree, and take dead stones off
     territory: bool = False  # instead of area
-    tax: bool = False  # on territory in seki
+    tax: str = "NONE"  # what territory does not count: in SEKI, or two points of ALL groups
+    button: bool = False  # the first pass is worth half a point and does not count towards the end
+
+    def __post_init__(self) -> None:
+        if self.territory and self.button:
+            raise GtpError("a button goes with area scoring only")
 
     @property
     def agreed(self) -> bool:
@@ -45,9 +51,10 @@ class Rules:
         for name, rules in RULES.items():
             if rules == self:
                 return name
-        scoring = f"score{'TERRITORY' if self.territory else 'AREA'}tax{'SEKI' if self.tax else 'NONE'}"
+        scoring = f"score{'TERRITORY' if self.territory else 'AREA'}tax{self.tax}"
         bonus = f"whb{self.bonus}" if self.bonus != "0" else ""
-        return f"ko{self.ko}{scoring}sui{self.suicide:d}{bonus}{'fpok1' if self.friendly else ''}"
+        more = f"{'button1' if self.button else ''}{bonus}{'fpok1' if self.friendly else ''}"
+        return f"ko{self.ko}{scoring}sui{self.suicide:d}{more}"
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -55,9 +62,9 @@ class Rules:
         return {
             "ko": self.ko,
             "scoring": "TERRITORY" if self.territory else "AREA",
-            "tax": "SEKI" if self.tax else "NONE",
+            "tax": self.tax,
             "suicide": self.suicide,
-            "hasButton": False,
+            "hasButton": self.button,
             "whiteHandicapBonus": self.bonus,
             "friendlyPassOk": self.friendly,
         }
@@ -85,14 +92,14 @@ class Rules:
             case "scoring":
                 return replace(self, territory=value == "TERRITORY")
             case "tax":
-                return replace(self, tax=value == "SEKI")
+                return replace(self, tax=value)
             case "suicide":
                 return replace(self, suicide=value)
             case "whiteHandicapBonus":
                 return replace(self, bonus=value)
             case "friendlyPassOk":
                 return replace(self, friendly=value)
-        return self
+        return replace(self, button=value)
 
 
 RULES = {  # by the names of the engine
@@ -101,7 +108,10 @@ RULES = {  # by the names of the engine
     "chinese-ogs": Rules("POSITIONAL", suicide=False, bonus="N", friendly=True),
     "aga": Rules("SITUATIONAL", suicide=False, bonus="N-1", friendly=True),
     "new-zealand": Rules("SITUATIONAL", suicide=True, friendly=True),
-    "japanese": Rules("SIMPLE", suicide=False, territory=True, tax=True),
+    "japanese": Rules("SIMPLE", suicide=False, territory=True, tax="SEKI"),
+    "aga-button": Rules("SITUATIONAL", suicide=False, bonus="N-1", friendly=True, button=True),
+    "stone-scoring": Rules("SIMPLE", suicide=False, friendly=True, tax="ALL"),
+    "ancient-territory": Rules("SIMPLE", suicide=False, territory=True, tax="ALL"),
 }
 DEFAULT = RULES["tromp-taylor"]
 _MORE = {  # names of KataGo beside these; all are read with - for a space or _
@@ -112,23 +122,27 @@ _MORE = {  # names of KataGo beside these; all are read with - for a space or _
     "bga": RULES["aga"],
     "french": RULES["aga"],
     "nz": RULES["new-zealand"],
+    "ancient-area": RULES["stone-scoring"],
 }
 _CLOSED_UP = {name.replace("-", ""): rules for name, rules in {**RULES, **_MORE}.items()}
 
 
 def read_rules(text: str) -> Rules:
-    """The rule set that a name or KataGo's JSON dictionary means. Errors: GtpError."""
+    """The rule set that a name in any of several languages or KataGo's JSON dictionary means. Errors: GtpError."""
     text = text.strip()
     if text.startswith("{"):
         return _from_json(text)
     rules = _CLOSED_UP.get(text.lower().translate({ord(c): None for c in "-_ "}))
-    if rules is not None:
-        return rules
     found = _DESCRIPTION.fullmatch(text)
-    if found is None:
+    if rules is None and found is None:
+        name = territory().rules_named(text)
+        rules, found = RULES.get(name), _DESCRIPTION.fullmatch(name)
+    if rules is None and found is not None:
+        ko, scoring, tax, suicide, button, bonus, friendly = found.groups()
+        rules = Rules(ko, suicide == "1", bonus or "0", friendly == "1", scoring == "TERRITORY", tax, button == "1")
+    if rules is None:
         raise GtpError(f"unknown rules; known are {', '.join(RULES)}")
-    ko, scoring, tax, suicide, bonus, friendly = found.groups()
-    return Rules(ko, suicide == "1", bonus or "0", friendly == "1", scoring == "TERRITORY", tax == "SEKI")
+    return rules
 
 
 def read_kgs_rules(text: str) -> Rules:
@@ -150,5 +164,5 @@ def _from_json(text: str) -> Rules:
         agreed = replace(rules, friendly=True)
         rules = agreed if agreed in RULES.values() else rules
     if "tax" not in given and rules.territory:
-        rules = replace(rules, tax=True)
+        rules = replace(rules, tax="SEKI")
     return rules

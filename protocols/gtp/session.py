@@ -60,8 +60,10 @@ class GtpSession(Session[GoEngine]):
             if command.endless:
                 self._endless.append(command)
             self.enqueue(CommandStep(partial(self._obey, command), command=command))
-            if command.name == "quit":
-                self.quit(None if self._loader.up_to_date else self.loading_patience_s)
+            if command.name == "quit":  # the last command: what was asked before it is answered first
+                if isinstance(self._busy, CommandStep):
+                    self._busy.command.hurry()
+                self.finish()
 
     def _unanswered(self) -> list[GtpCommand]:
         return [step.command for step in self.unfinished() if isinstance(step, CommandStep)]

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from az_engine.protocols.analysis.positions import handicap_of
+
 from .talk import GO, AnalysisTalk
 
 PAIRS = 'Must be an array of pairs of the form: ["b" or "w", GTP board vertex]'
@@ -209,6 +211,77 @@ def test_what_an_answer_holds(talk: AnalysisTalk) -> None:
     black = talk.one(moves=[["B", "C3"]], maxVisits=1)
     assert black["moveInfos"] == []
     assert black["rootInfo"]["visits"] == 1
+
+
+def test_a_hash_of_symmetric_positions(talk: AnalysisTalk) -> None:
+    corners = [talk.one(moves=[["B", place]], komi=komi)["rootInfo"] for place in ("A2", "B1", "E4") for komi in (0, 7)]
+    assert len({root["symHash"] for root in corners}) == 1
+    assert len({root["thisHash"] for root in corners}) == 3, "komi is no part of it"
+    other = talk.one(moves=[["B", "A2"]], boardXSize=7)["rootInfo"]
+    assert other["symHash"] not in {root["symHash"] for root in corners}
+
+
+def test_fields_that_programs_read(talk: AnalysisTalk) -> None:
+    root = talk.one()["rootInfo"]
+    assert root["weight"] == root["visits"] == 20
+    assert {root[name] for name in ("rawStWrError", "rawStScoreError", "rawVarTimeLeft")} == {-1.0}, "nobody knows"
+
+
+@pytest.mark.parametrize(
+    ("fields", "visits"),
+    [
+        ({"overrideSettings": {"maxVisits": 9}, "maxVisits": None}, 9),
+        ({"overrideSettings": {"maxPlayouts": 7}}, 7),
+        ({"overrideSettings": {"maxPlayouts": 1 << 50, "maxVisits": 1 << 50}}, 20),
+        ({"overrideSettings": {"playoutDoublingAdvantage": 0, "playoutDoublingAdvantagePla": "BLACK"}}, 20),
+        ({"overrideSettings": {"playoutDoublingAdvantage": 0.0, "wideRootNoise": 0.04}}, 20),
+        ({"overrideSettings": {"ignorePreRootHistory": False}}, 20),
+        ({"overrideSettings": {"ignorePreRootHistory": "true"}}, 20),
+        *(
+            ({"rules": rules}, 20)
+            for rules in ("aga-button", "stone_scoring", "ancient-territory", "中国规则", "日本式")
+        ),
+        ({"rules": {"scoring": "AREA", "tax": "ALL", "hasButton": True, "ko": "SIMPLE", "suicide": False}}, 20),
+    ],
+)
+def test_what_programs_send_is_obeyed_without_a_warning(
+    talk: AnalysisTalk, fields: dict[str, Any], visits: int
+) -> None:
+    answer = talk.one(**fields)
+    assert answer["rootInfo"]["visits"] == visits
+
+
+def test_settings_that_mean_nothing(talk: AnalysisTalk) -> None:
+    for given in ({"ignorePreRootHistory": 3}, {"maxPlayouts": "many"}, {"maxVisits": -1}):
+        assert talk.one(overrideSettings=given)["error"].startswith("Could not set settings: ")
+
+
+@pytest.mark.parametrize(
+    ("stones", "left"),
+    [
+        (["W A1", "B A2", "B B1"], {"A2", "B1"}),  # the last one takes it
+        (["B A2", "B B1", "W A1"], {"A2", "B1"}),  # a lone stone without liberties is not put down
+        (["B A2", "B B2", "B C1", "W A1", "W B1"], {"A2", "B2", "C1"}),  # a chain dies with its last stone
+        (["W C3", "B C3"], {"C3"}),
+    ],
+)
+def test_stones_without_liberties_are_taken_off(talk: AnalysisTalk, stones: list[str], left: set[str]) -> None:
+    """As KataGo does, which puts them down one after another."""
+    given = [word.split() for word in stones]
+    answer = talk.one(initialStones=given, initialPlayer="B", includePolicy=True)
+    columns = "ABCDE"
+    taken = {f"{columns[i % 5]}{5 - i // 5}" for i, p in enumerate(answer["policy"][:25]) if p == -1}
+    assert taken == left
+
+
+def test_black_moves_before_whites_first_are_a_handicap() -> None:
+    """By the rules that give white points for it; a second white move in a row makes it a problem."""
+    b, w = ["B", "A1"], ["W", "E5"]
+    two, passing = [b, ["B", "A3"]], [b, ["W", "pass"], ["B", "A3"]]
+    for moves, points in ((two, 2), (passing, 2), ([*two, w], 2), ([b, w], 0), ([*two, w, ["W", "E3"]], 0)):
+        assert handicap_of({}, [(colour.lower(), place) for colour, place in moves]) == points
+    assert handicap_of({3: "X"}, [("b", "C3")]) == 2
+    assert handicap_of({3: "X", 4: "O"}, [("b", "C3"), ("b", "C4")]) == 0
 
 
 def test_points_of_view(talk: AnalysisTalk) -> None:

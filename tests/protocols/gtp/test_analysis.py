@@ -52,14 +52,14 @@ def test_fields_of_katago_with_what_the_net_says() -> None:
     plain = analysis_line(info(score=3.5), Analysis(kata=True, ownership=True, root=True, least=3))
     assert "ownership" not in plain, "the net has none"
     assert "scoreMean 3.50 scoreLead 3.50" in plain, "and so nothing is known of the spread"
-    assert plain.count("info move") == 3, "minmoves shows moves that were not visited"
+    assert plain.count("info move") == 2, "a move without a visit has no line, whatever minmoves says"
     assert "rootInfo visits 91 winrate 0.600000" in plain
 
 
 def test_bounds_visits_and_spreads_of_katago() -> None:
     """As its GTP extensions lay them down."""
     spread = Estimate(1.0, (0.5, -0.5), (0.25, 0.125))
-    line = Line(50, None, Wdl(0.6, 0.1, 0.3), 60, 0.5, ("D4", "pass", "C3"), spread, (60, 20), 0.1)
+    line = Line(50, None, Wdl(0.6, 0.1, 0.3), 60, 0.5, ("D4", "pass", "C3"), spread, (60, 20), bound=0.1)
     seen = ThinkingInfo(2, 3, 90, 91, 900, 0, (line, replace(line, visits=0)), estimate=spread)
     flags = "ownership ownershipStdev movesOwnership movesOwnershipStdev pvVisits pvEdgeVisits".replace(" ", " true ")
     assert analysis_line(seen, read_analysis(f"{flags} true".split(), SIZE, kata=True)) == (
@@ -73,8 +73,8 @@ def test_bounds_visits_and_spreads_of_katago() -> None:
         "as in Leela Zero, perhaps below 0"
     )
     unvisited = replace(seen, lines=(replace(line, visits=0),))
-    assert analysis_line(unvisited, Analysis()) == ""
-    assert "visits 0" in analysis_line(unvisited, Analysis(least=1))
+    for request in (Analysis(), Analysis(least=1), Analysis(kata=True, ownership=True, root=True)):
+        assert analysis_line(unvisited, request) == "", "nothing is printed while there is no move to show"
 
 
 def test_sabaki_parses_every_line() -> None:
@@ -228,7 +228,7 @@ def test_genmove_with_analysis_is_a_normal_move(name: str) -> None:
 def test_ownership_and_scores_of_a_net_are_printed_from_the_movers_view() -> None:
     class Scoring(Engine):
         def estimate(self) -> Estimate | None:
-            return Estimate(1.5, (0.25,) * 25)
+            return Estimate(-17.5, (0.25,) * 25)  # Black's stone is in doubt, but the lead counts it
 
     with GtpTalk(lambda options: Scoring("go", options)) as talk:
         talk.one("boardsize 5")

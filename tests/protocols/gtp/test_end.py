@@ -86,6 +86,66 @@ def test_seki_is_told_and_counted(rules: str, score: str) -> None:
         assert set(talk.one("final_status_list alive")[2:].split()).isdisjoint(seki)
 
 
+WHOLE = {  # white stones that are dead all over the board, and what is right
+    (
+        "X.X.X.X.X",
+        ".XXXXXXX.",
+        "XX.O.O.XX",
+        ".X.OOO.X.",
+        "XX..O..XX",
+        ".X.....X.",
+        "XX.O.O.XX",
+        ".XXXXXXX.",
+        "X.X.X.X.X",
+    ): (
+        "B+74",
+        "B+42",
+    ),
+    (
+        "OO.....OO",
+        "O.XXXXX.O",
+        ".XX.X.XX.",
+        ".X.....X.",
+        "XX..O..XX",
+        ".X.....X.",
+        ".XX.X.XX.",
+        "O.XXXXX.O",
+        "OO.....OO",
+    ): (
+        "B+74",
+        "B+59",
+    ),
+}
+
+
+@pytest.mark.parametrize("passes", [(), ("play b pass", "play w pass")])
+@pytest.mark.parametrize(("rows", "scores"), WHOLE.items())
+def test_the_score_and_its_estimate_agree_where_stones_are_dead(
+    rows: Sequence[str], scores: Sequence[str], passes: Sequence[str]
+) -> None:
+    with GtpTalk(weights_file="") as talk:
+        for rules, score in zip(("chinese", "japanese"), scores, strict=True):
+            talk.ask("boardsize 9", f"kata-set-rules {rules}", "komi 7", place(rows), *passes)
+            assert talk.one("final_score") == f"= {score}"
+            assert talk.one("estimate_score").startswith(f"= {score} (upper bound")
+
+
+def test_doubts_about_chains_are_decided_as_the_expected_lead_wants_it() -> None:
+    """White's stones are as good as dead, though the net is not sure of any: the lead is that without them."""
+    doubt = [-0.3 if stone == "O" else 0.3 for stone in "".join([*WHOLE][1])]
+    for lead, dead in ((60.0, True), (-13.5, False), (None, False)):
+
+        class Doubting(Engine):
+            def estimate(self, lead: float | None = lead) -> Estimate | None:
+                black = (self.position or "").split()[1] == "b"
+                owners = tuple(abs(x) if black else -abs(x) for x in doubt)
+                return Estimate(lead if black or lead is None else -lead, owners)
+
+        with GtpTalk(lambda options, made=Doubting: made("go", options)) as talk:  # type: ignore[misc]
+            talk.ask("boardsize 9", "kata-set-rules chinese", "komi 7", place([*WHOLE][1]))
+            assert (talk.one("final_score") == "= B+74") == dead
+
+
 def engine_that_expects(rows: Sequence[str]) -> Callable[[EngineOptions], GoEngine]:
     """Makes engines whose searches expect each point to end as drawn."""
     black = [{"X": 1.0, "O": -1.0, ".": 0.0}[owner] for owner in "".join(rows)]

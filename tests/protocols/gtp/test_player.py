@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -271,22 +272,23 @@ def test_g12_quit_ends_a_search() -> None:
         assert talk.rest() == ["=6", ""]
 
 
-@pytest.mark.slow
-def test_g12_quit_does_not_wait_for_what_cannot_be_stopped() -> None:
-    """A net that loads for long, say: the command fails."""
-    over = threading.Event()
+@pytest.mark.parametrize("loads_s", [0.0, 1.0])
+def test_g12_quit_does_not_overtake_what_was_asked_before_it(loads_s: float) -> None:
+    """Nothing is interrupted, however long the net loads, and the moves are those of whole searches."""
 
     class Slow(Engine):
         def ready(self, on_progress: Callable[[str], None] | None = None) -> None:
-            if not over.wait(5.0):
-                super().ready(on_progress)
+            time.sleep(loads_s)
+            super().ready(on_progress)
 
-    with GtpTalk(lambda options: Slow("go", options)) as talk:
-        talk.send("1 boardsize 9", "2 genmove b", "3 quit")
-        assert talk.response() == "=1"
-        assert talk.response() == "?2 interrupted"
-        assert talk.rest() == ["=3", ""]
-        over.set()
+    with GtpTalk(lambda options: Slow("go", options), nodes_limit=30, move_time=60.0) as talk:
+        asked = ["boardsize 9", "name", "play b e5", "showboard", "genmove w", "kata-analyze b 10", "undo", "genmove w"]
+        talk.send(*(f"{number} {command}" for number, command in enumerate(asked)), "99 quit", "100 name")
+        heads = [talk.response() for _ in asked]
+        assert [head.split()[0][:2] for head in heads] == [f"={number}" for number in range(len(asked))]
+        assert re.fullmatch(r"=4 [A-HJ][1-9]", heads[4])
+        assert re.fullmatch(r"=7 [A-HJ][1-9]", heads[7])
+        assert talk.rest() == ["=99", ""]
 
 
 def test_g13_300_moves_are_replayed() -> None:
@@ -423,22 +425,58 @@ def test_single_fields_of_the_rules() -> None:
         )
         assert talk.one("boardsize 9") == "=", "the engine plays by them"
         assert talk.ask("play b E5", "undo") == ["=", "="]
-        for bad in ("ko SPIGHT", "tax ALL", "hasButton true", "komi 7", "suicide 3"):
+        assert talk.ask("kata-set-rule tax ALL", "kata-set-rule hasButton true") == ["="] * 2
+        assert '"hasButton": true' in talk.one("kata-get-rules")
+        for bad in ("ko SPIGHT", "tax SOME", "scoring TERRITORY", "komi 7", "suicide 3"):
             assert talk.one(f"kata-set-rule {bad}").startswith("? ")
 
 
 def test_the_engine_has_the_rules_that_gtp_names() -> None:
     flags = [True, False]
     for ko, bonus in itertools.product(("POSITIONAL", "SITUATIONAL", "SIMPLE"), ("0", "N", "N-1")):
-        for suicide, friendly, territory, tax in itertools.product(flags, flags, flags, flags):
-            rules = Rules(ko, suicide, bonus, friendly, territory, tax)
+        for suicide, friendly, territory, tax in itertools.product(flags, flags, flags, ("NONE", "SEKI", "ALL")):
+            rules = Rules(ko, suicide, bonus, friendly, territory, tax, button=not territory and friendly)
             theirs = rule_set(rules.name)
             assert rules_of(theirs.flags) == theirs
             assert read_rules(rules.name) == read_rules(rules.text) == rules
-            assert (theirs.territory, theirs.seki_tax, theirs.friendly) == (territory, tax, friendly)
+            assert (theirs.territory, theirs.friendly, theirs.button) == (territory, friendly, rules.button)
+            assert (theirs.seki_tax, theirs.all_tax) == (tax == "SEKI", tax == "ALL")
     assert [each.name for each in RULE_SETS] == [*RULES]
     for each in RULE_SETS:
         assert read_rules(each.description) == RULES[each.name]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        *((text, "chinese") for text in ("中国规则", "中國規則", "中国ルール", "数子法", "中国围棋规则", "Chinese")),
+        *((text, "japanese") for text in ("日本规则", "日本ルール", "日本囲碁規約", "韩国规则", "数目", "Korean")),
+        *((text, "stone-scoring") for text in ("stone_scoring", "stone scoring", "ancient-area", "古棋规则")),
+        *((text, "aga-button") for text in ("aga-button", "AGA_Button", "agabutton")),
+        *((text, "new-zealand") for text in ("new zealand", "nz", "ニュージーランドルール")),
+        ("ancient territory", "ancient-territory"),
+        ('{"scoring":"AREA","ko":"SIMPLE","suicide":false,"tax":"ALL","friendlyPassOk":true}', "stone-scoring"),
+    ],
+)
+def test_rules_in_the_words_of_people_and_programs(text: str, name: str) -> None:
+    assert read_rules(text) == RULES[name]
+
+
+def test_a_button_is_half_a_point_for_the_first_pass() -> None:
+    with GtpTalk() as talk:
+        talk.ask("boardsize 5", "kata-set-rules aga-button", "komi 7", *(f"play b C{n}" for n in range(1, 6)))
+        assert talk.ask("final_score", "play w pass", "final_score") == ["= B+18", "=", "= B+17.5"]
+        assert talk.ask("play b pass", "final_score") == ["=", "= B+17.5"], "it is taken once"
+        assert talk.ask("undo", "undo", "play b pass", "final_score") == ["=", "=", "=", "= B+18.5"]
+
+
+@pytest.mark.parametrize(("rules", "score"), [("chinese", "B+6"), ("stone-scoring", "B+4")])
+def test_a_tax_on_all_groups_takes_two_points_of_each(rules: str, score: str) -> None:
+    """Black's group on the left has five points of territory; all other groups have none."""
+    with GtpTalk() as talk:
+        talk.ask("boardsize 5", f"kata-set-rules {rules}", "komi 0")
+        talk.ask(*(f"play b B{n}" for n in range(1, 6)), *(f"play w C{n}" for n in range(1, 6)), "play b E2")
+        assert talk.one("final_score") == f"= {score}"
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_the_net_alone_in_katagos_form() -> None:
 def test_the_estimate_is_white_s() -> None:
     class Sure(Engine):
         def estimate(self) -> Estimate | None:
-            return Estimate(2.5 if (self.position or "").split()[1] == "b" else -2.5, (0.6, 0.8))
+            return Estimate(2.5 if (self.position or "").split()[1] == "b" else -2.5, (0.6, 0.8, *[1.0] * 23))
 
     with GtpTalk(lambda options: Sure("go", options)) as talk:
         assert talk.one("boardsize 5") == "="
