@@ -235,7 +235,7 @@ class RootView:
         if child is None or int(child["n"]) == 0:
             wdl = known or self._chances(tree.nodes[tree.root], own=True)
             return Line(self._game.centipawns(wdl, self._options), None, wdl, 0, prior, pv)
-        wdl, mean = known or self._chances(child), _wdl(child).value
+        wdl, mean = known or self._chances(child), (known or _wdl(child)).value
         score = self._game.centipawns(wdl, self._options)
         line = Line(score, _mate(child), wdl, visits[0], prior, pv, pv_visits=visits, mean=mean)
         if averages is None:

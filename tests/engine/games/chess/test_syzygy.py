@@ -178,7 +178,7 @@ def test_scores_are_the_tables(engine: Engine) -> None:
     drawn = answer(engine, "8/8/8/8/8/4k3/4P3/4K3 w - - 0 1", [], nodes=40).lines[0]
     assert (drawn.cp, drawn.mate, drawn.wdl.draw) == (0, None, 1.0)
     won = answer(engine, "8/8/8/1k6/8/2K3R1/8/8 w - - 0 1", [], nodes=4).lines[0]
-    assert (won.wdl.win, won.cp > 10_000) == (1.0, True)
+    assert (won.wdl.win, won.mean, won.cp > 10_000) == (1.0, 1.0, True)
     engine.configure(syzygy_probe_limit=0)
     assert answer(engine, "8/8/8/1k6/8/2K3R1/8/8 w - - 0 1", [], nodes=4).lines[0].wdl.win < 1.0
 
