@@ -26,6 +26,7 @@ from .measure import Measurement, show
 from .startup import add_net_argument, ask, check_net, dialogue, engine_of
 
 _PART = 0.1  # of the search, at its beginning and its end, whose speeds are compared
+_LEAST_S = 4.0  # of an analysis, so that it reports
 _PAUSES = 7  # recyclings of each tree that are timed
 _MOVE_MS = 1000  # of a search whose time is measured
 _CLOSE = 0.02  # of the visits, by which two searches of one position may differ
@@ -119,7 +120,8 @@ class _Reports:
 
     def speed(self, begin: float, end: float) -> float:
         """Simulations a second between two times, as far as reports tell."""
-        until, after = [report for report in self.nodes if report[0] <= end][-1]
+        within = [report for report in self.nodes[1:] if report[0] <= end]
+        until, after = (within or self.nodes[:2])[-1]
         since, before = [(0.0, 0), *(report for report in self.nodes if report[0] <= begin and report[0] < until)][-1]
         return (after - before) / max(until - since, 1e-3)
 
@@ -132,7 +134,7 @@ def _endless(args: argparse.Namespace) -> Iterator[Measurement]:
         ask(process, talk.hello)
         ask(process, (talk.ready[0].replace("boardsize 9", f"boardsize {args.size}"), talk.ready[1]))
         reports, idle, most = _analyse(process, game, 60 * args.minutes)
-        again, _, _ = _analyse(process, game, 60 * args.minutes * _PART)
+        again, _, _ = _analyse(process, game, max(60 * args.minutes * _PART, _LEAST_S))
     seconds, work = reports.seconds, reports.work
     told = "; ".join(reports.messages) or "nothing"
     note = f"in {seconds / 60:.1f} minutes of {talk.think}, of which it computed {work / 60:.1f}; it said {told}"

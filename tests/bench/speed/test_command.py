@@ -177,13 +177,26 @@ def test_the_default_depth_of_perft(game: str, depth: int, monkeypatch: pytest.M
 def test_endless(capsys: pytest.CaptureFixture[str]) -> None:
     for game in ("chess", "shogi", "go"):
         small = ("--game", game, "--net", "uniform", "--minutes", "0.1", "--hash", "4", "--flag=--threads=1")
-        simulations, speed, silence, resident = run_json(capsys, "endless", *small)
+        simulations, *speeds, silence, resident = run_json(capsys, "endless", *small)
         assert simulations["value"] > 1_000
-        assert "said: nothing" in simulations["note"]
-        assert speed["value"] > 0
-        assert speed["peer_value"] > 0
+        assert "it said nothing" in simulations["note"]
+        assert len(speeds) == 2
+        assert all(speed["value"] > 0 and speed["peer_value"] > 0 for speed in speeds)
         assert silence["value"] < 3
         assert resident["ratio"] < 1.5
+
+
+def test_shares_of_visits_with_two_sizes_of_hash(capsys: pytest.CaptureFixture[str]) -> None:
+    *positions, close = run_json(capsys, "endless", "--hash", "1", "--against", "64", "--nodes", "1001")
+    assert len(positions) == close["peer_value"] == 10
+    assert close["value"] == sum(abs(each["value"] - each["peer_value"]) <= 0.02 for each in positions)
+    assert all("1,001 nodes" in each["note"] for each in positions)
+
+
+def test_moves_while_the_tree_is_full(capsys: pytest.CaptureFixture[str]) -> None:
+    longest, fewest = run_json(capsys, "endless", "--hash", "1", "--moves", "2")
+    assert longest["value"] > 0.9
+    assert fewest["value"] > 0
 
 
 def test_the_pauses_of_an_endless_search(capsys: pytest.CaptureFixture[str]) -> None:
