@@ -97,7 +97,7 @@ def test_known_cases(case: dict[str, Any]) -> None:
 def compare_game(size: int, ko: str, suicide: bool, rng: random.Random, plies: int, rows: int = 0) -> int:
     """Play one random game in both implementations; the moves played. rows: 0 for a square board."""
     game, naive = go(size, rows), NaiveGame(size, ko, suicide, rows)
-    line = with_rules(game.initial(), ko, suicide)
+    line = with_rules(game.initial(komi=7.5), ko, suicide)
     for ply in range(plies):
         legal = game.legal_moves(line)
         assert legal.tolist() == naive.legal_moves()
@@ -135,7 +135,7 @@ def test_the_search_knows_what_the_game_forbids_below_its_root(ko: str, suicide:
     for size in (2, 3):
         game = go(size)
         for plies in range(0, 30, 3):
-            line = with_rules(game.initial(), ko, suicide)
+            line = with_rules(game.initial(komi=7.5), ko, suicide)
             for _ in range(plies):
                 legal = game.legal_moves(line)
                 line = game.play(line, int(rng.choice((legal[:-1] if len(legal) > 1 else legal).tolist())))
