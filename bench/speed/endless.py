@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import statistics
 import time
@@ -170,13 +169,16 @@ def _analyse(process: EngineProcess, game: Game, seconds: float) -> tuple[_Repor
     return reports, idle, most
 
 
+_TICKS = 100  # a second, in Linux's /proc
+
+
 def computed(pid: int) -> float:
     """Seconds that a process has computed, on all cores together. Errors: EngineProcessError when it has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError as error:
         raise EngineProcessError(f"process {pid} has ended") from error
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def _resident(pid: int) -> float:

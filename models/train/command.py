@@ -117,9 +117,9 @@ def adopt(args: argparse.Namespace) -> None:
     sections: list[tuple[str, type]] = [("learner", LearnerConfig), ("targets", TargetOptions)]
     if not {"minutes", "steps"} & given:
         sections.append(("length", Length))
-    kind = earlier["net"]["kind"]
-    if not given & {"kind", *shorthands()} or args.kind == kind:
-        sections.append(("net", family_of(kind).config))
+    family = family_of(earlier["net"]["kind"])
+    if not given & set(shorthands()) and ("kind" not in given or family_of(args.kind) is family):
+        sections.append(("net", family.config))
     for section, part in sections:
         values = earlier.get(section, {})
         for flag, dest, f, _, _ in flags_of(part):

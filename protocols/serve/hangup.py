@@ -5,14 +5,16 @@ from __future__ import annotations
 import contextlib
 import select
 import socket
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 from ...engine.clock import Stopwatch
 
+_linux: Any = select  # which has epoll there alone
+_TELLS = hasattr(select, "epoll")
 _PROBE_S = 1.0  # between probes of clients that will send nothing more
 CLIENT: ContextVar[socket.socket] = ContextVar("client")  # of the HTTP request that a task answers
 
@@ -32,8 +34,8 @@ class HangUps:
         self._silent: dict[int, Stopwatch] = {}  # those that have closed their side, since the last probe
         self._lock = threading.Lock()
         self._closed = False
-        if sys.platform == "linux":
-            self._poll = select.epoll()
+        if _TELLS:
+            self._poll = _linux.epoll()
             threading.Thread(target=self._run, name="hang-ups", daemon=True).start()
 
     def close(self) -> None:
@@ -49,14 +51,14 @@ class HangUps:
         ``probe``: the client may close its side and still wait for answers. It is called every second from then on, and
         must send a byte, which a client that is gone refuses. None: a client that closes its side is gone.
         """
-        if sys.platform != "linux":
+        if not _TELLS:
             yield
             return
         client = _Client(link.dup(), gone, probe)
         number = client.link.fileno()
         with self._lock:
             self._clients[number] = client
-            self._poll.register(number, select.EPOLLRDHUP | select.EPOLLONESHOT)  # and faults
+            self._poll.register(number, _linux.EPOLLRDHUP | _linux.EPOLLONESHOT)  # and faults
         try:
             yield
         finally:
@@ -85,15 +87,15 @@ class HangUps:
             client = self._clients.get(number)
             if client is None:
                 return
-            poll = select.poll()  # asked anew: the number may have become another client's
-            poll.register(number, select.POLLRDHUP)
+            poll = _linux.poll()  # asked anew: the number may have become another client's
+            poll.register(number, _linux.POLLRDHUP)
             state = dict(poll.poll(0)).get(number, 0)
-            gone = bool(state & (select.POLLHUP | select.POLLERR)) or (state and client.probe is None)
+            gone = bool(state & (_linux.POLLHUP | _linux.POLLERR)) or (state and client.probe is None)
             if gone:
                 self._silent.pop(number, None)
             else:
                 if state:
                     self._silent.setdefault(number, Stopwatch())
-                self._poll.modify(number, select.EPOLLONESHOT | (0 if state else select.EPOLLRDHUP))
+                self._poll.modify(number, _linux.EPOLLONESHOT | (0 if state else _linux.EPOLLRDHUP))
         if gone:
             client.gone()
