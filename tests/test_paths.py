@@ -57,6 +57,7 @@ LINES = {
     "report curves": "",
     "report architectures": "--supervised some --steps 1 --out out",
     "report openings": "",
+    "report calibration": "",
     "plot": "",
     "serve": "--port 0 --http-port none",
     "connect": "localhost:1 chess",

@@ -127,7 +127,7 @@ def test_its_moves_are_judged_by_regret(tmp_path: Path) -> None:
 
 def test_check_says_that_it_has_no_net(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(check, "check_game", lambda *_: None)  # the games with a net inside: tests of the command
-    args = argparse.Namespace(seconds=1.0, json=True)
+    args = argparse.Namespace(seconds=1.0, json=True, details=False, programs=False)
     assert check.main(args) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     text = "no net inside this package; make one with az-engine train --game tictactoe"

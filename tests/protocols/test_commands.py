@@ -80,7 +80,7 @@ SEARCHES = {  # commands by name: lines after which much is left to do, and thos
 @pytest.mark.parametrize("state", ["starting", "idle", "reporting", "thinking"])
 @pytest.mark.parametrize("protocol", SEARCHES)
 def test_it_ends_with_its_client(protocol: str, state: str, way: str) -> None:
-    engine = shlex.join([*COMMAND, protocol, *QUICK])
+    engine = shlex.join(["env", "--default-signal=HUP", *COMMAND, protocol, *QUICK])  # whatever started the tests
     program = f"exec 3<&0; {engine} <&3 & echo $! >&2; exec >&-; wait"
     with subprocess.Popen(
         ["sh", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -88,7 +88,7 @@ def test_no_stream_goes_back(threads: int, multipv: int, clock: FakeClock) -> No
                 searches, reports = searches + 1, reports + len(lines)
                 words = best.split()
                 assert words[1] == [line for line in lines if " multipv 1 " in line][-1].split(" pv ")[1].split()[0]
-                if last["kind"] == "cp":
+                if last["kind"] == "cp" and abs(int(last["score"])) < 12_000:  # else endgame tables know who wins
                     assert nodes <= int(last["nodes"]) <= nodes + 256 * threads
                 for move in (words[1], words[3]) if len(words) > 3 else (words[1],):
                     board.push_uci(move)
