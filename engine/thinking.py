@@ -53,7 +53,7 @@ class Job:
 
 
 def _nothing() -> None:
-    """Nothing follows."""
+    pass
 
 
 class Thinking:

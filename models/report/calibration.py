@@ -72,7 +72,7 @@ class Said:
     result: Floats  # 1, 0.5 or 0
 
     def of(self, chosen: NDArray[np.bool_]) -> Said:
-        """Some of them."""
+        """Those with True in ``chosen``, bool[N]."""
         return Said(*(getattr(self, name)[chosen] for name in self.__slots__))
 
     def recast(self, fit: Calibration) -> Said:

@@ -75,7 +75,7 @@ class Notation(Protocol):
     first: str  # colour of the first player
 
     def read(self, fields: Fields) -> Played:
-        """Errors: QueryError."""
+        """The game that a query's fields name, no move of it replayed. Errors: QueryError."""
 
     def move(self, word: Any, played: Played) -> str:
         """A move as the engine writes it. Errors: QueryError, of no field."""
@@ -272,7 +272,7 @@ def _rules(fields: Fields) -> Rules:
 
 
 def _read_root(game: str, root: str, field: str) -> State:
-    """Errors: QueryError."""
+    """The line State[1] of a position's text. Errors: QueryError, of ``field``."""
     try:
         return get_game(game).parse_position(root)[0]
     except PositionError as error:
