@@ -112,33 +112,50 @@ class Learner:
 
     def train_step(self, batch: Batch) -> dict[str, float]:
         """One step of gradient descent. Errors: DataError when the loss or the gradient is not finite."""
-        tensors = TorchBatch.of(batch, self.device)
-        rate = learning_rate(self.config, self.step, self.progress)
-        for group in self.optimiser.param_groups:
-            group["lr"] = rate
-        self.network.train()
-        if self.progress >= self.config.freeze:
-            self.network.freeze(self.averaged)
-        with self.autocast():
-            losses = self.network.losses(tensors)
-        loss = sum(
-            (self.config.weight_of(name) * one for name, one in losses.items()), torch.zeros((), device=self.device)
-        )
-        self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        norm = float(nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip or math.inf))
-        total = loss.item()
+        rate = self._set_rate()
+        losses, whole, length = self._descend(TorchBatch.of(batch, self.device))
+        total, norm = whole.item(), float(length)
         if not (math.isfinite(total) and math.isfinite(norm)):
             raise DataError(
                 f"training diverged at step {self.step}: the loss is {total:.3g} and the gradient {norm:.3g}; "
                 + AFTER_DIVERGENCE
             )
+        self._update(len(batch))
+        return {"loss": total, **{k: v.item() for k, v in losses.items()}, "rate": rate, "gradient": norm}
+
+    def step_on(self, tensors: TorchBatch) -> Tensor:
+        """One step on positions that are on the training device; its loss f4[], which nobody has waited for."""
+        self._set_rate()
+        _, total, _ = self._descend(tensors)
+        self._update(len(tensors.planes))
+        return total.detach()
+
+    def _set_rate(self) -> float:
+        rate = learning_rate(self.config, self.step, self.progress)
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        return rate
+
+    def _descend(self, tensors: TorchBatch) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+        """The gradient; the losses, their weighted sum and the gradient's norm."""
+        self.network.train()
+        if self.progress >= self.config.freeze:
+            self.network.freeze(self.averaged)
+        with self.autocast():
+            losses = self.network.losses(tensors)
+        total = sum(
+            (self.config.weight_of(name) * one for name, one in losses.items()), torch.zeros((), device=self.device)
+        )
+        self.optimiser.zero_grad(set_to_none=True)
+        total.backward()  # type: ignore[no-untyped-call]
+        return losses, total, nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip or math.inf)
+
+    def _update(self, positions: int) -> None:
         self.optimiser.step()
         self.network.after_step()
         self.step += 1
-        self.positions += len(batch)
+        self.positions += positions
         self._average()
-        return {"loss": total, **{k: v.item() for k, v in losses.items()}, "rate": rate, "gradient": norm}
 
     @torch.no_grad()
     def _average(self) -> None:

@@ -43,6 +43,7 @@ COMMANDS = {
     "export": ("az_engine.models.foreign.exporter", "hand a net to Lc0 or dlshogi"),
     "label": ("az_engine.models.label.command", "make training data with any UCI, USI or GTP engine"),
     "train": ("az_engine.models.train.command", "train a net: from games against itself, or on labelled positions"),
+    "distil": ("az_engine.models.distil.command", "train Go nets that see komi and rules from a KataGo net"),
     "selfplay": (
         "az_engine.models.selfplay.play.worker",
         "play games for a run, beside the processes that train starts",
@@ -55,12 +56,13 @@ _GROUPS = {
     "play": (START, "play", "uci", "usi", "gtp", "serve", "connect", "lichess"),
     "look": ("check", "review", "analysis", "convert", "nets"),
     "measure": ("match", "rate", "bench", "suite", "regret"),
-    "make nets": ("train", "label", "selfplay", "plot", "report", "import", "export"),
+    "make nets": ("train", "distil", "label", "selfplay", "plot", "report", "import", "export"),
     "more": ("completion", "version"),
 }
 # command -> (what of it, the extra that this needs)
 _NEEDS = {
     "train": (("it", "train"), ("--ray", "ray")),
+    "distil": (("it", "train"),),
     "selfplay": (("it", "train"),),
     "report": (("it", "train"),),
     "import": (("--int8", "int8"),),

@@ -32,6 +32,9 @@ Points and actions are numbered as in :mod:`planes`. Planes 0 to 21, each 0 or 1
 
 Where a pass would end the game and the rules let players pass in agreement, the planes show neither moves nor passes of
 the past.
+
+Our own nets that see komi take the same planes as ``RULES``, with komi in one byte: plane 27 is own komi in half points
+and 128, at most 63 points, and plane 28 is none.
 """
 
 from __future__ import annotations
@@ -56,6 +59,7 @@ from .rulesets import ALL_TAX, BUTTON, FRIENDLY, KO_MASK, POSITIONAL, SEKI_TAX, 
 from .state import BLACK, EMPTY, MAX_POINTS, STONE_KEYS
 
 ENCODER, ENCODER_SUICIDE = "katago-v7", "katago-v7-suicide"  # the second sees areas as if suicide were legal
+RULES = "rules"
 HISTORY = 5  # moves shown
 SPATIAL, NUM_PLANES = 22, 42
 _workspace_go, _begin_go = PLAY.workspace, PLAY.begin
@@ -63,6 +67,7 @@ MAX_LINES = 19  # the nets know no greater board
 _OWN, _LIBERTIES, _KO, _MOVES, _CAUGHT, _OPENINGS, _AREA = 1, 3, 6, 9, 14, 17, 18
 _PASSES, _KOMI, _RULES = SPATIAL, SPATIAL + 5, SPATIAL + 7  # planes of bytes: numbers 0-4, 5 (two bytes), 6-18
 _KOMI_OFFSET = 1024
+RULES_KOMI, KOMI_UNIT = 128, 40.0  # of RULES: added to komi in half points, and what 1 to a net stands for
 _CLIP = 20
 
 
@@ -234,15 +239,31 @@ def _key(work, states, newest, history, out, row):
     return chain(key, np.uint64(0))
 
 
+@device
+def _in_one_byte(points, out, row):
+    """Write komi as RULES shows it, where it stands in two bytes."""
+    komi = 256 * np.int64(out[row, _KOMI * points]) + np.int64(out[row, (_KOMI + 1) * points]) - _KOMI_OFFSET
+    byte = min(max(komi, 1 - RULES_KOMI), RULES_KOMI - 1) + RULES_KOMI
+    for i in range(points):
+        out[row, _KOMI * points + i] = byte
+        out[row, (_KOMI + 1) * points + i] = 0
+
+
 def _make_encoder(name: str, suicidal: bool) -> Encoder:
     """For boards of the greatest size; suicidal: areas are judged as if suicide were legal."""
+    own = name == RULES
 
     @device
     def write_row(work, states, newest, oldest, history, out, row):
         encode_row(work, states, newest, oldest, history, suicidal, out, row)
+        if own:
+            _in_one_byte(work[0][0].board.points, out, row)
 
     scale = np.ones(NUM_PLANES, np.float32)
-    scale[_KOMI + 1] = 1 / 255
+    if own:
+        scale[_KOMI] = 1 / KOMI_UNIT
+    else:
+        scale[_KOMI + 1] = 1 / 255
     return make_encoder(
         PLAY._replace(workspace=_workspace, begin=_begin),
         write_row,
@@ -260,12 +281,12 @@ def _make_encoder(name: str, suicidal: bool) -> Encoder:
     )
 
 
-_ENCODERS = (_make_encoder(ENCODER, False), _make_encoder(ENCODER_SUICIDE, True))
+_ENCODERS = (_make_encoder(ENCODER, False), _make_encoder(ENCODER_SUICIDE, True), _make_encoder(RULES, False))
 
 
 @cache
 def encoders(columns: int, rows: int) -> Mapping[str, Encoder]:
-    """KataGo's views of a board of that size, by name."""
+    """The views that show komi and rules of a board of that size, by name."""
     if max(columns, rows) > MAX_LINES:
         return {}
     planes, moves = (NUM_PLANES, rows, columns), columns * rows + 1

@@ -1,0 +1,1 @@
+"""Learning from another net: it labels positions as they are played, and networks learn from them at once."""

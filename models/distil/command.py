@@ -1,0 +1,108 @@
+"""``az-engine distil``: Go nets that see komi and rules, from a KataGo net that plays and labels."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+
+from ...engine.errors import OptionError
+from ...engine.games import get_game
+from ...engine.games.go import katago
+from ...engine.os.files import write_atomically
+from ..families import family_of
+from ..families.config import NetConfig
+from ..fields import Help, add_flags, from_flags
+from ..signals import StopSignals
+from ..storage import RunLock
+from ..train.config import LearnerConfig
+from .config import DistilConfig
+
+HELP = "train Go nets that see komi and rules from a KataGo net, which plays and labels"
+_LEARNING = {"optimiser": "muon", "rate": 4e-3, "freeze": 0.7, "value_weight": 1.5, "ownership_weight": 1.5}
+_SIZES = "9:4,13:2,19:3,7:0.4,8:0.3,10:0.3,11:0.4,12:0.2,15:0.3,17:0.3"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "A KataGo net plays games of every strength, komi, rule set and size of board without a search, and says of "
+        "each position its policy, chances, lead and owners; our networks learn from that at once. Made for a GPU: on "
+        "a CPU a large teacher labels some tens of positions a second. Leaves NAME_fp32.onnx of each network."
+    )
+    parser.formatter_class = Help
+    parser.epilog = """\
+examples:
+  az-engine distil b10c384.bin.gz --out runs/go --minutes 60 --device cuda
+  az-engine distil b6c96.bin.gz --out runs/small --nets 4x32 --sizes 9:1 --minutes 10"""
+    add = parser.add_argument
+    add("teacher", type=Path, metavar="NET", help="a KataGo net, .bin.gz")
+    add("--out", type=Path, required=True, metavar="RUN", help="folder of the run")
+    add("--nets", type=_nets, default=_nets("6x64"), metavar="BxF[,BxF]", help="networks that learn side by side")
+    add("--squeeze", type=int, default=16, metavar="N", help="hidden units of squeeze-excitation")
+    add("--sizes", type=_sizes, default=_sizes(_SIZES), metavar="N:X[,N:X]", help="sizes of board, and their shares")
+    add("--device", default="cpu", help="cpu, or cuda for a GPU")
+    add_flags(parser, DistilConfig)
+    add_flags(parser, LearnerConfig, **_LEARNING)
+
+
+def _nets(text: str) -> tuple[tuple[int, int], ...]:
+    found = [word.split("x") for word in text.split(",")]
+    return tuple((int(blocks), int(filters)) for blocks, filters in found)
+
+
+def _sizes(text: str) -> tuple[tuple[int, float], ...]:
+    found = [word.partition(":") for word in text.split(",")]
+    return tuple((int(lines), float(share or 1)) for lines, _, share in found)
+
+
+def network(blocks: int, filters: int, squeeze: int) -> NetConfig:
+    """The settings of a network for every size of board that sees komi and rules."""
+    values = {
+        "blocks": blocks,
+        "filters": filters,
+        "squeeze": squeeze,
+        "history": 5,
+        "policy_head": "pooled",
+        "policy_filters": max(32, filters // 2),
+        "value_filters": 32,
+        "value_hidden": 64,
+        "ownership": True,
+        "score": True,
+    }
+    return family_of("dual-res").configured(get_game("go").sized(19).using(katago.RULES), values)
+
+
+def main(args: argparse.Namespace) -> int:
+    import onnx
+    import torch
+
+    from ..foreign.families import convert_file
+    from ..net.torchgraph import TorchGraph
+    from ..train.learner import Learner
+    from .run import Distillation
+
+    if args.device != "cpu" and not torch.cuda.is_available():
+        raise OptionError(f"--device {args.device} needs a GPU and a torch built for it; leave --device out")
+    console = Console(stderr=True)
+    config, settings = from_flags(DistilConfig, args), from_flags(LearnerConfig, args)
+    converted = convert_file(args.teacher)
+    if converted.info.encoder != katago.ENCODER:
+        raise OptionError(f"{args.teacher} sees {converted.info.encoder}; a net that sees {katago.ENCODER} is needed")
+    go, device = get_game("go"), torch.device(args.device)
+    dtype = torch.bfloat16 if settings.precision == "bf16" else torch.float32
+    teacher = TorchGraph(onnx.load_from_string(converted.model), dtype).to(device).eval()
+    student = go.sized(19).using(katago.RULES)
+    learners = [
+        Learner(student, network(*shape, args.squeeze), settings, device=args.device) for shape in args.nets
+    ]
+    boards = [(go.sized(lines).using(katago.ENCODER), share) for lines, share in args.sizes]
+    with RunLock(args.out), StopSignals() as stop:
+        plain = {"teacher": converted.info.trained_on, "nets": args.nets, "sizes": args.sizes, "squeeze": args.squeeze}
+        whole = {**plain, "distil": asdict(config), "learner": asdict(settings)}
+        write_atomically(args.out / "config.json", json.dumps(whole, indent=1).encode())
+        run = Distillation(teacher, boards, learners, config, args.out, lambda text: console.print(text, highlight=False))
+        run.run(stop)
+    return 0

@@ -1,0 +1,22 @@
+"""Settings of ``az-engine distil``. Nothing here needs torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...engine.settings import check, setting
+
+
+@dataclass(frozen=True, slots=True)
+class DistilConfig:
+    """Settings of a run beside its networks' and their learner's."""
+
+    minutes: float = setting(10.0, "length of the run", above=0, flag=True)
+    points: int = setting(20_000, "points of the boards that the teacher looks at together", low=25, flag=True)
+    reuse: float = setting(3.0, "times that a position is learned from", above=0, flag=True)
+    gib: float = setting(2.0, "memory for positions on the device, GiB, all sizes together", above=0, flag=True)
+    least: int = setting(4096, "positions of a size before it is learned from", low=1, flag=True)
+    export_seconds: float = setting(60.0, "seconds between nets written", above=0, flag=True)
+
+    def __post_init__(self) -> None:
+        check(self)

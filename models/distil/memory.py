@@ -1,0 +1,97 @@
+"""What a teacher said of the newest positions of one size of board, kept on the training device."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ...engine.games.go import katago
+from ..families.losses import TorchBatch
+
+_BITS, _OWNER = 8, 100.0
+_SYMMETRIES = 8
+
+
+class Memory:
+    """A ring of ``capacity`` labelled positions of C planes, H x W points."""
+
+    def __init__(self, capacity: int, planes: tuple[int, int, int], device: torch.device) -> None:
+        _, height, width = planes
+        self._lines, self.capacity, self.count, self.written = (height, width), capacity, 0, 0
+        points, constants = height * width, katago.NUM_PLANES - katago.SPATIAL
+
+        def room(*shape: int, dtype: torch.dtype) -> Tensor:
+            return torch.zeros((capacity, *shape), dtype=dtype, device=device)
+
+        self._packed = room(-(-katago.SPATIAL // _BITS), points, dtype=torch.uint8)
+        self._constants = room(constants, dtype=torch.uint8)
+        self._policy = room(points + 1, dtype=torch.float16)
+        self._wdl = room(3, dtype=torch.float32)
+        self._score = room(dtype=torch.float32)
+        self._owners = room(points, dtype=torch.int8)
+        self._shifts = torch.arange(_BITS, device=device, dtype=torch.uint8)
+
+    def add(self, planes: Tensor, said: dict[str, Tensor], usable: Tensor) -> None:
+        """Keep positions: planes u1[G, C, H, W] as the teacher sees them, what it said, usable bool[G]."""
+        kept = usable.nonzero()[:, 0]
+        count = len(kept)
+        at = (self.written + torch.arange(count, device=planes.device)) % self.capacity
+        spatial = planes[kept, : katago.SPATIAL].flatten(2)
+        for i in range(self._packed.shape[1]):
+            part = spatial[:, _BITS * i : _BITS * (i + 1)]
+            self._packed[at, i] = (part << self._shifts[: part.shape[1], None]).sum(1, dtype=torch.uint8)
+        self._constants[at] = in_one_byte(planes[kept, katago.SPATIAL :, 0, 0])
+        self._policy[at] = said["policy"][kept].softmax(1).to(torch.float16)
+        self._wdl[at] = said["wdl"][kept].softmax(1)
+        self._score[at] = said["score"][kept, 0]
+        self._owners[at] = (said["ownership"][kept].flatten(1) * _OWNER).round().to(torch.int8)
+        self.written += count
+        self.count = min(self.written, self.capacity)
+
+    def draw(self, size: int) -> TorchBatch:
+        """``size`` positions, each eighth under one of the board's symmetries."""
+        rows = torch.randint(self.count, (size,), device=self._score.device)
+        height, width = self._lines
+        bits = (self._packed[rows][:, :, None] >> self._shifts[None, None, :, None]) & 1
+        spatial = bits.flatten(1, 2)[:, : katago.SPATIAL].reshape(size, -1, height, width)
+        policy = self._policy[rows].float()
+        points = policy[:, :-1].reshape(size, height, width)
+        owners = self._owners[rows].reshape(size, height, width).float() / _OWNER
+        turned = [_turned(part, height == width) for part in (spatial, points, owners)]
+        constants = self._constants[rows][:, :, None, None].expand(-1, -1, height, width)
+        planes = torch.cat([turned[0], constants], 1)
+        probabilities = torch.cat([turned[1].flatten(1), policy[:, -1:]], 1)
+        wdl = self._wdl[rows]
+        actions = torch.arange(height * width + 1, device=rows.device).expand(size, -1)
+        return TorchBatch(
+            planes=planes,
+            actions=actions,
+            probabilities=probabilities / probabilities.sum(1, keepdim=True),
+            legal=None,
+            wdl=wdl,
+            z=wdl[:, 0] - wdl[:, 2],
+            ownership=turned[2],
+            score=self._score[rows],
+            after=None,
+            after_wdl=None,
+        )
+
+
+def in_one_byte(constants: Tensor) -> Tensor:
+    """The constant planes u1[B, 20] of the encoder katago-v7 as those of the encoder ``rules``."""
+    komi = 256 * constants[:, 5].long() + constants[:, 6].long() - 1024
+    most = katago.RULES_KOMI - 1
+    result = constants.clone()
+    result[:, 5] = (komi.clamp(-most, most) + katago.RULES_KOMI).to(torch.uint8)
+    result[:, 6] = 0
+    return result
+
+
+def _turned(boards: Tensor, square: bool) -> Tensor:
+    """[B, ..., H, W], the i-th eighth of the rows under symmetry i."""
+    parts = []
+    for i, part in enumerate(boards.chunk(_SYMMETRIES)):
+        axes = [axis for bit, axis in ((1, -2), (2, -1)) if i & bit]
+        y = part.flip(axes) if axes else part
+        parts.append(y.transpose(-1, -2) if i & 4 and square else y)
+    return torch.cat(parts)

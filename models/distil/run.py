@@ -1,0 +1,187 @@
+"""Distillation: a teacher plays and labels on the training device, networks learn from what is in memory.
+
+Boards of several sizes take turns. While the teacher looks at one group of games and the networks learn, the moves of
+the other groups are played on the CPU.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...engine.errors import DataError
+from ...engine.games.base import Game
+from ...engine.games.go import katago
+from ...engine.os.files import write_atomically
+from ..families.losses import TorchBatch
+from ..net.torchgraph import TorchGraph
+from ..train.learner import Learner
+from ..train.log import Log
+from .config import DistilConfig
+from .games import Games
+from .memory import Memory, in_one_byte
+
+_HALVES = 2  # groups of games of a size: one is played while the other is looked at
+_NEVER = -1e9
+WHOLE = 19 * 19  # points of the board that a batch is given for: smaller boards have as many points together
+
+
+class Board:
+    """One size of board: its groups of games and what is known of their positions."""
+
+    def __init__(self, game: Game, config: DistilConfig, share: float, device: torch.device, executor: Any, seed: int) -> None:
+        """game: with the encoder katago-v7; share: of the memory."""
+        points = game.num_actions - 1
+        self.game, self.points, self.owed, self.labelled = game, points, 0.0, 0
+        count, workers = max(8, config.points // points), os.cpu_count() or 1
+        self.groups = [Games(game, count, executor, workers, seed + half) for half in range(_HALVES)]
+        a_position = 8 * points + 40  # bytes, see Memory
+        self.memory = Memory(int(share * config.gib * 2**30 / a_position), game.planes, device)
+        self.turn = 0
+        for group in self.groups:
+            group.begin(None, None)
+
+    def next_group(self) -> Games:
+        self.turn = 1 - self.turn
+        return self.groups[self.turn]
+
+
+class Distillation:
+    """A run: the teacher, the boards, and the networks that learn."""
+
+    def __init__(
+        self,
+        teacher: TorchGraph,
+        boards: Sequence[tuple[Game, float]],
+        learners: Sequence[Learner],
+        config: DistilConfig,
+        folder: Path,
+        say: Callable[[str], None],
+    ) -> None:
+        """boards: games with the encoder katago-v7, and how much of the teacher's time each size gets."""
+        self.teacher, self.learners, self.config, self.folder, self.say = teacher, learners, config, folder, say
+        self.device = learners[0].device
+        self._random = np.random.default_rng(learners[0].config.seed)
+        torch.manual_seed(learners[0].config.seed)
+        self.executor = ThreadPoolExecutor(os.cpu_count() or 1)
+        total = sum(share for _, share in boards)
+        self.shares = np.array([share / total for _, share in boards])
+        seed = learners[0].config.seed
+        self.boards = [Board(game, config, share / total, self.device, self.executor, seed) for game, share in boards]
+
+    def run(self, stop: Callable[[], bool] = lambda: False) -> None:
+        """Until the time is over or ``stop``. BLOCKS. Errors: AzError."""
+        config, log = self.config, Log(self.folder / "log.jsonl", 0)
+        begun = last_export = last_log = time.monotonic()
+        whole = 60 * config.minutes
+        rows: dict[str, list[Tensor]] = {}
+        spent = np.zeros(len(self.boards))
+        while (seconds := time.monotonic() - begun) < whole and not stop():
+            which = int(np.argmin((spent + 1e-9) / self.shares))
+            board = self.boards[which]
+            fresh = self._label(board)
+            for learner in self.learners:
+                learner.progress, learner.seconds = seconds / whole, seconds
+            for name, loss in self._learn(board, fresh):
+                rows.setdefault(name, []).append(loss)
+            spent[which] += board.points * len(fresh.planes)
+            now = time.monotonic()
+            if now - last_log > 10.0:
+                last_log = now
+                row: dict[str, Any] = {"step": self.learners[0].step, "seconds": round(now - begun, 1)}
+                row |= {str(b.points): b.labelled for b in self.boards}
+                row |= {f"learned {i}": each.positions for i, each in enumerate(self.learners)}
+                row |= {name: float(torch.stack(values).mean()) for name, values in rows.items()}
+                rows.clear()
+                if not np.isfinite([value for value in row.values() if isinstance(value, float)]).all():
+                    raise DataError(f"training diverged before step {row['step']}; give a lower --rate")
+                log.write(row)
+                self.say(" ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()))
+            if now - last_export > config.export_seconds:
+                last_export = now
+                self.export()
+        self.export()
+        log.close()
+        self.executor.shutdown()
+
+    @torch.inference_mode()
+    def _label(self, board: Board) -> TorchBatch:
+        """The teacher looks at a group of games and chooses their moves; the new positions as a batch."""
+        group = board.next_group()
+        at = group.wait()
+        planes = torch.from_numpy(at.planes).to(self.device)
+        legal = torch.from_numpy(at.legal).to(self.device) > 0
+        usable = torch.from_numpy(at.usable).to(self.device)
+        temperatures = torch.from_numpy(at.temperatures).to(self.device)
+        said = self.teacher(planes)
+        noise = -torch.log(-torch.log(torch.rand_like(said["policy"]).clamp(1e-9, 1 - 1e-7)))
+        drawn = (said["policy"] / temperatures[:, None] + noise).masked_fill(~legal, _NEVER).argmax(1)
+        answer = torch.stack([drawn.float(), said["score"][:, 0]]).cpu().numpy()
+        group.begin(answer[0].astype(np.int64), answer[1])
+        board.labelled += int(at.usable.sum())
+        shown = torch.cat([planes[:, : katago.SPATIAL], planes[:, katago.SPATIAL :].clone()], 1)
+        shown[:, katago.SPATIAL :] = in_one_byte(planes[:, katago.SPATIAL :, 0, 0])[:, :, None, None]
+        board.memory.add(planes, said, usable)
+        wdl = said["wdl"].softmax(1)
+        probabilities = said["policy"].softmax(1)
+        actions = torch.arange(board.points + 1, device=self.device).expand(len(planes), -1)
+        return TorchBatch(
+            shown[usable], actions[usable], probabilities[usable], None, wdl[usable], wdl[usable, 0] - wdl[usable, 2],
+            said["ownership"][usable], said["score"][usable, 0], None, None,
+        )  # fmt: skip
+
+    def _learn(self, board: Board, fresh: TorchBatch) -> Iterator[tuple[str, Tensor]]:
+        """Steps of all networks for a group that was labelled; their losses, and now and then those on new positions."""
+        if board.memory.count < self.config.least:
+            return
+        name = str(board.points)
+        batch = self.learners[0].config.batch * WHOLE // board.points
+        board.owed += self.config.reuse * len(fresh.planes)
+        if self._random.random() < 0.03:
+            for i, learner in enumerate(self.learners):
+                for what, loss in measured(learner, fresh).items():
+                    yield f"{what} {name} {i}", loss
+        while board.owed >= batch:
+            board.owed -= batch
+            drawn = board.memory.draw(batch)
+            for i, learner in enumerate(self.learners):
+                yield f"loss {name} {i}", learner.step_on(drawn)
+
+    def export(self) -> None:
+        """Write the averaged networks."""
+        for learner in self.learners:
+            game = self.boards[0].game.using(katago.RULES)
+            info = learner.net_info(game, name=self._name(learner), boards=tuple(range(2, 20)), trained_on=self._about())
+            content = learner.averaged.to_onnx(info).SerializeToString()
+            write_atomically(self.folder / f"{self._name(learner)}_fp32.onnx", content)
+
+    def _name(self, learner: Learner) -> str:
+        return "go-" + learner.net_config.architecture.partition(" ")[2].replace(" ", "-")
+
+    def _about(self) -> str:
+        lines = (f"{b.game.planes[2]}x{b.game.planes[1]}: {b.labelled:,}" for b in self.boards)
+        return f"{', '.join(lines)} positions labelled by a teacher"
+
+
+@torch.no_grad()
+def measured(learner: Learner, batch: TorchBatch) -> dict[str, Tensor]:
+    """What the averaged network makes of new positions: losses; the share of equal first moves; squared error / 4."""
+    with learner.autocast():
+        outputs = learner.averaged.outputs(batch.planes)
+    losses = dict(batch.losses(outputs))
+    probabilities = batch.probabilities
+    entropy = -(probabilities * probabilities.clamp(min=1e-12).log()).sum(1).mean()
+    losses["policy"] = losses["policy"] - entropy
+    wdl = outputs["wdl"].softmax(1)
+    losses["error"] = (wdl[:, 0] - wdl[:, 2] - batch.z).square().mean() / 4
+    losses["top1"] = (outputs["policy"].all().argmax(1) == probabilities.argmax(1)).float().mean()
+    losses["lead"] = (outputs["score"][:, 0] - batch.score).abs().mean()
+    return losses

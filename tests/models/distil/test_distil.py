@@ -1,0 +1,123 @@
+"""Distillation: what networks are shown is what the teacher looked at, in every symmetry; a short run ends with nets."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from az_engine.cli import main
+from az_engine.engine.games import get_game
+from az_engine.engine.games.base import Game
+from az_engine.engine.games.go import katago
+from az_engine.models.distil.games import Games
+from az_engine.models.distil.memory import Memory, in_one_byte
+
+
+def go(lines: int, encoder: str = katago.ENCODER) -> Game:
+    return get_game("go").sized(lines).using(encoder)
+
+
+def test_games_go_on_by_the_rules() -> None:
+    game, random = go(7), np.random.default_rng(1)
+    with ThreadPoolExecutor(2) as executor:
+        games = Games(game, 12, executor, 2, seed=3)
+        games.begin(None, None)
+        seen, changed, ended = 0, 0, 0
+        for _ in range(60):
+            at = games.wait()
+            for part in games._slices:
+                for i in range(part.end - part.begin):
+                    row = part.begin + i
+                    if not at.usable[row]:
+                        ended += 1
+                        assert at.legal[row].sum() == 1
+                        continue
+                    line = part._states[i, : part._at[i] + 1]
+                    moves, _ = game.look(line)
+                    assert set(np.flatnonzero(at.legal[row])) == set(moves.tolist())
+                    shown = np.zeros((1, *game.planes), np.uint8)
+                    game.encode(line, np.array([len(line) - 1]), np.array([0]), shown)
+                    assert (shown[0] == at.planes[row]).all()
+                    seen += 1
+                    changed += len(set(line["komi"].tolist())) > 1
+            chances = at.legal * random.random(at.legal.shape)
+            games.begin(chances.argmax(1), random.normal(0, 3, 12).astype(np.float32))
+        games.wait()
+    assert seen > 300
+    assert changed > 100
+    assert ended > 5
+
+
+def test_own_encoder_shows_komi_in_one_byte() -> None:
+    for lines, komi in ((9, 6.5), (19, -20), (13, 300)):
+        theirs, own = go(lines), go(lines, katago.RULES)
+        start = own.initial(komi, "japanese")
+        planes = [np.zeros((1, *g.planes), np.uint8) for g in (theirs, own)]
+        for g, out in zip((theirs, own), planes, strict=True):
+            g.encode(start, np.array([0]), np.array([0]), out)
+        constants = torch.from_numpy(planes[0][:, katago.SPATIAL :, 0, 0])
+        assert (in_one_byte(constants).numpy() == planes[1][:, katago.SPATIAL :, 0, 0]).all()
+        assert (planes[0][:, : katago.SPATIAL] == planes[1][:, : katago.SPATIAL]).all()
+        assert planes[1][0, 27, 0, 0] == max(1, 128 - 2 * komi)
+
+
+def test_memory_gives_back_what_was_said() -> None:
+    game, count = go(5), 64
+    random = torch.Generator().manual_seed(0)
+    planes = torch.zeros((count, *game.planes), dtype=torch.uint8)
+    planes[:, : katago.SPATIAL] = torch.randint(0, 2, (count, katago.SPATIAL, 5, 5), generator=random)
+    planes[:, katago.SPATIAL + 5] = 4
+    said = {
+        "policy": torch.randn((count, 26), generator=random),
+        "wdl": torch.randn((count, 3), generator=random),
+        "score": torch.arange(count, dtype=torch.float32)[:, None],
+        "ownership": torch.rand((count, 5, 5), generator=random) * 2 - 1,
+    }
+    memory = Memory(100, game.planes, torch.device("cpu"))
+    memory.add(planes, said, torch.arange(count) % 2 == 0)
+    assert memory.count == count // 2
+    batch = memory.draw(80)
+    seen = set()
+    for i in range(80):
+        row = int(batch.score[i])  # type: ignore[index]
+        assert row % 2 == 0
+        symmetry = i // 10
+        seen.add(symmetry)
+
+        def turned(board: torch.Tensor, symmetry: int = symmetry) -> torch.Tensor:
+            for bit, axis in ((1, -2), (2, -1)):
+                board = board.flip(axis) if symmetry & bit else board
+            return board.transpose(-1, -2) if symmetry & 4 else board
+
+        assert (batch.planes[i, : katago.SPATIAL] == turned(planes[row, : katago.SPATIAL])).all()
+        policy = said["policy"][row].softmax(0)
+        expected = torch.cat([turned(policy[:-1].reshape(5, 5)).flatten(), policy[-1:]])
+        assert torch.allclose(batch.probabilities[i], expected, atol=1e-3)
+        assert torch.allclose(batch.wdl[i], said["wdl"][row].softmax(0))
+        assert torch.allclose(batch.ownership[i], turned(said["ownership"][row]), atol=0.006)  # type: ignore[index]
+    assert seen == set(range(8))
+
+
+@pytest.fixture
+def teacher(tmp_path: Path) -> Path:
+    path = tmp_path / "teacher.bin.gz"
+    path.write_bytes(gzip.compress(to_bytes(random_net(1, 15, ("ordinary", "pooled")))))
+    return path
+
+
+@pytest.mark.slow
+def test_a_short_run_ends_with_nets_that_play(teacher: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    arguments = "--nets 1x8 --sizes 7:1,9:1 --minutes 0.3 --points 800 --least 32 --batch 16 --warmup 2 --precision fp32"
+    assert main(["distil", str(teacher), "--out", str(out), *arguments.split()]) == 0
+    rows = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    assert rows[-1]["step"] > 0
+    net = Net("go", out / "go-1x8-se16_fp32.onnx")
+    few, many = (net.evaluate(Position("go9", komi=komi)).value for komi in (-20.0, 30.0))
+    assert few != many
