@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from rich.console import Console
 from ...engine.errors import OptionError
 from ...engine.games import get_game
 from ...engine.games.go import katago
+from ...engine.nets.file.fit import check_net
+from ...engine.nets.file.netfile import read_outline
 from ...engine.os.files import write_atomically
 from ..families import family_of
 from ..families.config import NetConfig
@@ -22,6 +25,7 @@ from ..train.config import LearnerConfig
 from .config import DistilConfig
 
 HELP = "train Go nets that see komi and rules from a KataGo net, which plays and labels"
+_COMPARED = 512  # positions of each size
 _LEARNING = {"optimiser": "muon", "rate": 4e-3, "freeze": 0.7, "value_weight": 1.5, "ownership_weight": 1.5}
 _SIZES = "9:4,13:2,19:3,7:0.4,8:0.3,10:0.3,11:0.4,12:0.2,15:0.3,17:0.3"
 
@@ -30,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "A KataGo net plays games of every strength, komi, rule set and size of board without a search, and says of "
         "each position its policy, chances, lead and owners; our networks learn from that at once. Made for a GPU: on "
-        "a CPU a large teacher labels some tens of positions a second. Leaves NAME_fp32.onnx of each network."
+        "a CPU a large teacher labels some tens of positions a second. Leaves NAME_fp32.onnx and NAME_int8.onnx."
     )
     parser.formatter_class = Help
     parser.epilog = """\
@@ -44,6 +48,7 @@ examples:
     add("--squeeze", type=int, default=16, metavar="N", help="hidden units of squeeze-excitation")
     add("--sizes", type=_sizes, default=_sizes(_SIZES), metavar="N:X[,N:X]", help="sizes of board, and their shares")
     add("--device", default="cpu", help="cpu, or cuda for a GPU")
+    add("--finish", action="store_true", help="train no further: write the int8 files of what RUN holds")
     add_flags(parser, DistilConfig)
     add_flags(parser, LearnerConfig, **_LEARNING)
 
@@ -76,6 +81,26 @@ def network(blocks: int, filters: int, squeeze: int) -> NetConfig:
 
 
 def main(args: argparse.Namespace) -> int:
+    import torch
+
+    if args.device != "cpu" and not torch.cuda.is_available():
+        raise OptionError(f"--device {args.device} needs a GPU and a torch built for it; leave --device out")
+    console = Console(stderr=True)
+
+    def say(text: str) -> None:
+        console.print(text, highlight=False, soft_wrap=True)
+
+    with RunLock(args.out), StopSignals() as stop:
+        if not args.finish:
+            train(args, stop, say)
+        if stop():
+            return 130
+        finish(args.out, say)
+    return 0
+
+
+def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str], None]) -> None:
+    """A run, until its time is over or ``stop``. BLOCKS. Errors: AzError."""
     import onnx
     import torch
 
@@ -84,25 +109,40 @@ def main(args: argparse.Namespace) -> int:
     from ..train.learner import Learner
     from .run import Distillation
 
-    if args.device != "cpu" and not torch.cuda.is_available():
-        raise OptionError(f"--device {args.device} needs a GPU and a torch built for it; leave --device out")
-    console = Console(stderr=True)
     config, settings = from_flags(DistilConfig, args), from_flags(LearnerConfig, args)
     converted = convert_file(args.teacher)
     if converted.info.encoder != katago.ENCODER:
         raise OptionError(f"{args.teacher} sees {converted.info.encoder}; a net that sees {katago.ENCODER} is needed")
-    go, device = get_game("go"), torch.device(args.device)
     dtype = torch.bfloat16 if settings.precision == "bf16" else torch.float32
-    teacher = TorchGraph(onnx.load_from_string(converted.model), dtype).to(device).eval()
+    teacher = TorchGraph(onnx.load_from_string(converted.model), dtype).to(torch.device(args.device)).eval()
+    go = get_game("go")
     student = go.sized(19).using(katago.RULES)
     learners = [
-        Learner(student, network(*shape, args.squeeze), settings, device=args.device) for shape in args.nets
+        Learner(student, network(blocks, filters, args.squeeze), settings, device=args.device)
+        for blocks, filters in args.nets
     ]
     boards = [(go.sized(lines).using(katago.ENCODER), share) for lines, share in args.sizes]
-    with RunLock(args.out), StopSignals() as stop:
-        plain = {"teacher": converted.info.trained_on, "nets": args.nets, "sizes": args.sizes, "squeeze": args.squeeze}
-        whole = {**plain, "distil": asdict(config), "learner": asdict(settings)}
-        write_atomically(args.out / "config.json", json.dumps(whole, indent=1).encode())
-        run = Distillation(teacher, boards, learners, config, args.out, lambda text: console.print(text, highlight=False))
-        run.run(stop)
-    return 0
+    told = {"teacher": converted.info.trained_on, "nets": args.nets, "sizes": args.sizes, "squeeze": args.squeeze}
+    told |= {"distil": asdict(config), "learner": asdict(settings)}
+    write_atomically(args.out / "config.json", json.dumps(told, indent=1).encode())
+    Distillation(teacher, boards, learners, config, args.out, say).run(stop)
+
+
+def finish(folder: Path, say: Callable[[str], None]) -> None:
+    """Write the int8 files of a run's nets. BLOCKS. Errors: NetError."""
+    from ..families.tower.graph import KEEP_FP32
+    from ..foreign.importer import quantised
+    from ..foreign.source import Converted
+
+    for path in sorted(folder.glob("*_fp32.onnx")):
+        outline, content = read_outline(path)
+        info = check_net(outline, get_game("go").sized(19))
+        int8, compared = quantised(Converted(content, info, (), KEEP_FP32), _COMPARED)
+        target = path.with_name(path.name.replace("_fp32", "_int8"))
+        write_atomically(target, int8.SerializeToString())
+        for each in compared:
+            agreement = each.agreement
+            say(
+                f"{target.name} on {each.size}: the same best move in {agreement.top1:.1%}, KL {agreement.kl:.4f}, "
+                f"the expected outcome differs by {agreement.value:.4f}"
+            )

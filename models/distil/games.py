@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...engine.games.base import Game
+from ...engine.games.base import Game, State
 from ...engine.games.go import katago
-from ...engine.games.go.rulesets import rule_set
+from ...engine.games.go.notation import empty_board
 from ...engine.games.outcome import RUNNING
 
 _RULES = {  # how often a game has them
@@ -56,7 +56,7 @@ class Games:
         self.legal = np.zeros((count, game.num_actions), np.uint8)
         self.usable = np.zeros(count, bool)
         self.temperatures = np.ones(count, np.float32)
-        self._slices = [_Slice(self, begin, end, [seed, begin]) for begin, end in bounds]
+        self.slices = [_Slice(self, begin, end, [seed, begin]) for begin, end in bounds]
         self._under_way: list[Future[None]] = []
 
     def begin(self, moves: NDArray[np.int64] | None, leads: NDArray[np.float32] | None) -> None:
@@ -70,7 +70,7 @@ class Games:
                 None if moves is None else moves[part.begin : part.end],
                 None if leads is None else leads[part.begin : part.end],
             )
-            for part in self._slices
+            for part in self.slices
         ]
 
     def wait(self) -> Positions:
@@ -100,6 +100,10 @@ class _Slice:
         self._end = np.zeros(count, np.int64)
         self._first = True
 
+    def line(self, i: int) -> State:
+        """State[n + 1] of its i-th game, up to the position shown."""
+        return self._states[i, : self._at[i] + 1]
+
     def step(self, moves: NDArray[np.int64] | None, leads: NDArray[np.float32] | None) -> None:
         leaves, rows, states = self._leaves, self._rows, self._states
         going = ~self._over
@@ -111,7 +115,7 @@ class _Slice:
             self._change_komi(going, leads)
             leaves.paths[:, 0] = chosen
         for i in np.flatnonzero(self._over):
-            self._restart(i)
+            self._restart(int(i))
         self._take_turns(going)
         leaves.rows["root"], leaves.rows["length"] = self._at, going
         self._game.encoder.describe(states, leaves, len(rows), katago.HISTORY, 0)
@@ -133,9 +137,9 @@ class _Slice:
         if not len(changed):
             return
         turn = self._states["turn"][changed, self._at[changed]]
-        fair = np.where(turn == 0, leads[changed], -leads[changed]) + _SPREAD * self._random.standard_normal(len(changed))
-        wide = self._random.uniform(*_WIDE, len(changed))
-        komi = np.where(self._random.random(len(changed)) < _FAIR, fair, wide)
+        random, count = self._random, len(changed)
+        fair = np.where(turn == 0, leads[changed], -leads[changed]) + _SPREAD * random.standard_normal(count)
+        komi = np.where(random.random(count) < _FAIR, fair, random.uniform(*_WIDE, count))
         most = min(_MOST, self._points / 2)
         self._states["komi"][changed, self._at[changed]] = np.round(2 * np.clip(komi, -most, most))
 
@@ -145,8 +149,8 @@ class _Slice:
         name = random.choice(list(_RULES), p=np.array(list(_RULES.values())))
         komi = random.choice(_KOMI) if random.random() < 0.5 else np.round(2 * random.uniform(*_WIDE)) / 2
         most = min(_MOST, self._points / 2)
-        self._states[i, 0] = self._game.initial(float(np.clip(komi, -most, most)), str(name))[-1]
-        self._states["rules"][i, 0] = rule_set(str(name)).flags
+        _, rows, columns = self._game.planes
+        self._states[i, 0] = empty_board(columns, rows, float(np.clip(komi, -most, most)), str(name))[-1]
         self._at[i] = 0
         self._temperature[i] = random.choice(_TEMPERATURES)
         self._blunders[i] = random.choice(_BLUNDERS)

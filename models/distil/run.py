@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,9 @@ WHOLE = 19 * 19  # points of the board that a batch is given for: smaller boards
 class Board:
     """One size of board: its groups of games and what is known of their positions."""
 
-    def __init__(self, game: Game, config: DistilConfig, share: float, device: torch.device, executor: Any, seed: int) -> None:
+    def __init__(
+        self, game: Game, config: DistilConfig, share: float, device: torch.device, executor: Executor, seed: int
+    ) -> None:
         """game: with the encoder katago-v7; share: of the memory."""
         points = game.num_actions - 1
         self.game, self.points, self.owed, self.labelled = game, points, 0.0, 0
@@ -139,7 +141,7 @@ class Distillation:
         )  # fmt: skip
 
     def _learn(self, board: Board, fresh: TorchBatch) -> Iterator[tuple[str, Tensor]]:
-        """Steps of all networks for a group that was labelled; their losses, and now and then those on new positions."""
+        """Steps of all networks for a group that was labelled; their losses, now and then those on new positions."""
         if board.memory.count < self.config.least:
             return
         name = str(board.points)
@@ -159,7 +161,9 @@ class Distillation:
         """Write the averaged networks."""
         for learner in self.learners:
             game = self.boards[0].game.using(katago.RULES)
-            info = learner.net_info(game, name=self._name(learner), boards=tuple(range(2, 20)), trained_on=self._about())
+            info = learner.net_info(
+                game, name=self._name(learner), boards=tuple(range(2, 20)), trained_on=self._about()
+            )
             content = learner.averaged.to_onnx(info).SerializeToString()
             write_atomically(self.folder / f"{self._name(learner)}_fp32.onnx", content)
 

@@ -36,9 +36,16 @@ class TorchGraph(nn.Module):
         """dtype: of what is not in EXACT. Errors: NetError for an operator that is not known here."""
         super().__init__()
         self.dtype, self.outputs = dtype, tuple(output.name for output in model.graph.output)
-        constants = {each.name: torch.from_numpy(numpy_helper.to_array(each).copy()) for each in model.graph.initializer}
+        constants = {
+            each.name: torch.from_numpy(numpy_helper.to_array(each).copy()) for each in model.graph.initializer
+        }
         nodes = [
-            _Node(n.op_type, n.output[0], tuple(n.input), {a.name: onnx.helper.get_attribute_value(a) for a in n.attribute})
+            _Node(
+                n.op_type,
+                n.output[0],
+                tuple(n.input),
+                {a.name: onnx.helper.get_attribute_value(a) for a in n.attribute},
+            )
             for n in model.graph.node
         ]
         missing = {node.operator for node in nodes} - _OPERATORS.keys()
@@ -133,26 +140,29 @@ class _Joined:
         return node._replace(operator="Attention", inputs=(scores.inputs[0], turned.inputs[0], node.inputs[1]))
 
 
-def _attention(x: Sequence[Any], attributes: Mapping[str, Any]) -> Tensor:
+def _attention(x: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
     """Queries [B, G, Q, L, D] over keys and values [B, G, 1, L, D]."""
-    query, key, value = (part.flatten(1, 2) if part.shape[2] == 1 else part for part in x)
-    if query.ndim == key.ndim:
-        return functional.scaled_dot_product_attention(query, key, value, scale=1.0).reshape(x[0].shape)
-    return functional.scaled_dot_product_attention(x[0], *(part.expand(x[0].shape) for part in x[1:]), scale=1.0)
+    query, key, value = x
+    if query.shape[2] == 1:
+        query, key, value = (part[:, :, 0] for part in x)
+    else:
+        key, value = (part.expand(-1, -1, query.shape[2], -1, -1) for part in (key, value))
+    y = functional.scaled_dot_product_attention(query, key, value, scale=1.0)
+    return y.reshape(*x[0].shape[:-1], y.shape[-1])
 
 
-def _conv(x: Sequence[Any], attributes: Mapping[str, Any]) -> Tensor:
+def _conv(x: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
     pads = attributes.get("pads", [0, 0, 0, 0])
     bias = x[2] if len(x) > 2 else None
     return functional.conv2d(x[0], x[1], bias, padding=tuple(pads[:2]), groups=attributes.get("group", 1))
 
 
-def _gemm(x: Sequence[Any], attributes: Mapping[str, Any]) -> Tensor:
+def _gemm(x: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
     y = x[0] @ (x[1].T if attributes.get("transB") else x[1])
     return y + x[2] if len(x) > 2 else y
 
 
-def _reshape(x: Sequence[Any], attributes: Mapping[str, Any]) -> Tensor:
+def _reshape(x: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
     return x[0].reshape([x[0].shape[i] if size == 0 else size for i, size in enumerate(x[1].tolist())])
 
 
@@ -166,14 +176,14 @@ def _slice(x: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
     return y
 
 
-def _unsqueeze(x: Sequence[Any], attributes: Mapping[str, Any]) -> Tensor:
+def _unsqueeze(x: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
     y = x[0]
     for axis in sorted(x[1].tolist()):
         y = y.unsqueeze(axis)
     return y
 
 
-def _cast(x: Sequence[Any], attributes: Mapping[str, Any]) -> Tensor:
+def _cast(x: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
     return x[0].float() if attributes["to"] == onnx.TensorProto.FLOAT else x[0].long()
 
 

@@ -1,8 +1,7 @@
-"""Distillation: what networks are shown is what the teacher looked at, in every symmetry; a short run ends with nets."""
+"""Distillation: networks are shown what the teacher looked at, in every symmetry; a short run ends with nets."""
 
 from __future__ import annotations
 
-import gzip
 import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,8 +14,11 @@ from az_engine.cli import main
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game
 from az_engine.engine.games.go import katago
+from az_engine.engine.games.go.notation import empty_board
 from az_engine.models.distil.games import Games
 from az_engine.models.distil.memory import Memory, in_one_byte
+
+from ..foreign.katago_files import random_net, to_bytes
 
 
 def go(lines: int, encoder: str = katago.ENCODER) -> Game:
@@ -31,14 +33,14 @@ def test_games_go_on_by_the_rules() -> None:
         seen, changed, ended = 0, 0, 0
         for _ in range(60):
             at = games.wait()
-            for part in games._slices:
+            for part in games.slices:
                 for i in range(part.end - part.begin):
                     row = part.begin + i
                     if not at.usable[row]:
                         ended += 1
                         assert at.legal[row].sum() == 1
                         continue
-                    line = part._states[i, : part._at[i] + 1]
+                    line = part.line(i)
                     moves, _ = game.look(line)
                     assert set(np.flatnonzero(at.legal[row])) == set(moves.tolist())
                     shown = np.zeros((1, *game.planes), np.uint8)
@@ -57,7 +59,7 @@ def test_games_go_on_by_the_rules() -> None:
 def test_own_encoder_shows_komi_in_one_byte() -> None:
     for lines, komi in ((9, 6.5), (19, -20), (13, 300)):
         theirs, own = go(lines), go(lines, katago.RULES)
-        start = own.initial(komi, "japanese")
+        start = empty_board(lines, lines, komi, "japanese")
         planes = [np.zeros((1, *g.planes), np.uint8) for g in (theirs, own)]
         for g, out in zip((theirs, own), planes, strict=True):
             g.encode(start, np.array([0]), np.array([0]), out)
@@ -107,17 +109,17 @@ def test_memory_gives_back_what_was_said() -> None:
 @pytest.fixture
 def teacher(tmp_path: Path) -> Path:
     path = tmp_path / "teacher.bin.gz"
-    path.write_bytes(gzip.compress(to_bytes(random_net(1, 15, ("ordinary", "pooled")))))
+    path.write_bytes(to_bytes(random_net(1, 15, ("ordinary_block", "gpool_block"))))
     return path
 
 
 @pytest.mark.slow
 def test_a_short_run_ends_with_nets_that_play(teacher: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    arguments = "--nets 1x8 --sizes 7:1,9:1 --minutes 0.3 --points 800 --least 32 --batch 16 --warmup 2 --precision fp32"
+    arguments = "--nets 1x8 --sizes 5:1,7:1 --minutes 0.2 --points 800 --least 32 --batch 2 --precision fp32"
     assert main(["distil", str(teacher), "--out", str(out), *arguments.split()]) == 0
     rows = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
     assert rows[-1]["step"] > 0
-    net = Net("go", out / "go-1x8-se16_fp32.onnx")
-    few, many = (net.evaluate(Position("go9", komi=komi)).value for komi in (-20.0, 30.0))
-    assert few != many
+    one, other = (f"{out}/go-1x8-se16_{kind}.onnx visits=4" for kind in ("fp32", "int8"))
+    players = ["-A", one, "-B", other, "--games", "2", "--out", str(tmp_path / "match")]
+    assert main(["match", "--game", "go", "--size", "7", *players]) == 0

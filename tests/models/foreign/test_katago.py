@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 import torch
@@ -18,6 +19,7 @@ from az_engine.engine.nets.file.netfile import read_outline
 from az_engine.models.foreign.families import convert_file
 from az_engine.models.foreign.katago import BOARDS, ENCODER, ENCODER_SUICIDE, number_scale
 from az_engine.models.foreign.katago_file import SPATIAL, read_katago
+from az_engine.models.net.torchgraph import TorchGraph
 from tests.engine.games.go.katago_rows import foreign, line_of, read_rows
 
 from .katago_files import Layers, Writer, random_net, to_bytes
@@ -94,6 +96,17 @@ def test_random_nets(
         assert np.abs(softmax(got["wdl"]) - chances).max() < 1e-4
         board = wanted["lead"] * (1 - chances[:, 1]) - 20 * numbers[:, 5]
         assert np.abs(got["score"][:, 0] - board).max() < 1e-3
+        with torch.inference_mode():
+            by_torch = TorchGraph(onnx.load_model_from_string(converted.model))(torch.from_numpy(planes))
+        for name, expected in got.items():
+            assert np.abs(by_torch[name].numpy() - expected).max() < 1e-3, name
+
+
+def test_torch_refuses_operators_that_it_does_not_know() -> None:
+    node = onnx.helper.make_node("Erf", ["planes"], ["policy"])
+    output = onnx.helper.make_tensor_value_info("policy", onnx.TensorProto.FLOAT, [1])
+    with pytest.raises(NetError, match="Erf"):
+        TorchGraph(onnx.helper.make_model(onnx.helper.make_graph([node], "net", [], [output])))
 
 
 def test_text_says_the_same_as_binary(tmp_path: Path) -> None:
