@@ -76,6 +76,10 @@ class Rules(ABC):
         """The move as a person writes it in the last position of a line."""
         return self.format_move(line_of(line)[-1], move)
 
+    def in_check(self, state: State) -> bool:
+        """Whether the king of the side to move is attacked in a State[]; False in games without a king."""
+        return False
+
     def count_move(self, state: State, ply: int, word: str) -> str:
         """A move with its number, as people count them; ``ply`` moves have led to the State[] before it."""
         return f"move {ply + 1}, {word}"

@@ -165,7 +165,12 @@ class Scoresheet:
         at = min(at, len(self.moves))
         line = self._line[: at + 1]
         plies = [
-            {"text": game.format_position(state), "turn": game.side_to_move(state), "word": words[i]}
+            {
+                "text": game.format_position(state),
+                "turn": game.side_to_move(state),
+                "word": words[i],
+                "check": game.in_check(state),
+            }
             for i, state in enumerate(self._line[known:], known)
         ]
         over, end = self._over(line), self._over(self._line)

@@ -107,6 +107,9 @@ class Chess(Game):
         state = line_of(line)[-1]
         return write_san(self.format_position(state), self.format_move(state, move))
 
+    def in_check(self, state: State) -> bool:
+        return bool(rules.settle_all(line_of(state).copy())[0])
+
     def count_move(self, state: State, ply: int, word: str) -> str:
         return f"{int(state['ply']) // 2 + 1}{'...' if state['turn'] else '. '}{word}"
 

@@ -112,6 +112,9 @@ class Shogi(Game):
         except IllegalMoveError:
             return self.parse_move(line, moves.read_move(line_of(line), text))
 
+    def in_check(self, state: State) -> bool:
+        return bool(state["checked"])
+
     def legal_moves(self, line: State) -> NDArray[np.uint16]:
         return self.encoder.look(line_of(line)[-1:])[0]
 

@@ -43,13 +43,13 @@ export class AnalyseView extends View {
     if (!kinds.some(([kind]) => kind === this.heat)) this.heat = "none";
     return [
       el("section", { class: "card", "aria-label": "The search" },
-        this.bar.element, this.figures,
+        this.bar.element, this.table.element, this.figures,
         el("div", { class: "row" }, this.switch,
           button("+1,000", () => this.more(1000), { title: "search 1,000 more visits" }),
           button("+10,000", () => this.more(10000), { title: "search 10,000 more visits" }),
           choice("On the board", kinds, this.heat, (kind) => this.setHeat(kind), { id: "heat" }),
           choice("Lines", [1, 2, 3, 5, 8, 12].map((n) => [n, n]), this.lines, (n) => this.setLines(Number(n)))),
-        this.table.element, this.mover),
+        this.mover),
       el("div", { class: "pair" },
         el("section", { class: "card", "aria-label": "Moves as dots" }, el("h2", {}, "Moves: expected result and visits"), this.dots.element),
         el("section", { class: "card", "aria-label": "The game" }, el("h2", {}, `The game: expected result of ${this.app.hello.sides[0]}`), this.graph.element))];

@@ -1,19 +1,22 @@
 // The page: header, board and the view beside it.
 
+import { Address } from "./address.js";
 import { AnalyseView } from "./analyse.js";
 import { Board } from "./board.js";
 import { drawClocks } from "./clock.js";
 import { button, byId, clear, el } from "./dom.js";
 import { GAMES } from "./games.js";
+import { takeGifts } from "./gifts.js";
 import { Input } from "./input.js";
 import { InsideView } from "./inside.js";
+import { takeKeys } from "./keys.js";
 import { Link } from "./link.js";
 import { Match } from "./match.js";
 import { PlayView } from "./play.js";
 import { askPromotion } from "./promotion.js";
-import { moveList, stepButtons } from "./record.js";
+import { movesCard, moveList, stepButtons } from "./record.js";
 import { ReviewView } from "./review.js";
-import { moveField } from "./typed.js";
+import { startTheme } from "./theme.js";
 import { result, sideName } from "./words.js";
 
 const VIEWS = [PlayView, AnalyseView, ReviewView, InsideView];
@@ -34,28 +37,64 @@ class App {
     this.views = VIEWS.map((View) => new View(this));
     this.review = this.views.find((view) => view instanceof ReviewView);
     this.view = this.views.find((view) => view.name === words.get("view")) || this.views[0];
-    byId("theme").addEventListener("click", () => this.turnTheme());
-    document.addEventListener("keydown", (event) => this.key(event));
-    document.addEventListener("dragover", (event) => event.preventDefault());
-    document.addEventListener("drop", (event) => this.drop(event));
-    document.addEventListener("paste", (event) => this.paste(event));
-    addEventListener("pagehide", () => this.leave());
-    addEventListener("hashchange", () => location.reload());
-    this.theme(localStorage.getItem("az-engine theme"));
+    startTheme();
+    takeGifts(this.review);
+    takeKeys(this);
+    addEventListener("pagehide", () => {
+      this.match.clock?.rest(); // the clocks stay as they are
+      this.match.store();
+    });
+    this.address = new Address((place) => this.visit(place));
     this.choose(GAMES[words.get("game")] ? words.get("game") : localStorage.getItem("az-engine last") || "chess");
   }
 
   // ---------------------------------------------------------------- game and view
 
-  // Another game, or a record of another game.
+  // Another kind of game: the last one that was played, or a record.
   choose(name, record = null) {
     this.view.hide();
     this.record = record;
     this.match?.store();
-    this.match = new Match(name);
-    Object.assign(this.match, Match.kept(name, this.words?.get("game") === name ? this.words : null));
+    this.hold(Object.assign(new Match(name), Match.kept(name, this.words?.get("game") === name ? this.words : null)));
     this.words = null;
-    this.match.onChange.add(() => this.draw());
+    this.seat();
+  }
+
+  // A new game of the same kind: {root, start, moves, ply, names ...}. The one before stays in the history.
+  start(about, done) {
+    this.view.hide();
+    this.match.store();
+    const { name, net, you } = this.match;
+    const match = Object.assign(new Match(name), { net, you }, about);
+    match.ply = about.ply ?? match.moves.length;
+    this.hold(match);
+    match.load(this.link, (fault) => (fault ? this.note(fault) : done()));
+  }
+
+  // Back to a game and a view of the history.
+  visit({ match, view }) {
+    this.view.hide();
+    this.match.store();
+    const same = match.name === this.match.name;
+    this.hold(match);
+    this.view = this.views.find((each) => each.name === view);
+    if (!same) {
+      this.seat();
+      return;
+    }
+    this.showView(this.view);
+    match.load(this.link, () => this.view.ready());
+  }
+
+  hold(match) {
+    this.note("");
+    this.match = match;
+    match.onChange = () => match === this.match && this.changed();
+  }
+
+  // A board for the game, and the server's word on it.
+  seat() {
+    const { name } = this.match;
     this.board = new Board(name, { label: `${GAMES[name].title} board: arrow keys move the cursor, Enter plays` });
     this.input = new Input(this.board, {
       canPlay: () => this.canPlay(),
@@ -97,18 +136,18 @@ class App {
         this.view.ready();
         return;
       }
+      this.start({}, () => this.view.ready());
       this.note(fault);
-      this.match.begin(this.link, {}, () => this.view.ready());
     });
   }
 
   showView(view) {
     if (view !== this.view) this.view.hide();
     this.view = view;
-    this.match.view = view === this.views[0] ? "" : view.name;
     clear(byId("views"), ...this.views.map((each) =>
       button(each.title, () => this.turnTo(each), { "aria-current": each === view })), this.trainingLink());
-    clear(byId("panel"), ...view.show(), el("section", { class: "card", "aria-label": "Moves played" }, el("h2", {}, "Moves"), el("p", { class: "soft", id: "terms" }), el("ol", { class: "moves", id: "moves" }), moveField(this)));
+    const cards = view.show();
+    clear(byId("panel"), ...cards.slice(0, view.above), movesCard(this), ...cards.slice(view.above));
     clear(byId("steps"), ...stepButtons(this));
   }
 
@@ -119,22 +158,10 @@ class App {
   }
 
   turnTo(view) {
+    this.note("");
     this.showView(view);
-    this.match.keep();
-    this.draw();
+    this.changed();
     view.ready();
-  }
-
-  // A file or a text that is dropped anywhere, or a text that is pasted, is a game to review.
-  drop(event) {
-    event.preventDefault();
-    const [file] = event.dataTransfer.files;
-    if (file) this.review.readFile(file);
-    else this.review.read(event.dataTransfer.getData("text"));
-  }
-
-  paste(event) {
-    if (!event.target.closest("input, textarea")) this.review.read(event.clipboardData.getData("text"));
   }
 
   // ---------------------------------------------------------------- moves
@@ -144,19 +171,15 @@ class App {
   }
 
   play(move) {
+    this.note("");
     this.view.hide();
     this.match.play(this.link, move, (fault) => (fault ? this.note(fault) : this.view.played(move)));
   }
 
   go(ply) {
+    this.note("");
     this.view.hide();
     this.match.go(this.link, ply, () => this.view.ready());
-  }
-
-  // The page is closed: the clocks stay as they are.
-  leave() {
-    this.match.clock?.rest();
-    this.match.store();
   }
 
   flip() {
@@ -164,33 +187,30 @@ class App {
     this.draw();
   }
 
-  key(event) {
-    if (event.target.closest("input, select, textarea, .board") || event.altKey || event.ctrlKey || event.metaKey) return;
-    const steps = { ArrowLeft: this.match.ply - 1, ArrowRight: this.match.ply + 1, Home: 0, End: this.match.moves.length };
-    if (event.key in steps) this.go(steps[event.key]);
-    else if (event.key === "f") this.flip();
-    else return;
-    event.preventDefault();
-  }
-
   // ---------------------------------------------------------------- drawing
+
+  changed() {
+    this.match.store();
+    this.address.write(this.match, this.view.name);
+    this.draw();
+  }
 
   draw() {
     const { match } = this;
     if (!match.here) return;
     const focus = document.activeElement.id; // on a button that is made anew
     const flipped = (match.you === 1) !== Boolean(this.flips[match.name]);
-    this.board.show(match.here.text, { last: match.last, flipped });
+    this.board.show(match.here.text, { last: match.last, flipped, check: match.here.check ? match.turn : null });
     this.input.set(this.canPlay() ? match.legal : []);
     byId("status").textContent = this.status();
-    clear(byId("moves"), ...moveList(this));
+    moveList(this);
     byId("terms").textContent = this.board.game.terms?.(this.board.board) || "";
     clear(byId("steps"), ...stepButtons(this));
     this.view.draw();
     drawClocks(this);
     if (focus) byId(focus)?.focus();
     const word = match.here.word;
-    if (word && word !== this.spoken) this.say(`${sideName(this, 1 - match.turn)} plays ${word}. ${match.over ? this.status() : ""}`);
+    if (word && word !== this.spoken) this.say(`${sideName(this, 1 - match.turn)} plays ${word}. ${match.over ? this.status() : match.here.check ? "Check." : ""}`);
     this.spoken = word;
   }
 
@@ -203,7 +223,7 @@ class App {
   note(text) {
     byId("note").textContent = text;
     clearTimeout(this.noteTimer);
-    this.noteTimer = setTimeout(() => (byId("note").textContent = ""), 12000);
+    if (text) this.noteTimer = setTimeout(() => (byId("note").textContent = ""), 12000);
   }
 
   setNet(text) {
@@ -223,18 +243,6 @@ class App {
     } else if (state === "open") {
       byId("note").textContent = "";
     }
-  }
-
-  turnTheme() {
-    const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-    const now = document.documentElement.dataset.theme || (dark ? "dark" : "light");
-    this.theme(now === "dark" ? "light" : "dark");
-  }
-
-  theme(name) {
-    if (!name) return;
-    document.documentElement.dataset.theme = name;
-    localStorage.setItem("az-engine theme", name);
   }
 }
 

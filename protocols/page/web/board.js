@@ -61,7 +61,7 @@ export class Board {
     const place = this.game.hand.indexOf(piece);
     const below = (side === 0) !== this.flipped;
     const { columns, rows } = this.board;
-    return below ? [(columns - 7 + place) * CELL, rows * CELL + 40] : [(6 - place) * CELL, -CELL - 40];
+    return below ? [(columns - 7 + place) * CELL, rows * CELL + 40] : [(6 - place) * CELL, -CELL - 12];
   }
 
   // What is at a point of the screen: {square} or {side, piece}.
@@ -87,8 +87,8 @@ export class Board {
 
   // ---------------------------------------------------------------- drawing
 
-  // Show a position; last: the move that led to it.
-  show(text, { last = "", flipped = false } = {}) {
+  // Show a position; last: the move that led to it; check: the side that is in check.
+  show(text, { last = "", flipped = false, check = null } = {}) {
     this.board = this.game.read(text);
     this.flipped = flipped;
     const { columns, rows } = this.board;
@@ -97,7 +97,8 @@ export class Board {
     this.shape = shape;
     const move = last ? this.game.move(this.board, last) : null;
     const glowing = this.game.pieces === "stones" ? [] : [move?.from, move?.to].filter((i) => i !== null && i !== undefined);
-    clear(this.layers.glow, ...glowing.map((i) => this.glow(i, "last")));
+    const king = check === null ? -1 : this.board.squares.indexOf(check ? "k" : "K");
+    clear(this.layers.glow, ...glowing.map((i) => this.glow(i, "last")), king >= 0 && this.glow(king, "check"));
     const pieces = [];
     this.board.squares.forEach((piece, i) => piece && pieces.push(this.place(piece, this.corner(i))));
     if (this.game.pieces === "stones" && move && move.to !== null) pieces.push(this.dot(move.to));
@@ -133,13 +134,15 @@ export class Board {
   drawGround() {
     const { columns, rows } = this.board;
     const [width, height] = [columns * CELL, rows * CELL];
-    const edge = this.small ? 4 : 34;
-    const hand = this.hands ? CELL + 50 : 0;
-    const [top, bottom] = [Math.max(hand, 6), Math.max(edge, hand + (this.small ? 0 : 4))];
+    const size = columns > 13 ? 1.8 : columns > 9 ? 1.3 : 1; // of what is written: it is read on a telephone, too
+    this.svg.style.setProperty("--text", size);
+    const edge = this.small ? 4 : 34 * size;
+    const hand = this.hands ? CELL + 20 : 0;
+    const [top, bottom] = [Math.max(hand, 6), Math.max(edge, hand + (this.hands ? 26 : 0))];
     this.svg.setAttribute("viewBox", `${-edge} ${-top} ${width + edge + (this.small ? 4 : 8)} ${height + top + bottom}`);
     const ground = [svg("rect", { width, height, class: "wood" })];
     if (hand) {
-      for (const y of [-CELL - 44, height + 36]) ground.push(svg("rect", { x: y < 0 ? -4 : width - 7 * CELL - 4, y, width: 7 * CELL + 8, height: CELL + 8, rx: 10, class: "tray" }));
+      for (const y of [-CELL - 16, height + 36]) ground.push(svg("rect", { x: y < 0 ? -4 : width - 7 * CELL - 4, y, width: 7 * CELL + 8, height: CELL + 8, rx: 10, class: "tray" }));
     }
     if (this.game.pieces === "chessmen") {
       for (let i = 0; i < rows * columns; i++) {
@@ -156,19 +159,19 @@ export class Board {
       const stars = this.game.pieces === "stones" ? STARS[columns] || [] : [];
       for (const x of stars) for (const y of stars) ground.push(svg("circle", { cx: (x + 0.5) * CELL, cy: (y + 0.5) * CELL, r: 9, class: "star" }));
     }
-    if (!this.small) ground.push(...this.names());
+    if (!this.small) ground.push(...this.names(edge));
     clear(this.layers.ground, ...ground);
   }
 
   // Coordinates: chess inside the squares, others at the edge.
-  names() {
+  names(edge) {
     const { columns, rows } = this.board;
     const found = [];
     const across = this.game.columns(this.board);
     const down = this.game.ranks(this.board);
     if (this.flipped) [across, down].forEach((names) => names.reverse());
-    across.forEach((name, x) => found.push(svg("text", { x: x * CELL + 50, y: rows * CELL + 27, class: "name" }, name)));
-    down.forEach((name, y) => found.push(svg("text", { x: -18, y: y * CELL + 59, class: "name" }, name)));
+    across.forEach((name, x) => found.push(svg("text", { x: x * CELL + 50, y: rows * CELL + edge * 0.8, class: "name" }, name)));
+    down.forEach((name, y) => found.push(svg("text", { x: -edge / 2, y: y * CELL + 50 + edge / 4, class: "name" }, name)));
     return found;
   }
 

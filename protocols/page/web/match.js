@@ -1,5 +1,5 @@
 // The game on the board: its moves, the positions that the server has told, the ply that is shown. It is kept in the
-// address and in the browser, so that closing the page loses nothing.
+// browser, so that closing the page loses nothing.
 
 import { Clock } from "./clock.js";
 import { firstWdl } from "./values.js";
@@ -7,18 +7,12 @@ import { firstWdl } from "./values.js";
 const KEPT = "az-engine game ";
 const MOST_KEPT = 12; // moves of a line
 const SURE = 1e9; // visits of a result by the rules
-let address = location.hash; // as we know it
 
 export class Match {
   constructor(name) {
     this.name = name; // of the game: chess, shogi, go
-    this.view = ""; // beside the board, "": the first one
     this.net = undefined; // that searches, undefined: the usual one
-    this.onChange = new Set(); // called when anything has changed
-    this.reset();
-  }
-
-  reset() {
+    this.onChange = () => {}; // called when anything has changed
     this.root = null;
     this.start = null; // of a game of Go that the server has not begun yet
     this.moves = [];
@@ -69,8 +63,7 @@ export class Match {
   }
 
   changed() {
-    this.keep();
-    for (const hear of this.onChange) hear();
+    this.onChange();
   }
 
   // Ask the server for the positions that are not known, and what may be played in the one shown. Then call done.
@@ -157,13 +150,6 @@ export class Match {
     this.values[this.moves.length] = { score: winner === null ? 0.5 : 1 - winner, lead, visits: SURE, best: [], words: [] };
   }
 
-  // Begin a game, at its first or its last position.
-  begin(link, { root = null, start = null, moves = [], ply = moves.length, names = ["", ""], result = null, main = null, source = null, you = this.you, clock = null }, done) {
-    this.reset();
-    Object.assign(this, { root, start, moves: [...moves], ply, names, result, main, source, you, clock });
-    this.load(link, done);
-  }
-
   // ---------------------------------------------------------------- what outlives the page
 
   store() {
@@ -174,20 +160,6 @@ export class Match {
     } catch {
       // private windows may keep nothing: the address still has the game
     }
-  }
-
-  // The same, and in the address, unless the user has just put another one there: the page loads again with that.
-  keep() {
-    this.store();
-    if (location.hash !== address) return;
-    const words = new URLSearchParams({ game: this.name });
-    if (this.root) words.set("from", this.root);
-    if (this.moves.length) words.set("moves", this.moves.join(" "));
-    if (this.ply !== this.moves.length) words.set("ply", this.ply);
-    if (this.you) words.set("you", this.you);
-    if (this.view) words.set("view", this.view);
-    history.replaceState(null, "", `#${words}`);
-    address = location.hash;
   }
 
   // What the address says, or what the browser has kept of the game.

@@ -46,5 +46,5 @@ export function mistakeList(element, { mistakes, sides, game, first, done = true
     el("li", {}, el("button", { type: "button", class: `mistake ${m.colour}`, onclick: () => onGo(m) },
       el("strong", {}, `${moveNumber(game, m.ply, first)} ${m.word}`), ` ${m.kind}, ${percent(m.loss)} `,
       el("span", { class: "soft" }, m.better.length ? `better ${m.better.slice(0, 8).join(" ")}` : ""))));
-  clear(element, ...counts, el("ol", { class: "mistakes" }, ...items));
+  clear(element, ...counts, el("ol", { class: "mistakes scrolls" }, ...items));
 }

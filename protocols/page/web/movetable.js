@@ -5,20 +5,21 @@ import { lossClass } from "./overlay.js";
 import { percents, thousands } from "./values.js";
 
 const ROWS = 12;
+const LEAST = 5;
 const percent = (x) => (100 * x).toFixed(1);
 
 export class MoveTable {
   // hover: gets the moves of a line, or null; play: a move; only: a move to search alone, or not.
   constructor({ hover, play, only }) {
     Object.assign(this, { hover, play, only });
-    const heads = [["Only", "Search the ticked moves alone"], ["Move", ""], ["P %", "prior: that of the net alone"], ["Visits", ""], ["Share", "of the visits"],
-      ["Q", "expected result of the mover, -1 to 1"], ["U", "exploration"], ["W D L", "chances of the mover, %"], ["Line", "the best answers"]];
+    const heads = [["Only", "Search the ticked moves alone"], ["Move", ""], ["P %", "prior: that of the net alone"], ["Visits", ""], ["Share", "of the visits", "wide"],
+      ["Q", "expected result of the mover, -1 to 1"], ["U", "exploration", "wide"], ["W D L", "chances of the mover, %"], ["Line", "the best answers", "unseen"]];
     this.body = el("tbody");
     this.rows = Array.from({ length: ROWS }, () => this.makeRow());
     this.body.addEventListener("pointerleave", () => this.hover(null));
-    this.element = el("div", { class: "scroll" }, el("table", { class: "table" },
+    this.element = el("table", { class: "table" },
       el("caption", { class: "unseen" }, "The moves searched, most visited first"),
-      el("thead", {}, el("tr", {}, ...heads.map(([text, title]) => el("th", { scope: "col", title }, text)))), this.body));
+      el("thead", {}, el("tr", {}, ...heads.map(([text, title, look]) => el("th", { scope: "col", title, class: look }, text)))), this.body);
   }
 
   makeRow() {
@@ -29,6 +30,7 @@ export class MoveTable {
     row.bar = el("i");
     row.share = el("span");
     row.cells[2].append(el("div", { class: "bar" }, row.bar), row.share);
+    row.cells[2].className = row.cells[4].className = "wide";
     row.cells[6].className = "line";
     row.element = el("tr", { hidden: true }, el("td", {}, row.tick), el("td", {}, row.move), ...row.cells);
     row.element.addEventListener("pointerdown", () => (row.pressed = row.data.move));
@@ -49,8 +51,9 @@ export class MoveTable {
     for (const row of report.moves) if (!lines.has(row[0])) order.push(row[0]);
     const all = report.moves.reduce((sum, row) => sum + (row[2] || 0), 0) || 1;
     const best = byMove.get(order[0]);
+    const most = Math.max(report.lines.length, LEAST);
     this.rows.forEach((row, i) => {
-      const found = byMove.get(order[i]);
+      const found = i < most && byMove.get(order[i]);
       row.element.hidden = !found;
       if (!found) return;
       const [move, prior, n = 0, q, , u] = found;

@@ -15,7 +15,7 @@ export function drawHeat(board, cells) {
     const [x, y] = board.corner(to);
     const heat = svg("rect", { x: x + 1, y: y + 1, width: CELL - 2, height: CELL - 2, class: `warm ${kind || ""}`, "fill-opacity": Math.min(0.85, 0.08 + 0.8 * share) });
     found.push(heat);
-    if (text && !board.board.squares[to]) found.push(svg("text", { x: x + 50, y: y + 60, class: "heat-text" }, text));
+    if (text && !board.board.squares[to]) found.push(svg("text", { x: x + 50, y: y + 50, class: "heat-text middle" }, text));
     else if (text) found.push(svg("text", { x: x + 50, y: y + 22, class: "heat-text small" }, text));
   }
   clear(board.layers.heat, ...found);
@@ -60,7 +60,7 @@ export function drawMarks(board, marks) {
       if (label) found.push(svg("text", { x, y: y - 30, class: "mark-text" }, label));
     } else {
       found.push(svg("circle", { cx: x, cy: y, r: 45, class: `mark ${kind}`, "fill-opacity": 0.3 + 0.6 * share }));
-      if (label) found.push(svg("text", { x, y: y + 12, class: "mark-text" }, label));
+      if (label) found.push(svg("text", { x, y, class: "mark-text middle" }, label));
     }
   }
   clear(board.layers.arrows, ...found);
@@ -93,7 +93,7 @@ export function drawLine(board, moves, turn) {
       const [left, top] = board.corner(to);
       const stone = drawPiece(board.game, side ? "O" : "X");
       found.push(svg("g", { transform: `translate(${left} ${top})`, opacity: 0.85 }, stone));
-      found.push(svg("text", { x, y: y + 14, class: `ply ${side ? "on-white" : "on-black"}` }, String(i + 1)));
+      found.push(svg("text", { x, y, class: `ply middle ${side ? "on-white" : "on-black"}` }, String(i + 1)));
       return;
     }
     if (!drop) found.push(arrow(board.middle(from), [x, y], 15 - i, i % 2 ? "reply" : "best"));

@@ -1,7 +1,8 @@
 // Playing against the net.
 
 import { CONTROLS, Clock, drawClocks } from "./clock.js";
-import { button, choice, el } from "./dom.js";
+import { button, choice, clear, el } from "./dom.js";
+import { endPanel } from "./end.js";
 import { View } from "./view.js";
 import { result, sideName } from "./words.js";
 
@@ -22,6 +23,9 @@ export class PlayView extends View {
     super(app);
     this.strength = localStorage.getItem(KEPT) || "elo 1400";
     this.setup = { size: 9, komi: "", handicap: 0, control: "" };
+    this.above = 2;
+    this.resigning = false; // asked whether to
+    this.end = el("section", { class: "card", id: "end", "aria-label": "End of the game" });
     setInterval(() => this.tick(), 200);
   }
 
@@ -35,7 +39,7 @@ export class PlayView extends View {
     const { match } = app;
     const strengths = match.clock ? [...STRENGTHS, TIMED] : STRENGTHS;
     if (!match.clock && this.strength === CLOCK) this.setStrength("elo 1400");
-    const card = el("section", { class: "card", "aria-label": "New game" },
+    this.setting = el("section", { class: "card", "aria-label": "New game" },
       el("h2", {}, "Play the net"),
       el("div", { class: "row" },
         choice("Strength", strengths, this.strength, (value) => this.setStrength(value), { id: "strength" }),
@@ -46,7 +50,7 @@ export class PlayView extends View {
         go && el("label", { class: "field" }, el("span", {}, "Komi"), komi),
         go && choice("Handicap", [[0, "none"], ...[2, 3, 4, 5, 6, 7, 8, 9].map((n) => [n, `${n} stones`])], this.setup.handicap, (value) => (this.setup.handicap = Number(value)), { id: "handicap" }),
         button("New game", () => this.newGame(), { class: "main", id: "new" })));
-    return [card];
+    return [this.end, this.setting];
   }
 
   setStrength(value) {
@@ -69,11 +73,17 @@ export class PlayView extends View {
   }
 
   newGame() {
-    this.hide();
     const { size, komi, handicap, control } = this.setup;
     const clock = control ? new Clock({ control }) : null;
     const start = this.app.hello.sizes.length ? { size, handicap, ...(komi === "" ? {} : { komi: Number(komi) }) } : null;
-    this.app.match.begin(this.app.link, { start, clock }, (fault) => (fault ? this.app.note(fault) : this.app.turnTo(this)));
+    this.app.start({ start, clock }, () => this.app.turnTo(this));
+  }
+
+  // From the same position with the same clock and the sides changed.
+  rematch() {
+    const { root, you, clock } = this.app.match;
+    const fresh = clock && new Clock({ control: clock.control });
+    this.app.start({ root, you: you === 2 ? 2 : 1 - you, clock: fresh }, () => this.app.turnTo(this));
   }
 
   buttons() {
@@ -82,9 +92,10 @@ export class PlayView extends View {
     const canPass = match.legal.includes("pass");
     return [
       this.app.hello.sizes.length ? button("Pass", () => this.app.play("pass"), { disabled: !canPass || !this.app.canPlay(), id: "pass" }) : null,
-      match.declares && button("Declare a win", () => this.end({ winner: match.turn, why: "declared" }), { disabled: !this.app.canPlay() }),
+      match.declares && button("Declare a win", () => this.finish({ winner: match.turn, why: "declared" }), { disabled: !this.app.canPlay() }),
       button("Undo", () => this.undo(), { disabled: !match.ply, id: "undo" }),
-      button("Resign", () => this.resign(), { disabled: over || !match.moves.length, id: "resign" }),
+      ...(this.resigning ? [button("Really resign", () => this.resign(), { class: "danger", id: "resign" }), button("Play on", () => this.askResign(false), { id: "play-on" })]
+        : [button("Resign", () => this.askResign(true), { disabled: over || !match.moves.length, id: "resign" })]),
     ].filter(Boolean);
   }
 
@@ -114,8 +125,8 @@ export class PlayView extends View {
   hear({ move, resign, win, notes }) {
     const { match } = this.app;
     if (notes?.length) this.app.note(notes.at(-1));
-    if (win) this.end({ winner: match.turn, why: "declared" });
-    else if (resign) this.end({ winner: 1 - match.turn, why: "resigned" });
+    if (win) this.finish({ winner: match.turn, why: "declared" });
+    else if (resign) this.finish({ winner: 1 - match.turn, why: "resigned" });
     else if (move) this.app.play(move);
     else this.app.draw();
   }
@@ -124,6 +135,7 @@ export class PlayView extends View {
 
   rest() {
     super.rest();
+    this.resigning = false;
     this.app.match?.clock?.rest();
   }
 
@@ -133,6 +145,10 @@ export class PlayView extends View {
     const on = match.atEnd && match.ply > 1 && !match.over && !match.ended;
     if (on && (this.asked || this.lets(match.turn))) match.clock?.run(match.turn);
     if (match.over?.dead) board.showDead(match.over.dead);
+    const about = endPanel(this.app, { review: () => this.app.review.begin(), rematch: () => this.rematch() });
+    this.end.hidden = !about.length;
+    this.setting.classList.toggle("later", match.moves.length > 0); // what is played comes first
+    clear(this.end, ...about);
   }
 
   tick() {
@@ -142,7 +158,7 @@ export class PlayView extends View {
     if (!match.clock.out) return;
     const winner = 1 - match.clock.side;
     this.hide();
-    this.end({ winner: canMate(this.app.board, winner) ? winner : null, why: "time" });
+    this.finish({ winner: canMate(this.app.board, winner) ? winner : null, why: "time" });
   }
 
   // ---------------------------------------------------------------- dead stones
@@ -175,14 +191,19 @@ export class PlayView extends View {
     match.cut(link, match.ply - Math.min(back, match.ply), () => this.ready());
   }
 
+  askResign(asks) {
+    this.resigning = asks;
+    this.app.draw();
+  }
+
   resign() {
     const { match } = this.app;
     const loser = match.you === 2 ? match.turn : match.you;
     this.hide();
-    this.end({ winner: 1 - loser, why: "resigned" });
+    this.finish({ winner: 1 - loser, why: "resigned" });
   }
 
-  end(ended) {
+  finish(ended) {
     this.app.match.ended = ended;
     this.app.match.changed();
     this.app.say(result(this.app, ended));

@@ -1,6 +1,7 @@
 // The list of moves and the buttons that step through them.
 
-import { button, el } from "./dom.js";
+import { button, byId, clear, el } from "./dom.js";
+import { moveField } from "./typed.js";
 
 // Buttons to the first, the previous, the next and the last position; here and last tell plies, off what goes nowhere.
 export function steps(go, here, last, off = () => false) {
@@ -18,8 +19,16 @@ export function stepButtons(app) {
   ];
 }
 
+export function movesCard(app) {
+  return el("section", { class: "card", "aria-label": "Moves played" }, el("h2", {}, "Moves"),
+    el("p", { class: "soft", id: "terms" }), el("ol", { class: "moves scrolls", id: "moves" }), moveField(app));
+}
+
+// Draw the moves; the one that is shown stays in sight.
 export function moveList(app) {
   const { match } = app;
+  const list = byId("moves");
+  const top = list.scrollTop;
   const items = [];
   const first = match.plies[0]?.turn || 0;
   const single = match.name !== "chess"; // numbers count moves, not pairs
@@ -29,5 +38,9 @@ export function moveList(app) {
     const move = button(match.plies[ply].word, () => app.go(ply), { "aria-current": ply === match.ply });
     items.push(el("li", {}, number ? el("span", { class: "number" }, String(number)) : null, move));
   }
-  return items.length ? items : [el("li", { class: "soft" }, "No move yet.")];
+  clear(list, ...(items.length ? items : [el("li", { class: "soft" }, "No move yet.")]));
+  list.scrollTop = top;
+  const here = items[match.ply - 1];
+  if (here && here.offsetTop < list.scrollTop) list.scrollTop = here.offsetTop;
+  else if (here && here.offsetTop + here.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = here.offsetTop + here.offsetHeight - list.clientHeight;
 }

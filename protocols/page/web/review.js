@@ -17,6 +17,7 @@ export class ReviewView extends View {
     this.at = -1; // the position that is searched, -1: none
     this.runs = false; // it rests while the position changes, or another view is shown
     this.kind = "score";
+    this.above = 2;
     this.graph = new Graph((ply) => this.app.go(ply));
     this.list = el("div", { id: "mistakes" });
     this.progress = el("progress", { max: 1, value: 0, "aria-label": "Positions searched" });
@@ -29,17 +30,18 @@ export class ReviewView extends View {
 
   show() {
     const go = this.app.hello.sizes.length > 0;
-    const load = el("section", { class: "card", "aria-label": "Load a game" }, el("h2", {}, "Load a game"),
-      this.text, el("div", { class: "row" }, button("Load the text", () => this.read(this.text.value), { id: "load" }), this.file), this.games);
+    const { moves } = this.app.match;
+    const load = el("section", { class: "card", "aria-label": "Load a game" }, el("details", { open: !moves.length }, el("summary", {}, "Load a game"),
+      this.text, el("div", { class: "row" }, button("Load the text", () => this.read(this.text.value), { id: "load" }), this.file)), this.games);
     const formats = this.app.hello.formats.map((name) => button(name, () => this.save(name), { title: `save as ${name}, with comments` }));
-    return [load,
-      el("section", { class: "card", "aria-label": "Review" },
+    this.cards = [el("section", { class: "card", "aria-label": "Review" },
         el("div", { class: "row" }, this.switch,
           choice("Visits a move", [50, 200, 800, 3200].map((n) => [n, thousands(n)]), this.visits, (n) => (this.visits = Number(n))),
           go && choice("Graph", [["score", "expected result"], ["lead", "lead in points"]], this.kind, (kind) => this.setKind(kind))),
         this.progress, this.graph.element, this.list),
       el("section", { class: "card", "aria-label": "Save" }, el("h2", {}, "Save"),
         el("div", { class: "row" }, ...formats, button("Page", () => this.save("page"), { title: "a page that opens without a server" })))];
+    return [load, ...this.cards];
   }
 
   setKind(kind) {
@@ -84,11 +86,11 @@ export class ReviewView extends View {
 
   // Begin the review of a record that the server has read.
   take({ root, moves, names, result, fault, source }) {
-    const { match, link } = this.app;
-    if (fault) this.app.note(fault);
-    this.hide();
     this.runs = true;
-    match.begin(link, { root, moves, names, result, source, main: moves, ply: moves.length ? 0 : undefined, you: 2 }, (wrong) => (wrong ? this.app.note(wrong) : this.ready()));
+    this.app.start({ root, moves, names, result, source, main: moves, ply: 0, you: 2 }, () => {
+      this.app.turnTo(this);
+      if (fault) this.app.note(fault);
+    });
   }
 
   save(format) {
@@ -121,6 +123,12 @@ export class ReviewView extends View {
       this.next();
     }
     this.draw();
+  }
+
+  // Show the review of the game on the board, and search what is not known.
+  begin() {
+    this.runs = true;
+    this.app.turnTo(this);
   }
 
   // Search the next position that is not known well enough.
@@ -157,6 +165,7 @@ export class ReviewView extends View {
   draw() {
     const { match, board, hello } = this.app;
     if (this.app.view !== this) return;
+    for (const card of this.cards) card.hidden = !match.moves.length;
     this.switch.textContent = this.runs ? "Stop" : "Review the game";
     const known = match.moves.concat("").filter((_, ply) => match.values[ply]).length;
     this.progress.max = match.moves.length + 1;
@@ -164,7 +173,8 @@ export class ReviewView extends View {
     const mistakes = findMistakes(match.values, match.plies, match.moves, hello.kinds);
     this.graph.show({ plies: match.moves.length, points: points(match), ply: match.ply, kind: this.kind, marks: marksOf(mistakes),
       title: this.kind === "lead" ? `Lead of ${hello.sides[0]} in points` : `Expected result of ${hello.sides[0]} over the game, in per cent` });
-    mistakeList(this.list, { mistakes, sides: hello.sides, game: match.name, first: match.plies[0]?.turn || 0, done: known > match.moves.length, onGo: (m) => this.app.go(m.ply) });
+    if (!known) clear(this.list);
+    else mistakeList(this.list, { mistakes, sides: hello.sides, game: match.name, first: match.plies[0]?.turn || 0, done: known > match.moves.length, onGo: (m) => this.app.go(m.ply) });
     byId("moves").querySelectorAll("button").forEach((move, ply) => {
       const found = mistakes.find((m) => m.ply === ply);
       move.className = found ? `mistake ${found.colour}` : "";

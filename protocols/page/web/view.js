@@ -4,6 +4,7 @@ export class View {
   constructor(app) {
     this.app = app;
     this.asked = 0; // the search that runs
+    this.above = 1; // cards above the moves of the game
   }
 
   // Search; hear gets what is said until the answer, or the fault.

@@ -35,6 +35,7 @@ def turn_to(browser: Browser, view: str) -> None:
 
 def load(browser: Browser, text: str) -> None:
     """Type a game into the field of the review, and load it."""
+    browser.do("document.querySelector('details').open = true")
     browser.do(f"document.getElementById('text').value = {json.dumps(text)}")
     browser.tap("#load")
 

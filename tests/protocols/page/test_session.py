@@ -23,6 +23,21 @@ VALUES = [{"score": 0.55, "best": ["d2d4", "d7d5"], "words": ["d4", "d5"]}, {"sc
 KIF = "手数----指手---------消費時間--\n   1 ７六歩(77)\n   2 ３四歩(33)\n"
 
 
+@pytest.mark.parametrize(
+    ("game", "moves", "checks"),
+    [
+        ("chess", "e2e4 f7f5 d1h5 g7g6 h5g6 h7g6", [3, 5]),
+        ("shogi", "7g7f 3c3d 8h2b+ 3a2b B*5e 7a6b 5e2b+ 4a3b", []),
+        ("shogi", "5g5f 5c5d 2h5h 8c8d 5f5e 5d5e 5h5e", [7]),
+        ("go", "E5 E6", []),
+    ],
+)
+def test_checks_are_told(game: str, moves: str, checks: list[int]) -> None:
+    sheet = Scoresheet(game)
+    sheet.hold(None, moves.split())
+    assert [ply for ply, each in enumerate(sheet.shown(0, 0)["plies"]) if each["check"]] == checks
+
+
 class Page:
     """What the browser does."""
 

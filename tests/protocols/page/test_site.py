@@ -16,8 +16,8 @@ TEXTS = {name: found.body.decode() for name, found in SITE.items()}
 
 def test_the_page_is_small() -> None:
     """In a wheel, and as a browser may have it: compressed."""
-    assert sum(len(gzip.compress(found.body)) for found in SITE.values()) <= 52_000
-    assert sum(len(found.body) for found in SITE.values()) <= 140_000
+    assert sum(len(gzip.compress(found.body)) for found in SITE.values()) <= 60_000
+    assert sum(len(found.body) for found in SITE.values()) <= 160_000
     assert set(SITE) == {path.name for path in WEB.iterdir()}
 
 

@@ -1,0 +1,125 @@
+"""The place in a real Chromium: links, the browser's history, errors that go away."""
+
+from __future__ import annotations
+
+from urllib.parse import quote_plus
+
+import pytest
+
+from ..serve.lines import RunningServer
+from .browser import CHROMIUM, READY, Browser, Chromium, show
+from .test_browser import NOTE
+from .test_browser_views import load
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt install chromium"),
+]
+POSITIONS = {
+    "chess": "4k3/P7/8/8/8/8/8/4K3 w - - 0 1",
+    "shogi": "4k4/9/4P4/9/9/9/9/9/4K4 b G 1",
+    "go": "5/1X3/5/3O1/5 b - 0.5",
+}
+VIEWS = ("play", "analyse", "review", "inside")
+PLACE = "[az.match.name, az.view.name, az.match.moves.join(' ')].join()"
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("game", list(POSITIONS))
+def test_a_link_to_a_position_without_moves(server: RunningServer, chromium: Chromium, game: str, view: str) -> None:
+    """Also where the browser has kept another game."""
+    with Browser(chromium) as browser:
+        for words in (f"game={game}", f"game={game}&from={quote_plus(POSITIONS[game])}&you=2&view={view}"):
+            show(browser, server, words)
+        assert browser.do("az.match.here.text").startswith(POSITIONS[game].split()[0])
+        assert browser.do("[az.view.name, az.match.you, az.match.moves.length].join()") == f"{view},2,0"
+        browser.call("Page.reload")
+        browser.wait(READY)
+        assert browser.do("az.match.here.text").startswith(POSITIONS[game].split()[0])
+        assert browser.faults == []
+
+
+def test_back_returns_to_views_and_games(server: RunningServer, chromium: Chromium) -> None:
+    with Browser(chromium) as browser:
+        show(browser, server, "game=chess&moves=&you=2")
+        browser.square("e2", "e4")
+        browser.wait(f"{READY} && az.match.ply === 1")
+        browser.tap("#views button:nth-child(2)")  # analyse
+        browser.do("az.match.values[0] = {score: 0.25, visits: 9, best: [], words: []}")
+        browser.tap("#games button:nth-child(2)")
+        browser.wait(f"{READY} && az.match.name !== 'chess'")
+        other = browser.do("az.match.name")
+        browser.tap("#views button:nth-child(1)")
+        browser.tap("#new")
+        browser.wait(f"{READY} && {PLACE} === '{other},play,'")
+        places = ["chess,analyse,e2e4", "chess,play,e2e4", "chess,analyse,e2e4"]
+        browser.do("history.go(-3)")
+        for place, step in zip(places, (-1, 1, 1), strict=True):
+            browser.wait(f"{READY} && {PLACE} === {place!r}")
+            assert browser.do("az.match.values[0].score") == 0.25, "what was found is still there"
+            assert browser.do("az.board.name") == "chess"
+            browser.do(f"history.go({step})")
+        browser.wait(f"{READY} && {PLACE} === '{other},analyse,'")
+        assert browser.do("az.board.name") == other
+        assert browser.faults == []
+
+
+def test_back_after_loading_the_page_again(server: RunningServer, chromium: Chromium) -> None:
+    with Browser(chromium) as browser:
+        show(browser, server, "game=chess&moves=e2e4&you=2")
+        browser.tap("#new")
+        browser.wait(f"{READY} && az.match.moves.length === 0")
+        browser.call("Page.reload")
+        browser.wait(f"{READY} && az.match.moves.length === 0")
+        browser.do("history.back()")
+        browser.wait(f"{READY} && az.match.moves.join() === 'e2e4'")
+        browser.do("history.forward()")
+        browser.wait(f"{READY} && az.match.moves.length === 0")
+        assert browser.faults == []
+
+
+def test_the_game_before_a_loaded_one_comes_back(server: RunningServer, chromium: Chromium) -> None:
+    with Browser(chromium) as browser:
+        show(browser, server, "game=chess&moves=d2d4&you=2")
+        browser.do("az.turnTo(az.review)")
+        load_text = "1. e4 e5 *"
+        browser.do(f"az.review.read({load_text!r})")
+        browser.wait(f"{READY} && az.match.moves.length === 2")
+        browser.do("history.back()")
+        browser.wait(f"{READY} && az.match.moves.join() === 'd2d4'")
+        browser.do("history.forward()")
+        browser.wait(f"{READY} && az.match.moves.join() === 'e2e4,e7e5'")
+        assert browser.do("Boolean(az.match.source)"), "with all that stood in the file"
+        assert browser.faults == []
+
+
+def test_two_pages_keep_their_own_games(server: RunningServer, chromium: Chromium) -> None:
+    with Browser(chromium) as one, Browser(chromium) as two:
+        show(one, server, "game=chess&moves=e2e4&you=2")
+        show(two, server, "game=chess&moves=d2d4&you=2")
+        one.call("Page.reload")
+        one.wait(READY)
+        assert one.do("az.match.moves.join()") == "e2e4"
+
+
+def test_an_error_goes_away_when_the_next_thing_works(server: RunningServer, chromium: Chromium) -> None:
+    """And a text that cannot be loaded leaves no review of nothing."""
+    with Browser(chromium) as browser:
+        show(browser, server, "game=chess&moves=&you=2&view=review")
+        for then in (
+            "az.play('e2e4')",
+            "az.go(0)",
+            "az.turnTo(az.views[0])",
+            "az.review.read('1. d4 d5 *')",
+            "az.choose('shogi')",
+        ):
+            browser.do("az.turnTo(az.review), 0")
+            load(browser, "nothing that is a game")
+            browser.wait(f"{NOTE}.startsWith('this is neither')")
+            if browser.do("az.match.moves.length") == 0:
+                shown = browser.do("document.getElementById('panel').innerText")
+                assert "No mistake" not in shown
+                assert "PGN\n" not in shown
+            browser.do(f"{then}, 0")
+            browser.wait(f"{READY} && {NOTE} === ''")
+        assert browser.faults == []
