@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ...engine.games import game_names
-from . import endless, figures, rules, selfplay, sessions
+from . import endless, figures, gpu, rules, selfplay, sessions
 from . import match as overhead
 from . import search as speed
 from . import serve as sharing
@@ -23,6 +23,7 @@ examples:
   az-engine bench tree                         the search without a net
   az-engine bench search --workers 1,2         the search with the net, beside onnxruntime alone
   az-engine bench selfplay --visits 32         self-play, beside onnxruntime alone
+  az-engine bench gpu --out report.json        a GPU: parity, positions a second, self-play, learner
   az-engine bench figures --out figures.md     all of them that docs/results/figures.md shows, as a table"""
 
 _BENCHES = {
@@ -41,6 +42,7 @@ _BENCHES = {
     "sessions": ("a server under many clients: faults, memory, isready, resets", sessions.add_arguments, sessions.main),
     "match": ("what a match takes for a move beside the players", overhead.add_arguments, overhead.main),
     "endless": ("minutes of go infinite: speed, memory, reports and pauses", endless.add_arguments, endless.main),
+    "gpu": ("all that runs on a GPU, beside what it can do; every part on its own", gpu.add_arguments, gpu.main),
     "figures": ("measure the table of docs/results/figures.md", figures.add_arguments, figures.main),
 }
 
@@ -49,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     benches = parser.add_subparsers(dest="bench", required=True, metavar="WHAT")
     for name, (line, add, _) in _BENCHES.items():
         bench = benches.add_parser(name, help=line, description=line[0].upper() + line[1:] + ".")
-        if name != "figures":
+        if name not in ("figures", "gpu"):
             bench.add_argument("--game", choices=game_names(), default="chess", help="default: %(default)s")
             bench.add_argument("--json", action="store_true", help="one JSON object a line")
         add(bench)

@@ -196,9 +196,9 @@ def _compiled_search(args: argparse.Namespace, game: Game, evaluator: OnnxEvalua
     line = random_line(game, random.Random(0), _PLIES)
     counts = sorted({1, *args.workers})
     for each in (evaluator, other):
-        _simulations(game, line, each, 1, 0.2)  # loads the kernels
+        simulations(game, line, each, 1, 0.2)  # loads the kernels
     rounds = [
-        [_simulations(game, line, each, n, args.seconds) for n in counts for each in (evaluator, other)]
+        [simulations(game, line, each, n, args.seconds) for n in counts for each in (evaluator, other)]
         for _ in range(args.rounds)
     ]
     how = f"{evaluator.info.name}; as played, nps in a GUI; median of {args.rounds} rounds in turns with the peer"
@@ -212,7 +212,7 @@ def _compiled_search(args: argparse.Namespace, game: Game, evaluator: OnnxEvalua
             yield Measurement(name, value, "simulations/s", "one worker", statistics.median(one), how, share)
 
 
-def _simulations(game: Game, line: State, evaluator: Evaluator, workers: int, seconds: float) -> float:
+def simulations(game: Game, line: State, evaluator: Evaluator, workers: int, seconds: float) -> float:
     """Simulations a second of a fresh search with a cache."""
     cache, grown = PositionCache(_MEMORY // 4, game.branching), Tree(_MEMORY, game.branching)
     params = SearchParams(smart_pruning=False)

@@ -124,10 +124,11 @@ class Network(nn.Module, ABC):
 
     @torch.no_grad()
     def arrays(self, planes: Planes) -> list[NDArray[np.float32]]:
-        """All outputs in order, as in evaluation."""
+        """All outputs in order, as in evaluation; on a GPU in float32, too, whose convolutions are TF32 elsewhere."""
         training = self.training
         self.eval()
-        policy, *others = self.outputs(torch.from_numpy(planes).to(next(self.parameters()).device)).values()
+        with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+            policy, *others = self.outputs(torch.from_numpy(planes).to(next(self.parameters()).device)).values()
         self.train(training)
         return [y.cpu().numpy() for y in (policy.all(), *others)]
 

@@ -6,7 +6,8 @@ launch; on either, a position's outputs do not depend on the other rows as long 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,12 +68,13 @@ class Batches:
         self.slots = [Buffers(greatest, planes, width, pinned=self.on_gpu) for _ in range(_SLOTS)]
         self._graphs: dict[int, _Graph] = {}
         if self.on_gpu:
-            self._stream: Any = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
-            pool = None
-            for size in reversed(self.sizes):  # the greatest first: the others fit into its memory
-                graph = _Graph(self._compute, size, planes, width, self._device, self._stream, pool)
-                pool = pool or graph.pool
-                self._graphs[size] = graph
+            with torch.cuda.device(self._device):
+                self._stream: Any = torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+                pool = None
+                for size in reversed(self.sizes):  # the greatest first: the others fit into its memory
+                    graph = _Graph(self._compute, size, planes, width, self._device, self._stream, pool)
+                    pool = pool or graph.pool
+                    self._graphs[size] = graph
 
     @torch.inference_mode()
     def _compute(self, planes: Tensor, actions: Tensor) -> tuple[Tensor, ...]:
@@ -116,7 +118,11 @@ class _Graph:
                 compute(self._planes, self._actions)
         stream.synchronize()
         self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph, pool=pool, stream=stream):
+        # thread_local: other threads may take memory meanwhile
+        with (
+            _no_trials(),
+            torch.cuda.graph(self._graph, pool=pool, stream=stream, capture_error_mode="thread_local"),
+        ):
             self._outputs = compute(self._planes, self._actions)
         self.pool = self._graph.pool()
 
@@ -136,6 +142,16 @@ class _Graph:
                 host[: self._size].copy_(y, non_blocking=True)
             done.record()
         return lambda: _waited(done, buffers.outputs, rows)
+
+
+@contextlib.contextmanager
+def _no_trials() -> Iterator[None]:
+    """Let cuDNN take the algorithms that it chose before, and try none: a trial would break a recording."""
+    before, torch.backends.cudnn.benchmark = torch.backends.cudnn.benchmark, False
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.benchmark = before
 
 
 def _waited(done: Any, outputs: Sequence[Tensor], rows: int) -> Outputs:

@@ -21,6 +21,7 @@ from ...engine.os.files import write_atomically
 from ...protocols.serve.runpage import show_run
 from ..families import DEFAULT_KIND, family_of, shorthands
 from ..fields import Values, add_flags, assignment, differences, flags_of, merged, nested, read_toml
+from ..net.providers import TORCH
 from ..signals import StopSignals
 from ..storage import RunLock
 from ..train.config import LASTING
@@ -119,7 +120,7 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
         values = merged(values, {"net": first})
         if boards := shares_of(args):
             values = merged(values, {**FOR_SEVERAL_SIZES, "boards": boards})
-        values = merged(values, over)
+        values = suited(merged(values, over), over)
         return RunConfig.from_values({**values, "game": name, "preset": names}), []
     earlier = used_settings(read_config(path).get("run", {}))
     if not earlier:
@@ -142,6 +143,22 @@ def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[st
                 f"has learned: --init {folder} --out NEW"
             )
     return RunConfig.from_values(now), changed
+
+
+def suited(values: Values, given: Values) -> Values:
+    """A new run's settings with a preset's evaluators where they can serve it, and cores left for the processes.
+
+    ``given``: what the user set, which stays.
+    """
+    machine, chosen = values["machine"], given.get("machine", {})
+    if "evaluators" in chosen or not machine.get("evaluators"):
+        return values
+    serves = machine.get("device") != "cpu" and machine.get("provider", "auto") in ("auto", TORCH)
+    if not serves or not machine["workers"] or machine.get("ray") or machine.get("int8") or values.get("boards"):
+        return merged(values, {"machine": {"evaluators": 0}})
+    if "workers" in chosen:
+        return values
+    return merged(values, {"machine": {"workers": max(1, cores() - machine["evaluators"] - 1)}})  # 1: the learner
 
 
 def first_net(path: Path, game: Game) -> Values:

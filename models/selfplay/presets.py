@@ -106,8 +106,9 @@ def gpu(game: Game) -> Values:
         "window": {"games": 200_000, "start": 5000, "held_out_every": 50},
         "loop": {"steps": 100_000, "checkpoint_steps": 500, "reuse": 4.0, "first_positions": 50_000},
         "gate": {"visits": 200},
-        "ladder": {"visits": 200, "plain_visits": 2000, "pairs": 32},
-        "machine": {"device": "cuda", "workers": 2},
+        # of all cores' time, and the learner's process rates: a sixth of its time beside 14 processes that play
+        "ladder": {"visits": 200, "plain_visits": 2000, "pairs": 32, "share": 0.01},
+        "machine": {"device": "cuda", "evaluators": 1},
     }
     return values if game.territory is None else merged(values, _territory(game))
 

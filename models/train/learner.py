@@ -155,10 +155,11 @@ class Learner:
         self.network.after_step()
         self.step += 1
         self.positions += positions
-        self._average()
+        self.average()
 
     @torch.no_grad()
-    def _average(self) -> None:
+    def average(self) -> None:
+        """Bring the averaged weights one step up to date."""
         decay = min(self.config.ema, (1 + self.step) / (10 + self.step)) if self.config.ema else 0.0
         mine, source = self.averaged.state_dict(), self.network.state_dict()
         floats = [name for name, tensor in source.items() if tensor.is_floating_point()]
