@@ -15,10 +15,9 @@ set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 device=${DEVICE:-cuda}
 python=${PYTHON:-python3}
-out=${OUT:-gpu-day}
 begun=$(date +%s)
 export PYTHONPATH="$root/src${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1
-mkdir -p "$out" || exit
+mkdir -p "${OUT:-gpu-day}" && out=$(cd "${OUT:-gpu-day}" && pwd) || exit
 work=$(mktemp -d) || exit
 trap 'rm -rf "$work"' EXIT
 
@@ -55,12 +54,12 @@ else
         --set selfplay.games=128 --set loop.first_positions=20000 --set loop.reuse=4 --set window.start=4000 \
         --set window.games=100000 --set loop.checkpoint_steps=250 --set ladder.share=0.01
 fi
-seconds=$(($(left) - 30))
+seconds=$(($(left) - 40))
 engine train --game go "$@" --out "$work/run" --minutes "$(awk "BEGIN { print $seconds / 60 }")" >"$work/train.log" 2>&1 &
 run=$!
 (
-    sleep $((seconds + 15)) && kill -TERM $run # it saves
-    sleep 10 && kill -KILL $run
+    sleep $((seconds + 25)) && kill -TERM $run # it saves
+    sleep 8 && kill -KILL $run
 ) >/dev/null 2>&1 &
 watch=$!
 wait $run

@@ -154,7 +154,8 @@ def _environment(setup: Setup) -> Iterator[tuple[str, Part]]:
         yield "Python, cores", f"{platform.python_version()} on {platform.platform()}, {cores()} cores"
         for name in ("numpy", "numba", "onnx"):
             yield name, str(__import__(name).__version__)
-        yield "torch, CUDA, cuDNN", f"{torch.__version__}, {torch.version.cuda}, {torch.backends.cudnn.version()}"
+        cudnn = torch.backends.cudnn.version()  # type: ignore[no-untyped-call]
+        yield "torch, CUDA, cuDNN", f"{torch.__version__}, {torch.version.cuda}, {cudnn}"
         ort = load_onnxruntime()
         yield "onnxruntime", f"{ort.__version__}: {', '.join(ort.get_available_providers())}"
 
@@ -410,7 +411,7 @@ def _plain(setup: Setup, precision: str, size: int, seconds: float, *, fused: bo
     """The loop that anyone would write first: no averaged weights, no limit of the gradient, no look at the losses."""
     game, learner = setup.learner(precision)
     network = family_of(learner.net_config.kind).network(learner.net_config, game.encoder)
-    network = network.to(setup.device, memory_format=torch.channels_last)
+    network = network.to(setup.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
     optimiser = torch.optim.AdamW(network.parameters(), lr=1e-3, fused=fused)
     batch = TorchBatch.of(random_batch(game, size), setup.device)
 
@@ -418,7 +419,7 @@ def _plain(setup: Setup, precision: str, size: int, seconds: float, *, fused: bo
         with learner.autocast():
             losses = network.losses(batch)
         optimiser.zero_grad(set_to_none=True)
-        sum(losses.values(), torch.zeros((), device=setup.device)).backward()  # type: ignore[no-untyped-call]
+        sum(losses.values(), torch.zeros((), device=setup.device)).backward()
         optimiser.step()
 
     yield Measurement(
@@ -484,11 +485,8 @@ def _trained(setup: Setup) -> Iterator[Figure]:
     small = ["--size", "5", "--preset", "az,small", "--filters", "16", "--workers", "1"]
     out, log = setup.folder / "run", setup.folder / "log"
     command = ["train", "--game", "go", "--device", setup.device.type, "--provider", "torch", "--out", str(out)]
-    command += [
-        *(small if setup.quick else ["--size", "9", "--preset", "az,gpu"]),
-        "--minutes",
-        f"{setup.seconds / 60:.2f}",
-    ]
+    command += ["--minutes", f"{seconds / 60:.2f}"]
+    command += small if setup.quick else ["--size", "9", "--preset", "az,gpu"]
     command += [word for text in words for word in ("--set", text)]
     with log.open("wb") as file:
         environment = {**os.environ, "COLUMNS": "160"}
@@ -499,7 +497,7 @@ def _trained(setup: Setup) -> Iterator[Figure]:
     last = rows[-1] if rows else {}
     yield Measurement("steps", last.get("step", 0), "steps", note=f"in {seconds:.0f} s, its start included")
     yield Measurement("learned from", last.get("positions", 0) / seconds, "positions/s")
-    played = next((row["selfplay"] for row in reversed(rows) if "selfplay" in row), {})
+    played: dict[str, Any] = next((row["selfplay"] for row in reversed(rows) if "selfplay" in row), {})
     if played:
         how = f"{played['games']} games of {played['length']:.0f} moves"
         yield Measurement("played", played["positions"] / seconds, "positions/s", note=how)

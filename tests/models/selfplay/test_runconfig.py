@@ -305,3 +305,24 @@ def test_a_small_board_s_run_begins_a_larger_one_s(tmp_path: Path) -> None:
     after.begin_from(origin(Path(run.init), game))
     for name, tensor in before.averaged.state_dict().items():
         assert tensor.equal(after.averaged.state_dict()[name]), name
+
+
+def test_the_preset_for_a_gpu_takes_the_machine_s_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reinforce, "cores", lambda: 16)
+
+    def processes(*words: str) -> tuple[int, int]:
+        args = parsed("--game", "go", "--size", "9", *words)
+        machine = reinforce.settings(args, tmp_path / "none")[0].machine
+        return machine.workers, machine.evaluators
+
+    cuda = ("--device", "cuda")
+    assert processes() == (16, 0)
+    assert processes(*cuda) == processes(*cuda, "--provider", "torch") == (14, 1)
+    assert processes(*cuda, "--workers", "5") == (5, 1)
+    assert processes(*cuda, "--set", "machine.evaluators=4") == (16, 4)
+    assert processes(*cuda, "--set", "machine.evaluators=0") == (16, 0)
+    assert processes(*cuda, "--provider", "cuda") == processes(*cuda, "--set", "machine.int8=true") == (16, 0)
+    assert processes(*cuda, "--workers", "0") == (0, 0)
+    assert processes("--preset", "az,gpu", "--device", "cpu") == (16, 0)
+    monkeypatch.setattr(reinforce, "cores", lambda: 1)
+    assert processes(*cuda) == (1, 1)
