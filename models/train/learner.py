@@ -76,9 +76,12 @@ class Learner:
         self.net_config = net
         self.config = config
         self.device = torch.device(device)
+        self.on_gpu = self.device.type == "cuda"
         family = family_of(net.kind)
         self.network: Network = family.network(net, game.encoder).to(self.device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.averaged: Network = family.network(net, game.encoder).to(self.device)
+        if self.on_gpu:  # laid out as the network is: one kernel averages all; on a CPU the last bits would change
+            self.averaged.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         learned = [name for name in net.outputs if config.weight_of(name)]
         for network in (self.network, self.averaged):
             network.prepare(learned, threads)
@@ -114,14 +117,15 @@ class Learner:
         """One step of gradient descent. Errors: DataError when the loss or the gradient is not finite."""
         rate = self._set_rate()
         losses, whole, length = self._descend(TorchBatch.of(batch, self.device))
-        total, norm = whole.item(), float(length)
+        # one wait for the device a step
+        total, norm, *each = torch.stack([one.detach().float() for one in (whole, length, *losses.values())]).tolist()
         if not (math.isfinite(total) and math.isfinite(norm)):
             raise DataError(
                 f"training diverged at step {self.step}: the loss is {total:.3g} and the gradient {norm:.3g}; "
                 + AFTER_DIVERGENCE
             )
         self._update(len(batch))
-        return {"loss": total, **{k: v.item() for k, v in losses.items()}, "rate": rate, "gradient": norm}
+        return {"loss": total, **dict(zip(losses, each, strict=True)), "rate": rate, "gradient": norm}
 
     def step_on(self, tensors: TorchBatch) -> Tensor:
         """One step on positions that are on the training device; its loss f4[], which nobody has waited for."""
@@ -226,6 +230,8 @@ class Learner:
         if bad is not None:
             raise DataError(f"training diverged before step {self.step}: {bad} is not finite; {AFTER_DIVERGENCE}")
         tensors["random.torch"] = torch.get_rng_state()
+        if self.on_gpu:
+            tensors["random.cuda"] = torch.cuda.get_rng_state(self.device)
         state = {
             "net": self.net_config.to_json(),
             "learner": asdict(self.config),
@@ -288,6 +294,8 @@ class Learner:
                 states.setdefault(int(index), {})[key] = tensor
             self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": states})
             torch.set_rng_state(parts["random"]["torch"])
+            if self.on_gpu and "cuda" in parts["random"]:  # not in a checkpoint of a CPU
+                torch.cuda.set_rng_state(parts["random"]["cuda"], self.device)
             self.step, self.progress = saved.step, float(saved.state["progress"])
             self.seconds, self.begun = float(saved.state["seconds"]), float(saved.state.get("begun", 0.0))
             self.positions = int(saved.state.get("positions", saved.step * int(learner["batch"])))
