@@ -49,7 +49,6 @@ _LAST = 40  # lines of a section that failed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = "sections:\n" + "\n".join(f"  {name:12}{what}" for name, what in SECTIONS.items())
     add = parser.add_argument
     add("--device", default="auto", choices=("auto", "cuda", "cpu"), help="auto = a GPU if torch has one")
