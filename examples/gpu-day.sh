@@ -26,7 +26,7 @@ if [ "$device" = cpu ]; then
     set -- --quick --seconds 3
 else
     minutes=${MINUTES:-12}
-    set -- --seconds 16
+    set -- --seconds 16 --limit 120
 fi
 end=$((begun + minutes * 60))
 
@@ -40,7 +40,7 @@ left() { # seconds
 
 # All sections but the run, in half of the time.
 engine bench gpu --device "$device" "$@" --total $((minutes * 30)) --out "$out/report.json" \
-    --sections environment,parity,leaves,selfplay,learner,search >"$out/report.txt" 2>"$work/bench.log"
+    --sections environment,parity,leaves,learner,selfplay,search >"$out/report.txt" 2>"$work/bench.log"
 echo "bench gpu: status $?, $(left) s left" >>"$work/bench.log"
 
 # Games of Go that end within seconds, and a net that learns within minutes.

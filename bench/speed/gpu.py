@@ -41,8 +41,12 @@ SECTIONS = {
     "selfplay": "positions a second of one evaluator and several processes that play",
     "train": "a short run of az-engine train",
 }
-_KERNELS = tuple(f"kernels-{game}" for game in ("chess", "shogi", "go9"))  # compiled beside the first sections
-_NEED_KERNELS = ("search", "selfplay", "train")
+# sections in which kernels are compiled, beside the first ones, for those that need them
+_NEEDED = {
+    "search": ("kernels-chess", "kernels-shogi", "kernels-go9"),
+    "selfplay": ("kernels-go9",),
+    "train": ("kernels-go9",),
+}
 _HOME = "az_engine.models.selfplay.gpu.sections"  # imported by its name: bench stands below models
 _WIDTH = 150  # columns of a table that no terminal shows
 _LAST = 40  # lines of a section that failed
@@ -98,15 +102,13 @@ def main(args: argparse.Namespace) -> int:
             status, figures = done[name]["status"], len(done[name]["figures"])
             print(f"{name}: {status}, {figures} figures, {done[name]['seconds']:.0f} s", file=sys.stderr, flush=True)
 
-        ahead = _KERNELS if set(_NEED_KERNELS).intersection(args.sections) else ()
-        for name in ahead:
-            start(name)
-        for name in args.sections:
-            if name in _NEED_KERNELS:
-                for kernels in ahead:
-                    if kernels not in done:
-                        finish(kernels)
-            finish(name)
+        needed = {name: _NEEDED.get(name, ()) for name in args.sections}
+        for kernels in dict.fromkeys(kernels for names in needed.values() for kernels in names):
+            start(kernels)
+        for name, names in needed.items():
+            for each in (*names, name):
+                if each not in done:
+                    finish(each)
     show(done)
     return int(any(section["status"] != "ok" for section in done.values()))
 
