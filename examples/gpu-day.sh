@@ -9,7 +9,8 @@
 # MINUTES  how long all of it may take (12; with DEVICE=cpu 2)
 # DEVICE   cuda (or cpu)
 # OUT      the folder (gpu-day)
-# PYTHON   the Python, which has torch, numba and onnx (python3); packages beside it by PYTHONPATH
+# PYTHON   the Python, which has torch, numba, onnx, onnxruntime, safetensors and rich (python3); what it lacks, such as
+#          chess and sgfmill, in a folder that PYTHONPATH names
 set -u
 
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -38,10 +39,20 @@ left() { # seconds
     echo $((end - $(date +%s)))
 }
 
+# The tests that need a GPU, beside the first sections.
+tests=
+if [ "$device" != cpu ] && "$python" -c "import pytest, hypothesis" 2>/dev/null; then
+    (cd "$root" && exec "$python" -m pytest tests/models/net/test_gpu.py -q -W default -p no:cacheprovider) \
+        >"$work/tests.log" 2>&1 &
+    tests=$!
+fi
+
 # All sections but the run, in half of the time.
 engine bench gpu --device "$device" "$@" --total $((minutes * 30)) --out "$out/report.json" \
     --sections environment,parity,leaves,learner,selfplay,search >"$out/report.txt" 2>"$work/bench.log"
 echo "bench gpu: status $?, $(left) s left" >>"$work/bench.log"
+
+[ -z "$tests" ] || kill "$tests" 2>/dev/null
 
 # Games of Go that end within seconds, and a net that learns within minutes.
 if [ "$device" = cpu ]; then
@@ -57,6 +68,8 @@ fi
 seconds=$(($(left) - 40))
 engine train --game go "$@" --out "$work/run" --minutes "$(awk "BEGIN { print $seconds / 60 }")" >"$work/train.log" 2>&1 &
 run=$!
+nvidia-smi --query-gpu=utilization.gpu,memory.used,power.draw --format=csv -l 15 >"$work/nvidia-smi.log" 2>&1 &
+smi=$!
 (
     sleep $((seconds + 25)) && kill -TERM $run # it saves
     sleep 8 && kill -KILL $run
@@ -64,10 +77,10 @@ run=$!
 watch=$!
 wait $run
 echo "train: status $?, $(left) s left" >>"$work/train.log"
-kill $watch 2>/dev/null
+kill $watch $smi 2>/dev/null
 
 {
-    for file in "$work/bench.log" "$work/train.log" "$work"/run/workers/*.log "$work"/run/workers/*.json; do
+    for file in "$work/bench.log" "$work/tests.log" "$work/train.log" "$work/nvidia-smi.log" "$work"/run/workers/*.log "$work"/run/workers/*.json; do
         if [ -f "$file" ]; then
             printf '\n== %s\n' "${file#"$work/"}"
             tail -c 20000 "$file"
@@ -76,6 +89,7 @@ kill $watch 2>/dev/null
 } >"$out/log.txt"
 
 cd "$work/run" || exit
+mkdir -p checkpoints nets games
 newest=$(find nets -name 'net_*.onnx' | sort | tail -n 1)
 [ -z "$newest" ] || cp "$newest" "$out/net.onnx"
 saved=$(find checkpoints -name 'step-*' | sort | tail -n 2)

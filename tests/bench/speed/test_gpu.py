@@ -66,7 +66,7 @@ def test_what_fails_is_said_and_stops_no_other(tmp_path: Path, capsys: pytest.Ca
 @pytest.mark.skipif(os.name == "nt", reason="a script for sh")
 def test_a_day_with_a_gpu(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    given = {"DEVICE": "cpu", "MINUTES": "2", "OUT": str(out), "PYTHON": sys.executable}
+    given = {"DEVICE": "cpu", "MINUTES": "3", "OUT": str(out), "PYTHON": sys.executable}
     done = subprocess.run(
         [str(DAY)], env={**os.environ, **given}, capture_output=True, text=True, timeout=300, check=False
     )
