@@ -38,7 +38,7 @@ class App {
     this.review = this.views.find((view) => view instanceof ReviewView);
     this.view = this.views.find((view) => view.name === words.get("view")) || this.views[0];
     startTheme();
-    takeGifts(this.review);
+    takeGifts(this.review.files);
     takeKeys(this);
     addEventListener("pagehide", () => {
       this.match.clock?.rest(); // the clocks stay as they are
@@ -172,6 +172,7 @@ class App {
 
   play(move) {
     this.note("");
+    if (this.view.takes(move)) return;
     this.view.hide();
     this.match.play(this.link, move, (fault) => (fault ? this.note(fault) : this.view.played(move)));
   }

@@ -1,6 +1,7 @@
 // What each move of a game gave away, and the list of the worst.
 
 import { button, clear, el } from "./dom.js";
+import { t } from "./language.js";
 
 const COLOURS = { blunder: "blunder", mistake: "poor", inaccuracy: "fair" };
 
@@ -12,14 +13,22 @@ export function findMistakes(values, plies, moves, kinds) {
     if (!before || !after || moves[ply] === before.best?.[0]) continue; // of the best move the search has only changed its mind
     const loss = (before.score - after.score) * (plies[ply].turn === 0 ? 1 : -1);
     const kind = kinds.find(([least]) => loss >= least);
-    if (kind) found.push({ ply, loss, kind: kind[1], colour: COLOURS[kind[1]], word: plies[ply + 1].word, better: before.words || [], best: before.best || [], turn: plies[ply].turn });
+    if (kind) found.push({ ply, loss, kind: kind[1], colour: COLOURS[kind[1]], word: plies[ply + 1].word, better: before.words || [], best: before.best || [], turn: plies[ply].turn, mover: plies[ply].turn ? 1 - before.score : before.score, points: pointsLost(before, after, plies[ply].turn) });
   }
   return found;
 }
 
-export const marksOf = (mistakes) => mistakes.map((m) => ({ ply: m.ply + 1, kind: m.colour, title: `${m.word}: ${m.kind}, ${percent(m.loss)}` }));
+export const marksOf = (mistakes) => mistakes.map((m) => ({ ply: m.ply + 1, kind: m.colour, title: `${m.word}: ${t(m.kind)}, ${loss(m)}` }));
 
-const percent = (x) => `${Math.round(100 * x)} %`;
+// What a move of Go has lost in points, as far as it is known.
+export function pointsLost(before, after, turn) {
+  if (typeof before?.lead !== "number" || typeof after?.lead !== "number") return null;
+  return (before.lead - after.lead) * (turn ? -1 : 1);
+}
+
+export const loss = (m) => (m.points > 0 ? t("{percent}, {points} points", { percent: percent(m.loss), points: m.points.toFixed(1) }) : percent(m.loss));
+
+export const percent = (x) => `${Math.round(100 * x)} %`;
 
 export function moveNumber(game, ply, first) {
   if (game !== "chess") return `${ply + 1}.`;
@@ -44,7 +53,7 @@ export function mistakeList(element, { mistakes, sides, game, first, done = true
   const worst = [...mistakes].sort((a, b) => b.loss - a.loss).slice(0, 30);
   const items = worst.map((m) =>
     el("li", {}, el("button", { type: "button", class: `mistake ${m.colour}`, onclick: () => onGo(m) },
-      el("strong", {}, `${moveNumber(game, m.ply, first)} ${m.word}`), ` ${m.kind}, ${percent(m.loss)} `,
+      el("strong", {}, `${moveNumber(game, m.ply, first)} ${m.word}`), ` ${t(m.kind)}, ${loss(m)} `,
       el("span", { class: "soft" }, m.better.length ? `better ${m.better.slice(0, 8).join(" ")}` : ""))));
   clear(element, ...counts, el("ol", { class: "mistakes scrolls" }, ...items));
 }

@@ -81,6 +81,21 @@ function arrow([x, y], [u, v], width, kind) {
   return svg("polygon", { points: points.map((p) => p.map((c) => c.toFixed(1)).join(",")).join(" "), class: `arrow ${kind}` });
 }
 
+// Where to look: the piece that moves, or the points about the best one, which is not their middle.
+export function drawHint(board, move, turn) {
+  const { from, to, drop } = board.game.move(board.board, move);
+  if (drop) {
+    const [x, y] = board.handCorner(turn, drop);
+    clear(board.layers.arrows, svg("rect", { x, y, width: CELL, height: CELL, class: "selected" }));
+    return;
+  }
+  const { columns, rows } = board.board;
+  const [x, y] = [(to % columns) + (to % 3) - 1, Math.floor(to / columns) + (Math.floor(to / 3) % 3) - 1];
+  const near = (i) => Math.abs((i % columns) - x) < 3 && Math.abs(Math.floor(i / columns) - y) < 3;
+  const places = from !== null ? [from] : to === null ? [] : [...Array(columns * rows).keys()].filter(near);
+  clear(board.layers.arrows, ...places.map((i) => board.glow(i, "selected")));
+}
+
 // A line of moves: numbered stones, or numbered arrows that fade.
 export function drawLine(board, moves, turn) {
   const found = [];

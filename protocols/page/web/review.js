@@ -1,7 +1,10 @@
 // Review of a whole game: load it, have every position searched, see the mistakes.
 
 import { button, byId, choice, clear, el } from "./dom.js";
-import { findMistakes, marksOf, mistakeList } from "./mistakes.js";
+import { Files } from "./files.js";
+import { t } from "./language.js";
+import { Lesson } from "./lesson.js";
+import { findMistakes, marksOf, mistakeList, pointsLost } from "./mistakes.js";
 import { drawMarks } from "./overlay.js";
 import { Graph } from "./plots.js";
 import { points, thousands } from "./values.js";
@@ -18,30 +21,26 @@ export class ReviewView extends View {
     this.runs = false; // it rests while the position changes, or another view is shown
     this.kind = "score";
     this.above = 2;
+    this.files = new Files(app, this);
+    this.lesson = null; // about the mistakes of the game
+    this.whose = 2; // mistakes of that side, 2: of both
     this.graph = new Graph((ply) => this.app.go(ply));
     this.list = el("div", { id: "mistakes" });
+    this.school = el("div", { class: "row", id: "school" });
+    this.place = el("div"); // of the lesson
     this.progress = el("progress", { max: 1, value: 0, "aria-label": "Positions searched" });
     this.switch = button("Review the game", () => this.start(), { class: "main", id: "review" });
-    this.games = el("div", { id: "games" }); // of a file with several
-    this.text = el("textarea", { rows: 3, id: "text", "aria-label": "A game or a position as text", placeholder: "Paste a game (PGN, KIF, CSA, KI2, JKF, SGF) or a position (FEN, SFEN), or drop a file anywhere on the page" });
-    this.file = el("input", { type: "file", id: "file", accept: ".pgn,.kif,.kifu,.csa,.ki2,.ki2u,.jkf,.json,.sgf,.gib,.ngf,.ugf,.usi,.txt,.epd,.fen,.sfen", "aria-label": "A game's file" });
-    this.file.addEventListener("change", () => this.file.files[0] && this.readFile(this.file.files[0]));
   }
 
   show() {
     const go = this.app.hello.sizes.length > 0;
-    const { moves } = this.app.match;
-    const load = el("section", { class: "card", "aria-label": "Load a game" }, el("details", { open: !moves.length }, el("summary", {}, "Load a game"),
-      this.text, el("div", { class: "row" }, button("Load the text", () => this.read(this.text.value), { id: "load" }), this.file)), this.games);
-    const formats = this.app.hello.formats.map((name) => button(name, () => this.save(name), { title: `save as ${name}, with comments` }));
-    this.cards = [el("section", { class: "card", "aria-label": "Review" },
-        el("div", { class: "row" }, this.switch,
+    this.body = el("div", {}, el("div", { class: "row" }, this.switch,
           choice("Visits a move", [50, 200, 800, 3200].map((n) => [n, thousands(n)]), this.visits, (n) => (this.visits = Number(n))),
           go && choice("Graph", [["score", "expected result"], ["lead", "lead in points"]], this.kind, (kind) => this.setKind(kind))),
-        this.progress, this.graph.element, this.list),
-      el("section", { class: "card", "aria-label": "Save" }, el("h2", {}, "Save"),
-        el("div", { class: "row" }, ...formats, button("Page", () => this.save("page"), { title: "a page that opens without a server" })))];
-    return [load, ...this.cards];
+      this.progress, this.graph.element, this.school, this.list);
+    this.cards = [el("section", { class: "card", "aria-label": "Review" }, this.place, this.body),
+      this.files.saveCard()];
+    return [this.files.loadCard(), ...this.cards];
   }
 
   setKind(kind) {
@@ -54,35 +53,7 @@ export class ReviewView extends View {
     return match.left ? [button("Back to the game", () => match.back(link, () => this.ready()), { id: "back" })] : [];
   }
 
-  // ---------------------------------------------------------------- loading and saving
-
-  readFile(file) {
-    if (file.size > 700_000) {
-      this.app.note("This file is too long: give one game.");
-      return;
-    }
-    file.arrayBuffer().then((bytes) => this.load({ data: base64(bytes), name: file.name }));
-  }
-
-  // Load a game of any kind as a text.
-  read(text) {
-    this.load({ text });
-  }
-
-  // Load a game of a text, or of a file in base64, and offer the others that are there.
-  load(given) {
-    this.app.turnTo(this);
-    this.app.link.ask("load", given, (said) => {
-      if (said.is === "error") {
-        this.app.note(said.text);
-        return;
-      }
-      const options = said.games.map((title, i) => [i + 1, `${i + 1}. ${title}`]);
-      clear(this.games, options.length > 0 && choice("Game of the file", options, said.number, (n) => this.load({ ...given, number: Number(n) })));
-      if (said.game === this.app.match.name) this.take(said);
-      else this.app.choose(said.game, said);
-    });
-  }
+  // ---------------------------------------------------------------- searching
 
   // Begin the review of a record that the server has read.
   take({ root, moves, names, result, fault, source }) {
@@ -92,23 +63,6 @@ export class ReviewView extends View {
       if (fault) this.app.note(fault);
     });
   }
-
-  save(format) {
-    const { match, link } = this.app;
-    const fields = { format, root: match.root, moves: match.moves, names: match.names, result: match.result, source: match.source, values: match.moves.concat("").map((_, ply) => match.values[ply] || null) };
-    link.ask("write", fields, (said) => {
-      if (said.is === "error") {
-        this.app.note(said.text);
-        return;
-      }
-      if (said.note) this.app.note(said.note);
-      const url = URL.createObjectURL(new Blob([said.text], { type: "text/plain" }));
-      el("a", { href: url, download: `${match.names.filter(Boolean).join(" - ") || match.name}${said.suffix}` }).click();
-      setTimeout(() => URL.revokeObjectURL(url), 10_000);
-    });
-  }
-
-  // ---------------------------------------------------------------- searching
 
   start() {
     this.hide();
@@ -157,6 +111,56 @@ export class ReviewView extends View {
     this.draw();
   }
 
+  // ---------------------------------------------------------------- the lesson
+
+  get least() {
+    return Math.min(...this.app.hello.kinds.map(([least]) => least));
+  }
+
+  mistakes() {
+    const { match, hello } = this.app;
+    return findMistakes(match.values, match.plies, match.moves, hello.kinds);
+  }
+
+  learn() {
+    this.hide();
+    this.lesson = new Lesson(this, this.tasks(this.mistakes()));
+    clear(this.place, this.lesson.element);
+    this.lesson.show();
+  }
+
+  tasks(mistakes) {
+    return mistakes.filter((m) => m.best.length && (this.whose === 2 || m.turn === this.whose));
+  }
+
+  endLesson() {
+    this.lesson = null;
+    clear(this.place);
+    this.app.draw();
+  }
+
+  takes(move) {
+    if (!this.lesson) return false;
+    this.lesson.answer(move);
+    return true;
+  }
+
+  lets() {
+    return !this.lesson || (this.lesson.asks && !this.asked);
+  }
+
+  // The way to a lesson, once the game is reviewed.
+  drawSchool(mistakes, done) {
+    const { match, hello } = this.app;
+    if (match !== this.of) this.whose = match.you;
+    this.of = match;
+    const offered = done && !match.left && mistakes.length > 0;
+    const sides = [[2, t("both sides")], ...hello.sides.map((side, i) => [i, t(side)])];
+    clear(this.school, ...(offered ? [
+      button(t("Learn from your mistakes"), () => this.learn(), { id: "learn", disabled: !this.tasks(mistakes).length }),
+      choice(t("Whose"), sides, this.whose, (whose) => { this.whose = Number(whose); this.draw(); }, { id: "whose" })] : []));
+  }
+
   status() {
     const [first, second] = this.app.match.names;
     return first || second ? `${first || "?"} – ${second || "?"}` : "";
@@ -170,7 +174,13 @@ export class ReviewView extends View {
     const known = match.moves.concat("").filter((_, ply) => match.values[ply]).length;
     this.progress.max = match.moves.length + 1;
     this.progress.value = known;
-    const mistakes = findMistakes(match.values, match.plies, match.moves, hello.kinds);
+    const mistakes = this.mistakes();
+    if (this.lesson && this.lesson.match !== match) {
+      this.lesson = null;
+      clear(this.place);
+    }
+    this.body.hidden = Boolean(this.lesson);
+    this.drawSchool(mistakes, known > match.moves.length && !this.runs);
     this.graph.show({ plies: match.moves.length, points: points(match), ply: match.ply, kind: this.kind, marks: marksOf(mistakes),
       title: this.kind === "lead" ? `Lead of ${hello.sides[0]} in points` : `Expected result of ${hello.sides[0]} over the game, in per cent` });
     if (!known) clear(this.list);
@@ -178,7 +188,13 @@ export class ReviewView extends View {
     byId("moves").querySelectorAll("button").forEach((move, ply) => {
       const found = mistakes.find((m) => m.ply === ply);
       move.className = found ? `mistake ${found.colour}` : "";
+      const lost = pointsLost(match.values[ply], match.values[ply + 1], match.plies[ply].turn);
+      if (lost >= 0.5) move.dataset.lost = `−${lost.toFixed(1)}`;
     });
+    if (this.lesson) {
+      this.lesson.draw();
+      return;
+    }
     const value = match.values[match.ply];
     if (!board.board || !value?.best?.length) return;
     const wrong = mistakes.find((m) => m.ply === match.ply);
@@ -189,11 +205,4 @@ export class ReviewView extends View {
     super.rest();
     this.at = -1;
   }
-}
-
-// The server finds out in which encoding a file is.
-function base64(bytes) {
-  let text = "";
-  for (const byte of new Uint8Array(bytes)) text += String.fromCharCode(byte);
-  return btoa(text);
 }

@@ -29,6 +29,11 @@ export class View {
     return true;
   }
 
+  // Whether a move is taken as something else than a move of the game.
+  takes() {
+    return false;
+  }
+
   // A place on the board is chosen when no move may be played; returns whether that means anything.
   pick() {
     return false;

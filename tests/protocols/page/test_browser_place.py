@@ -9,7 +9,6 @@ import pytest
 from ..serve.lines import RunningServer
 from .browser import CHROMIUM, READY, Browser, Chromium, show
 from .test_browser import NOTE
-from .test_browser_views import load
 
 pytestmark = [
     pytest.mark.slow,
@@ -82,8 +81,7 @@ def test_the_game_before_a_loaded_one_comes_back(server: RunningServer, chromium
     with Browser(chromium) as browser:
         show(browser, server, "game=chess&moves=d2d4&you=2")
         browser.do("az.turnTo(az.review)")
-        load_text = "1. e4 e5 *"
-        browser.do(f"az.review.read({load_text!r})")
+        browser.do("az.review.files.read('1. e4 e5 *')")
         browser.wait(f"{READY} && az.match.moves.length === 2")
         browser.do("history.back()")
         browser.wait(f"{READY} && az.match.moves.join() === 'd2d4'")
@@ -110,11 +108,11 @@ def test_an_error_goes_away_when_the_next_thing_works(server: RunningServer, chr
             "az.play('e2e4')",
             "az.go(0)",
             "az.turnTo(az.views[0])",
-            "az.review.read('1. d4 d5 *')",
+            "az.review.files.read('1. d4 d5 *')",
             "az.choose('shogi')",
         ):
             browser.do("az.turnTo(az.review), 0")
-            load(browser, "nothing that is a game")
+            browser.do("az.review.files.read('nothing that is a game'), 0")
             browser.wait(f"{NOTE}.startsWith('this is neither')")
             if browser.do("az.match.moves.length") == 0:
                 shown = browser.do("document.getElementById('panel').innerText")
