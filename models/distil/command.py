@@ -48,6 +48,7 @@ examples:
     add("--squeeze", type=int, default=16, metavar="N", help="hidden units of squeeze-excitation")
     add("--sizes", type=_sizes, default=_sizes(_SIZES), metavar="N:X[,N:X]", help="sizes of board, and their shares")
     add("--device", default="cpu", help="cpu, or cuda for a GPU")
+    add("--fp32", action="store_true", help="leave the int8 files out")
     add("--finish", action="store_true", help="train no further: write the int8 files of what RUN holds")
     add_flags(parser, DistilConfig)
     add_flags(parser, LearnerConfig, **_LEARNING)
@@ -95,7 +96,8 @@ def main(args: argparse.Namespace) -> int:
             train(args, stop, say)
         if stop():
             return 130
-        finish(args.out, say)
+        if not args.fp32:
+            finish(args.out, say)
     return 0
 
 

@@ -16,6 +16,7 @@ from ...engine.games.base import Game, State
 from ...engine.games.go import katago
 from ...engine.games.go.notation import empty_board
 from ...engine.games.outcome import RUNNING
+from ...engine.kernels.jit import kernel
 
 _RULES = {  # how often a game has them
     "tromp-taylor": 0.2, "chinese-ogs": 0.2, "chinese": 0.1, "aga": 0.05, "new-zealand": 0.05, "japanese": 0.35,
@@ -80,6 +81,18 @@ class Games:
         return Positions(self.planes, self.legal, self.usable, self.temperatures)
 
 
+@kernel
+def _mark_legal(actions, counts, legal):  # type: ignore[no-untyped-def]
+    """legal u1[G, A] = 1 at the first counts i4[G] of actions u2[G, M], at the pass where there are none, else 0."""
+    for g in range(legal.shape[0]):
+        for action in range(legal.shape[1]):
+            legal[g, action] = 0
+        for k in range(counts[g]):
+            legal[g, actions[g, k]] = 1
+        if counts[g] == 0:
+            legal[g, legal.shape[1] - 1] = 1
+
+
 class _Slice:
     def __init__(self, games: Games, begin: int, end: int, seed: list[int]) -> None:
         self.begin, self.end = begin, end
@@ -125,10 +138,7 @@ class _Slice:
         self._over, span = ended, slice(self.begin, self.end)
         games = self._games
         games.usable[span] = ~ended
-        games.legal[span] = 0
-        for i in rows[~ended]:
-            games.legal[self.begin + i, leaves.actions[i, : leaves.rows["count"][i]]] = 1
-        games.legal[self.begin + rows[ended], -1] = 1
+        _mark_legal(leaves.actions, np.where(ended, 0, leaves.rows["count"]), games.legal[span])
         games.temperatures[span] = np.where(self._at < self._opening, 1.5, self._temperature)
 
     def _change_komi(self, going: NDArray[np.bool_], leads: NDArray[np.float32]) -> None:

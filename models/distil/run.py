@@ -74,6 +74,7 @@ class Distillation:
         self._random = np.random.default_rng(learners[0].config.seed)
         torch.manual_seed(learners[0].config.seed)
         self.executor = ThreadPoolExecutor(os.cpu_count() or 1)
+        self.spans = dict.fromkeys(("waiting", "labelling", "learning"), 0.0)  # seconds since the last row of the log
         total = sum(share for _, share in boards)
         self.shares = np.array([share / total for _, share in boards])
         seed = learners[0].config.seed
@@ -89,11 +90,15 @@ class Distillation:
         while (seconds := time.monotonic() - begun) < whole and not stop():
             which = int(np.argmin((spent + 1e-9) / self.shares))
             board = self.boards[which]
+            clock = time.monotonic()
             fresh = self._label(board)
+            self.spans["labelling"] += time.monotonic() - clock
             for learner in self.learners:
                 learner.progress, learner.seconds = seconds / whole, seconds
+            clock = time.monotonic()
             for name, loss in self._learn(board, fresh):
                 rows.setdefault(name, []).append(loss)
+            self.spans["learning"] += time.monotonic() - clock
             spent[which] += board.points * len(fresh.planes)
             now = time.monotonic()
             if now - last_log > 10.0:
@@ -102,7 +107,9 @@ class Distillation:
                 row |= {str(b.points): b.labelled for b in self.boards}
                 row |= {f"learned {i}": each.positions for i, each in enumerate(self.learners)}
                 row |= {name: float(torch.stack(values).mean()) for name, values in rows.items()}
+                row |= self.spans
                 rows.clear()
+                self.spans = dict.fromkeys(self.spans, 0.0)
                 if not np.isfinite([value for value in row.values() if isinstance(value, float)]).all():
                     raise DataError(f"training diverged before step {row['step']}; give a lower --rate")
                 log.write(row)
@@ -118,7 +125,9 @@ class Distillation:
     def _label(self, board: Board) -> TorchBatch:
         """The teacher looks at a group of games and chooses their moves; the new positions as a batch."""
         group = board.next_group()
+        clock = time.monotonic()
         at = group.wait()
+        self.spans["waiting"] += time.monotonic() - clock
         planes = torch.from_numpy(at.planes).to(self.device)
         legal = torch.from_numpy(at.legal).to(self.device) > 0
         usable = torch.from_numpy(at.usable).to(self.device)

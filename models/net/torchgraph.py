@@ -69,7 +69,10 @@ class TorchGraph(nn.Module):
         for node in self.nodes:
             wanted = torch.float32 if node.name.startswith(EXACT) else self.dtype
             inputs = [_as(values[name], wanted) if name else None for name in node.inputs]
-            values[node.name] = _OPERATORS[node.operator](inputs, node.attributes)
+            value = _OPERATORS[node.operator](inputs, node.attributes)
+            if value.is_floating_point() and value.device != planes.device:  # made of a shape
+                value = value.to(planes.device)
+            values[node.name] = value
         return {name: values[name].float() for name in self.outputs}
 
 

@@ -101,6 +101,7 @@ class Learner:
             else:
                 fused = self.network.fused
                 self.optimiser = torch.optim.AdamW(groups, lr=config.rate, betas=(0.9, 0.98), fused=fused)
+        self._averages: tuple[list[Tensor], ...] = ()  # the averaged tensors and their sources
         self.step = 0
         self.positions = 0  # of all steps' batches
         self.progress = 0.0  # fraction of the schedule that is done
@@ -165,9 +166,11 @@ class Learner:
     def average(self) -> None:
         """Bring the averaged weights one step up to date."""
         decay = min(self.config.ema, (1 + self.step) / (10 + self.step)) if self.config.ema else 0.0
-        mine, source = self.averaged.state_dict(), self.network.state_dict()
-        floats = [name for name, tensor in source.items() if tensor.is_floating_point()]
-        torch._foreach_lerp_([mine[n] for n in floats], [source[n] for n in floats], 1 - decay)
+        if not self._averages:
+            mine, source = self.averaged.state_dict(), self.network.state_dict()
+            floats = [name for name, tensor in source.items() if tensor.is_floating_point()]
+            self._averages = [mine[name] for name in floats], [source[name] for name in floats]
+        torch._foreach_lerp_(*self._averages, 1 - decay)
 
     @torch.no_grad()
     def measure(self, data: Positions, limit: int = 0) -> Measured:

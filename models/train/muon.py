@@ -7,27 +7,33 @@ training'). A convolution is the matrix of its filters: torch's Muon knows matri
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+MOMENTUM = 0.95
 
 
 class MuonAdamW:
     """The part of torch's optimiser that the learner uses, over both.
 
     matrices: f4 [out, in, kh, kw] each, channels last. others: AdamW's groups. All share the learning rate, which the
-    caller sets in ``param_groups``.
+    caller sets in ``param_groups``. On a GPU matrices of one shape are worked on together: they are small.
     """
 
     def __init__(self, matrices: list[nn.Parameter], others: list[dict[str, Any]], rate: float, decay: float) -> None:
         self.matrices = matrices
         self.flat = [nn.Parameter(_rows(matrix)) for matrix in matrices]
         self.muon = torch.optim.Muon(
-            self.flat, lr=rate, weight_decay=decay, momentum=0.95, adjust_lr_fn="match_rms_adamw"
+            self.flat, lr=rate, weight_decay=decay, momentum=MOMENTUM, adjust_lr_fn="match_rms_adamw"
         )
         self.adamw = torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98))
         self.param_groups = [*self.muon.param_groups, *self.adamw.param_groups]
+        self._alike: dict[tuple[int, ...], list[nn.Parameter]] = {}
+        for flat in self.flat:
+            self._alike.setdefault(tuple(flat.shape), []).append(flat)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         for matrix in self.matrices:
@@ -38,8 +44,27 @@ class MuonAdamW:
         for matrix, flat in zip(self.matrices, self.flat, strict=True):
             assert matrix.grad is not None
             flat.grad = matrix.grad.permute(0, 2, 3, 1).flatten(1)
-        self.muon.step()  # type: ignore[no-untyped-call]
+        if self.flat[0].is_cuda:
+            for alike in self._alike.values():
+                self.step_together(alike)
+        else:
+            self.muon.step()  # type: ignore[no-untyped-call]
         self.adamw.step()
+
+    @torch.no_grad()
+    def step_together(self, flats: list[nn.Parameter]) -> None:
+        """Muon's step for matrices of one shape, as torch.optim.Muon takes it for each."""
+        group = self.muon.param_groups[0]
+        for flat in flats:
+            if not self.muon.state[flat]:
+                self.muon.state[flat]["momentum_buffer"] = torch.zeros_like(flat)
+        buffers = [self.muon.state[flat]["momentum_buffer"] for flat in flats]
+        gradients = [flat.grad for flat in flats]
+        torch._foreach_lerp_(buffers, gradients, 1 - MOMENTUM)
+        update = torch.stack(torch._foreach_lerp(gradients, buffers, MOMENTUM))
+        rate = group["lr"] * 0.2 * math.sqrt(max(update.shape[1:]))
+        torch._foreach_mul_(flats, 1 - group["lr"] * group["weight_decay"])
+        torch._foreach_add_(flats, list(orthogonal(update).float().unbind()), alpha=-rate)
 
     def state_dict(self) -> dict[str, Any]:
         """Tensors by number, those of the matrices first."""
@@ -53,6 +78,19 @@ class MuonAdamW:
             states = {i - first: state for i, state in saved["state"].items() if first <= i < last}
             optimiser.load_state_dict({**optimiser.state_dict(), "state": states})
         self.param_groups = [*self.muon.param_groups, *self.adamw.param_groups]
+
+
+def orthogonal(matrices: Tensor) -> Tensor:
+    """bf16 [N, rows, columns] with the singular vectors of the matrices, and singular values near 1 (Newton-Schulz)."""
+    a, b, c = 3.4445, -4.7750, 2.0315
+    x = matrices.bfloat16()
+    wide = x.shape[1] <= x.shape[2]
+    x = x if wide else x.mT
+    x = x / x.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)
+    for _ in range(5):
+        square = x @ x.mT
+        x = a * x + (b * square + c * square @ square) @ x
+    return x if wide else x.mT
 
 
 def _rows(convolution: Tensor) -> Tensor:
