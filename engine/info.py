@@ -59,15 +59,6 @@ class Calibration:
         return win, draw, loss
 
 
-def pawns(wdl: Wdl) -> float:
-    """x / h of such chances, see :class:`Calibration`: 1 where a side wins every second game; Lc0's ``WDL_mu``.
-
-    The chances of win, draw and loss are all greater than 0.
-    """
-    win, draw, loss = wdl.win, wdl.draw, wdl.loss
-    return math.log(win / loss * (draw + win) / (draw + loss)) / math.log1p(draw / win / loss)
-
-
 def centipawns(value: float) -> int:
     """Centipawns of an expected outcome in [-1, 1], the same side's view; 0.5 is about 90 and +-1 about 12,800.
 

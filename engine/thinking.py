@@ -176,9 +176,9 @@ class Thinking:
         self._solve_on(search)
         if search.note:
             self._messages.append(search.note)
-        self._inform(search)
+        lines = self._inform(search)
         self._released.wait()  # an infinite or pondering search answers only when asked
-        answer = self._best_move(job, search)
+        answer = self._best_move(job, search, lines)
         if not (self._limits.ponder and self._stopped.is_set()):
             side, ply = search.game.side_to_move(line[-1]), int(line[-1]["ply"])
             job.delays.end(self._limits, side, ply, 1000.0 * min(self._clock.seconds, self._allowed))
@@ -362,7 +362,8 @@ class Thinking:
     def _say(self, message: str) -> None:
         self._on_info(ThinkingInfo(1, 1, 0, 0, self._watch.milliseconds, 0, (), (), message))
 
-    def _inform(self, search: Search) -> None:
+    def _inform(self, search: Search) -> tuple[Line, ...]:
+        """Report; returns the lines."""
         options = self._options
         assert self._root is not None
         for message in self._messages:
@@ -375,7 +376,7 @@ class Thinking:
             deepest, used = int(search.tree.counters[DEPTH_MAX]), search.tree.used
             visits = int(search.tree.nodes[search.tree.root]["n"])
         if not lines or search is not self._search:
-            return
+            return lines
         depth = self._reached(search)
         self._on_info(
             ThinkingInfo(
@@ -391,6 +392,7 @@ class Thinking:
                 tbhits=search.table_hits,
             )
         )
+        return lines
 
     def _lines(self, multipv: int, averages: Averages | None) -> tuple[Line, ...]:
         """The tree's best lines, before them a mate that is known beside it. Call it under the search's lock."""
@@ -418,14 +420,16 @@ class Thinking:
             return None
         return Averages(search.tree, moves_ownership=self._limits.moves_ownership)
 
-    def _best_move(self, job: Job, search: Search) -> BestMove:
-        assert self._root is not None
-        with search.lock:
-            line = self._root.answer(search.params.temperature, search.params.seed, self._averages(search))
-            known = self._with_mate(() if line is None else (line,))
-        if not known:
+    def _best_move(self, job: Job, search: Search, lines: tuple[Line, ...]) -> BestMove:
+        """The answer of a search that has ended; ``lines``: of its last report, whose first is the best."""
+        if search.params.temperature > 0:
+            assert self._root is not None
+            with search.lock:
+                line = self._root.answer(search.params.temperature, search.params.seed, self._averages(search))
+                lines = self._with_mate(() if line is None else (line,))
+        if not lines:
             return self._answer_without_search(job, job.error or search.error)
-        line = known[0]
+        line = lines[0]
         return BestMove(
             line.pv[0],
             line.pv[1] if len(line.pv) > 1 else None,
@@ -441,7 +445,7 @@ class Thinking:
         """Whether to resign: never in analysis, nor when pondering was stopped."""
         options, limits = self._options, self._limits
         behind = options.resign_cp is not None and line.cp <= -options.resign_cp
-        unlikely = 500 * (1 + line.wdl.value) < options.resign_permille
+        unlikely = options.resign_permille > 0 and 500 * (1 + line.wdl.value) < options.resign_permille
         return (behind or unlikely) and limits.bounded and not (limits.ponder and self._stopped.is_set())
 
     def _answer_without_search(self, job: Job | None, error: BaseException | None) -> BestMove:

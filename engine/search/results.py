@@ -125,11 +125,16 @@ def _certain(outcome: int) -> Wdl:
     return Wdl(float(outcome == WIN), float(outcome == DRAW), float(outcome == LOSS))
 
 
+def _mean(node: Any) -> float:
+    """Expected outcome for the side that moved into a visited node."""
+    return -float(node["w"]) / int(node["n"]) if node["bound"] == RUNNING else -float(node["bound"])
+
+
 def _wdl(node: Any) -> Wdl:
     """Chances of the side that moved into a visited node."""
     if node["bound"] != RUNNING:
         return _certain(-int(node["bound"]))
-    value, draw = -float(node["w"]) / int(node["n"]), float(node["d"]) / int(node["n"])
+    value, draw = _mean(node), float(node["d"]) / int(node["n"])
     draw = min(max(draw, 0.0), 1.0 - abs(value)) if abs(value) < 1.0 else 0.0
     return Wdl((1.0 + value - draw) / 2.0, draw, (1.0 - value - draw) / 2.0)
 
@@ -166,6 +171,7 @@ class RootView:
         """``several``: whether the search visits other moves once the outcome of one is known (MultiPV)."""
         self._options, self._several = options, several
         self._game, self._tree, self._line = game, tree, line
+        self._men = 0 if game.calibration is None else game.men(line[-1])
         self._texts: dict[tuple[int, ...], tuple[str, ...]] = {}  # reports repeat most of their lines
 
     def text(self, moves: list[int]) -> tuple[str, ...]:
@@ -233,9 +239,11 @@ class RootView:
         table = None if tree.known is None else tree.known.get(moves[0])
         known = None if table is None else _certain(table[0])
         if child is None or int(child["n"]) == 0:
-            wdl = known or self._chances(tree.nodes[tree.root], own=True)
+            root = tree.nodes[tree.root]
+            wdl = known or self._chances(root, -_mean(root), own=True)
             return Line(self._game.centipawns(wdl, self._options), None, wdl, 0, prior, pv)
-        wdl, mean = known or self._chances(child), (known or _wdl(child)).value
+        mean = _mean(child) if known is None else known.value
+        wdl = known or self._chances(child, mean)
         score = self._game.centipawns(wdl, self._options)
         line = Line(score, _mate(child), wdl, visits[0], prior, pv, pv_visits=visits, mean=mean)
         if averages is None:
@@ -243,15 +251,15 @@ class RootView:
         number = edge - int(tree.nodes[tree.root]["first_edge"])
         return replace(line, estimate=averages.after(number), bound=averages.bound(number, mean))
 
-    def _chances(self, node: Any, *, own: bool = False) -> Wdl:
-        """What to show of a visited node: its outcomes as the game's calibration reads them, unless they are proven.
+    def _chances(self, node: Any, mean: float, *, own: bool = False) -> Wdl:
+        """What to show of a visited node: its mean outcome as the game's calibration reads it, unless it is proven.
 
         Of the side that moved into it, or its ``own``.
         """
-        seen, calibration = _own_wdl(node) if own else _wdl(node), self._game.calibration
+        calibration = self._game.calibration
         if calibration is None or node["bound"] != RUNNING:
-            return seen
-        return Wdl(*map(float, calibration.chances(seen.value, self._game.men(self._line[-1]))))
+            return _own_wdl(node) if own else _wdl(node)
+        return Wdl(*map(float, calibration.chances(mean, self._men)))
 
     def _variation(self, edge: int) -> tuple[list[int], tuple[int, ...], float]:
         """Moves of the principal variation that begins with a root edge, the visits behind each, the first's prior."""

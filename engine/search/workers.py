@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,7 +22,6 @@ from ..params import SearchParams
 from .growth import LOOK_UP, NOTHING, ROOT, Growth, growth_entry, make_place
 from .minibatch import Minibatch
 from .puct import puct_params
-from .sharing import SharedLock
 from .transpositions import NONE_SHARED, Positions
 from .tree import Tree, offer
 
@@ -60,6 +59,40 @@ def abilities(game: Game, evaluator: Evaluator, params: SearchParams, *, ends: b
         patterns=encoder.knows_patterns,
         ownership=ownership,
     )
+
+
+class SharedLock:
+    """A lock: ``with lock:`` holds it alone, ``with lock.shared():`` beside other threads that share it.
+
+    Whoever wants it alone goes before those who come later to share it. It is not reentrant.
+    """
+
+    def __init__(self) -> None:
+        self._door = threading.Lock()  # held by whoever is alone, or about to be
+        self._left = threading.Condition()
+        self._sharing = 0
+
+    def __enter__(self) -> None:
+        self._door.acquire()
+        if self._sharing:  # nobody joins them while the door is held
+            with self._left:
+                while self._sharing:
+                    self._left.wait()
+
+    def __exit__(self, *error: object) -> None:
+        self._door.release()
+
+    @contextmanager
+    def shared(self) -> Iterator[None]:
+        """Hold the lock beside others."""
+        with self._door, self._left:
+            self._sharing += 1
+        try:
+            yield
+        finally:
+            with self._left:
+                self._sharing -= 1
+                self._left.notify_all()
 
 
 class SearchState:

@@ -18,9 +18,9 @@ from .game import GoEngine
 RESIGN = "resign"
 _EARLY = 4  # no resignation before points / _EARLY moves
 AT_THE_END = 10**9  # ms between reports: but for the last there is none
-_POINTS_LOST, _VALUE_LOST = 0.75, 0.05  # that two searches may differ in
+_POINTS_LOST, _VALUE_LOST = 0.25, 0.05  # that two searches may differ in: a needless move costs a point, or nothing
 _OTHERS = 400  # visits of the search for the best move but the pass
-_LOOKS = (40, 200)  # visits of the searches for an answer to the pass
+_LOOKS = ((40, 12), (200, 4), (800, 0))  # visits for each answer to the pass, and how many of them get the next look
 
 
 def search(
@@ -62,6 +62,11 @@ class Worth(NamedTuple):
         return self.score >= other.score - _POINTS_LOST
 
     @property
+    def order(self) -> tuple[float, float]:
+        """The greater, the better."""
+        return (0.0 if self.score is None else self.score), self.value
+
+    @property
     def of_opponent(self) -> Worth:
         return Worth(self.move, None if self.score is None else -self.score, -self.value)
 
@@ -81,7 +86,8 @@ def pass_or_move(
 
     engine: holds a position in which both sides have about the same chances, else chances tell nothing of points; find:
     searches within limits. Every answer gets a small search of its own, since a net that takes a group for settled
-    gives the move that kills it no visit; those that seem to win something get a greater one.
+    gives the move that kills it no visit; those that come out best get greater ones (sequential halving), for a small
+    one often ends before the kill.
     """
     others = tuple(move for move in engine.legal_moves() if move != PASS)
     if not others:
@@ -90,18 +96,18 @@ def pass_or_move(
     best = worth_of(*find(replace(limits, nodes=_OTHERS, searchmoves=others)))
     engine.play(PASS)
     try:
-        opinion = engine.opinion()
-        answers = sorted(zip(opinion.policy.tolist(), engine.legal_moves(), strict=True), reverse=True)
-        for _, answer in answers:
-            if watch.seconds > seconds:
-                break
-            for visits in _LOOKS if answer != PASS else ():
-                found = worth_of(*find(replace(limits, nodes=visits, searchmoves=(answer,))))
-                if found.of_opponent.as_good_as(best):
+        policy = engine.opinion().policy.tolist()
+        answers = [answer for _, answer in sorted(zip(policy, engine.legal_moves(), strict=True), reverse=True)]
+        answers.remove(PASS)
+        for visits, kept in _LOOKS:
+            first, found = (visits, kept) == _LOOKS[0], list[Worth]()
+            for answer in answers:
+                if watch.seconds > (seconds / 2 if first else seconds):
                     break
-            else:
-                if answer != PASS:
+                found.append(worth_of(*find(replace(limits, nodes=visits, searchmoves=(answer,)))))
+                if not first and not found[-1].of_opponent.as_good_as(best):
                     return best.move
+            answers = [worth.move for worth in sorted(found, key=lambda each: each.order, reverse=True)[:kept]]
     finally:
         engine.undo()
     return PASS

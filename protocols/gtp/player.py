@@ -51,7 +51,7 @@ from .questions import (
 from .rules import Rules, read_kgs_rules, read_rules
 from .sgf import contents, read_sgf, write_sgf
 
-_PASS_S = 5.0  # for what a pass is worth, at most, where no clock runs
+_PASS_S, _PASS_BY_VISITS_S = 5.0, 30.0  # for what a pass is worth, at most, where no clock runs
 _CHOICES = 4  # lines that a search for a move reports: the best may be a pass or a suicide that we do not play
 
 Handler = Callable[[GtpCommand], str | None]  # the response's text, None when it has been written already
@@ -356,12 +356,17 @@ class GtpPlayer:
     def _pass_or_move(self, command: GtpCommand, colour: str, best: BestMove, last: ThinkingInfo | None) -> str:
         """A pass by rules that count territory, where it loses nothing; else the best other move."""
         score, limits = worth_of(best, last).score, self._limits(colour, 0.0)
-        seconds = max(best.time_ms / 1000, _PASS_S)
+        visits = int(self._values["nodes_limit"])
+        seconds = max(best.time_ms / 1000, _PASS_BY_VISITS_S if visits else _PASS_S)
         left = limits.time[[*STONES].index(colour)]
         if left is not None:
             seconds = min(seconds, (left / 20 + limits.byoyomi / 4) / 1000)
         with self._game.evened(colour, score or 0.0), self._game.to_move(colour) as engine:
-            return pass_or_move(engine, lambda given: self._search(engine, command, given, None, lines=1), seconds)
+            engine.configure(nodes_limit=0)  # that of a move is too small for a pass, which may end the game
+            try:
+                return pass_or_move(engine, lambda given: self._search(engine, command, given, None, lines=1), seconds)
+            finally:
+                engine.configure(nodes_limit=visits)
 
     def _over(self, colour: str, last: ThinkingInfo | None) -> bool:
         """Whether a colour may pass, by rules that count territory: every further move would cost it a point.

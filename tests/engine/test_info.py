@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from az_engine.engine.games import get_game
-from az_engine.engine.info import Calibration, Wdl, centipawns, pawns
+from az_engine.engine.info import Calibration, Wdl, centipawns
 from az_engine.engine.limits import Limits
 from az_engine.engine.params import EngineOptions
 
@@ -29,7 +29,8 @@ def test_calibrated_chances_and_their_score(mean: float, half: float, spread: fl
     assert calibration.chances(-mean, men) == pytest.approx((wdl.loss, wdl.draw, wdl.win))
     if min(wdl.win, wdl.draw, wdl.loss) > 1e-9:
         x, at_half = math.log((1 + mean) / (1 - mean)), half * math.exp(share * (1 - men / 16))
-        assert pawns(wdl) == pytest.approx(x / at_half, rel=1e-3, abs=1e-3)
+        score = get_game("chess").centipawns(wdl, EngineOptions())
+        assert score == pytest.approx(100 * x / at_half, rel=1e-3, abs=1)
 
 
 def test_plus_one_is_a_half_chance_to_win() -> None:

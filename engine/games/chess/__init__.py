@@ -8,6 +8,7 @@ rows of sparse nets (with :mod:`exchanges`); :mod:`quiet` resolves captures for 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import IllegalMoveError
-from ...info import Calibration, Wdl, centipawns, pawns
+from ...info import Calibration, Wdl, centipawns
 from ...params import EngineOptions
 from ...records.formats import RecordFormat
 from ...records.record import Record
@@ -71,8 +72,14 @@ class Chess(Game):
         return notation.parse_fen(notation.START)[0]
 
     def centipawns(self, wdl: Wdl, options: EngineOptions) -> int:
-        """As Stockfish's: +1.00 is a half chance to win; Lc0's where an outcome has no chance at all."""
-        return round(100.0 * pawns(wdl)) if min(wdl.win, wdl.draw, wdl.loss) > 0.0 else centipawns(wdl.value)
+        """As Stockfish's: +1.00 is a half chance to win; Lc0's where an outcome has no chance at all.
+
+        In pawns x / h of such chances, see :class:`Calibration`: Lc0's ``WDL_mu``.
+        """
+        win, draw, loss = wdl.win, wdl.draw, wdl.loss
+        if min(win, draw, loss) <= 0.0:
+            return centipawns(win - loss)
+        return round(100.0 * math.log(win / loss * (draw + win) / (draw + loss)) / math.log1p(draw / win / loss))
 
     def parse_position(self, text: str) -> tuple[State, list[str]]:
         return notation.parse_fen(text, chess960=self._chess960)

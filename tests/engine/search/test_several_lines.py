@@ -17,6 +17,7 @@ from az_engine.engine.engine import Engine
 from az_engine.engine.errors import IllegalMoveError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import State
+from az_engine.engine.games.go.rulesets import RULE_SETS
 from az_engine.engine.games.outcome import RUNNING
 from az_engine.engine.info import BestMove, ThinkingInfo
 from az_engine.engine.limits import Limits
@@ -117,7 +118,10 @@ def back_and_forth(start: chess.Board, source: random.Random) -> list[str]:
 
 
 def compared(engine: Engine, root: str, moves: list[str]) -> tuple[int, bool, set[str | None]]:
-    """(lines with a known outcome, whether tables rank all best moves alike, these) with several numbers of lines."""
+    """(lines with a known outcome, whether all best moves are as good, these) with several numbers of lines.
+
+    As good: tables rank them alike, or they are proven wins, of which several lines find a quicker one.
+    """
     best, hits, proven = list[BestMove](), 0, 0
     for lines in (1, 2, 5, 40):
         engine.configure(multipv=lines)
@@ -137,20 +141,22 @@ def compared(engine: Engine, root: str, moves: list[str]) -> tuple[int, bool, se
         for worth in ([line.wdl.value for line in known], mates):
             assert worth == sorted(worth, reverse=True), (root, moves)
         proven += len(known)
-    ranked_alike = hits > 0 and len({answer.lines[0].wdl for answer in best}) == 1
-    return proven, ranked_alike, {answer.move for answer in best}
+    mates = [answer.lines[0].mate or 0 for answer in best if answer.lines]
+    as_good = hits > 0 or (min(mates, default=0) > 0 and mates == sorted(mates, reverse=True))
+    as_good &= len({answer.lines[0].wdl for answer in best}) == 1
+    return proven, as_good, {answer.move for answer in best}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("men", [7, 0])
 def test_lines_of_many_positions(men: int) -> None:
-    """With and without endgame tables: the best move is that of one line, or one that the tables rank alike."""
+    """With and without endgame tables: the best move is that of one line, or one that is as good."""
     engine = Engine("chess", EngineOptions(threads=1, hash_mb=16, syzygy_probe_limit=men))
     proven = 0
     try:
         for fen, moves in positions(7):
-            known, ranked_alike, best = compared(engine, fen, moves)
-            assert ranked_alike or len(best) == 1, (fen, moves)
+            known, as_good, best = compared(engine, fen, moves)
+            assert as_good or len(best) == 1, (fen, moves)
             proven += known
     finally:
         engine.close()
@@ -237,6 +243,41 @@ def test_lines_of_many_positions_of_shogi() -> None:
         assert len(best) == 1, (number, root, moves)
         proven += known
     assert proven > 100
+
+
+def go_positions(seed: int) -> Iterator[tuple[str, str, list[str]]]:
+    """200 of 7x7 and 9x9: random games by many rules and komis, also full boards, after a pass, two turns in a row."""
+    source = random.Random(seed)
+    for number in range(200):
+        size = source.choice((7, 9))
+        komi, handicap = source.choice((-20, 0, 5.5, 6.5, 7, 7.5, 7.5, 30)), source.choice((0, 0, 0, 2))
+        root = f"{'/'.join([str(size)] * size)} b - {komi} {source.choice(RULE_SETS).name} {handicap} 0"
+        game = get_game(f"go{size}")
+        line, _ = game.parse_position(root)
+        moves = list[str]()
+        while len(moves) < number:
+            legal = [int(move) for move in game.legal_moves(line)]
+            move = source.choice(legal[:-1] or legal)  # a pass, the last, only where there is nothing else
+            after = game.play(line, move)
+            if game.outcome(after) != RUNNING:
+                break
+            moves.append(game.format_move(line[-1], move))
+            line = after
+        if number % 3 == 0 and moves[-1:] != ["pass"]:
+            moves.append("pass")
+        yield f"go{size}", root, moves
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(4))
+def test_lines_of_many_positions_of_go(part: int) -> None:
+    proven = 0
+    for number, (game, root, moves) in enumerate(go_positions(7)):
+        if number % 4 == part:
+            known, as_good, best = compared(engine_of(game), root, moves)
+            assert as_good or len(best) == 1, (number, root, moves)
+            proven += known
+    assert proven > 0
 
 
 WALL = "2XO1/2XO1/2XO1/2XO1/2XO1"  # 15 points to 10

@@ -49,7 +49,9 @@ class GtpTalk(Conversation):
     ) -> None:
         super().__init__(status)
         self.writer = LineWriter(self.session_out)
-        self.session = GtpSession(make, OptionValues("gtp", {**PLAIN, **start}), self.writer)
+        values = OptionValues("gtp", {**PLAIN, **start})
+        assert set(start) <= set(values), "there is no such option"
+        self.session = GtpSession(make, values, self.writer)
         self.start(self.session.run)
 
     def response(self) -> str:

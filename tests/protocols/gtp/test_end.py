@@ -312,3 +312,31 @@ def test_reg_genmove_plays_nothing() -> None:
         for colour in "bw":
             assert re.fullmatch(r"= [A-HJ][1-9]", talk.one(f"reg_genmove {colour}"))
             assert talk.ask("showboard", "printsgf") == before
+
+
+FIGHT = (  # 9x9, komi 6.5, by Japanese rules
+    "D7 E4 F6 G4 C4 H6 D3 E3 D5 G7 E2 F2 D2 F1 F7 G8 F8 F9 E9 G9 G5 H5 D8 E5 E6 F5 G6 E1 D1 D4 F3 F4 G3 H4 G2 C3 C5 H3 "
+    "G1 H2 H1 J2 pass J1"
+)
+LATER = "pass F1 F2 C2 B3 B2 A2 B4 A3 A4 B1 A1 A2 B5"
+HANDICAP = ("komi 0.5", "fixed_handicap 4")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("visits", [50, 5000])
+@pytest.mark.parametrize(
+    ("before", "moves"),
+    [
+        ((), FIGHT),  # KataGo's count: Black leads by 16.6, and is 10.7 behind after a pass
+        ((), f"{FIGHT} {LATER}"),  # ... by 8.5, 24.7 behind
+        (HANDICAP, "F3"),
+        (HANDICAP, "F3 F4 H5"),
+    ],
+    ids=["loses 27 points", "loses 33 points", "move 2", "move 4"],
+)
+def test_no_pass_while_there_is_something_to_lose(before: Sequence[str], moves: str, visits: int) -> None:
+    first = "wb" if before else "bw"
+    plays = [f"play {first[ply % 2]} {point}" for ply, point in enumerate(moves.split())]
+    with GtpTalk(weights_file="", nodes_limit=visits, move_time=60.0) as talk:
+        *_, answer = talk.ask("boardsize 9", "komi 6.5", "kata-set-rules japanese", *before, *plays, "genmove b")
+    assert re.fullmatch(r"= [A-HJ][1-9]", answer)
