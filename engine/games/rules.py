@@ -76,6 +76,10 @@ class Rules(ABC):
         """The move as a person writes it in the last position of a line."""
         return self.format_move(line_of(line)[-1], move)
 
+    def write_native(self, line: State, move: int) -> str:
+        """The move in the script of the game's own country, such as ▲７六歩, where it has one besides write_move's."""
+        return self.write_move(line, move)
+
     def in_check(self, state: State) -> bool:
         """Whether the king of the side to move is attacked in a State[]; False in games without a king."""
         return False

@@ -10,14 +10,17 @@ from html import escape
 from typing import Any
 
 from ...engine.errors import OptionError
-from .site import read_site
+from .site import ENGLISH, languages, read_site
 
 _IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (const|function|class) (\w+)", re.MULTILINE)
 
 
-def bundle(entry: str) -> str:
-    """A module and all that it imports as one script: each module a function that returns what it exports."""
+def bundle(entry: str, language: str = ENGLISH) -> str:
+    """A module and all that it imports as one script: each module a function that returns what it exports.
+
+    Errors: OptionError for a language that the page does not have.
+    """
     site, order = read_site(), list[str]()
 
     def visit(name: str) -> None:
@@ -27,6 +30,12 @@ def bundle(entry: str) -> str:
             visit(source)
         order.append(name)
 
+    spoken = f"language-{language}.js"
+    if language != ENGLISH:
+        if language not in languages():
+            raise OptionError(f"the page has no language {language!r}, only {', '.join([ENGLISH, *languages()])}")
+        visit("language.js")
+        visit(spoken)
     visit(entry)
     names = {name: "in_" + re.sub(r"\W", "_", name.removesuffix(".js")) for name in order}
     parts = ['"use strict";']
@@ -36,16 +45,18 @@ def bundle(entry: str) -> str:
         text = _IMPORT.sub(lambda found: f"const {{{found[1]}}} = {names[found[2]]};\n", text)
         text = _EXPORT.sub(r"\1 \2", text)
         parts.append(f"const {names[name]} = (() => {{\n{text}\nreturn {{ {exported} }};\n}})();")
+        if name == spoken:
+            parts.append(f"{names['language.js']}.spoken.words = {names[name]}.words;")
     return "\n".join(parts)
 
 
-def write_paper(title: str, entry: str, data: Any) -> str:
+def write_paper(title: str, entry: str, data: Any, language: str = ENGLISH) -> str:
     """The whole page: ``entry`` draws ``data``, which it finds as JSON in the element "data".
 
-    Errors: OptionError for numbers that JSON does not have.
+    Errors: OptionError for numbers that JSON does not have, and for a language that the page does not have.
     """
     site = read_site()
-    script = bundle(entry)
+    script = bundle(entry, language)
     style = "\n".join(site[name].body.decode() for name in ("style.css", "board.css"))
     try:
         text = json.dumps(data, separators=(",", ":"), allow_nan=False)
@@ -57,7 +68,7 @@ def write_paper(title: str, entry: str, data: Any) -> str:
     )
     safe = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     return f"""<!doctype html>
-<html lang="en">
+<html lang="{language}">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">

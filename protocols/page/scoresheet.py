@@ -39,12 +39,19 @@ class Scoresheet:
         self.moves: list[str] = []
         self._line: State = self.game.initial()
         self._words: list[str] = []  # the moves as people write them
+        self._native = False  # in the script of the game's own country
         self._ahead: dict[tuple[str, ...], tuple[str, State]] = {}  # of lines, by ply and moves: (last move, line)
 
     @property
     def size(self) -> int:
         """Lines of a board that comes in several sizes; 0: it has one."""
         return int(self.game.planes[-1]) if self.game.territory is not None else 0
+
+    def write_native(self, native: bool) -> None:
+        """Write moves in the script of the game's own country from now on, or no longer."""
+        if native != self._native:
+            moves, self.moves, self._native = self.moves, [], native
+            self.hold(self.root, moves)
 
     def hold(self, root: str | None, moves: Sequence[str]) -> None:
         """Hold the game of ``moves`` from ``root``. Errors: AzError, and then the old game is held."""
@@ -63,7 +70,7 @@ class Scoresheet:
                 move = game.parse_move(states[: i + 1], text)
             except IllegalMoveError as error:
                 raise IllegalMoveError(f"move {i + 1}: {error}") from None
-            words.append(game.write_move(states[: i + 1], move))
+            words.append(self._write(game, states[: i + 1], move))
             game.play_at(states, i, move)
         self.game, self.root, self.moves, self._line, self._words = game, root, list(moves), states, words
         self._ahead.clear()
@@ -122,15 +129,19 @@ class Scoresheet:
                 if len(self._ahead) > _MOST_AHEAD:
                     self._ahead.clear()
                 move = self.game.parse_move(line, path[-1])
-                self._ahead[path] = self.game.write_move(line, move), self.game.play(line[-1:], move)
+                self._ahead[path] = self._write(self.game, line, move), self.game.play(line[-1:], move)
             word, line = self._ahead[path]
             words.append(word)
         return words
 
+    def _write(self, game: Game, line: State, move: int) -> str:
+        return game.write_native(line, move) if self._native else game.write_move(line, move)
+
     @property
     def _has_words(self) -> bool:
         """Whether people write moves in another way than the protocol."""
-        return type(self.game).write_move is not Rules.write_move
+        kind = type(self.game)
+        return kind.write_move is not Rules.write_move or (self._native and kind.write_native is not Rules.write_native)
 
     def _start(self, root: str | None) -> tuple[Game, State]:
         """The game, in the form and size of the position, and the line that begins with it. Errors: AzError."""
@@ -182,7 +193,7 @@ class Scoresheet:
             "plies": plies,
             "at": at,
             "legal": legal,
-            "words": [game.write_move(line, move) for move in moves] if self._has_words else legal,
+            "words": [self._write(game, line, move) for move in moves] if self._has_words else legal,
             "declares": not over and game.declaration is not None and game.declaration.possible(line),
             "over": over,
             "end": end,

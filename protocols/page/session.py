@@ -176,6 +176,7 @@ class PageSession(Session[PageEngine]):
             size, handicap = start.whole("size", 2, 25, 9), start.whole("handicap", 0, 9, 0)
             komi = start.number("komi", -400.0, 400.0)
             root = empty_board(self.game, size, komi, start.text("rules") or "tromp-taylor", handicap)
+        self._sheet.write_native(asked.flag("kanji"))
         self._sheet.hold(root, asked.words("moves"))
         known, at = asked.whole("known", 0, 1 << 20, 0), asked.whole("at", 0, 1 << 20, 1 << 20)
         return partial(self._say, "game", asked.id, **self._sheet.shown(known, at))
@@ -237,7 +238,11 @@ class PageSession(Session[PageEngine]):
         if wanted == PAPER:
             data = review_data(sheet, judged, plain, "")
             return partial(
-                self._say, "file", asked.id, text=write_paper(data["title"], "paper.js", data), suffix=".html"
+                self._say,
+                "file",
+                asked.id,
+                text=write_paper(data["title"], "paper.js", data, asked.text("language") or "en"),
+                suffix=".html",
             )
         form = format_named(sheet.game.record_formats, wanted)
         if form.write is None:

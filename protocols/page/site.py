@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 WEB = Path(__file__).parent / "web"
 FRONT = "index.html"
+ENGLISH = "en"  # the language of the scripts
 _TYPES = {
     ".css": "text/css; charset=utf-8",
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
+_NEEDLESS = re.compile(rb"^[ \t]*//[^\n]*\n|^[ \t]+|^\n", re.MULTILINE)  # comments and indents, which readers need
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -25,6 +28,11 @@ GUARDS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+
+
+def languages() -> list[str]:
+    """The languages that the page has besides English: each is a file language-XX.js."""
+    return sorted(path.stem.removeprefix("language-") for path in WEB.glob("language-*.js"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +53,14 @@ def read_site(*, run: bool = False) -> dict[str, SiteFile]:
 
     run: the page has a way to a training run's page.
     """
-    found = {}
+    found = dict[str, SiteFile]()
     for path in sorted(WEB.iterdir()):
         if path.suffix in _TYPES:
             body = path.read_bytes()
-            if run and path.name == FRONT:
-                body = body.replace(b"<html ", b"<html data-run ", 1)
+            if path.suffix in (".css", ".js"):
+                body = _NEEDLESS.sub(b"", body)
+            if path.name == FRONT:
+                words = f'data-languages="{" ".join(languages())}"{" data-run" if run else ""}'
+                body = body.replace(b"<html ", f"<html {words} ".encode(), 1)
             found[path.name] = SiteFile(body, _TYPES[path.suffix], f'"{hashlib.sha256(body).hexdigest()[:20]}"')
     return found

@@ -112,6 +112,11 @@ class Shogi(Game):
         except IllegalMoveError:
             return self.parse_move(line, moves.read_move(line_of(line), text))
 
+    def write_native(self, line: State, move: int) -> str:
+        from .records import moves
+
+        return moves.japanese(line_of(line), move)
+
     def in_check(self, state: State) -> bool:
         return bool(state["checked"])
 

@@ -1,6 +1,7 @@
 // Analysis of the position on the board: it begins by itself, and follows the board.
 
 import { button, choice, clear, el } from "./dom.js";
+import { t, word } from "./language.js";
 import { MoveTable } from "./movetable.js";
 import { drawHeat, drawLine, drawMarks, drawOwners, heatOf } from "./overlay.js";
 import { DotPlot, Graph, WdlBar } from "./plots.js";
@@ -52,7 +53,7 @@ export class AnalyseView extends View {
         this.mover),
       el("div", { class: "pair" },
         el("section", { class: "card", "aria-label": "Moves as dots" }, el("h2", {}, "Moves: expected result and visits"), this.dots.element),
-        el("section", { class: "card", "aria-label": "The game" }, el("h2", {}, `The game: expected result of ${this.app.hello.sides[0]}`), this.graph.element))];
+        el("section", { class: "card", "aria-label": "The game" }, el("h2", {}, t("The game: expected result of {side}", { side: this.app.hello.sides[0] })), this.graph.element))];
   }
 
   buttons() {
@@ -90,7 +91,7 @@ export class AnalyseView extends View {
   }
 
   drawSwitch() {
-    this.switch.textContent = this.asked ? "Pause" : "Go on";
+    this.switch.textContent = word(this.asked ? "Pause" : "Go on");
   }
 
   more(visits) {
@@ -161,23 +162,23 @@ export class AnalyseView extends View {
     }
     const { report } = this;
     if (!report) return;
-    const word = (move) => match.words[match.legal.indexOf(move)] || move;
+    const write = (move) => match.words[match.legal.indexOf(move)] || move;
     const wdl = firstWdl(report, match.turn);
-    this.bar.show(wdl, this.app.hello.sides);
+    this.bar.show(wdl, this.app.hello.sides, match.name !== "chess");
     const lead = report.lead === null ? "" : ` · ${leads(this.app, report.lead, match.turn)}`;
     const score = (100 * (wdl[0] + wdl[1] / 2)).toFixed(1);
     clear(this.figures, el("strong", {}, `${this.app.hello.sides[0]} ${score} %`),
-      `${lead} · ${thousands(report.visits)} visits · ${thousands(report.nps)}/s · depth ${report.depth}–${report.deepest}`);
-    this.table.show(report, word, this.chosen);
-    this.mover.textContent = `Q, chances and dots are those of ${this.app.hello.sides[match.turn]}, to move.`;
+      `${lead} · ${t("{visits} visits · {speed}/s · depth {depth}", { visits: thousands(report.visits), speed: thousands(report.nps), depth: `${report.depth}–${report.deepest}` })}`);
+    this.table.show(report, write, this.chosen);
+    this.mover.textContent = t("Q, chances and dots are those of {side}, to move.", { side: this.app.hello.sides[match.turn] });
     if (rests) return;
-    this.dots.show(report, word);
+    this.dots.show(report, write);
     this.overlay();
   }
 
   drawGraph() {
     const { match } = this.app;
-    this.graph.show({ plies: match.moves.length, points: points(match), ply: match.ply, title: `Expected result of ${this.app.hello.sides[0]} over the game, in per cent` });
+    this.graph.show({ plies: match.moves.length, points: points(match), ply: match.ply, title: t("Expected result of {side} over the game, %", { side: this.app.hello.sides[0] }) });
   }
 
   // Redraw what is on the board alone.

@@ -10,17 +10,19 @@ import { takeGifts } from "./gifts.js";
 import { Input } from "./input.js";
 import { InsideView } from "./inside.js";
 import { takeKeys } from "./keys.js";
-import { Link } from "./link.js";
+import { startLanguage } from "./languages.js";
+import { spoken, t, word } from "./language.js";
+import { Link, TOKEN, trainingLink } from "./link.js";
 import { Match } from "./match.js";
 import { PlayView } from "./play.js";
 import { askPromotion } from "./promotion.js";
-import { movesCard, moveList, stepButtons } from "./record.js";
+import { movesCard, moveList } from "./record.js";
 import { ReviewView } from "./review.js";
+import { stepButtons } from "./steps.js";
 import { startTheme } from "./theme.js";
 import { result, sideName } from "./words.js";
 
 const VIEWS = [PlayView, AnalyseView, ReviewView, InsideView];
-const TOKEN = "az-engine token";
 
 class App {
   constructor() {
@@ -95,7 +97,7 @@ class App {
   // A board for the game, and the server's word on it.
   seat() {
     const { name } = this.match;
-    this.board = new Board(name, { label: `${GAMES[name].title} board: arrow keys move the cursor, Enter plays` });
+    this.board = new Board(name, { label: t("{game}: arrow keys move the cursor, Enter plays", { game: word(GAMES[name].title) }) });
     this.input = new Input(this.board, {
       canPlay: () => this.canPlay(),
       play: (move) => this.play(move),
@@ -110,7 +112,9 @@ class App {
 
   // The server compiles the game's kernels.
   loading(text) {
-    byId("status").textContent = text[0].toUpperCase() + text.slice(1);
+    const [, game, step] = text.match(/^loading (\w+)[^:]*: (.*)/) || [];
+    const told = text[0].toUpperCase() + text.slice(1);
+    byId("status").textContent = game && spoken.code !== "en" ? t("Loading {game}: {step}", { game: word(game), step }) : told;
     clear(byId("board"), el("progress", { "aria-label": "Loading" }),
       el("p", {}, "The first start compiles the engine for its machine, once. Chess takes half a minute or less, all three games a minute or two."));
   }
@@ -118,6 +122,7 @@ class App {
   // The server is there, at first or again: it is told the game that we have.
   begin(hello) {
     this.hello = hello;
+    hello.sides = hello.sides.map((side) => word(side, this.match.name));
     if (!this.board.svg.isConnected) clear(byId("board"), this.board.svg);
     if (!hello.nets.includes(this.match.net)) this.match.net = undefined;
     clear(byId("games"), ...hello.games.filter((name) => GAMES[name]).map((name) =>
@@ -145,16 +150,10 @@ class App {
     if (view !== this.view) this.view.hide();
     this.view = view;
     clear(byId("views"), ...this.views.map((each) =>
-      button(each.title, () => this.turnTo(each), { "aria-current": each === view })), this.trainingLink());
+      button(each.title, () => this.turnTo(each), { "aria-current": each === view })), trainingLink());
     const cards = view.show();
     clear(byId("panel"), ...cards.slice(0, view.above), movesCard(this), ...cards.slice(view.above));
     clear(byId("steps"), ...stepButtons(this));
-  }
-
-  // To the page of the training run that the server shows, if it does.
-  trainingLink() {
-    const token = localStorage.getItem(TOKEN);
-    return "run" in document.documentElement.dataset && el("a", { href: token ? `run?token=${encodeURIComponent(token)}` : "run", id: "run" }, "Training");
   }
 
   turnTo(view) {
@@ -210,15 +209,15 @@ class App {
     this.view.draw();
     drawClocks(this);
     if (focus) byId(focus)?.focus();
-    const word = match.here.word;
-    if (word && word !== this.spoken) this.say(`${sideName(this, 1 - match.turn)} plays ${word}. ${match.over ? this.status() : match.here.check ? "Check." : ""}`);
-    this.spoken = word;
+    const move = match.here.word;
+    if (move && move !== this.spoken) this.say(`${t("{side} plays {move}.", { side: sideName(this, 1 - match.turn), move })} ${match.over ? this.status() : match.here.check ? word("Check.") : ""}`);
+    this.spoken = move;
   }
 
   status() {
     const { match } = this;
     const ended = match.over || (match.atEnd && match.ended);
-    return ended ? result(this, ended) : this.view.status() || `${sideName(this, match.turn)} to move`;
+    return ended ? result(this, ended) : this.view.status() || t("{side} to move", { side: sideName(this, match.turn) });
   }
 
   note(text) {
@@ -240,11 +239,12 @@ class App {
     document.documentElement.dataset.link = state;
     if (state === "closed") {
       this.view.lost();
-      this.note("No connection to az-engine serve; trying again…");
+      this.note(word("No connection to az-engine serve; trying again…"));
     } else if (state === "open") {
       byId("note").textContent = "";
     }
   }
 }
 
+await startLanguage();
 window.az = new App();

@@ -1,14 +1,17 @@
-// Elements of HTML and SVG, never made from text.
+// Elements of HTML and SVG, never made from text. Their words are in the reader's language.
 
+import { word } from "./language.js";
+
+const TEXTS = ["aria-label", "title", "placeholder", "label"]; // attributes that are read
 const SVG = "http://www.w3.org/2000/svg";
 
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else element.setAttribute(name, value === true && !name.startsWith("aria-") ? "" : value);
+    else element.setAttribute(name, value === true && !name.startsWith("aria-") ? "" : TEXTS.includes(name) ? word(value) : value);
   }
-  element.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...children.filter((child) => child !== null && child !== undefined && child !== false).map((child) => (typeof child === "string" ? word(child) : child)));
   return element;
 }
 

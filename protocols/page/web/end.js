@@ -1,6 +1,7 @@
 // The panel at the end of a game: the result, why, and what may come next.
 
 import { button, el } from "./dom.js";
+import { t } from "./language.js";
 import { result } from "./words.js";
 
 // Nothing while the game goes on, or an earlier position is shown.
@@ -12,6 +13,6 @@ export function endPanel(app, { review, rematch }) {
   const drawn = winner === null || winner === undefined;
   const head = drawn ? "Draw" : match.you === 2 ? "The game is over" : winner === match.you ? "You win" : "You lose";
   const moves = match.moves.length;
-  return [el("h2", {}, head), el("p", {}, `${result(app, ended)}, after ${moves} ${moves === 1 ? "move" : "moves"}.`),
+  return [el("h2", {}, head), el("p", {}, t(moves === 1 ? "{result}, after one move." : "{result}, after {moves} moves.", { result: result(app, ended), moves })),
     el("div", { class: "row" }, button("Review this game", review, { class: "main", id: "to-review", disabled: !moves }), button("Rematch", rematch, { id: "rematch" }))];
 }

@@ -1,6 +1,7 @@
 // Games as files and texts: loading, choosing one of several, saving.
 
 import { button, choice, clear, el } from "./dom.js";
+import { spoken, t, word } from "./language.js";
 
 export class Files {
   // review: takes what is loaded.
@@ -18,14 +19,14 @@ export class Files {
   }
 
   saveCard() {
-    const formats = this.app.hello.formats.map((name) => button(name, () => this.save(name), { title: `save as ${name}, with comments` }));
+    const formats = this.app.hello.formats.map((name) => button(name, () => this.save(name), { title: t("save as {format}, with comments", { format: name }) }));
     return el("section", { class: "card", "aria-label": "Save" }, el("h2", {}, "Save"),
       el("div", { class: "row" }, ...formats, button("Page", () => this.save("page"), { title: "a page that opens without a server" })));
   }
 
   readFile(file) {
     if (file.size > 700_000) {
-      this.app.note("This file is too long: give one game.");
+      this.app.note(word("This file is too long: give one game."));
       return;
     }
     file.arrayBuffer().then((bytes) => this.load({ data: base64(bytes), name: file.name }));
@@ -53,7 +54,7 @@ export class Files {
 
   save(format) {
     const { match, link } = this.app;
-    const fields = { format, root: match.root, moves: match.moves, names: match.names, result: match.result, source: match.source, values: match.moves.concat("").map((_, ply) => match.values[ply] || null) };
+    const fields = { format, language: spoken.code, root: match.root, moves: match.moves, names: match.names, result: match.result, source: match.source, values: match.moves.concat("").map((_, ply) => match.values[ply] || null) };
     link.ask("write", fields, (said) => {
       if (said.is === "error") {
         this.app.note(said.text);

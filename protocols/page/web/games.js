@@ -1,6 +1,9 @@
 // What each game looks like in text: positions, squares and moves. The rules are on the server.
 
+import { spoken, t, word } from "./language.js";
+
 const LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXYZ";
+export const RULES = { "tromp-taylor": "Tromp-Taylor", chinese: "Chinese", japanese: "Japanese", korean: "Korean", aga: "AGA", "new-zealand": "New Zealand" };
 const NAMES = {
   chess: { k: "king", q: "queen", r: "rook", b: "bishop", n: "knight", p: "pawn" },
   shogi: {
@@ -35,7 +38,7 @@ const chess = {
   ranks: (board) => [..."87654321"],
   square: (board, text) => (8 - Number(text[1])) * 8 + "abcdefgh".indexOf(text[0]),
   owner: (piece) => (piece === piece.toUpperCase() ? 0 : 1),
-  says: (piece) => `${piece === piece.toUpperCase() ? "white" : "black"} ${NAMES.chess[piece.toLowerCase()]}`,
+  says: (piece) => t(piece === piece.toUpperCase() ? "white {piece}" : "black {piece}", { piece: word(NAMES.chess[piece.toLowerCase()]) }),
   move(board, text) {
     return { from: this.square(board, text), to: this.square(board, text.slice(2)), promotion: text.slice(4) };
   },
@@ -55,11 +58,12 @@ const shogi = {
     return board;
   },
   name: (board, i) => 9 - (i % 9) + "abcdefghi"[Math.floor(i / 9)],
+  called: (board, i) => 9 - (i % 9) + shogi.ranks()[Math.floor(i / 9)],
   columns: (board) => [..."987654321"],
-  ranks: (board) => [..."abcdefghi"],
+  ranks: () => [...(spoken.kanji ? "一二三四五六七八九" : "abcdefghi")],
   square: (board, text) => "abcdefghi".indexOf(text[1]) * 9 + 9 - Number(text[0]),
   owner: (piece) => (piece === piece.toUpperCase() ? 0 : 1),
-  says: (piece) => `${piece === piece.toUpperCase() ? "black" : "white"} ${NAMES.shogi[piece.toLowerCase()]}`,
+  says: (piece) => t(piece === piece.toUpperCase() ? "black {piece}" : "white {piece}", { piece: word(NAMES.shogi[piece.toLowerCase()], "shogi") }),
   move(board, text) {
     const to = this.square(board, text.slice(2));
     if (text[1] === "*") return { from: null, drop: text[0], to, promotion: "" };
@@ -77,13 +81,13 @@ const go = {
   ranks: (board) => Array.from({ length: board.rows }, (_, y) => String(board.rows - y)),
   square: (board, text) => (board.rows - Number(text.slice(1))) * board.columns + LETTERS.indexOf(text[0]),
   owner: (piece) => (piece === "X" ? 0 : 1),
-  says: (piece) => (piece === "X" ? "black stone" : "white stone"),
+  says: (piece) => word(piece === "X" ? "black stone" : "white stone"),
   move(board, text) {
     if (text === "pass" || text === "skip") return { from: null, to: null, pass: true, promotion: "" };
     return { from: null, to: this.square(board, text), promotion: "" };
   },
   promotions: {},
-  terms: ({ fields }) => `komi ${fields[3]}, ${fields[4]} rules`,
+  terms: ({ fields }) => t("komi {komi}, {rules} rules", { komi: fields[3], rules: word(RULES[fields[4]] || fields[4]) }),
 };
 
 export const GAMES = { chess, shogi, go };
@@ -93,8 +97,8 @@ export const gameOf = (name) => GAMES[name.replace(/\d+$/, "")];
 // How a person reads a square: its name and what stands there.
 export function says(game, board, i) {
   const piece = board.squares[i];
-  return `${game.name(board, i)}, ${piece ? game.says(piece) : "empty"}`;
+  return `${(game.called || game.name)(board, i)}, ${piece ? game.says(piece) : word("empty")}`;
 }
 
 // The drop of a hand's piece in words.
-export const handSays = (piece, count) => `${NAMES.shogi[piece.toLowerCase()]} in hand, ${count}`;
+export const handSays = (piece, count) => t("{piece} in hand, {count}", { piece: word(NAMES.shogi[piece.toLowerCase()], "shogi"), count });

@@ -1,5 +1,7 @@
 // Moves by mouse, touch and keyboard: from legal moves of the server to one that the user means.
 
+import { t, word } from "./language.js";
+
 export class Input {
   // canPlay: whether the user may move now; play: gets the move; pick: a place that is chosen when no move may be played,
   // returns whether that means anything; ask: chooses among promotions; say: for screen readers.
@@ -101,7 +103,7 @@ export class Input {
       else this.press();
     } else if (event.key === "Escape") {
       this.select(null);
-      this.say("put down");
+      this.say(word("put down"));
     } else {
       return;
     }
@@ -112,14 +114,14 @@ export class Input {
   press() {
     const place = placeOf(this.board, this.cursor);
     if (!this.canPlay()) {
-      if (!this.pick(place)) this.say("it is not your turn");
+      if (!this.pick(place)) this.say(word("it is not your turn"));
       return;
     }
     const before = this.selected;
     this.act(place, true);
     if (this.selected && this.selected !== before) {
-      const where = this.from_(this.selected).map((move) => this.board.game.name(this.board.board, move.to));
-      this.say(`${this.board.says(place)} taken up; it goes to ${[...new Set(where)].join(", ")}`);
+      const where = this.from_(this.selected).map((move) => (this.board.game.called || this.board.game.name)(this.board.board, move.to));
+      this.say(t("{piece} taken up; it goes to {squares}", { piece: this.board.says(place), squares: [...new Set(where)].join(", ") }));
     }
   }
 

@@ -1,6 +1,7 @@
 // Inside the search: the ten most visited states while it grows, and after 100, 1,000, 10,000 ... simulations.
 
 import { button, choice, clear, el } from "./dom.js";
+import { t, word } from "./language.js";
 import { StateTree, pathOf, stateButton } from "./statetree.js";
 import { thousands } from "./values.js";
 import { View } from "./view.js";
@@ -42,7 +43,7 @@ export class InsideView extends View {
         choice("Up to", [1_000, 10_000, 100_000, 1_000_000].map((n) => [n, thousands(n)]), this.most, (n) => this.setMost(Number(n))),
         el("label", { class: "field grow" }, el("span", {}, "Growth"), this.slider)),
       this.figures, this.tree.element,
-      el("p", { class: "soft" }, `In each state: the value for ${this.app.hello.sides[0]}, 0 to 100, and the share of the visits, which is also the thickness of the frame: blue after a move of ${this.app.hello.sides[0]}, red after one of ${this.app.hello.sides[1]}. A click plays the moves to it.`)),
+      el("p", { class: "soft" }, t("In each state: the value for {first}, 0 to 100, and the share of the visits, which is also the thickness of the frame: blue after a move of {first}, red after one of {second}. A click plays the moves to it.", { first: this.app.hello.sides[0], second: this.app.hello.sides[1] }))),
     el("section", { class: "card", "aria-label": "After 100, 1,000, ... simulations" }, el("h2", {}, "After 100, 1,000, 10,000 … simulations"), this.rows)];
   }
 
@@ -116,7 +117,7 @@ export class InsideView extends View {
   draw() {
     const { match, board } = this.app;
     if (this.app.view !== this || !match.here) return;
-    this.switch.textContent = this.asked ? "Stop" : "Search again";
+    this.switch.textContent = word(this.asked ? "Stop" : "Search again");
     this.slider.max = Math.max(this.history.length - 1, 0);
     if (this.at < 0) this.slider.value = this.slider.max;
     const shown = this.history.at(this.at);
@@ -126,12 +127,12 @@ export class InsideView extends View {
     }
     const about = { game: match.name, root: match.turn, flipped: board.flipped, onGo: (moves) => this.follow(moves) };
     clear(this.figures, el("strong", {}, thousands(shown.visits)), " simulations");
-    this.slider.setAttribute("aria-valuetext", `${shown.visits} simulations`);
+    this.slider.setAttribute("aria-valuetext", t("{n} simulations", { n: shown.visits }));
     this.tree.show({ ...about, states: shown.states });
     if (this.drawn === `${this.here} ${this.milestones.length} ${board.flipped}`) return;
     this.drawn = `${this.here} ${this.milestones.length} ${board.flipped}`;
     clear(this.rows, ...this.milestones.map(({ visits, states }) =>
-      el("div", { class: "milestone" }, el("h3", {}, `${thousands(visits)} simulations`),
+      el("div", { class: "milestone" }, el("h3", {}, t("{n} simulations", { n: thousands(visits) })),
         el("div", { class: "states" }, ...states.slice(1).map((state, i) => stateButton({ ...about, states, place: i + 1, caption: captionOf(states, i + 1) }))))));
   }
 

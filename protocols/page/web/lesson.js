@@ -1,7 +1,7 @@
 // Learn from your mistakes: the position before each mistake of a reviewed game is to be solved.
 
 import { button, byId, clear, el } from "./dom.js";
-import { t } from "./language.js";
+import { t, word } from "./language.js";
 import { loss, percent } from "./mistakes.js";
 import { drawHint, drawLine } from "./overlay.js";
 import { sideName } from "./words.js";
@@ -96,9 +96,9 @@ export class Lesson {
       return t("{word} gives away {loss}. The answer: {line}", { word: task.word, loss: loss(task), line: next.words.slice(0, 8).join(" ") || "–" });
     }
     if (found) return `${t(found.line[0] === task.best[0] ? "{word} is best." : "{word} is good, too.", found)} ${answer(found.words)}`;
-    if (this.view.asked) return t("The net looks at your move…");
+    if (this.view.asked) return word("The net looks at your move…");
     if (wrong) return t("{word} gives away {loss}: {line}. Try again.", { word: wrong.word, loss: percent(wrong.loss), line: answer(wrong.words) || "–" });
-    const fields = { side: sideName(this.app, task.turn), word: task.word, kind: t(task.kind), loss: loss(task) };
+    const fields = { side: sideName(this.app, task.turn), word: task.word, kind: word(task.kind), loss: loss(task) };
     return t("{side} to move. {word} was played: {kind}, {loss}. Find a better move.", fields);
   }
 
@@ -106,13 +106,13 @@ export class Lesson {
     const { task, app } = this;
     const at = task && this.match.ply === task.ply;
     const last = this.number + 1 >= this.mistakes.length;
-    const next = button(t(last ? "Finish" : "Next"), () => this.show(this.number + 1), { id: "lesson-next", class: this.found ? "main" : null });
-    const end = button(t("End the lesson"), () => this.view.endLesson(), { id: "lesson-end" });
+    const next = button(last ? "Finish" : "Next", () => this.show(this.number + 1), { id: "lesson-next", class: this.found ? "main" : null });
+    const end = button("End the lesson", () => this.view.endLesson(), { id: "lesson-end" });
     const asks = this.asks && !this.view.asked;
-    const buttons = !task ? [end] : !at ? [button(t("Back to the position"), () => this.back(), { id: "lesson-back", class: "main" }), next, end]
-      : [this.found && next, asks && button(t("Hint"), () => this.hint(), { id: "lesson-hint" }), asks && button(t("Show the answer"), () => this.reveal(), { id: "lesson-show" }),
-        button(t("Why was it wrong?"), () => this.refute(), { id: "lesson-why" }), !this.found && next, end];
-    clear(this.element, el("h2", {}, task ? t("Mistake {number} of {all}", { number: this.number + 1, all: this.mistakes.length }) : t("The lesson is over")),
+    const buttons = !task ? [end] : !at ? [button("Back to the position", () => this.back(), { id: "lesson-back", class: "main" }), next, end]
+      : [this.found && next, asks && button("Hint", () => this.hint(), { id: "lesson-hint" }), asks && button("Show the answer", () => this.reveal(), { id: "lesson-show" }),
+        button("Why was it wrong?", () => this.refute(), { id: "lesson-why" }), !this.found && next, end];
+    clear(this.element, el("h2", {}, task ? t("Mistake {number} of {all}", { number: this.number + 1, all: this.mistakes.length }) : "The lesson is over"),
       el("p", { role: "status" }, this.text()), el("div", { class: "row" }, ...buttons));
     if (!app.board.board || !task) return;
     if (this.why && this.match.ply === task.ply + 1) drawLine(app.board, this.match.values[task.ply + 1].best, 1 - task.turn);

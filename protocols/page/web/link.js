@@ -1,6 +1,15 @@
 // The conversation with the server: questions with numbers, answers to whoever asked; it connects again by itself.
 
+import { el } from "./dom.js";
+
 const SLOWEST_MS = 5000;
+export const TOKEN = "az-engine token";
+
+// To the page of the training run that the server shows, if it does.
+export function trainingLink() {
+  const token = localStorage.getItem(TOKEN);
+  return "run" in document.documentElement.dataset && el("a", { href: token ? `run?token=${encodeURIComponent(token)}` : "run", id: "run" }, "Training");
+}
 
 export class Link {
   // onState is told "connecting", "open" or "closed".

@@ -2,6 +2,7 @@
 // browser, so that closing the page loses nothing.
 
 import { Clock } from "./clock.js";
+import { spoken, word } from "./language.js";
 import { firstWdl } from "./values.js";
 
 const KEPT = "az-engine game ";
@@ -70,7 +71,7 @@ export class Match {
   load(link, done = () => {}) {
     this.waiting = true;
     this.legal = [];
-    const fields = { root: this.root, start: this.start, moves: this.moves, known: this.plies.length, at: this.ply };
+    const fields = { root: this.root, start: this.start, moves: this.moves, known: this.plies.length, at: this.ply, kanji: spoken.kanji };
     const asked = link.ask("game", fields, (said) => {
       if (asked !== this.asked) return;
       this.waiting = false;
@@ -80,9 +81,10 @@ export class Match {
       }
       this.root = said.root;
       this.start = null;
+      for (const each of said.plies) each.word = word(each.word); // pass
       this.plies.splice(said.from, Infinity, ...said.plies);
       this.legal = said.legal;
-      this.words = said.words;
+      this.words = said.words.map((each) => word(each));
       this.over = said.over;
       this.end = said.end;
       this.declares = said.declares;

@@ -1,7 +1,7 @@
 // What each move of a game gave away, and the list of the worst.
 
 import { button, clear, el } from "./dom.js";
-import { t } from "./language.js";
+import { t, word } from "./language.js";
 
 const COLOURS = { blunder: "blunder", mistake: "poor", inaccuracy: "fair" };
 
@@ -18,7 +18,7 @@ export function findMistakes(values, plies, moves, kinds) {
   return found;
 }
 
-export const marksOf = (mistakes) => mistakes.map((m) => ({ ply: m.ply + 1, kind: m.colour, title: `${m.word}: ${t(m.kind)}, ${loss(m)}` }));
+export const marksOf = (mistakes) => mistakes.map((m) => ({ ply: m.ply + 1, kind: m.colour, title: `${m.word}: ${word(m.kind)}, ${loss(m)}` }));
 
 // What a move of Go has lost in points, as far as it is known.
 export function pointsLost(before, after, turn) {
@@ -44,16 +44,16 @@ export function mistakeList(element, { mistakes, sides, game, first, done = true
   }
   const counts = sides.map((side, turn) => {
     const own = mistakes.filter((m) => m.turn === turn);
-    const kinds = [["blunder", "blunders"], ["mistake", "mistakes"], ["inaccuracy", "inaccuracies"]].map(([one, many]) => {
-      const count = own.filter((m) => m.kind === one).length;
-      return `${count} ${count === 1 ? one : many}`;
+    const kinds = [["{n} blunder", "{n} blunders"], ["{n} mistake", "{n} mistakes"], ["{n} inaccuracy", "{n} inaccuracies"]].map(([one, many]) => {
+      const n = own.filter((m) => one.endsWith(m.kind)).length;
+      return t(n === 1 ? one : many, { n });
     });
     return el("p", { class: "soft" }, el("strong", {}, side), `: ${kinds.join(", ")}`);
   });
   const worst = [...mistakes].sort((a, b) => b.loss - a.loss).slice(0, 30);
   const items = worst.map((m) =>
     el("li", {}, el("button", { type: "button", class: `mistake ${m.colour}`, onclick: () => onGo(m) },
-      el("strong", {}, `${moveNumber(game, m.ply, first)} ${m.word}`), ` ${t(m.kind)}, ${loss(m)} `,
-      el("span", { class: "soft" }, m.better.length ? `better ${m.better.slice(0, 8).join(" ")}` : ""))));
+      el("strong", {}, `${moveNumber(game, m.ply, first)} ${m.word}`), ` ${word(m.kind)}, ${loss(m)} `,
+      el("span", { class: "soft" }, m.better.length ? t("better {line}", { line: m.better.slice(0, 8).join(" ") }) : ""))));
   clear(element, ...counts, el("ol", { class: "mistakes scrolls" }, ...items));
 }

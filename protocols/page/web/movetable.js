@@ -1,6 +1,7 @@
 // The table of moves: prior, visits, share, Q, U, chances and line. Rows stay, so that a click never misses its move.
 
 import { clear, el } from "./dom.js";
+import { t } from "./language.js";
 import { lossClass } from "./overlay.js";
 import { percents, thousands } from "./values.js";
 
@@ -62,7 +63,7 @@ export class MoveTable {
       const text = word(move);
       if (row.move.textContent !== text) {
         row.move.textContent = text;
-        row.tick.setAttribute("aria-label", `search ${text}`);
+        row.tick.setAttribute("aria-label", t("search {move}", { move: text }));
       }
       row.tick.checked = chosen.has(move);
       row.element.className = n && best?.[2] ? lossClass((best[3] - q) / 2) : "";
@@ -83,6 +84,6 @@ export class MoveTable {
 }
 
 function tail({ words, mate, lead }) {
-  const end = mate ? `mate in ${Math.abs(mate)}: ` : lead !== null ? `${lead > 0 ? "+" : ""}${lead.toFixed(1)}: ` : "";
+  const end = mate ? `${t("mate in {n}", { n: Math.abs(mate) })}: ` : lead !== null ? `${lead > 0 ? "+" : ""}${lead.toFixed(1)}: ` : "";
   return end + words.slice(1).join(" ");
 }

@@ -2,14 +2,17 @@
 
 import { Board } from "./board.js";
 import { button, byId, clear, el } from "./dom.js";
+import { t, word } from "./language.js";
 import { findMistakes, marksOf, mistakeList, moveNumber } from "./mistakes.js";
 import { drawLine } from "./overlay.js";
 import { Graph } from "./plots.js";
-import { steps } from "./record.js";
+import { steps } from "./steps.js";
 
 class Paper {
   constructor(data) {
     this.data = data;
+    data.names = data.names.map((name, i) => (name === data.sides[i] ? word(name, data.game) : name));
+    data.sides = data.sides.map((side) => word(side, data.game));
     this.ply = 0;
     this.flipped = false;
     this.board = new Board(data.game);
@@ -27,7 +30,7 @@ class Paper {
         ...steps((to) => this.go(to), () => this.ply, () => data.moves.length),
         button("⇅", () => { this.flipped = !this.flipped; this.draw(); }, { "aria-label": "Flip the board" }))),
       el("section", { id: "panel" },
-        el("section", { class: "card" }, el("h2", {}, `Expected result of ${data.sides[0]}, %`), this.graph.element,
+        el("section", { class: "card" }, el("h2", {}, t("Expected result of {side} over the game, %", { side: data.sides[0] })), this.graph.element,
           kinds.length > 1 ? button("Result or lead", () => { this.kind = this.kind === "score" ? "lead" : "score"; this.draw(); }) : null),
         el("section", { class: "card" }, el("h2", {}, "Mistakes"), list),
         el("section", { class: "card" }, el("h2", {}, "Moves"), this.moves, el("p", { class: "soft" }, data.net))));
@@ -48,11 +51,11 @@ class Paper {
     this.board.show(data.plies[ply].text, { last: ply ? data.moves[ply - 1] : "", flipped: this.flipped });
     const value = data.values[ply];
     if (value?.best.length) drawLine(this.board, value.best.slice(0, 1), data.plies[ply].turn);
-    const lead = value && value.lead !== null ? `, ${value.lead > 0 ? "+" : ""}${value.lead.toFixed(1)} points` : "";
-    const word = ply ? `${moveNumber(data.game, ply - 1, data.plies[0].turn)} ${data.plies[ply].word}` : "Start";
-    this.status.textContent = `${word}${value ? ` · ${data.sides[0]} ${Math.round(100 * value.score)} %${lead}` : ""}${value?.words.length ? ` · best ${value.words.slice(0, 5).join(" ")}` : ""}`;
+    const lead = value && value.lead !== null ? `, ${t("{lead} points", { lead: `${value.lead > 0 ? "+" : ""}${value.lead.toFixed(1)}` })}` : "";
+    const move = ply ? `${moveNumber(data.game, ply - 1, data.plies[0].turn)} ${data.plies[ply].word}` : word("Start");
+    this.status.textContent = `${move}${value ? ` · ${data.sides[0]} ${Math.round(100 * value.score)} %${lead}` : ""}${value?.words.length ? ` · ${t("best {line}", { line: value.words.slice(0, 5).join(" ") })}` : ""}`;
     const points = data.values.map((each, i) => each && { ...each, ply: i });
-    this.graph.show({ plies: data.moves.length, points, ply, kind: this.kind, marks: marksOf(this.mistakes), title: `Value for ${data.sides[0]} over the game` });
+    this.graph.show({ plies: data.moves.length, points, ply, kind: this.kind, marks: marksOf(this.mistakes), title: t(this.kind === "lead" ? "Lead of {side} in points" : "Expected result of {side} over the game, %", { side: data.sides[0] }) });
     clear(this.moves, ...data.plies.slice(1).map((each, i) => {
       const found = this.mistakes.find((m) => m.ply === i);
       return el("li", {}, i % 2 === 0 ? el("span", { class: "number" }, moveNumber(data.game, i, data.plies[0].turn)) : null,

@@ -3,6 +3,8 @@
 import { CONTROLS, Clock, drawClocks } from "./clock.js";
 import { button, choice, clear, el } from "./dom.js";
 import { endPanel } from "./end.js";
+import { RULES } from "./games.js";
+import { t, word } from "./language.js";
 import { View } from "./view.js";
 import { result, sideName } from "./words.js";
 
@@ -22,7 +24,7 @@ export class PlayView extends View {
   constructor(app) {
     super(app);
     this.strength = localStorage.getItem(KEPT) || "elo 1400";
-    this.setup = { size: 9, komi: "", handicap: 0, control: "" };
+    this.setup = { size: 9, komi: "", rules: "tromp-taylor", handicap: 0, control: "" };
     this.above = 2;
     this.resigning = false; // asked whether to
     this.end = el("section", { class: "card", id: "end", "aria-label": "End of the game" });
@@ -48,7 +50,8 @@ export class PlayView extends View {
         choice("Clock", CONTROLS, this.setup.control, (control) => (this.setup.control = control), { id: "control" }),
         go && choice("Board", app.hello.sizes.map((n) => [n, `${n}×${n}`]), this.setup.size, (value) => (this.setup.size = Number(value)), { id: "size" }),
         go && el("label", { class: "field" }, el("span", {}, "Komi"), komi),
-        go && choice("Handicap", [[0, "none"], ...[2, 3, 4, 5, 6, 7, 8, 9].map((n) => [n, `${n} stones`])], this.setup.handicap, (value) => (this.setup.handicap = Number(value)), { id: "handicap" }),
+        go && choice("Rules", Object.entries(RULES), this.setup.rules, (rules) => (this.setup.rules = rules), { id: "rules" }),
+        go && choice("Handicap", [[0, "none"], ...[2, 3, 4, 5, 6, 7, 8, 9].map((n) => [n, t("{n} stones", { n })])], this.setup.handicap, (value) => (this.setup.handicap = Number(value)), { id: "handicap" }),
         button("New game", () => this.newGame(), { class: "main", id: "new" })));
     return [this.end, this.setting];
   }
@@ -73,9 +76,9 @@ export class PlayView extends View {
   }
 
   newGame() {
-    const { size, komi, handicap, control } = this.setup;
+    const { size, komi, rules, handicap, control } = this.setup;
     const clock = control ? new Clock({ control }) : null;
-    const start = this.app.hello.sizes.length ? { size, handicap, ...(komi === "" ? {} : { komi: Number(komi) }) } : null;
+    const start = this.app.hello.sizes.length ? { size, handicap, rules, ...(komi === "" ? {} : { komi: Number(komi) }) } : null;
     this.app.start({ start, clock }, () => this.app.turnTo(this));
   }
 
@@ -105,9 +108,9 @@ export class PlayView extends View {
   }
 
   status() {
-    if (this.asked) return `${sideName(this.app, this.app.match.turn)}: the net is thinking…`;
+    if (this.asked) return t("{side}: the net is thinking…", { side: sideName(this.app, this.app.match.turn) });
     const { match } = this.app;
-    return match.you === match.turn ? `Your move: ${sideName(this.app, match.turn)}` : "";
+    return match.you === match.turn ? t("Your move: {side}", { side: sideName(this.app, match.turn) }) : "";
   }
 
   // The engine moves when it is its turn at the end of the game.
@@ -169,7 +172,7 @@ export class PlayView extends View {
     link.ask("count", { root: match.root, moves: match.moves, ...fields }, (said) => {
       if (said.is === "error") this.app.note(said.text);
       if (said.is === "error" || !match.over) return;
-      if (fields.propose) this.app.note("Stones that the net thinks dead are crossed out: click a stone to change that.");
+      if (fields.propose) this.app.note(word("Stones that the net thinks dead are crossed out: click a stone to change that."));
       match.over = said;
       match.dead = said.dead;
       match.changed();

@@ -1,6 +1,7 @@
 // Pictures of numbers: the win-draw-loss bar, a dot for each move, the graph over the game.
 
 import { clear, el, svg } from "./dom.js";
+import { t } from "./language.js";
 import { lossClass } from "./overlay.js";
 import { percents } from "./values.js";
 
@@ -11,15 +12,15 @@ export class WdlBar {
     this.element = el("div", { class: "wdl", role: "img" }, ...this.parts);
   }
 
-  show(wdl, sides) {
-    this.element.classList.toggle("black-first", sides[0] === "Black");
+  show(wdl, sides, blackFirst) {
+    this.element.classList.toggle("black-first", blackFirst);
     const shown = percents(wdl);
     this.parts.forEach((part, i) => {
       part.style.width = `${100 * wdl[i]}%`;
       const side = wdl[i] > 0.25 && [sides[0], "", sides[1]][i];
       part.textContent = wdl[i] > 0.08 ? `${side || ""} ${shown[i]}`.trim() : "";
     });
-    this.element.ariaLabel = this.element.title = `${sides[0]} wins ${shown[0]} %, draw ${shown[1]} %, ${sides[1]} wins ${shown[2]} %`;
+    this.element.ariaLabel = this.element.title = t("{first} wins {win} %, draw {draw} %, {second} wins {loss} %", { first: sides[0], win: shown[0], draw: shown[1], second: sides[1], loss: shown[2] });
   }
 }
 
@@ -50,7 +51,7 @@ export class DotPlot {
       const x = (WIDE * (1 + q)) / 2;
       const y = HIGH * (1 - Math.log10(n) / top);
       const r = 3 + 14 * Math.sqrt(prior);
-      found.push(svg("circle", { cx: x, cy: y, r, class: `dot ${lossClass(best ? (best[3] - q) / 2 : 0)}` }, svg("title", {}, `${words(move)}: ${n} visits`)));
+      found.push(svg("circle", { cx: x, cy: y, r, class: `dot ${lossClass(best ? (best[3] - q) / 2 : 0)}` }, svg("title", {}, t("{move}: {n} visits", { move: words(move), n }))));
       if (n > most / 20) found.push(svg("text", { x: x < WIDE / 2 ? x + r + 4 : x - r - 4, y: y + 4, class: x < WIDE / 2 ? "dot-text" : "dot-text right" }, words(move)));
     });
     clear(this.dots, ...found);

@@ -1,27 +1,23 @@
-// The list of moves and the buttons that step through them.
+// The list of moves.
 
-import { button, byId, clear, el } from "./dom.js";
+import { button, byId, choice, clear, el } from "./dom.js";
+import { spoken } from "./language.js";
+import { chooseNotation } from "./languages.js";
 import { moveField } from "./typed.js";
 
-// Buttons to the first, the previous, the next and the last position; here and last tell plies, off what goes nowhere.
-export function steps(go, here, last, off = () => false) {
-  const places = [["|◀", "First position", () => 0], ["◀", "Back", () => here() - 1], ["▶", "Forward", () => here() + 1], ["▶|", "Last position", last]];
-  return places.map(([text, name, to]) => button(text, () => go(to()), { "aria-label": name, title: name, disabled: off(to()) }));
-}
-
-export function stepButtons(app) {
-  const { match } = app;
-  const last = match.moves.length;
-  return [
-    ...steps((ply) => app.go(ply), () => match.ply, () => last, (ply) => ply < 0 || ply > last || ply === match.ply),
-    button("⇅", () => app.flip(), { "aria-label": "Flip the board", title: "Flip the board (f)" }),
-    ...app.view.buttons(),
-  ];
-}
-
 export function movesCard(app) {
-  return el("section", { class: "card", "aria-label": "Moves played" }, el("h2", {}, "Moves"),
+  return el("section", { class: "card", "aria-label": "Moves played" },
+    el("div", { class: "row" }, el("h2", {}, "Moves"),
+      app.match.name === "shogi" && choice("", [["", "7g7f"], ["kanji", "▲７六歩"]], spoken.kanji ? "kanji" : "", (kind) => notate(app, kind === "kanji"), { id: "notation", "aria-label": "Notation" })),
     el("p", { class: "soft", id: "terms" }), el("ol", { class: "moves scrolls", id: "moves" }), moveField(app));
+}
+
+// Write the moves of shogi in kanji, or as programs do.
+function notate(app, kanji) {
+  chooseNotation(kanji);
+  app.match.plies = [];
+  app.board.shape = "";
+  app.match.load(app.link, () => app.view.ready());
 }
 
 // Draw the moves; the one that is shown stays in sight.

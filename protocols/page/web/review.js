@@ -2,7 +2,7 @@
 
 import { button, byId, choice, clear, el } from "./dom.js";
 import { Files } from "./files.js";
-import { t } from "./language.js";
+import { t, word } from "./language.js";
 import { Lesson } from "./lesson.js";
 import { findMistakes, marksOf, mistakeList, pointsLost } from "./mistakes.js";
 import { drawMarks } from "./overlay.js";
@@ -37,8 +37,9 @@ export class ReviewView extends View {
     this.body = el("div", {}, el("div", { class: "row" }, this.switch,
           choice("Visits a move", [50, 200, 800, 3200].map((n) => [n, thousands(n)]), this.visits, (n) => (this.visits = Number(n))),
           go && choice("Graph", [["score", "expected result"], ["lead", "lead in points"]], this.kind, (kind) => this.setKind(kind))),
-      this.progress, this.graph.element, this.school, this.list);
-    this.cards = [el("section", { class: "card", "aria-label": "Review" }, this.place, this.body),
+      this.progress, this.graph.element, this.school);
+    this.found = el("section", { class: "card", "aria-label": "Mistakes" }, this.list);
+    this.cards = [el("section", { class: "card", "aria-label": "Review" }, this.place, this.body), this.found,
       this.files.saveCard()];
     return [this.files.loadCard(), ...this.cards];
   }
@@ -155,10 +156,10 @@ export class ReviewView extends View {
     if (match !== this.of) this.whose = match.you;
     this.of = match;
     const offered = done && !match.left && mistakes.length > 0;
-    const sides = [[2, t("both sides")], ...hello.sides.map((side, i) => [i, t(side)])];
+    const sides = [[2, "both sides"], ...hello.sides.map((side, i) => [i, side])];
     clear(this.school, ...(offered ? [
-      button(t("Learn from your mistakes"), () => this.learn(), { id: "learn", disabled: !this.tasks(mistakes).length }),
-      choice(t("Whose"), sides, this.whose, (whose) => { this.whose = Number(whose); this.draw(); }, { id: "whose" })] : []));
+      button("Learn from your mistakes", () => this.learn(), { id: "learn", disabled: !this.tasks(mistakes).length }),
+      choice("Whose", sides, this.whose, (whose) => { this.whose = Number(whose); this.draw(); }, { id: "whose" })] : []));
   }
 
   status() {
@@ -170,7 +171,7 @@ export class ReviewView extends View {
     const { match, board, hello } = this.app;
     if (this.app.view !== this) return;
     for (const card of this.cards) card.hidden = !match.moves.length;
-    this.switch.textContent = this.runs ? "Stop" : "Review the game";
+    this.switch.textContent = word(this.runs ? "Stop" : "Review the game");
     const known = match.moves.concat("").filter((_, ply) => match.values[ply]).length;
     this.progress.max = match.moves.length + 1;
     this.progress.value = known;
@@ -180,9 +181,10 @@ export class ReviewView extends View {
       clear(this.place);
     }
     this.body.hidden = Boolean(this.lesson);
+    this.found.hidden = this.body.hidden || !known;
     this.drawSchool(mistakes, known > match.moves.length && !this.runs);
     this.graph.show({ plies: match.moves.length, points: points(match), ply: match.ply, kind: this.kind, marks: marksOf(mistakes),
-      title: this.kind === "lead" ? `Lead of ${hello.sides[0]} in points` : `Expected result of ${hello.sides[0]} over the game, in per cent` });
+      title: t(this.kind === "lead" ? "Lead of {side} in points" : "Expected result of {side} over the game, %", { side: hello.sides[0] }) });
     if (!known) clear(this.list);
     else mistakeList(this.list, { mistakes, sides: hello.sides, game: match.name, first: match.plies[0]?.turn || 0, done: known > match.moves.length, onGo: (m) => this.app.go(m.ply) });
     byId("moves").querySelectorAll("button").forEach((move, ply) => {

@@ -4,7 +4,7 @@ import { Board } from "./board.js";
 import { drawChart } from "./chart.js";
 import { byId, choice, clear, el, svg } from "./dom.js";
 import { Graph } from "./plots.js";
-import { steps } from "./record.js";
+import { steps } from "./steps.js";
 import { thousands } from "./values.js";
 
 const AXES = { step: "training steps", games: "games", minutes: "hours" };

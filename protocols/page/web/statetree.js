@@ -2,6 +2,7 @@
 
 import { Board } from "./board.js";
 import { clear, el, svg } from "./dom.js";
+import { t, word } from "./language.js";
 import { thousands } from "./values.js";
 
 const [WIDTH, HEIGHT, GAP] = [104, 150, 14];
@@ -52,7 +53,7 @@ export function stateButton({ game, states, place, root, flipped, onGo, caption 
   const state = states[place];
   const moves = pathOf(states, place);
   const side = depthOf(states, place) % 2 === 0 ? root : 1 - root; // to move there
-  const title = `${pathOf(states, place, "word").join(" ") || "the position on the board"}: ${thousands(state.visits)} visits, ${percent(state.share)}, value ${Math.round(state.value)}`;
+  const title = t("{moves}: {visits} visits, {share}, value {value}", { moves: pathOf(states, place, "word").join(" ") || word("the position on the board"), visits: thousands(state.visits), share: percent(state.share), value: Math.round(state.value) });
   const made = el("button", { type: "button", class: `state ${place ? (side === 1 ? "by-first" : "by-second") : ""}`, title, "aria-label": title, onclick: () => onGo(moves) },
     boards.of(game, state.text, state.move, flipped), el("b", {}, String(Math.round(state.value))), el("span", { class: "soft" }, caption || percent(state.share)));
   made.style.setProperty("--ring", `${(1 + 7 * state.share).toFixed(1)}px`);

@@ -1,12 +1,14 @@
 // A move that is typed: as the protocol writes it, or as people do, with or without signs for captures and checks.
 
 import { el } from "./dom.js";
+import { t, word } from "./language.js";
 
 const FORMS = [
-  (word) => word,
-  (word) => word.toLowerCase(),
-  (word) => word.replace(/[-x+#=!?]/g, ""),
-  (word) => word.replace(/[-x+#=!?]/g, "").toLowerCase(),
+  (text) => text,
+  (text) => text.toLowerCase(),
+  (text) => text.replace(/[-x+#=!?]/g, ""),
+  (text) => text.replace(/[-x+#=!?]/g, "").toLowerCase(),
+  (text) => text.normalize("NFKC").replace(/[▲△☗☖ ]/g, "").replace(/[一二三四五六七八九]/g, (rank) => " 一二三四五六七八九".indexOf(rank)),
 ];
 
 // The one legal move that is meant, in the first form in which there is one; undefined: none, or several.
@@ -24,7 +26,7 @@ export function moveField(app) {
     if (event.key !== "Enter" || !field.value.trim()) return;
     const move = app.canPlay() && findMove(field.value, app.match);
     if (move) app.play(move);
-    else app.note(app.canPlay() ? `${field.value} is not one legal move here.` : "You cannot move now.");
+    else app.note(app.canPlay() ? t("{move} is not one legal move here.", { move: field.value }) : word("You cannot move now."));
     if (move) field.value = "";
   });
   return field;

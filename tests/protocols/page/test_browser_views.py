@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ...engine.games.go.test_kept import GIB, NGF
 from ..serve.lines import RunningServer
 from .browser import CHROMIUM, PATIENCE_S, READY, Browser, Chromium, show
 
@@ -20,11 +21,17 @@ EMPTY = "game=go&from=5/5/5/5/5 b - 0.5&moves=&you=2"
 FOOLS_MATE = "1. f3 e5 2. g4 Qh4# 0-1"
 REVIEWED = "!az.review.runs && az.match.values.filter(Boolean).length === az.match.moves.length + 1"
 KIF = "手数----指手---------消費時間--\n   1 ７六歩(77)\n   2 ３四歩(33)\n"
+JKF = """{"header": {}, "moves": [{},
+{"move": {"from": {"x": 7, "y": 7}, "to": {"x": 7, "y": 6}, "piece": "FU"}},
+{"move": {"from": {"x": 3, "y": 3}, "to": {"x": 3, "y": 4}, "piece": "FU"}}]}"""
 FILES = {
     "a.pgn": (b"1. e4 e5 *\n", "chess", ["e2e4", "e7e5"]),
     "a.kif": (KIF.encode("cp932"), "shogi", ["7g7f", "3c3d"]),
     "a.csa": (b"V2.2\nPI\n+\n+7776FU\n-3334FU\n", "shogi", ["7g7f", "3c3d"]),
     "a.ki2": ("▲７六歩 △３四歩\n".encode(), "shogi", ["7g7f", "3c3d"]),
+    "a.jkf": (JKF.encode(), "shogi", ["7g7f", "3c3d"]),
+    "a.gib": (GIB.encode(), "go", ["Q16", "D4", "pass"]),
+    "a.ngf": (NGF.encode(), "go", ["C5", "Q17", "pass"]),
     "a.sgf": (b"(;GM[1]SZ[5]KM[7];B[cc];W[dd])", "go", ["C3", "D2"]),
 }
 
@@ -203,10 +210,24 @@ def test_a_file_is_dropped_anywhere(server: RunningServer, chromium: Chromium, n
             "document.querySelector('header').dispatchEvent("
             "new DragEvent('drop', {dataTransfer: dropped, bubbles: true, cancelable: true})); })()"
         )
-        browser.wait(f"{READY} && az.match.name === {game!r} && az.match.moves.length === 2")
+        browser.wait(f"{READY} && az.match.name === {game!r} && az.match.moves.length === {len(moves)}")
         assert browser.do("az.match.moves") == moves
         assert browser.do("az.view.name") == "review"
         browser.wait(REVIEWED)
+        assert browser.faults == []
+
+
+def test_one_game_of_several_is_chosen(server: RunningServer, chromium: Chromium) -> None:
+    with Browser(chromium) as browser:
+        show(browser, server, "game=chess&moves=&you=2&view=review")
+        load(browser, '[White "Anna"]\n\n1. e4 e5 *\n\n[White "Bert"]\n\n1. d4 d5 2. c4 *\n')
+        browser.wait(f"{READY} && az.match.moves.join() === 'e2e4,e7e5'")
+        assert "Bert" in browser.do("document.getElementById('number').innerText")
+        browser.do("document.getElementById('number').value = '2'")
+        browser.do("document.getElementById('number').dispatchEvent(new Event('change'))")
+        browser.wait(f"{READY} && az.match.moves.join() === 'd2d4,d7d5,c2c4' && az.match.names[0] === 'Bert'")
+        browser.do("history.back()")
+        browser.wait(f"{READY} && az.match.names[0] === 'Anna'")
         assert browser.faults == []
 
 

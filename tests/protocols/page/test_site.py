@@ -11,19 +11,50 @@ from az_engine.protocols.page.site import FRONT, POLICY, WEB, read_site
 
 SITE = read_site()
 SCRIPTS = sorted(name for name in SITE if name.endswith(".js"))
+LANGUAGES = [name for name in SCRIPTS if name.startswith("language-")]
+UNSEEN = (
+    "White",
+    "Black",
+    "blunder",
+    "mistake",
+    "inaccuracy",
+    "chess",
+    "shogi",
+    "go",
+    "pass",
+)  # which the server tells
 TEXTS = {name: found.body.decode() for name, found in SITE.items()}
 
 
 def test_the_page_is_small() -> None:
     """In a wheel, and as a browser may have it: compressed."""
-    assert sum(len(gzip.compress(found.body)) for found in SITE.values()) <= 60_000
+    assert sum(len(gzip.compress(found.body)) for found in SITE.values()) <= 62_000
     assert sum(len(found.body) for found in SITE.values()) <= 160_000
     assert set(SITE) == {path.name for path in WEB.iterdir()}
 
 
 @pytest.mark.parametrize("name", sorted(TEXTS))
 def test_every_file_is_short(name: str) -> None:
-    assert TEXTS[name].count("\n") <= 250
+    assert (WEB / name).read_text(encoding="utf-8").count("\n") <= 250
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_a_language_has_the_words_of_the_scripts_and_no_others(name: str) -> None:
+    """Texts with places to fill in, and all that is told; others that are missing are found in the browser."""
+    rest = "".join(TEXTS[each] for each in TEXTS if each not in LANGUAGES)
+    words = dict(re.findall(r'"((?:[^"\\]|\\.)+)": "((?:[^"\\]|\\.)*)"', TEXTS[name]))
+    for key, value in words.items():
+        said = re.sub(r"^(chess|shogi|go) ", "", key)
+        assert f'"{said}"' in rest or f">{said}<" in rest or said in UNSEEN, key
+        assert set(re.findall(r"\{\w+\}", value)) <= set(re.findall(r"\{\w+\}", key)), key
+    told = re.findall(r'\b(?:t|word)\((?:[^"()]*\? )?"([^"]+)"(?: : "([^"]+)")?', rest)
+    assert [each for pair in told for each in pair if each and each not in words and f"shogi {each}" not in words] == []
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_no_text_goes_over_a_line(name: str) -> None:
+    """So that indents can be left out of what is sent."""
+    assert [line for line in TEXTS[name].splitlines() if line.count("`") % 2] == []
 
 
 @pytest.mark.parametrize("name", SCRIPTS)

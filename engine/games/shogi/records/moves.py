@@ -63,18 +63,27 @@ def read_move(line: State, text: str) -> str:
         how = {"+": "成", "=": "不成", "": ""}[western["how"]]
         rank = western["rank"] if western["rank"].isdigit() else str(" abcdefghi".index(western["rank"]))
         text = f"{western['file']}{rank}{man}{'打' if western['way'] == '*' else how}"
-    last = None
-    if len(line) > 1:
-        now, before = line[-1]["board"], line[-2]["board"]
-        last = next((i for i in range(SQUARES) if now[i] and now[i] != before[i]), None)
     replay = Replay(line)
     try:
-        move = _move_of(replay, _matched(text), last)
+        move = _move_of(replay, _matched(text), _last_target(line))
     except DataError:
         raise IllegalMoveError(f"{text[:20]!r} is no move; write it as 7g7f, 7六歩 or P-7f") from None
     if move not in replay.legal_moves():
         raise IllegalMoveError(f"{notation.format_usi(move)} is not a legal move here")
     return notation.format_usi(move)
+
+
+def japanese(line: State, move: int) -> str:
+    """A legal move in the last position of a line as Japanese people write it: ▲７六歩, △同　銀右."""
+    return "▲△"[int(line[-1]["turn"])] + ki2(Replay(line), move, _last_target(line))
+
+
+def _last_target(line: State) -> int | None:
+    """The square that the last move of a line went to, None when there was none."""
+    if len(line) < 2:
+        return None
+    now, before = line[-1]["board"], line[-2]["board"]
+    return next((i for i in range(SQUARES) if now[i] and now[i] != before[i]), None)
 
 
 def _resolve(replay: Replay, to: int, found: re.Match[str]) -> int:
@@ -136,10 +145,10 @@ def kif(replay: Replay, move: int) -> str:
     return f"{target}{NAMES[man - 1]}{promotes}({source // 9 + 1}{source % 9 + 1})"
 
 
-def ki2(replay: Replay, move: int) -> str:
-    """A legal move as KI2 writes it, told from others by words for its way."""
+def ki2(replay: Replay, move: int, last: int | None = None) -> str:
+    """A legal move as KI2 writes it, told from others by words for its way; last: where the move before it went."""
     to, source = move & 127, move >> 7 & 127
-    target = "同" if replay.last_target == to else square(to)
+    target = "同" if to in (replay.last_target, last) else square(to)
     if source >= DROPS:
         man = source - DROPS + 1
         return f"{target}{NAMES[man - 1]}{'打' if sources(replay, to, man) else ''}"

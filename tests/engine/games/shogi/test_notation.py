@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from az_engine.engine.errors import IllegalMoveError, PositionError
 from az_engine.engine.games import get_game
+from az_engine.engine.games.shogi.records.moves import ki2
+from az_engine.engine.games.shogi.records.replay import Replay
 
 GAME = get_game("shogi")
 START = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
@@ -175,3 +177,22 @@ def test_illegal_moves_are_refused(sfen: str, text: str, hint: str) -> None:
     with pytest.raises(IllegalMoveError, match=hint) as refusal:
         GAME.parse_move(line[-1], text)
     assert "\n" not in str(refusal.value)
+
+
+def test_moves_in_kanji_are_those_of_ki2_and_are_read_again() -> None:
+    rng, same = random.Random(8), 0
+    for _ in range(2):
+        line, replay = GAME.initial(), Replay.of(None)
+        for _ in range(100):
+            legal = GAME.legal_moves(line).tolist()
+            if not legal:
+                break
+            for move in legal[:: 1 + len(legal) // 8]:
+                text = GAME.write_native(line, move)
+                assert text == "▲△"[replay.turn] + ki2(replay, move)
+                assert GAME.read_move(line, text[1:]) == move, text
+                same += text[1] == "同"
+            move = rng.choice(legal)
+            line = GAME.play(line, move)
+            replay.play(move)
+    assert same > 5
