@@ -296,6 +296,8 @@ class Thinking:
 
     def _left(self) -> float:
         """Seconds until the search has to end, as far as that is known."""
+        if self._stopped.is_set():
+            return 0.0
         if self._budget is None or self._limits.infinite or not self._released.is_set():
             return math.inf
         return min(self._allowed, self._budget.maximum) - self._clock.seconds

@@ -27,6 +27,7 @@ from .cache import PositionCache
 from .ends import apply_rules, note_finished, note_outputs
 from .policy import digest, keep_only, put_first
 from .puct import PARAMS, select
+from .recycling import Kept
 from .symmetry import turn
 from .tree import EDGE, MAX_DEPTH, NODE, Ends, TreeArrays, copy_ends, expand, make_ends
 
@@ -263,10 +264,10 @@ class Minibatch:
             f"the net gives NaN or infinity in {self.failed} of {self.count} positions; its weights are damaged"
         )
 
-    def follow(self, place: NDArray[np.int32]) -> None:
-        """Follow the nodes of tree 0, which are now at ``place``; those of the leaves are still there."""
+    def follow(self, kept: Kept) -> None:
+        """Follow the nodes of tree 0 to their places; those of the leaves are still there."""
         rows = self.leaves.rows[: self.count]
-        rows["node"], rows["top"] = place[rows["node"]], place[rows["top"]]
+        rows["node"], rows["top"] = kept.places(rows["node"]), kept.places(rows["top"])
 
     def expand(self) -> int:
         """Expand the leaves in their trees and back their values up; returns how many simulations that makes.

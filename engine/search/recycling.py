@@ -14,9 +14,13 @@ the nodes, one forward maps them; edges slide down in the order in which they li
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.bits import popcount
 from ..kernels.jit import borrow, device, kernel
 from .biases import keep_biases
 from .ends import keep_ends
@@ -27,37 +31,55 @@ from .tree import BELOW, EDGES, FULL, NODES, RECYCLED, TAIL, UNITS, Tree, tree_o
 _SHARE = 0.6  # of the memory that stays in use, at most
 _SPARE = 1  # edges that were never visited and stay, of each node
 _ALL = 1 << 16  # edges of a node, and more
-_STAYS = np.int32(2**31 - 1)  # the weight of a node that is not to be dropped
-_RANKS = 512 * 23
-_OWNER = (1 << 32) - 1
+_STAYS = 512 * 23 - 1  # the rank of a node that is not to be dropped
+_LOW = (1 << 32) - 1
+_FEW = 8  # edges of a node, most often
+
+
+class Kept(NamedTuple):
+    """Which nodes stay, in their order, as sets of bits: in 8 bytes for 64 nodes, so that the processor has them near."""
+
+    stays: NDArray[np.uint64]  # [W]
+    expanded: NDArray[np.uint64]  # [W], that stay and are no leaves
+    before: NDArray[np.int64]  # [W], how many before each 64
+
+    def places(self, nodes: NDArray[Any]) -> NDArray[np.int64]:
+        """Where nodes are now, -1 for those that are gone."""
+        words, bits = self.stays[nodes >> 6], np.uint64(1) << (nodes & 63).astype(np.uint64)
+        below = np.bitwise_count(words & (bits - np.uint64(1)))
+        return np.where(words & bits, self.before[nodes >> 6] + below, -1)
+
+    def place(self, node: int) -> int:
+        """Where one node is now; -1 for none, too."""
+        return -1 if node < 0 else int(self.places(np.array(node)))
 
 
 @device
-def _rank(weight):
-    """Where a weight stands among others: weights below 1024 are told apart, greater ones by their ten first bits."""
+def _rank(visits):
+    """Where a number stands among others: those below 1024 are told apart, greater ones by their ten first bits."""
     shift = 0
-    while weight >= 1024 << shift:
+    while visits >= 1024 << shift:
         shift += 1
-    return (weight >> shift) + 512 * shift
+    return min((visits >> shift) + 512 * shift, np.int64(_STAYS))
 
 
 @device
-def _hold_line(nodes, edges, k, weight, room):
+def _hold_line(nodes, edges, k, ranks, room):
     """Have the principal variation that begins with edge ``k`` stay, within ``room`` edges; the room that is left."""
     best = np.empty(1, np.int32)
     for _ in range(MAX_PV):
         node = np.int64(edges[k].child)
         twin = twin_of(nodes[node])
         if twin >= 0:
-            weight[node] = _STAYS
+            ranks[node] = _STAYS
             node = twin
-        if weight[node] < 0:  # a twin that is not below the base
+        if ranks[node] < 0:  # a twin that is not below the base
             break
         nd = nodes[node]
         room -= nd.children + _SPARE
         if room < 0:
             break
-        weight[node] = _STAYS
+        ranks[node] = _STAYS
         if best_of(nodes, edges, node, best) == 0:
             break
         k = np.int64(best[0])
@@ -71,185 +93,208 @@ def _kept_edges(nd, spare):
 
 
 @device
-def _weigh(tree, base, lines, weight, most_edges, spare):
-    """weight i4[nodes], 0, out: how often a node or any below it was visited, -1 where it is not below the base.
+def _weigh(tree, base, lines, ranks, apart, room, spare):
+    """Rank all nodes by how often they, or any below them, were visited.
 
-    Returns i8[2, ranks]: how many children the expanded nodes of each rank have, and how many edges with their memory.
+    ranks i2[nodes], 0, out: -1 where a node is not below the base; apart i8[nodes] out: its last are the aliases, in
+    their order; room: edges for the lines. Returns what the expanded nodes of each rank have, i8[ranks]: their children
+    times 2^32 plus the edges that they keep; and how many aliases there are.
     """
-    nodes, used, units = tree.nodes, tree.counters[NODES], tree.counters[UNITS]
+    nodes, used = tree.nodes, tree.counters[NODES]
     if base > 0:
         for i in range(used):
             parent = np.int64(nodes[i].parent)
-            if i != base and (i < base or parent < base or weight[parent] < 0):
-                weight[i] = -1
-    room = most_edges // 2
+            if i != base and (i < base or parent < base or ranks[parent] < 0):
+                ranks[i] = -1
     for k in lines:
-        room = _hold_line(nodes, tree.edges, np.int64(k), weight, room)
-    weight[base] = _STAYS
-    sums = np.zeros((2, _RANKS), np.int64)
+        room = _hold_line(nodes, tree.edges, np.int64(k), ranks, room)
+    ranks[base] = _STAYS
+    sums, free = np.zeros(_STAYS + 1, np.int64), used
     for i in range(used - 1, base - 1, -1):
-        if weight[i] < 0:
+        if ranks[i] < 0:
             continue
         nd = nodes[i]
-        own = max(np.int64(weight[i]), min(nd.n, np.int64(_STAYS) - 1))
-        if nd.in_flight:
-            own = np.int64(_STAYS)
-        weight[i] = own
+        rank = max(np.int64(ranks[i]), np.int64(_STAYS) if nd.in_flight else _rank(nd.n))
+        ranks[i] = rank
+        sums[rank] += (np.int64(nd.children) << 32) + _kept_edges(nd, _ALL if i == base else spare)
         if i > base:
-            weight[nd.parent] = max(np.int64(weight[nd.parent]), own)
-        if nd.first_edge >= 0:
-            rank = _rank(own)
-            sums[0, rank] += nd.children
-            sums[1, rank] += nd.children * units + _kept_edges(nd, _ALL if i == base else spare)
-    return sums
+            ranks[nd.parent] = max(np.int64(ranks[nd.parent]), rank)
+        apart[free - 1] = i
+        free -= nd.first_edge < -1
+    return sums, used - free
 
 
 @device
-def _least_weight(sums, units, most_nodes, most_edges):
-    """The least weight such that all expanded nodes from there on have room for their children and edges."""
-    highest = _rank(_STAYS)
-    nodes, edges, least = 1 + sums[0, highest], units + sums[1, highest], highest
+def _least_rank(sums, units, most_nodes, most_edges):
+    """The least rank such that all expanded nodes from there on have room for their children and edges."""
+    nodes, edges, least = np.int64(1), np.int64(units), np.int64(_STAYS + 1)
     while least > 0:
-        nodes, edges = nodes + sums[0, least - 1], edges + sums[1, least - 1]
-        if nodes > most_nodes or edges > most_edges:
+        children = sums[least - 1] >> 32
+        nodes, edges = nodes + children, edges + children * units + (sums[least - 1] & _LOW)
+        if least <= _STAYS and (nodes > most_nodes or edges > most_edges):
             break
         least -= 1
-    shift = max(least // 512 - 1, 0)
-    return np.int64(least - 512 * shift) << shift
+    return least
 
 
 @device
-def _slide_edges(tree, blocks, place):
-    """Let the edges of ``blocks``, see :func:`choose_nodes`, slide down; returns how many there are."""
-    nodes, edges, top = tree.nodes, tree.edges, np.int64(0)
-    for block in blocks:
-        nd, at = nodes[block & _OWNER], block >> 32
-        count, children = np.int64(nd.edges), np.int64(nd.children)
-        for k in range(count):
-            edges[top + k] = edges[at + k]
-        for k in range(top, top + children):
-            edges[k].child = place[edges[k].child]
-        nd.first_edge = top
-        top += count
-    return top
+def _bit(words, i):
+    """Bit ``i`` of words u8[W], as i8."""
+    return np.int64(words[i >> 6] >> np.uint64(i & 63)) & 1
+
+
+@device
+def _place(kept, i):
+    """Where node ``i`` is to go, -1 if it goes away."""
+    word = kept.stays[i >> 6]
+    below = popcount(word & ((np.uint64(1) << np.uint64(i & 63)) - np.uint64(1)))
+    return kept.before[i >> 6] + below if _bit(kept.stays, i) else np.int64(-1)
 
 
 @kernel
-def choose_nodes(trees, base, lines, limits, spare, weight, place, blocks):
-    """Choose what stays of tree 0: what lies below ``base``, and of that what was visited most.
+def choose_nodes(trees, base, lines, limits, spare, ranks, kept, apart):
+    """Choose what stays of tree 0, which is only read: what lies below ``base``, and of that what was visited most.
 
     lines i4[K]: edges of the base whose principal variations stay; limits i8[2]: the most nodes, and the most edges
-    with the memory of nodes; spare: unvisited edges of a node that stay; weight i4[nodes]: 0, is used; place i4[nodes]
-    out: where each node is to go, -1 for those that go away; blocks i8[nodes] out: where the edges that stay begin,
-    times 2^32, plus the node that they belong to. Returns how many of these there are.
+    with the memory of nodes; spare: unvisited edges of a node that stay; ranks i2[nodes]: 0, is used; kept: Kept, out;
+    apart i8[nodes] out: first where the edges that stay begin, times 2^32, plus the node that they belong to, last the
+    aliases. Returns how many of these and of those there are.
     """
-    tree, lines, limits = tree_of(borrow(trees), 0), borrow(lines), borrow(limits)
-    weight, place, blocks = borrow(weight), borrow(place), borrow(blocks)
-    nodes, kept, count = tree.nodes, 0, 0
-    sums = _weigh(tree, base, lines, weight, limits[1], spare)
-    least = _least_weight(sums, tree.counters[UNITS], limits[0], limits[1])
-    for i in range(tree.counters[NODES]):
-        nd = nodes[i]
-        if i != base and (weight[i] < 0 or weight[nd.parent] < least):
-            place[i] = -1
-            continue
-        place[i] = kept
-        kept += 1
-        if nd.first_edge < 0:
-            continue
-        if weight[i] < least:
-            if nd.children:
-                nd.cut |= BELOW
-            nd.cut &= BELOW
-            nd.first_edge = -1
-            nd.edges = nd.children = 0
-        elif nd.edges > 0:
-            blocks[count] = (np.int64(nd.first_edge) << 32) | i
-            count += 1
-            left = _kept_edges(nd, _ALL if i == base else spare)
-            if left < nd.edges:
-                nd.edges = left
-                nd.cut |= TAIL
-    return count
+    tree, lines, limits, ranks = tree_of(borrow(trees), 0), borrow(lines), borrow(limits), borrow(ranks)
+    kept, apart = borrow(kept), borrow(apart)
+    nodes, used, total, count = tree.nodes, tree.counters[NODES], np.int64(0), 0
+    sums, aliases = _weigh(tree, base, lines, ranks, apart, limits[1] // 2, spare)
+    least = _least_rank(sums, tree.counters[UNITS], limits[0], limits[1])
+    stays = expanded = np.uint64(0)
+    for i in range(used):
+        word, at = i >> 6, np.uint64(i & 63)
+        if at == 0:
+            kept.before[word] = total
+            stays = expanded = np.uint64(0)
+        nd, rank = nodes[i], np.int64(ranks[i])
+        stay = np.int64(i == base) | (np.int64(rank >= 0) & _bit(kept.expanded, max(np.int64(nd.parent), 0)))
+        wide = stay & np.int64(nd.first_edge >= 0) & np.int64(rank >= least)
+        stays |= np.uint64(stay) << at
+        expanded |= np.uint64(wide) << at
+        kept.stays[word], kept.expanded[word] = stays, expanded
+        apart[count] = (np.int64(nd.first_edge) << 32) | i
+        count += wide
+        total += stay
+    return count, aliases
+
+
+@device
+def _slide_edges(tree, words, base, spare, kept, blocks):
+    """Let the edges of ``blocks``, see :func:`choose_nodes`, slide down; words: of :func:`move_nodes`."""
+    nodes, top = tree.nodes, np.int64(0)
+    for block in blocks:
+        owner, at = block & _LOW, block >> 32
+        nd = nodes[owner]
+        count = _kept_edges(nd, _ALL if owner == base else spare)
+        nd.cut |= TAIL * (count < nd.edges)
+        nd.edges = count
+        nd.first_edge = top
+        if count <= _FEW and top + _FEW <= at:  # their number cannot be foreseen by the processor: copy some too many
+            for k in range(_FEW):
+                words[top + k] = words[at + k]
+        else:
+            for k in range(count):
+                words[top + k] = words[at + k]
+        top += count
+    for k in range(top):
+        child = np.int64(np.int32(words[k]))
+        words[k] += _place(kept, max(child, 0)) - child if child >= 0 else 0
+    tree.counters[EDGES] = top
 
 
 @kernel
-def move_nodes(trees, base, positions, place, blocks):
-    """Move the nodes of tree 0 to ``place`` i4[nodes], and slide down the edges of ``blocks`` i8[K], sorted.
+def move_nodes(trees, words, base, positions, spare, kept, blocks, aliases):
+    """Move the nodes of tree 0 to their places, see :func:`choose_nodes`, and their edges down.
 
-    positions: of the nodes, or NONE_SHARED. An alias whose twin goes takes its position over.
+    words i8[edges]: the edges, their children in the low half; positions: of the nodes, or NONE_SHARED; kept: Kept;
+    blocks i8[K]: of edges, sorted; aliases i8[A]. An alias whose twin goes takes its position over.
     """
-    tree, positions, place = tree_of(borrow(trees), 0), borrow(positions), borrow(place)
+    tree, positions, kept = tree_of(borrow(trees), 0), borrow(positions), borrow(kept)
     nodes, counters, keys, places = tree.nodes, tree.counters, positions.keys, positions.places
-    used, kept, shared = counters[NODES], 0, places.shape[0] > 0
-    counters[EDGES] = _slide_edges(tree, borrow(blocks), place)
-    for i in range(base + 1, used):
-        twin = twin_of(nodes[i])
-        if twin >= 0 and place[i] >= 0 and place[twin] < 0:
-            nodes[i].first_edge = -1
+    used, top, shared = counters[NODES], np.int64(0), places.shape[0] > 0
+    _slide_edges(tree, borrow(words), base, spare, kept, borrow(blocks))
+    for i in borrow(aliases):
+        old = twin_of(nodes[i])
+        twin = _place(kept, old)
+        nodes[i].first_edge = -2 - twin
+        if twin < 0:
             nodes[i].cut |= BELOW
             if shared:
-                keys[i] = keys[twin]
+                keys[i] = keys[old]
     for s in range(places.shape[0]):
-        if places[s]:
-            places[s] = max(place[places[s]], 0)
+        places[s] = max(_place(kept, np.int64(places[s])), np.int64(0))
     for i in range(base, used):
-        at = place[i]
-        if at < 0:
-            continue
-        kept += 1
-        nodes[at] = nodes[i]
-        nd = nodes[at]
-        nd.parent = place[nd.parent] if at > 0 else -1
-        twin = twin_of(nd)
-        if twin >= 0:
-            nd.first_edge = -2 - place[twin]
+        nodes[top] = nodes[i]
+        nd = nodes[top]
+        nd.parent = _place(kept, max(np.int64(nd.parent), 0))
+        loses = np.int64(nd.first_edge >= 0) & (1 - _bit(kept.expanded, i))
+        nd.cut = (nd.cut & BELOW) | (BELOW if nd.children else 0) if loses else nd.cut
+        nd.first_edge = -1 if loses else nd.first_edge
+        nd.edges = 0 if loses else nd.edges
+        nd.children = 0 if loses else nd.children
+        stays = _bit(kept.stays, i)
         if shared:
             key = keys[i]
-            keys[at] = key
-            if key and at > 0 and twin < 0 and places[slot_of(positions, key)] == 0:
-                places[slot_of(positions, key)] = at
+            keys[top] = key
+            slot = slot_of(positions, key)
+            held = places[slot]
+            free = (stays != 0) & (top > 0) & (key != 0) & (nd.first_edge >= -1) & (held == 0)
+            places[slot] = top if free else held
+        top += stays
+    nodes[0].parent = -1
     if shared:
-        for i in range(kept, used):
+        for i in range(top, used):
             keys[i] = 0
-    counters[NODES] = kept
+    counters[NODES] = top
 
 
-def keep(tree: Tree, base: int) -> NDArray[np.int32]:
-    """Drop all that is not below ``base``, which becomes node 0; the root must lie below it.
+def keep(tree: Tree, base: int) -> Kept:
+    """Drop all that is not below ``base``, which becomes node 0; the root must lie below it."""
+    kept = _recycle(tree, base, np.empty(0, np.int32), 1.0, _ALL, lambda: False)
+    assert kept is not None
+    return kept
 
-    Returns where each node is now, -1 for those that are gone.
-    """
-    return _recycle(tree, base, np.empty(0, np.int32), 1.0, _ALL)
 
-
-def recycle(tree: Tree, lines: int) -> NDArray[np.int32]:
+def recycle(tree: Tree, lines: int, late: Callable[[], bool] = lambda: False) -> Kept | None:
     """Drop all that is not below the root, and of that what was visited least, until memory is free again.
 
-    The ``lines`` best principal variations stay. Blocks for about a tenth of a second in a tree of 256 MiB. Returns
-    where each node is now, -1 for those that are gone.
+    The ``lines`` best principal variations stay. Blocks for some tenths of a second in a tree of 256 MiB. late: asked
+    once it is known what goes, before anything is changed; where it is true, all stays and the result is None.
     """
     best = np.empty(lines, np.int32)
-    return _recycle(tree, tree.root, best[: best_children(tree.arrays, tree.root, best)], _SHARE, _SPARE)
+    best = best[: best_children(tree.arrays, tree.root, best)]
+    return _recycle(tree, tree.root, best, _SHARE, _SPARE, late)
 
 
-def _recycle(tree: Tree, base: int, lines: NDArray[np.int32], share: float, spare: int) -> NDArray[np.int32]:
+def _recycle(
+    tree: Tree, base: int, lines: NDArray[np.int32], share: float, spare: int, late: Callable[[], bool]
+) -> Kept | None:
     used = int(tree.counters[NODES])
     limits = np.array([share * len(tree.nodes), share * len(tree.edges)], np.int64)
-    weight, place, blocks = np.zeros(used, np.int32), np.empty(used, np.int32), np.empty(used, np.int64)
-    blocks = blocks[: choose_nodes(tree.arrays, base, lines, limits, spare, weight, place, blocks)]
+    words = -(-used // 64)
+    kept = Kept(np.zeros(words, np.uint64), np.zeros(words, np.uint64), np.zeros(words, np.int64))
+    ranks, apart = np.zeros(used, np.int16), np.empty(used, np.int64)
+    count, aliases = choose_nodes(tree.arrays, base, lines, limits, spare, ranks, kept, apart)
+    if late():
+        return None
+    blocks, twins = apart[:count], apart[used - aliases :]
     blocks.sort()
-    move_nodes(tree.arrays, base, tree.positions or NONE_SHARED, place, blocks)
+    edges = tree.edges.view(np.int64)
+    move_nodes(tree.arrays, edges, base, tree.positions or NONE_SHARED, spare, kept, blocks, twins)
     if tree.ends is not None or tree.biases is not None:
-        kept = np.flatnonzero(place >= 0)  # in the order of their new places
+        left = np.flatnonzero(np.unpackbits(kept.stays.view(np.uint8), count=used, bitorder="little"))
         if tree.ends is not None:
-            keep_ends(tree.ends, kept, used)
+            keep_ends(tree.ends, left, used)
         if tree.biases is not None:
-            keep_biases(tree.biases, kept, used)
-    tree.gathered = tree.gathered if tree.gathered < 0 else int(place[tree.gathered])
-    tree.measured = tree.measured if tree.measured < 0 else int(place[tree.measured])
-    tree.root = int(place[tree.root])
-    tree.proofs = {int(place[node]): moves for node, moves in tree.proofs.items() if place[node] >= 0}
+            keep_biases(tree.biases, left, used)
+    tree.gathered, tree.measured, tree.root = map(kept.place, (tree.gathered, tree.measured, tree.root))
+    proofs = {kept.place(node): moves for node, moves in tree.proofs.items()}
+    tree.proofs = {node: moves for node, moves in proofs.items() if node >= 0}
     tree.counters[FULL] = RECYCLED if spare < _ALL else min(int(tree.counters[FULL]), 0)
     tree.give_back()
-    return place
+    return kept

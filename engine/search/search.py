@@ -150,14 +150,21 @@ class Search(SearchState):
         """Have room in the tree: where it is full, drop what was visited least. False when that would take too long."""
         if not self.tree.full:
             return True
-        if self.simulations and self.left() < _PAUSE_S * int(self.tree.counters[NODES]):
+        used = int(self.tree.counters[NODES])
+
+        def late() -> bool:
+            return self.simulations > 0 and self.left() < _PAUSE_S * used
+
+        if late():
             return False
         with self.lock:
             if self.tree.full:
-                place = recycle(self.tree, self._lines)
+                kept = recycle(self.tree, self._lines, late)
+                if kept is None:
+                    return False
                 for batch in self.flying:
-                    batch.follow(place)
-                if not self.flying and int(self.tree.counters[NODES]) == len(place) and self.tree.used > _STUCK:
+                    batch.follow(kept)
+                if not self.flying and int(self.tree.counters[NODES]) == used and self.tree.used > _STUCK:
                     raise MemoryError  # the root and its lines take it all
         return True
 
