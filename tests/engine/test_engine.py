@@ -6,7 +6,7 @@ import gc
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import chess
@@ -22,6 +22,7 @@ from az_engine.engine.info import BestMove, ThinkingInfo
 from az_engine.engine.limits import Limits
 from az_engine.engine.nets.evaluator import UniformEvaluator
 from az_engine.engine.params import EngineOptions, SearchParams
+from az_engine.engine.search.recycling import recycle
 from az_engine.engine.search.search import Search
 from az_engine.engine.search.tree import Tree
 
@@ -514,6 +515,35 @@ def test_a_full_tree_is_taken_over(engine: Engine) -> None:
         assert taken.answer.move is not None
         assert chess.Move.from_uci(taken.answer.move) in board_after(None, moves).legal_moves
     assert think(engine, None, moves[:3], nodes=100).report.visits >= 100
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
+def test_a_stop_in_the_middle_of_a_recycling(engine: Engine, monkeypatch: pytest.MonkeyPatch, late: bool) -> None:
+    """Before or after it is known what goes: then the tree has to be moved first."""
+    engine.configure(hash_mb=1)
+    results = list[object]()
+
+    def stopped(tree: Tree, lines: int, given_up: Callable[[], bool] = lambda: False) -> object:
+        stops = len(results) == 3
+        if stops and not late:
+            engine.stop()
+
+        def look() -> bool:
+            stop = given_up()
+            if stops:
+                engine.stop()
+            return stop
+
+        results.append(recycle(tree, lines, look))
+        return results[-1]
+
+    monkeypatch.setattr("az_engine.engine.search.search.recycle", stopped)
+    engine.set_position(None, [])
+    recorder = go(engine, infinite=True)
+    assert recorder.answer.move is not None
+    assert recorder.answer.nodes == recorder.report.nodes > 1_000
+    assert (results[3] is None) == (not late)
+    assert think(engine, nodes=2_001).answer.nodes == 2_001
 
 
 def test_nodes_limit(engine: Engine) -> None:

@@ -75,12 +75,22 @@ def test_a_game_against_itself_is_legal() -> None:
             assert pv[0] == board.peek().uci()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_signals_end_it_cleanly(number: int, engine: EngineProcess) -> None:
+@pytest.mark.parametrize(
+    ("number", "flags", "least"),
+    [
+        (signal.SIGTERM, QUICK, 1),
+        (signal.SIGINT, QUICK, 1),
+        (signal.SIGTERM, ("--hash", "1", "--threads", "1"), 10_000),
+    ],
+    ids=["SIGTERM", "SIGINT", "full tree"],
+)
+def test_signals_end_it_cleanly(number: int, flags: tuple[str, ...], least: int, engine: EngineProcess) -> None:
     del engine
-    with EngineProcess(*QUICK) as process:
+    with EngineProcess(*flags) as process:
         process.ask(["isready"])
-        process.ask(["go infinite"], "info")
+        process.send("go infinite")
+        while not (found := re.search(r" nodes (\d+)", process.until("info", 60.0)[-1])) or int(found[1]) < least:
+            continue
         process.process.send_signal(number)
         code, rest = process.end()
         assert process.complaints == b""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -217,7 +218,9 @@ def test_leaves_in_flight_are_kept_and_followed() -> None:
         return found
 
     before, size = paths(), int(tree.counters[NODES])
-    batch.follow(recycle(tree, 1))
+    kept = recycle(tree, 1)
+    assert kept is not None
+    batch.follow(kept)
     assert int(tree.counters[NODES]) < size
     assert paths() == before
     assert batch.evaluate(count, search.evaluator) is None
@@ -375,17 +378,41 @@ def test_no_recycling_is_begun_that_would_be_late() -> None:
     check(tree)
 
 
-def test_a_damaged_net_after_a_recycling_ends_the_search() -> None:
+def test_a_recycling_that_is_given_up_changes_nothing() -> None:
+    tree = searched(CHESS.initial(), FILED, 5_000, Tree(1 << 22)).tree
+    used = int(tree.counters[NODES]), int(tree.counters[EDGES])
+    before = tree.nodes[: used[0]].copy(), tree.edges[: used[1]].copy(), tree.counters.copy()
+    assert recycle(tree, 1, lambda: True) is None
+    after = tree.nodes[: used[0]], tree.edges[: used[1]], tree.counters
+    assert all((old == new).all() for old, new in zip(before, after, strict=True))
+
+
+def test_a_damaged_net_in_the_middle_of_a_recycling_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One worker's evaluation fails while the other recycles the tree."""
     sound, recycled = pure_net(OWN.num_actions, wdl=True), list[int]()
+    waiting, begun, failed = threading.Event(), threading.Event(), threading.Event()
 
     def damaged(planes: Any) -> Any:
         logits, values = sound(planes)
-        return logits, values * np.float32(np.nan if len(recycled) > 2 else 1.0)
+        if len(recycled) < 3 or waiting.is_set():
+            return logits, values
+        waiting.set()
+        assert begun.wait(60.0)
+        failed.set()
+        return logits, values * np.float32(np.nan)
 
+    def recycle_meanwhile(*arguments: Any) -> Any:
+        if waiting.is_set():
+            begun.set()
+            assert failed.wait(60.0)
+        return recycle(*arguments)
+
+    monkeypatch.setattr("az_engine.engine.search.search.recycle", recycle_meanwhile)
     tree = small_tree(200, 10_000)
     search = Search(OWN, tree, FunctionEvaluator(damaged, 8), SearchParams(), OWN.initial(), scope=Scope(workers=2))
     recycled = counted(search)
     search.run(lambda: False)
+    assert failed.is_set()
     assert isinstance(search.error, NetError)
     assert search.simulations == tree.nodes[0]["n"]
     check(tree)
