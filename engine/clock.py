@@ -29,7 +29,7 @@ _LONG_GAME = 40.0  # moves whose delays are set aside in sudden death
 _ASIDE = 0.5  # of the time to come: as much is set aside at most for delays that nobody has measured yet
 _LEAST_COST_MS = 3.0  # of a move, even one without a search
 _LEAST_SHARE = 0.1  # of an even share of the clock, for a search even when the delays use it up
-_WORST_SHARE = 0.5  # of the clock, kept at most for the worst delay seen
+_WORST_SHARE = 0.5  # of the clock, kept at most for the worst delay
 _LONG_S, _LONGEST_S = 300.0, 600.0  # optimum and maximum of a move on any clock, such as three days of correspondence
 _MEMORY = 30  # moves whose delays are remembered
 _GIVEN_MS = 1000.0  # a clock that has so much more than expected was set anew
@@ -149,9 +149,10 @@ def budget(
 
     ply: half moves played so far. typical_moves: median length of a game, in moves of one player.
     overhead_ms: mean delay between our answer and the stopped clock; last_overhead_ms: the worst delay (None: the
-    mean), which is kept on the clock, but at most half of a byoyomi: longer delays lose every game anyway, and one set
-    too large must not make the engine move without a search. minimum_ms: least time for a move, up to the maximum.
-    ponder: whether the GUI ponders. delays: those of the game so far. chance: a random number in [0, 1), for rtime.
+    mean), which is kept on the clock, but at most half of it or of a byoyomi: longer delays lose every game anyway, and
+    one set too large must not make the engine move without a search. minimum_ms: least time for a move, up to the
+    maximum. ponder: whether the GUI ponders. delays: those of the game so far. chance: a random number in [0, 1), for
+    rtime.
     """
     if limits.infinite:
         return None
@@ -192,8 +193,9 @@ def _clock_budget(
         moves, costly = min(moves, float(limits.movestogo)), min(2.0 * costly, float(limits.movestogo))
 
     byoyomi = float(max(limits.byoyomi, 0))
-    last_overhead_ms = max(last_overhead_ms, min(delays.worst, _WORST_SHARE * left))
-    reserve = (min(last_overhead_ms, left + byoyomi / 2.0) if byoyomi else last_overhead_ms) + _SAFETY_MS
+    half = _WORST_SHARE * left
+    most = left + byoyomi / 2.0 if byoyomi else max(half, overhead_ms)
+    reserve = min(max(last_overhead_ms, min(delays.worst, half)), most) + _SAFETY_MS
     main = max(left - reserve, 0.0)  # the most this move may take off the clock
     free = max(byoyomi - max(reserve - left, 0.0), 0.0)  # byoyomi cannot be saved for later moves
 

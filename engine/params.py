@@ -111,7 +111,7 @@ class EngineOptions:
     )
     last_overhead_ms: int | None = setting(  # None: as the average
         None,
-        "Longest delay of a move on its way to the GUI, in ms; as much is kept back at the end of the clock.",
+        "Longest delay of a move on its way to the GUI, in ms; as much of the clock is kept back, half of it at most.",
         0,
         10000,
         none=0,

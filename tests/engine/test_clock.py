@@ -97,8 +97,8 @@ def test_no_move_ever_exceeds_its_clock(
     assert 0.0 <= found.minimum <= found.optimum <= found.maximum
     used = spend(found, instability)
     main, byoyomi = max(left, 0), max(byoyomi, 0)
-    kept = max(overhead, last or 0)
-    assert used == 0.0 or used + min(kept, main + byoyomi / 2 if byoyomi else kept) + JITTER_MS <= main + byoyomi
+    kept = min(max(overhead, last or 0), main + byoyomi / 2 if byoyomi else max(main / 2, overhead))
+    assert used == 0.0 or used + kept + JITTER_MS <= main + byoyomi
     if movetime is not None:
         assert used <= max(movetime, 0) + 1e-6  # ms, rounded to the nearest double of seconds
 
@@ -293,8 +293,10 @@ def test_a_clock_that_affords_it_gives_the_minimum() -> None:
 class FastGame:
     """A game of fast moves: the searches take 3 ms longer than they may, the GUI and the wire some ms more."""
 
-    def __init__(self, left: float, increment: int = 0, byoyomi: int = 0, *, delay: float = 0.0) -> None:
-        self.left, self._increment, self._byoyomi, self._delay = left, increment, byoyomi, delay
+    def __init__(
+        self, left: float, increment: int = 0, byoyomi: int = 0, *, delay: float = 0.0, worst: float | None = None
+    ) -> None:
+        self.left, self._increment, self._byoyomi, self._delay, self._worst = left, increment, byoyomi, delay, worst
         self._delays = Delays()
         self.spent = list[float]()  # ms by move
 
@@ -303,7 +305,15 @@ class FastGame:
         ply = 2 * len(self.spent)
         limits = clock_limits(self.left, self._increment, byoyomi=self._byoyomi)
         self._delays.begin(limits, 0, ply)
-        found = budget(limits, 0, ply, typical_moves=TYPICAL, overhead_ms=overhead, delays=self._delays)
+        found = budget(
+            limits,
+            0,
+            ply,
+            typical_moves=TYPICAL,
+            overhead_ms=overhead,
+            last_overhead_ms=self._worst,
+            delays=self._delays,
+        )
         self.spent.append(spend(found, instability))
         self._delays.end(limits, 0, ply, self.spent[-1])
         self.left -= self.spent[-1] + 3.0 + self._delay
@@ -322,6 +332,13 @@ def test_fast_clocks_are_used_for_searching(left: int, increment: int, delay: fl
     assert game.left < 0.25 * (left + 60 * increment)
     assert game.spent[0] >= 7.0
     assert sum(game.spent[:30]) > sum(game.spent[30:])
+
+
+@pytest.mark.parametrize(("left", "increment"), [(500, 10), (1_000, 10), (1_000, 0), (2_000, 20)])
+def test_the_worst_delay_of_usi_leaves_a_search_on_a_clock_that_has_less(left: int, increment: int) -> None:
+    game = FastGame(left, increment, delay=4.0, worst=1_120.0)
+    assert all(game.move(overhead=120) for _ in range(60))
+    assert min(game.spent[:20]) >= 2.0
 
 
 @pytest.mark.parametrize(
