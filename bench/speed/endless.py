@@ -155,7 +155,7 @@ def _analyse(process: EngineProcess, game: Game, seconds: float) -> tuple[_Repor
         process.send("ucinewgame" if game.protocol == "uci" else "usinewgame")
     for text in talk.position(game, ()):
         process.send(text)
-    process.send(talk.think.replace("analyze 10", "analyze 100"))  # a report of Go reads 20,000 nodes
+    process.send(talk.think)
     process.until("info", 120.0)  # GTP loads the net no sooner
     idle = most = _resident(process.pid)
     reports = _Reports(process.pid)

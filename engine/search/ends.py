@@ -13,11 +13,11 @@ from ..games.base import Game, State
 from ..games.leaves import Leaves
 from ..games.outcome import RUNNING
 from ..info import Estimate
-from ..kernels.jit import borrow, kernel
+from ..kernels.jit import borrow, device, kernel
 from .tree import NODES, Ends, Tree, copy_ends, make_ends, tree_of
 
 _SCALE = 127.0  # of ownership in a byte, see Ends
-_MOST_NODES = 20_000  # that an average reads, about: beyond it small subtrees count as their first evaluation
+_MOST_NODES = 5_000  # that an average reads, about: beyond it small subtrees count as their first evaluation
 _AT_A_TIME = 1 << 14  # nodes whose ends are moved
 _LCB_ERRORS = 5.0  # standard errors below the mean, as KataGo's lcbStdevs
 
@@ -31,7 +31,7 @@ GROUP = np.dtype(
     ],
     align=True,
 )
-_SPACE = np.dtype([("below", "f8"), ("share", "f8"), ("sign", "f8"), ("group", "i4")], align=True)
+_SPACE = np.dtype([("weight", "f8"), ("sign", "f8"), ("node", "i4"), ("group", "i4")], align=True)
 
 
 def note_outputs(
@@ -93,55 +93,52 @@ def note_finished(game: Game, line: State, path: NDArray[np.uint16], leaf: int, 
 
 @kernel
 def average(trees, root, ends, least, space, groups, owned, squares):
-    """Sum up tree 0 from ``root`` on, the view of its side to move, in one pass over the nodes.
+    """Sum up tree 0 from ``root`` on, the view of its side to move; it reads no more than about _MOST_NODES nodes.
 
     ends: Ends of the tree's nodes; least: nodes with so many visits or fewer count as their first evaluation; space
-    _SPACE[nodes from the root on]; groups GROUP[1 + children], owned and squares f8[1 + children, P] out: number 0 is
-    the root's own evaluation, k + 1 the subtree of its edge k.
+    _SPACE[nodes], is used: those that wait; groups GROUP[1 + children], owned and squares f8[1 + children, P] out:
+    number 0 is the root's own evaluation, k + 1 the subtree of its edge k.
     """
     trees, ends, space = borrow(trees), borrow(ends), borrow(space)
     groups, owned, squares = borrow(groups), borrow(owned), borrow(squares)
-    nodes, edges, counters = tree_of(trees, 0)
-    count, points = counters[NODES] - root, ends.owners.shape[1]
-    for i in range(count):
-        space[i].below = space[i].share = 0.0
-        space[i].group = -1
-    for i in range(1, count):
-        above = nodes[root + i].parent - root
-        if above >= 0:
-            space[above].below += nodes[root + i].n
-    space[0].group, space[0].sign = 0, 1.0
-    if nodes[root].first_edge >= 0:
-        for k in range(nodes[root].children):
-            space[edges[nodes[root].first_edge + k].child - root].group = k + 1
-    for i in range(count):
-        nd, s = nodes[root + i], space[i]
-        weight = np.float64(nd.n)
-        if i > 0:
-            above = nd.parent - root
-            if above < 0 or space[above].share == 0.0:
-                continue
-            if above > 0:
-                s.group = space[above].group
-            s.sign = -space[above].sign
-            weight *= space[above].share
-        own = weight
-        if s.below > 0.0 and (i == 0 or nd.n > least) and not nd.terminal:
-            own = weight / (1.0 + s.below)
-            s.share = own
-        if own == 0.0:
-            continue
-        group, value = groups[s.group], s.sign * nd.net_value
+    nodes, edges, _ = tree_of(trees, 0)
+    space[0].node, space[0].group, space[0].weight, space[0].sign = root, 0, nodes[root].n, 1.0
+    waiting = 1
+    while waiting:
+        waiting -= 1
+        node, number = np.int64(space[waiting].node), np.int64(space[waiting].group)
+        own, sign = space[waiting].weight, space[waiting].sign
+        nd, group = nodes[node], groups[number]
+        if nd.first_edge >= 0 and (node == root or nd.n > least) and not nd.terminal:
+            first, end, below = np.int64(nd.first_edge), np.int64(nd.first_edge) + nd.children, 0.0
+            for k in range(first, end):
+                below += nodes[edges[k].child].n
+            own /= 1.0 + below
+            for k in range(first, end):
+                weight = own * nodes[edges[k].child].n
+                if weight > 0.0:
+                    s = space[waiting]
+                    s.node, s.weight, s.sign = edges[k].child, weight, -sign
+                    s.group = k - first + 1 if node == root else number
+                    waiting += 1
+        value = sign * nd.net_value
         group.weight += own
         group.value += own * value
         group.squares += own * value * value
-        if ends.told[root + i]:
+        if ends.told[node]:
             group.told += own
-            group.score += own * s.sign * ends.scores[root + i]
-            for p in range(points):
-                owner = s.sign * ends.owners[root + i, p] / _SCALE
-                owned[s.group, p] += own * owner
-                squares[s.group, p] += own * owner * owner
+            group.score += own * sign * ends.scores[node]
+            _add_owners(ends.owners[node], own, own * sign / _SCALE, owned[number], squares[number])
+
+
+@device
+def _add_owners(owners, weight, signed, owned, squares):
+    """Add i1[P] to the sums f8[P] of owners and of their squares; all in the registers of vectors."""
+    weight /= _SCALE * _SCALE
+    for p in range(owners.shape[0]):
+        owner = np.float64(owners[p])
+        owned[p] += signed * owner
+        squares[p] += weight * owner * owner
 
 
 def keep_ends(ends: Ends, kept: NDArray[np.intp], count: int) -> None:
@@ -156,15 +153,15 @@ class Averages:
     """The averages over a tree, from the view of the side to move at its root. Make it under the search's lock."""
 
     def __init__(self, tree: Tree, *, moves_ownership: bool = False) -> None:
-        """Blocks for some milliseconds in a large tree. moves_ownership: estimates of moves tell it, too."""
+        """Blocks for some milliseconds at most. moves_ownership: estimates of moves tell it, too."""
         self._moves_ownership = moves_ownership
-        root, count = tree.root, int(tree.counters[NODES]) - tree.root
+        root = tree.root
         ends = tree.ends or make_ends(len(tree.nodes), 0)
         parts, points = 1 + int(tree.nodes[root]["children"]), ends.owners.shape[1]
         self._groups = np.zeros(parts, GROUP)
         self._owned, self._squares = np.zeros((parts, points)), np.zeros((parts, points))
         least = int(tree.nodes[root]["n"]) // _MOST_NODES
-        space = np.empty(count, _SPACE)
+        space = np.empty(int(tree.counters[NODES]), _SPACE)
         average(tree.arrays, root, ends, least, space, self._groups, self._owned, self._squares)
 
     def root(self) -> Estimate | None:
