@@ -179,7 +179,9 @@ class PageSession(Session[PageEngine]):
         self._sheet.write_native(asked.flag("kanji"))
         self._sheet.hold(root, asked.words("moves"))
         known, at = asked.whole("known", 0, 1 << 20, 0), asked.whole("at", 0, 1 << 20, 1 << 20)
-        return partial(self._say, "game", asked.id, **self._sheet.shown(known, at))
+        lines = asked.words("lines")[: len(self._sheet.moves) + 1]
+        written = [self._sheet.written(line.split(), ply) for ply, line in enumerate(lines)]
+        return partial(self._say, "game", asked.id, **self._sheet.shown(known, at), lines=written)
 
     def _count(self, asked: Request, _: int) -> Event:
         """The score of a game of Go that has ended, without the dead stones that the page names, or the net proposes.

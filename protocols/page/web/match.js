@@ -68,10 +68,11 @@ export class Match {
   }
 
   // Ask the server for the positions that are not known, and what may be played in the one shown. Then call done.
-  load(link, done = () => {}) {
+  // lines: the best lines by ply, which are to be written anew.
+  load(link, done = () => {}, lines = undefined) {
     this.waiting = true;
     this.legal = [];
-    const fields = { root: this.root, start: this.start, moves: this.moves, known: this.plies.length, at: this.ply, kanji: spoken.kanji };
+    const fields = { root: this.root, start: this.start, moves: this.moves, known: this.plies.length, at: this.ply, kanji: spoken.kanji, lines };
     const asked = link.ask("game", fields, (said) => {
       if (asked !== this.asked) return;
       this.waiting = false;
@@ -81,6 +82,7 @@ export class Match {
       }
       this.root = said.root;
       this.start = null;
+      said.lines.forEach((words, ply) => this.values[ply] && (this.values[ply].words = words));
       for (const each of said.plies) each.word = word(each.word); // pass
       this.plies.splice(said.from, Infinity, ...said.plies);
       this.legal = said.legal;

@@ -17,7 +17,7 @@ function notate(app, kanji) {
   chooseNotation(kanji);
   app.match.plies = [];
   app.board.shape = "";
-  app.match.load(app.link, () => app.view.ready());
+  app.match.load(app.link, () => app.view.ready(), Array.from(app.match.values, (value) => value?.best.join(" ") || ""));
 }
 
 // Draw the moves; the one that is shown stays in sight.

@@ -181,7 +181,7 @@ export class ReviewView extends View {
       clear(this.place);
     }
     this.body.hidden = Boolean(this.lesson);
-    this.found.hidden = this.body.hidden || !known;
+    this.found.hidden = this.body.hidden || !known || !match.moves.length;
     this.drawSchool(mistakes, known > match.moves.length && !this.runs);
     this.graph.show({ plies: match.moves.length, points: points(match), ply: match.ply, kind: this.kind, marks: marksOf(mistakes),
       title: t(this.kind === "lead" ? "Lead of {side} in points" : "Expected result of {side} over the game, %", { side: hello.sides[0] }) });

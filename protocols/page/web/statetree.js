@@ -54,7 +54,7 @@ export function stateButton({ game, states, place, root, flipped, onGo, caption 
   const moves = pathOf(states, place);
   const side = depthOf(states, place) % 2 === 0 ? root : 1 - root; // to move there
   const title = t("{moves}: {visits} visits, {share}, value {value}", { moves: pathOf(states, place, "word").join(" ") || word("the position on the board"), visits: thousands(state.visits), share: percent(state.share), value: Math.round(state.value) });
-  const made = el("button", { type: "button", class: `state ${place ? (side === 1 ? "by-first" : "by-second") : ""}`, title, "aria-label": title, onclick: () => onGo(moves) },
+  const made = el("button", { type: "button", class: `state ${place ? (side === 1 ? "by-first" : "by-second") : ""}`, title, onclick: () => onGo(moves) },
     boards.of(game, state.text, state.move, flipped), el("b", {}, String(Math.round(state.value))), el("span", { class: "soft" }, caption || percent(state.share)));
   made.style.setProperty("--ring", `${(1 + 7 * state.share).toFixed(1)}px`);
   return made;

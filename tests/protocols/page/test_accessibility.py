@@ -29,7 +29,8 @@ VIEWS = {
     "review": "!az.view.runs && az.match.values.filter(Boolean).length === 2",
     "inside": "az.view.milestones.length && !az.view.asked",
 }
-SERIOUS = """axe.run(document, {resultTypes: ['violations']}).then((found) => found.violations
+SERIOUS = """axe.run(document, {resultTypes: ['violations'],
+  rules: {'label-content-name-mismatch': {enabled: true}}}).then((found) => found.violations
   .filter((each) => ['serious', 'critical'].includes(each.impact))
   .map((each) => [each.id, each.nodes.slice(0, 3).map((node) => node.html.slice(0, 120))]))"""
 
@@ -61,7 +62,7 @@ def test_no_serious_violation(server: RunningServer, chromium: Chromium, game: s
             if view == "analyse":
                 browser.do("az.view.pause(), az.view.setHeat('policy')")
             assert violations(browser) == [], view
-        assert browser.faults == []
+        assert [fault for fault in browser.faults if "Canvas2D" not in fault] == [], "but for axe's own"
 
 
 @pytest.mark.parametrize("width", [1500, 390])

@@ -220,11 +220,12 @@ def test_go_by_keyboard_and_the_values_of_the_engine(server: RunningServer, chro
         assert browser.faults == []
 
 
-def test_the_page_goes_on_when_the_server_comes_back(chromium: Chromium, tmp_path: Path) -> None:
+@pytest.mark.parametrize("view", ["play", "analyse"])
+def test_the_page_goes_on_when_the_server_comes_back(chromium: Chromium, tmp_path: Path, view: str) -> None:
     first = RunningServer(tmp_path / "log", http=True)
     port = port_of(first)
     with Browser(chromium) as browser:
-        show(browser, first, "game=chess&moves=&you=2")
+        show(browser, first, f"game=chess&moves=&you=2&view={view}")
         browser.square("e2", "e4")
         browser.wait("az.match.ply === 1 && !az.match.waiting")
         first.end()
@@ -242,6 +243,7 @@ def test_the_page_goes_on_when_the_server_comes_back(chromium: Chromium, tmp_pat
             browser.square("e7", "e5")
             browser.wait("az.match.ply === 2")
             assert browser.do("az.match.moves") == ["e2e4", "e7e5"]
+            browser.wait("az.view.name === 'play' || az.view.report")
 
 
 def test_a_review_opens_from_the_disk(chromium: Chromium, tmp_path: Path) -> None:

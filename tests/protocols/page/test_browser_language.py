@@ -108,10 +108,13 @@ def test_shogi_in_either_notation(server: RunningServer, chromium: Chromium) -> 
     words = {"kanji": "▲７六歩 △３四歩 ▲２二角成 △同　銀 ▲５五角", "": moves}
     with Browser(chromium) as browser:
         show(browser, server, f"game=shogi&moves={quote(moves)}&you=2")
+        browser.do("az.match.values[1] = {score: 0.5, lead: null, visits: 1, best: ['3c3d', '2g2f'], words: []}, 0")
+        lines = {"kanji": "△３四歩 ▲２六歩", "": "3c3d 2g2f"}
         for kind in ("kanji", "", "kanji"):
             browser.do(f"document.getElementById('notation').value = {kind!r}")
             browser.do("document.getElementById('notation').dispatchEvent(new Event('change'))")
             browser.wait(f"{READY} && az.match.plies.slice(1).map((ply) => ply.word).join(' ') === {words[kind]!r}")
+            assert browser.do("az.match.values[1].words.join(' ')") == lines[kind], "what was found, too"
             ranks = browser.do(
                 "[...document.querySelectorAll('.board .name')].map((each) => each.textContent).join('')"
             )
