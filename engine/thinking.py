@@ -26,6 +26,7 @@ from .search.tree import DEPTH_MAX, DEPTH_SUM
 
 _INFO_SECONDS = 0.1  # between reports, growing as the search goes on ...
 _INFO_MAX_SECONDS = 1.0  # ... to this
+_RENEWED = 1.03  # times the visits that an average counts: then a report has a new one
 _TICK_S = 0.1  # between looks at a search
 _PATIENCE = 3  # ticks that a search may take to end before its evaluation is interrupted ...
 _FIRST_PATIENCE = 10  # ... when it has no move yet, and after the interruption before it is left behind
@@ -95,6 +96,7 @@ class Thinking:
         self._messages: list[str] = []
         self._options = EngineOptions()
         self._mate: MateSolver | None = None  # beside the search
+        self._averaged: tuple[Averages | None, int, int] = (None, 0, 0)  # over a tree; its root's children and visits
 
     def start(self, work: Work, after: Callable[[], None]) -> None:
         """Begin; returns at once. Where no thread can be started the answer, without a search, comes before.
@@ -210,7 +212,7 @@ class Thinking:
 
     def _begin(self, search: Search, line: State, job: Job) -> None:
         options = job.options
-        self._search, self._options, self._mate = search, options, job.mate
+        self._search, self._options, self._mate, self._averaged = search, options, job.mate, (None, 0, 0)
         search.left = self._left
         self._root = RootView(search.game, search.tree, line, options, several=search.several)
         side, ply = search.game.side_to_move(line[-1]), int(line[-1]["ply"])
@@ -417,10 +419,19 @@ class Thinking:
         return (line, *(each for each in lines if each.pv[0] != line.pv[0]))
 
     def _averages(self, search: Search) -> Averages | None:
-        """Of the tree, when reports carry estimates. Call it under the search's lock."""
+        """Of the tree, when reports carry estimates. Call it under the search's lock.
+
+        Those of an earlier report while hardly anything has come: an average reads thousands of nodes.
+        """
         if not self._estimating:
             return None
-        return Averages(search.tree, moves_ownership=self._limits.moves_ownership)
+        root = search.tree.nodes[search.tree.root]
+        children, visits = int(root["children"]), int(root["n"])
+        made, last_children, last_visits = self._averaged
+        if made is None or not search.running or children != last_children or visits > _RENEWED * last_visits:
+            made = Averages(search.tree, moves_ownership=self._limits.moves_ownership)
+            self._averaged = made, children, visits
+        return made
 
     def _best_move(self, job: Job, search: Search, lines: tuple[Line, ...]) -> BestMove:
         """The answer of a search that has ended; ``lines``: of its last report, whose first is the best."""

@@ -546,6 +546,19 @@ def test_a_stop_in_the_middle_of_a_recycling(engine: Engine, monkeypatch: pytest
     assert think(engine, nodes=2_001).answer.nodes == 2_001
 
 
+def test_the_last_report_has_an_average_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever earlier ones kept."""
+    estimates = []
+    for renewed in (1.0, 1e9):
+        monkeypatch.setattr(thinking, "_RENEWED", renewed)
+        engine = Engine("go9", EngineOptions(threads=1, hash_mb=16, batch_size=8))
+        estimates.append(think(engine, nodes=100, report_ms=1).report.estimate)
+        engine.close()
+    assert estimates[0] is not None
+    assert estimates[0].ownership is not None
+    assert estimates[0] == estimates[1]
+
+
 def test_nodes_limit(engine: Engine) -> None:
     engine.configure(nodes_limit=50)
     assert think(engine, movetime=5000).answer.nodes == 50
