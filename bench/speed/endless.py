@@ -193,8 +193,12 @@ def _pause(args: argparse.Namespace, megabytes: int) -> Measurement:
     game = get_game(args.game)
     evaluator = load_evaluator(args.net or "", game)
     line, tree = game.initial(), Tree(megabytes << 20, game.branching)
-    times = list[float]()
-    nodes = 0
+    times, chosen, nodes = list[float](), list[float](), 0
+
+    def late() -> bool:
+        chosen.append(time.thread_time())
+        return False
+
     while len(times) < _PAUSES:
         search = Search(game, tree, evaluator, SearchParams(), game.window(line))
         search.run(lambda: tree.full)
@@ -202,10 +206,15 @@ def _pause(args: argparse.Namespace, megabytes: int) -> Measurement:
             raise search.error
         nodes = int(tree.counters[NODES])
         start = time.thread_time()
-        recycle(tree, 1)
+        recycle(tree, 1, late)
         times.append(1000 * (time.thread_time() - start))
+        chosen[-1] = 1000 * (chosen[-1] - start)
     left = int(tree.counters[NODES])
-    note = f"computed by one thread; worst {max(times):.1f} ms of {_PAUSES}; {nodes:,} nodes, of which {left:,} stay"
+    first = statistics.median(chosen)
+    note = (
+        f"computed by one thread; worst {max(times):.1f} ms of {_PAUSES}; a stop ends the first {first:.1f}; "
+        f"{nodes:,} nodes, of which {left:,} stay"
+    )
     return Measurement(f"pause, {megabytes} MiB", statistics.median(times), "ms", note=note)
 
 

@@ -96,9 +96,9 @@ def _kept_edges(nd, spare):
 def _weigh(tree, base, lines, ranks, apart, room, spare):
     """Rank all nodes by how often they, or any below them, were visited.
 
-    ranks i2[nodes], 0, out: -1 where a node is not below the base; apart i8[nodes] out: its last are the aliases, in
-    their order; room: edges for the lines. Returns what the expanded nodes of each rank have, i8[ranks]: their children
-    times 2^32 plus the edges that they keep; and how many aliases there are.
+    ranks i2[nodes], 0, out: -1 where a node is not below the base; apart i8[1 + nodes] out: its last are the aliases,
+    in their order; room: edges for the lines. Returns what the expanded nodes of each rank have, i8[ranks]: their
+    children times 2^32 plus the edges that they keep; and how many aliases there are.
     """
     nodes, used = tree.nodes, tree.counters[NODES]
     if base > 0:
@@ -109,7 +109,7 @@ def _weigh(tree, base, lines, ranks, apart, room, spare):
     for k in lines:
         room = _hold_line(nodes, tree.edges, np.int64(k), ranks, room)
     ranks[base] = _STAYS
-    sums, free = np.zeros(_STAYS + 1, np.int64), used
+    sums, free = np.zeros(_STAYS + 1, np.int64), apart.shape[0]
     for i in range(used - 1, base - 1, -1):
         if ranks[i] < 0:
             continue
@@ -121,7 +121,7 @@ def _weigh(tree, base, lines, ranks, apart, room, spare):
             ranks[nd.parent] = max(np.int64(ranks[nd.parent]), rank)
         apart[free - 1] = i
         free -= nd.first_edge < -1
-    return sums, used - free
+    return sums, apart.shape[0] - free
 
 
 @device
@@ -157,8 +157,8 @@ def choose_nodes(trees, base, lines, limits, spare, ranks, kept, apart):
 
     lines i4[K]: edges of the base whose principal variations stay; limits i8[2]: the most nodes, and the most edges
     with the memory of nodes; spare: unvisited edges of a node that stay; ranks i2[nodes]: 0, is used; kept: Kept, out;
-    apart i8[nodes] out: first where the edges that stay begin, times 2^32, plus the node that they belong to, last the
-    aliases. Returns how many of these and of those there are.
+    apart i8[1 + nodes] out: first where the edges that stay begin, times 2^32, plus the node that they belong to, last
+    the aliases. Returns how many of these and of those there are.
     """
     tree, lines, limits, ranks = tree_of(borrow(trees), 0), borrow(lines), borrow(limits), borrow(ranks)
     kept, apart = borrow(kept), borrow(apart)
@@ -194,8 +194,8 @@ def _slide_edges(tree, words, base, spare, kept, blocks):
         nd.cut |= TAIL * (count < nd.edges)
         nd.edges = count
         nd.first_edge = top
-        if count <= _FEW and top + _FEW <= at:  # their number cannot be foreseen by the processor: copy some too many
-            for k in range(_FEW):
+        if count <= _FEW and top + _FEW <= at and at + _FEW <= words.shape[0]:
+            for k in range(_FEW):  # some too many: the processor cannot foresee how many there are
                 words[top + k] = words[at + k]
         else:
             for k in range(count):
@@ -278,11 +278,11 @@ def _recycle(
     limits = np.array([share * len(tree.nodes), share * len(tree.edges)], np.int64)
     words = -(-used // 64)
     kept = Kept(np.zeros(words, np.uint64), np.zeros(words, np.uint64), np.zeros(words, np.int64))
-    ranks, apart = np.zeros(used, np.int16), np.empty(used, np.int64)
+    ranks, apart = np.zeros(used, np.int16), np.empty(used + 1, np.int64)
     count, aliases = choose_nodes(tree.arrays, base, lines, limits, spare, ranks, kept, apart)
     if late():
         return None
-    blocks, twins = apart[:count], apart[used - aliases :]
+    blocks, twins = apart[:count], apart[len(apart) - aliases :]
     blocks.sort()
     edges = tree.edges.view(np.int64)
     move_nodes(tree.arrays, edges, base, tree.positions or NONE_SHARED, spare, kept, blocks, twins)
