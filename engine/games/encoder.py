@@ -43,6 +43,8 @@ class Encoder:
     max_moves: int  # M, greatest number of legal moves
     history: int = 1  # positions shown in the planes; a net may ask for fewer
     planes_per_position: int = 0  # the first history * planes_per_position planes show positions, newest first; 0: none
+    constants: int = 0  # of the last planes, which hold one number each
+    constants_from: Callable[[Any], Any] | None = None  # see games.go.katago.own_constants; None: no such planes
     plane_scale: NDArray[np.float32]  # f4[C], what a network multiplies each plane by
     planes_version: int = 1
     moves_version: int = 1

@@ -12,17 +12,17 @@ from rich.console import Console
 
 from ...engine.errors import OptionError
 from ...engine.games import get_game
-from ...engine.games.go import katago
 from ...engine.nets.file.fit import check_net
 from ...engine.nets.file.netfile import read_outline
 from ...engine.os.files import write_atomically
 from ..families import family_of
 from ..families.config import NetConfig
 from ..fields import Help, add_flags, from_flags
+from ..foreign.katago import ENCODER
 from ..signals import StopSignals
 from ..storage import RunLock
 from ..train.config import LearnerConfig
-from .config import DistilConfig
+from .config import RULES, DistilConfig
 
 HELP = "train Go nets that see komi and rules from a KataGo net, which plays and labels"
 _COMPARED = 512  # positions of each size
@@ -44,9 +44,9 @@ examples:
     add = parser.add_argument
     add("teacher", type=Path, metavar="NET", help="a KataGo net, .bin.gz")
     add("--out", type=Path, required=True, metavar="RUN", help="folder of the run")
-    add("--nets", type=_nets, default=_nets("6x64"), metavar="BxF[,BxF]", help="networks that learn side by side")
+    add("--nets", type=_nets, default="8x96", metavar="BxF[,BxF]", help="networks that learn side by side")
     add("--squeeze", type=int, default=16, metavar="N", help="hidden units of squeeze-excitation")
-    add("--sizes", type=_sizes, default=_sizes(_SIZES), metavar="N:X[,N:X]", help="sizes of board, and their shares")
+    add("--sizes", type=_sizes, default=_SIZES, metavar="N:X[,N:X]", help="sizes of board, and their shares")
     add("--device", default="cpu", help="cpu, or cuda for a GPU")
     add("--fp32", action="store_true", help="leave the int8 files out")
     add("--finish", action="store_true", help="train no further: write the int8 files of what RUN holds")
@@ -78,7 +78,7 @@ def network(blocks: int, filters: int, squeeze: int) -> NetConfig:
         "ownership": True,
         "score": True,
     }
-    return family_of("dual-res").configured(get_game("go").sized(19).using(katago.RULES), values)
+    return family_of("dual-res").configured(get_game("go").sized(19).using(RULES), values)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -113,17 +113,17 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
 
     config, settings = from_flags(DistilConfig, args), from_flags(LearnerConfig, args)
     converted = convert_file(args.teacher)
-    if converted.info.encoder != katago.ENCODER:
-        raise OptionError(f"{args.teacher} sees {converted.info.encoder}; a net that sees {katago.ENCODER} is needed")
+    if converted.info.encoder != ENCODER:
+        raise OptionError(f"{args.teacher} sees {converted.info.encoder}; a net that sees {ENCODER} is needed")
     dtype = torch.bfloat16 if settings.precision == "bf16" else torch.float32
     teacher = TorchGraph(onnx.load_from_string(converted.model), dtype).to(torch.device(args.device)).eval()
     go = get_game("go")
-    student = go.sized(19).using(katago.RULES)
+    student = go.sized(19).using(RULES)
     learners = [
         Learner(student, network(blocks, filters, args.squeeze), settings, device=args.device)
         for blocks, filters in args.nets
     ]
-    boards = [(go.sized(lines).using(katago.ENCODER), share) for lines, share in args.sizes]
+    boards = [(go.sized(lines).using(ENCODER), share) for lines, share in args.sizes]
     told = {"teacher": converted.info.trained_on, "nets": args.nets, "sizes": args.sizes, "squeeze": args.squeeze}
     told |= {"distil": asdict(config), "learner": asdict(settings)}
     write_atomically(args.out / "config.json", json.dumps(told, indent=1).encode())

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from ...engine.settings import check, setting
 
+RULES = "rules"  # the encoder of the networks, which shows komi and rules
+
 
 @dataclass(frozen=True, slots=True)
 class DistilConfig:

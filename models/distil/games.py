@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...engine.games.base import Game, State
-from ...engine.games.go import katago
-from ...engine.games.go.notation import empty_board
 from ...engine.games.outcome import RUNNING
 from ...engine.kernels.jit import kernel
 
@@ -26,7 +25,7 @@ _KOMI = (5.5, 6.0, 6.5, 7.0, 7.0, 7.5, 7.5, 0.5)  # of half of the games at thei
 _CHANGE = 0.15  # chance that komi changes before a move ...
 _FAIR, _SPREAD = 0.75, 6.0  # ... mostly to what is fair, give or take so many points
 _WIDE = (-30.0, 40.0)  # ... else to anything in here
-_MOST = (katago.RULES_KOMI - 1) / 2
+_MOST = 63.5  # greatest komi that a byte of half points shows
 _HANDICAP, _STONES = 0.1, (2, 9)
 _TEMPERATURES = (0.15, 0.5, 0.8, 1.0, 1.2)
 _BLUNDERS = (0.0, 0.0, 0.0, 0.03, 0.1, 0.3)  # chance that a move is any legal one
@@ -82,7 +81,7 @@ class Games:
 
 
 @kernel
-def _mark_legal(actions, counts, legal):  # type: ignore[no-untyped-def]
+def _mark_legal(actions: Any, counts: Any, legal: NDArray[np.uint8]) -> None:
     """legal u1[G, A] = 1 at the first counts i4[G] of actions u2[G, M], at the pass where there are none, else 0."""
     for g in range(legal.shape[0]):
         for action in range(legal.shape[1]):
@@ -131,7 +130,7 @@ class _Slice:
             self._restart(int(i))
         self._take_turns(going)
         leaves.rows["root"], leaves.rows["length"] = self._at, going
-        self._game.encoder.describe(states, leaves, len(rows), katago.HISTORY, 0)
+        self._game.encoder.describe(states, leaves, len(rows), self._game.history, 0)
         self._at += going
         now = states[rows, self._at]
         ended = (leaves.rows["outcome"] != RUNNING) | (now["passes"] >= 2) | (self._at >= self._end)
@@ -160,7 +159,10 @@ class _Slice:
         komi = random.choice(_KOMI) if random.random() < 0.5 else np.round(2 * random.uniform(*_WIDE)) / 2
         most = min(_MOST, self._points / 2)
         _, rows, columns = self._game.planes
-        self._states[i, 0] = empty_board(columns, rows, float(np.clip(komi, -most, most)), str(name))[-1]
+        territory = self._game.territory
+        assert territory is not None
+        start = territory.start(columns, rows, float(np.clip(komi, -most, most)), str(name))
+        self._states[i, 0] = self._game.parse_position(start)[0][-1]
         self._at[i] = 0
         self._temperature[i] = random.choice(_TEMPERATURES)
         self._blunders[i] = random.choice(_BLUNDERS)

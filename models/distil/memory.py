@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ...engine.games.go import katago
+from ...engine.games.encoder import Encoder
 from ..families.losses import TorchBatch
 
 _BITS, _OWNER = 8, 100.0
@@ -13,17 +13,19 @@ _SYMMETRIES = 8
 
 
 class Memory:
-    """A ring of ``capacity`` labelled positions of C planes, H x W points."""
+    """A ring of ``capacity`` labelled positions of one size of board."""
 
-    def __init__(self, capacity: int, planes: tuple[int, int, int], device: torch.device) -> None:
-        _, height, width = planes
+    def __init__(self, capacity: int, encoder: Encoder, device: torch.device) -> None:
+        """encoder: of the networks; its ``constants_from`` takes what the teacher sees."""
+        planes, height, width = encoder.planes
         self._lines, self.capacity, self.count, self.written = (height, width), capacity, 0, 0
-        points, constants = height * width, katago.NUM_PLANES - katago.SPATIAL
+        points, constants, self._encoder = height * width, encoder.constants, encoder
+        self._spatial = planes - constants
 
         def room(*shape: int, dtype: torch.dtype) -> Tensor:
             return torch.zeros((capacity, *shape), dtype=dtype, device=device)
 
-        self._packed = room(-(-katago.SPATIAL // _BITS), points, dtype=torch.uint8)
+        self._packed = room(-(-self._spatial // _BITS), points, dtype=torch.uint8)
         self._constants = room(constants, dtype=torch.uint8)
         self._policy = room(points + 1, dtype=torch.float16)
         self._wdl = room(3, dtype=torch.float32)
@@ -36,11 +38,11 @@ class Memory:
         kept = usable.nonzero()[:, 0]
         count = len(kept)
         at = (self.written + torch.arange(count, device=planes.device)) % self.capacity
-        spatial = planes[kept, : katago.SPATIAL].flatten(2)
+        spatial = planes[kept, : self._spatial].flatten(2)
         for i in range(self._packed.shape[1]):
             part = spatial[:, _BITS * i : _BITS * (i + 1)]
             self._packed[at, i] = (part << self._shifts[: part.shape[1], None]).sum(1, dtype=torch.uint8)
-        self._constants[at] = in_one_byte(planes[kept, katago.SPATIAL :, 0, 0])
+        self._constants[at] = self._own_constants(planes[kept])
         self._policy[at] = said["policy"][kept].softmax(1).to(torch.float16)
         self._wdl[at] = said["wdl"][kept].softmax(1)
         self._score[at] = said["score"][kept, 0]
@@ -48,12 +50,22 @@ class Memory:
         self.written += count
         self.count = min(self.written, self.capacity)
 
+    def _own_constants(self, planes: Tensor) -> Tensor:
+        assert self._encoder.constants_from is not None
+        own: Tensor = self._encoder.constants_from(planes[:, self._spatial :, 0, 0])
+        return own
+
+    def shown(self, planes: Tensor) -> Tensor:
+        """The planes u1[B, C, H, W] that the teacher sees as the networks see them."""
+        constants = self._own_constants(planes)[:, :, None, None].expand(-1, -1, *self._lines)
+        return torch.cat([planes[:, : self._spatial], constants], 1)
+
     def draw(self, size: int) -> TorchBatch:
         """``size`` positions, each eighth under one of the board's symmetries."""
         rows = torch.randint(self.count, (size,), device=self._score.device)
         height, width = self._lines
         bits = (self._packed[rows][:, :, None] >> self._shifts[None, None, :, None]) & 1
-        spatial = bits.flatten(1, 2)[:, : katago.SPATIAL].reshape(size, -1, height, width)
+        spatial = bits.flatten(1, 2)[:, : self._spatial].reshape(size, -1, height, width)
         policy = self._policy[rows].float()
         points = policy[:, :-1].reshape(size, height, width)
         owners = self._owners[rows].reshape(size, height, width).float() / _OWNER
@@ -75,16 +87,6 @@ class Memory:
             after=None,
             after_wdl=None,
         )
-
-
-def in_one_byte(constants: Tensor) -> Tensor:
-    """The constant planes u1[B, 20] of the encoder katago-v7 as those of the encoder ``rules``."""
-    komi = 256 * constants[:, 5].long() + constants[:, 6].long() - 1024
-    most = katago.RULES_KOMI - 1
-    result = constants.clone()
-    result[:, 5] = (komi.clamp(-most, most) + katago.RULES_KOMI).to(torch.uint8)
-    result[:, 6] = 0
-    return result
 
 
 def _turned(boards: Tensor, square: bool) -> Tensor:

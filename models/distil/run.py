@@ -19,15 +19,14 @@ from torch import Tensor
 
 from ...engine.errors import DataError
 from ...engine.games.base import Game
-from ...engine.games.go import katago
 from ...engine.os.files import write_atomically
 from ..families.losses import TorchBatch
 from ..net.torchgraph import TorchGraph
 from ..train.learner import Learner
 from ..train.log import Log
-from .config import DistilConfig
+from .config import RULES, DistilConfig
 from .games import Games
-from .memory import Memory, in_one_byte
+from .memory import Memory
 
 _HALVES = 2  # groups of games of a size: one is played while the other is looked at
 _NEVER = -1e9
@@ -46,7 +45,7 @@ class Board:
         count, workers = max(8, config.points // points), os.cpu_count() or 1
         self.groups = [Games(game, count, executor, workers, seed + half) for half in range(_HALVES)]
         a_position = 8 * points + 40  # bytes, see Memory
-        self.memory = Memory(int(share * config.gib * 2**30 / a_position), game.planes, device)
+        self.memory = Memory(int(share * config.gib * 2**30 / a_position), game.using(RULES).encoder, device)
         self.turn = 0
         for group in self.groups:
             group.begin(None, None)
@@ -138,8 +137,7 @@ class Distillation:
         answer = torch.stack([drawn.float(), said["score"][:, 0]]).cpu().numpy()
         group.begin(answer[0].astype(np.int64), answer[1])
         board.labelled += int(at.usable.sum())
-        shown = torch.cat([planes[:, : katago.SPATIAL], planes[:, katago.SPATIAL :].clone()], 1)
-        shown[:, katago.SPATIAL :] = in_one_byte(planes[:, katago.SPATIAL :, 0, 0])[:, :, None, None]
+        shown = board.memory.shown(planes)
         board.memory.add(planes, said, usable)
         wdl = said["wdl"].softmax(1)
         probabilities = said["policy"].softmax(1)
@@ -169,7 +167,7 @@ class Distillation:
     def export(self) -> None:
         """Write the averaged networks."""
         for learner in self.learners:
-            game = self.boards[0].game.using(katago.RULES)
+            game = self.boards[0].game.using(RULES)
             info = learner.net_info(
                 game, name=self._name(learner), boards=tuple(range(2, 20)), trained_on=self._about()
             )

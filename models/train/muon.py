@@ -59,12 +59,13 @@ class MuonAdamW:
             if not self.muon.state[flat]:
                 self.muon.state[flat]["momentum_buffer"] = torch.zeros_like(flat)
         buffers = [self.muon.state[flat]["momentum_buffer"] for flat in flats]
-        gradients = [flat.grad for flat in flats]
+        gradients = [flat.grad for flat in flats if flat.grad is not None]
         torch._foreach_lerp_(buffers, gradients, 1 - MOMENTUM)
-        update = torch.stack(torch._foreach_lerp(gradients, buffers, MOMENTUM))
+        update = torch.stack(gradients).lerp(torch.stack(buffers), MOMENTUM)
         rate = group["lr"] * 0.2 * math.sqrt(max(update.shape[1:]))
-        torch._foreach_mul_(flats, 1 - group["lr"] * group["weight_decay"])
-        torch._foreach_add_(flats, list(orthogonal(update).float().unbind()), alpha=-rate)
+        weights = [flat.data for flat in flats]
+        torch._foreach_mul_(weights, 1 - group["lr"] * group["weight_decay"])
+        torch._foreach_add_(weights, list(orthogonal(update).float().unbind()), alpha=-rate)
 
     def state_dict(self) -> dict[str, Any]:
         """Tensors by number, those of the matrices first."""
@@ -83,13 +84,13 @@ class MuonAdamW:
 def orthogonal(matrices: Tensor) -> Tensor:
     """bf16 [N, rows, columns] with the singular vectors of the matrices, and singular values near 1 (Newton-Schulz)."""
     a, b, c = 3.4445, -4.7750, 2.0315
-    x = matrices.bfloat16()
+    x: Tensor = matrices.bfloat16()
     wide = x.shape[1] <= x.shape[2]
     x = x if wide else x.mT
     x = x / x.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)
     for _ in range(5):
         square = x @ x.mT
-        x = a * x + (b * square + c * square @ square) @ x
+        x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=b, alpha=c), x, beta=a)
     return x if wide else x.mT
 
 

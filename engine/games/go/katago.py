@@ -42,6 +42,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -249,6 +250,16 @@ def _in_one_byte(points, out, row):
         out[row, (_KOMI + 1) * points + i] = 0
 
 
+def own_constants(constants: Any) -> Any:
+    """The last 20 planes' numbers u1[B, 20] of ENCODER as those of RULES; an array of numpy or a tensor of torch."""
+    result, komi = constants + 0, _KOMI - SPATIAL
+    high, low = constants[:, komi], constants[:, komi + 1]  # high: 4 from 0 on, 3 from -256 on
+    near = (high == 4) * (low.clip(max=127) + 128) + (high == 3) * (low.clip(min=129) - 128)
+    result[:, komi] = near + (high > 4) * 255 + (high < 3) * 1
+    result[:, komi + 1] = 0
+    return result
+
+
 def _make_encoder(name: str, suicidal: bool) -> Encoder:
     """For boards of the greatest size; suicidal: areas are judged as if suicide were legal."""
     own = name == RULES
@@ -277,6 +288,8 @@ def _make_encoder(name: str, suicidal: bool) -> Encoder:
         max_moves=MAX_LINES * MAX_LINES + 1,
         history=HISTORY,
         plane_scale=scale,
+        constants=NUM_PLANES - SPATIAL,
+        constants_from=own_constants if own else None,
         knows_rules=True,
     )
 

@@ -16,7 +16,7 @@ from az_engine.engine.games.base import Game
 from az_engine.engine.games.go import katago
 from az_engine.engine.games.go.notation import empty_board
 from az_engine.models.distil.games import Games
-from az_engine.models.distil.memory import Memory, in_one_byte
+from az_engine.models.distil.memory import Memory
 
 from ..foreign.katago_files import random_net, to_bytes
 
@@ -57,16 +57,18 @@ def test_games_go_on_by_the_rules() -> None:
 
 
 def test_own_encoder_shows_komi_in_one_byte() -> None:
-    for lines, komi in ((9, 6.5), (19, -20), (13, 300)):
+    for lines, komi in ((9, 6.5), (19, -20), (13, 300), (19, -300), (9, 0), (9, -0.5), (19, 63.5), (19, 64)):
         theirs, own = go(lines), go(lines, katago.RULES)
         start = empty_board(lines, lines, komi, "japanese")
         planes = [np.zeros((1, *g.planes), np.uint8) for g in (theirs, own)]
         for g, out in zip((theirs, own), planes, strict=True):
             g.encode(start, np.array([0]), np.array([0]), out)
-        constants = torch.from_numpy(planes[0][:, katago.SPATIAL :, 0, 0])
-        assert (in_one_byte(constants).numpy() == planes[1][:, katago.SPATIAL :, 0, 0]).all()
+        memory = Memory(1, own.encoder, torch.device("cpu"))
+        assert (memory.shown(torch.from_numpy(planes[0])).numpy() == planes[1]).all()
+        constants = planes[0][:, katago.SPATIAL :, 0, 0]
+        assert (katago.own_constants(constants) == planes[1][:, katago.SPATIAL :, 0, 0]).all()
         assert (planes[0][:, : katago.SPATIAL] == planes[1][:, : katago.SPATIAL]).all()
-        assert planes[1][0, 27, 0, 0] == max(1, 128 - 2 * komi)
+        assert planes[1][0, 27, 0, 0] == min(max(1, 128 - 2 * komi), 255)
 
 
 def test_memory_gives_back_what_was_said() -> None:
@@ -81,7 +83,7 @@ def test_memory_gives_back_what_was_said() -> None:
         "score": torch.arange(count, dtype=torch.float32)[:, None],
         "ownership": torch.rand((count, 5, 5), generator=random) * 2 - 1,
     }
-    memory = Memory(100, game.planes, torch.device("cpu"))
+    memory = Memory(100, game.using(katago.RULES).encoder, torch.device("cpu"))
     memory.add(planes, said, torch.arange(count) % 2 == 0)
     assert memory.count == count // 2
     batch = memory.draw(80)
