@@ -48,6 +48,7 @@ examples:
     add("--squeeze", type=int, default=16, metavar="N", help="hidden units of squeeze-excitation")
     add("--sizes", type=_sizes, default=_SIZES, metavar="N:X[,N:X]", help="sizes of board, and their shares")
     add("--device", default="cpu", help="cpu, or cuda for a GPU")
+    add("--init", type=Path, metavar="NET", help="a net of the same shape, or a run, whose weights they begin with")
     add("--fp32", action="store_true", help="leave the int8 files out")
     add("--finish", action="store_true", help="train no further: write the int8 files of what RUN holds")
     add_flags(parser, DistilConfig)
@@ -109,6 +110,7 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     from ..foreign.families import convert_file
     from ..net.torchgraph import TorchGraph
     from ..train.learner import Learner
+    from ..train.origin import origin
     from .run import Distillation
 
     config, settings = from_flags(DistilConfig, args), from_flags(LearnerConfig, args)
@@ -123,6 +125,9 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
         Learner(student, network(blocks, filters, args.squeeze), settings, device=args.device)
         for blocks, filters in args.nets
     ]
+    if args.init is not None:
+        for learner in learners:
+            learner.begin_from(origin(args.init, student))
     boards = [(go.sized(lines).using(ENCODER), share) for lines, share in args.sizes]
     told = {"teacher": converted.info.trained_on, "nets": args.nets, "sizes": args.sizes, "squeeze": args.squeeze}
     told |= {"distil": asdict(config), "learner": asdict(settings)}

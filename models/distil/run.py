@@ -21,9 +21,10 @@ from ...engine.errors import DataError
 from ...engine.games.base import Game
 from ...engine.os.files import write_atomically
 from ..families.losses import TorchBatch
-from ..net.torchgraph import TorchGraph
+from ..net.torchgraph import RecordedGraph, TorchGraph
 from ..train.learner import Learner
 from ..train.log import Log
+from ..train.recorded import RecordedSteps
 from .config import RULES, DistilConfig
 from .games import Games
 from .memory import Memory
@@ -37,9 +38,10 @@ class Board:
     """One size of board: its groups of games and what is known of their positions."""
 
     def __init__(
-        self, game: Game, config: DistilConfig, share: float, device: torch.device, executor: Executor, seed: int
+        self, game: Game, config: DistilConfig, share: float, teacher: RecordedGraph, executor: Executor, seed: int
     ) -> None:
         """game: with the encoder katago-v7; share: of the memory."""
+        self.teacher, device = teacher, teacher.device
         points = game.num_actions - 1
         self.game, self.points, self.owed, self.labelled = game, points, 0.0, 0
         count, workers = max(8, config.points // points), os.cpu_count() or 1
@@ -68,7 +70,8 @@ class Distillation:
         say: Callable[[str], None],
     ) -> None:
         """boards: games with the encoder katago-v7, and how much of the teacher's time each size gets."""
-        self.teacher, self.learners, self.config, self.folder, self.say = teacher, learners, config, folder, say
+        self.learners, self.config, self.folder, self.say = learners, config, folder, say
+        self.steps = [RecordedSteps(learner) for learner in learners]
         self.device = learners[0].device
         self._random = np.random.default_rng(learners[0].config.seed)
         torch.manual_seed(learners[0].config.seed)
@@ -77,7 +80,11 @@ class Distillation:
         total = sum(share for _, share in boards)
         self.shares = np.array([share / total for _, share in boards])
         seed = learners[0].config.seed
-        self.boards = [Board(game, config, share / total, self.device, self.executor, seed) for game, share in boards]
+        pool = torch.cuda.graph_pool_handle() if self.device.type == "cuda" else None
+        self.boards = [
+            Board(game, config, share / total, RecordedGraph(teacher, self.device, pool), self.executor, seed)
+            for game, share in boards
+        ]
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Until the time is over or ``stop``. BLOCKS. Errors: AzError."""
@@ -131,7 +138,7 @@ class Distillation:
         legal = torch.from_numpy(at.legal).to(self.device) > 0
         usable = torch.from_numpy(at.usable).to(self.device)
         temperatures = torch.from_numpy(at.temperatures).to(self.device)
-        said = self.teacher(planes)
+        said = board.teacher(planes)
         noise = -torch.log(-torch.log(torch.rand_like(said["policy"]).clamp(1e-9, 1 - 1e-7)))
         drawn = (said["policy"] / temperatures[:, None] + noise).masked_fill(~legal, _NEVER).argmax(1)
         answer = torch.stack([drawn.float(), said["score"][:, 0]]).cpu().numpy()
@@ -161,8 +168,8 @@ class Distillation:
         while board.owed >= batch:
             board.owed -= batch
             drawn = board.memory.draw(batch)
-            for i, learner in enumerate(self.learners):
-                yield f"loss {name} {i}", learner.step_on(drawn)
+            for i, steps in enumerate(self.steps):
+                yield f"loss {name} {i}", steps.step_on(drawn)
 
     def export(self) -> None:
         """Write the averaged networks."""

@@ -120,7 +120,7 @@ class _Graph:
         self._graph = torch.cuda.CUDAGraph()
         # thread_local: other threads may take memory meanwhile
         with (
-            _no_trials(),
+            no_trials(),
             torch.cuda.graph(self._graph, pool=pool, stream=stream, capture_error_mode="thread_local"),
         ):
             self._outputs = compute(self._planes, self._actions)
@@ -145,7 +145,7 @@ class _Graph:
 
 
 @contextlib.contextmanager
-def _no_trials() -> Iterator[None]:
+def no_trials() -> Iterator[None]:
     """Let cuDNN take the algorithms that it chose before, and try none: a trial would break a recording."""
     before, torch.backends.cudnn.benchmark = torch.backends.cudnn.benchmark, False
     try:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ...engine.errors import NetError
+from .batches import no_trials
 
 # beginnings of names of nodes that stay float32: whole numbers such as komi, and what the outputs are read from
 EXACT = ("planes", "numbers", "entry.numbers", "board", "wdl", "score", "value.hidden", "policy.out", "policy.pass")
@@ -54,6 +55,7 @@ class TorchGraph(nn.Module):
         self.nodes = _needed(_Joined(nodes, constants).nodes, self.outputs)
         self._names: dict[str, str] = {}  # of constants on the device
         self._sizes: dict[str, Tensor] = {}  # constants that are sizes, on the CPU
+        self._of_shapes: dict[tuple[str, torch.Size], Tensor] = {}  # what is made of the planes' shape, on the device
         exact = {name for node in self.nodes if node.name.startswith(EXACT) for name in node.inputs}
         for number, (name, values) in enumerate(constants.items()):
             if values.dtype == torch.int64:
@@ -70,10 +72,42 @@ class TorchGraph(nn.Module):
             wanted = torch.float32 if node.name.startswith(EXACT) else self.dtype
             inputs = [_as(values[name], wanted) if name else None for name in node.inputs]
             value = _OPERATORS[node.operator](inputs, node.attributes)
-            if value.is_floating_point() and value.device != planes.device:  # made of a shape
-                value = value.to(planes.device)
+            if value.is_floating_point() and value.device != planes.device:
+                key = node.name, planes.shape
+                if key not in self._of_shapes:
+                    self._of_shapes[key] = value.to(planes.device)
+                value = self._of_shapes[key]
             values[node.name] = value
         return {name: values[name].float() for name in self.outputs}
+
+
+class RecordedGraph:
+    """A :class:`TorchGraph` for one shape of planes, on a GPU recorded as a CUDA graph at its first call."""
+
+    def __init__(self, graph: TorchGraph, device: torch.device, pool: Any = None) -> None:
+        """device: where the graph is; pool: memory that several share, whose outputs then hold until one is called."""
+        self._graph, self.device, self._pool = graph, device, pool
+        self._recorded: Any = None
+        self._planes = torch.empty(0)
+        self._outputs: dict[str, Tensor] = {}
+
+    @torch.inference_mode()
+    def __call__(self, planes: Tensor) -> dict[str, Tensor]:
+        """The outputs, which hold until the next call."""
+        if not planes.is_cuda:
+            outputs: dict[str, Tensor] = self._graph(planes)
+            return outputs
+        if self._recorded is None:
+            self._planes = planes.clone()
+            for _ in range(2):  # libraries choose their algorithms
+                self._graph(self._planes)
+            torch.cuda.synchronize()
+            self._recorded = torch.cuda.CUDAGraph()
+            with no_trials(), torch.cuda.graph(self._recorded, pool=self._pool, capture_error_mode="thread_local"):
+                self._outputs = self._graph(self._planes)
+        self._planes.copy_(planes)
+        self._recorded.replay()
+        return self._outputs
 
 
 def _as(value: Tensor, dtype: torch.dtype) -> Tensor:

@@ -100,8 +100,13 @@ class Learner:
                 self.optimiser = MuonAdamW(matrices, groups, config.rate, config.weight_decay)
             else:
                 fused = self.network.fused
-                self.optimiser = torch.optim.AdamW(groups, lr=config.rate, betas=(0.9, 0.98), fused=fused)
-        self._averages: tuple[list[Tensor], ...] = ()  # the averaged tensors and their sources
+                self.optimiser = torch.optim.AdamW(
+                    groups, lr=config.rate, betas=(0.9, 0.98), fused=fused, capturable=self.on_gpu
+                )
+        if self.on_gpu and config.optimiser != "sgd":  # rates that a recorded step reads
+            for group in self.optimiser.param_groups:
+                group["lr"] = torch.tensor(config.rate, device=self.device)
+        self._averages: tuple[list[Tensor], list[Tensor]] | None = None  # the averaged tensors and their sources
         self.step = 0
         self.positions = 0  # of all steps' batches
         self.progress = 0.0  # fraction of the schedule that is done
@@ -112,12 +117,13 @@ class Learner:
 
     def autocast(self) -> contextlib.AbstractContextManager[Any]:
         """bf16 arithmetic if configured; weights and statistics stay float32."""
-        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.config.precision == "bf16")
+        enabled = self.config.precision == "bf16"
+        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=enabled, cache_enabled=not self.on_gpu)
 
     def train_step(self, batch: Batch) -> dict[str, float]:
         """One step of gradient descent. Errors: DataError when the loss or the gradient is not finite."""
-        rate = self._set_rate()
-        losses, whole, length = self._descend(TorchBatch.of(batch, self.device))
+        rate = self.set_rate()
+        losses, whole, length = self._gradient(TorchBatch.of(batch, self.device))
         # one wait for the device a step
         total, norm, *each = torch.stack([one.detach().float() for one in (whole, length, *losses.values())]).tolist()
         if not (math.isfinite(total) and math.isfinite(norm)):
@@ -125,24 +131,35 @@ class Learner:
                 f"training diverged at step {self.step}: the loss is {total:.3g} and the gradient {norm:.3g}; "
                 + AFTER_DIVERGENCE
             )
-        self._update(len(batch))
+        self._move()
+        self.count(len(batch))
         return {"loss": total, **dict(zip(losses, each, strict=True)), "rate": rate, "gradient": norm}
 
     def step_on(self, tensors: TorchBatch) -> Tensor:
         """One step on positions that are on the training device; its loss f4[], which nobody has waited for."""
-        self._set_rate()
-        _, total, _ = self._descend(tensors)
-        self._update(len(tensors.planes))
-        return total.detach()
+        self.set_rate()
+        total = self.descend(tensors)
+        self.count(len(tensors.planes))
+        return total
 
-    def _set_rate(self) -> float:
+    def set_rate(self) -> float:
+        """The rate of the next step, for the optimiser, too."""
         rate = learning_rate(self.config, self.step, self.progress)
         for group in self.optimiser.param_groups:
-            group["lr"] = rate
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
         return rate
 
-    def _descend(self, tensors: TorchBatch) -> tuple[dict[str, Tensor], Tensor, Tensor]:
-        """The gradient; the losses, their weighted sum and the gradient's norm."""
+    def descend(self, tensors: TorchBatch) -> Tensor:
+        """Gradient and new weights; the loss f4[]. Nothing here waits for the device."""
+        _, total, _ = self._gradient(tensors)
+        self._move()
+        return total.detach()
+
+    def _gradient(self, tensors: TorchBatch) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+        """The losses, their weighted sum and the gradient's norm; the gradient lies at the weights."""
         self.network.train()
         if self.progress >= self.config.freeze:
             self.network.freeze(self.averaged)
@@ -155,9 +172,12 @@ class Learner:
         total.backward()  # type: ignore[no-untyped-call]
         return losses, total, nn.utils.clip_grad_norm_(self.network.parameters(), self.config.clip or math.inf)
 
-    def _update(self, positions: int) -> None:
+    def _move(self) -> None:
         self.optimiser.step()
         self.network.after_step()
+
+    def count(self, positions: int) -> None:
+        """Note that a step was taken on so many positions."""
         self.step += 1
         self.positions += positions
         self.average()
@@ -166,7 +186,7 @@ class Learner:
     def average(self) -> None:
         """Bring the averaged weights one step up to date."""
         decay = min(self.config.ema, (1 + self.step) / (10 + self.step)) if self.config.ema else 0.0
-        if not self._averages:
+        if self._averages is None:
             mine, source = self.averaged.state_dict(), self.network.state_dict()
             floats = [name for name, tensor in source.items() if tensor.is_floating_point()]
             self._averages = [mine[name] for name in floats], [source[name] for name in floats]

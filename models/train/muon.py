@@ -29,7 +29,7 @@ class MuonAdamW:
         self.muon = torch.optim.Muon(
             self.flat, lr=rate, weight_decay=decay, momentum=MOMENTUM, adjust_lr_fn="match_rms_adamw"
         )
-        self.adamw = torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98))
+        self.adamw = torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), capturable=matrices[0].is_cuda)
         self.param_groups = [*self.muon.param_groups, *self.adamw.param_groups]
         self._alike: dict[tuple[int, ...], list[nn.Parameter]] = {}
         for flat in self.flat:
@@ -62,10 +62,10 @@ class MuonAdamW:
         gradients = [flat.grad for flat in flats if flat.grad is not None]
         torch._foreach_lerp_(buffers, gradients, 1 - MOMENTUM)
         update = torch.stack(gradients).lerp(torch.stack(buffers), MOMENTUM)
-        rate = group["lr"] * 0.2 * math.sqrt(max(update.shape[1:]))
+        step = -0.2 * math.sqrt(max(update.shape[1:])) * group["lr"]
         weights = [flat.data for flat in flats]
         torch._foreach_mul_(weights, 1 - group["lr"] * group["weight_decay"])
-        torch._foreach_add_(weights, list(orthogonal(update).float().unbind()), alpha=-rate)
+        torch._foreach_add_(weights, list((step * orthogonal(update).float()).unbind()))
 
     def state_dict(self) -> dict[str, Any]:
         """Tensors by number, those of the matrices first."""

@@ -244,7 +244,7 @@ def _key(work, states, newest, history, out, row):
 def _in_one_byte(points, out, row):
     """Write komi as RULES shows it, where it stands in two bytes."""
     komi = 256 * np.int64(out[row, _KOMI * points]) + np.int64(out[row, (_KOMI + 1) * points]) - _KOMI_OFFSET
-    byte = np.int64(min(max(komi, 1 - RULES_KOMI), RULES_KOMI - 1)) + RULES_KOMI
+    byte = min(max(komi, np.int64(1 - RULES_KOMI)), np.int64(RULES_KOMI - 1)) + RULES_KOMI
     for i in range(points):
         out[row, _KOMI * points + i] = byte
         out[row, (_KOMI + 1) * points + i] = 0
