@@ -25,6 +25,7 @@ def go(lines: int, encoder: str = katago.ENCODER) -> Game:
     return get_game("go").sized(lines).using(encoder)
 
 
+@pytest.mark.slow
 def test_games_go_on_by_the_rules() -> None:
     game, random = go(7), np.random.default_rng(1)
     with ThreadPoolExecutor(2) as executor:
