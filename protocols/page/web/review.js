@@ -38,7 +38,7 @@ export class ReviewView extends View {
           choice("Visits a move", [50, 200, 800, 3200].map((n) => [n, thousands(n)]), this.visits, (n) => (this.visits = Number(n))),
           go && choice("Graph", [["score", "expected result"], ["lead", "lead in points"]], this.kind, (kind) => this.setKind(kind))),
       this.progress, this.graph.element, this.school);
-    this.found = el("section", { class: "card", "aria-label": "Mistakes" }, this.list);
+    this.found = el("section", { class: "card", "aria-label": "Mistakes" }, el("h2", {}, "Mistakes"), this.list);
     this.cards = [el("section", { class: "card", "aria-label": "Review" }, this.place, this.body), this.found,
       this.files.saveCard()];
     return [this.files.loadCard(), ...this.cards];
