@@ -29,7 +29,7 @@ from .nets.families import find_family
 from .nets.file.fit import read_info
 from .nets.file.netfile import read_outline
 from .nets.netinfo import NetInfo
-from .nets.opinions import Opinion, opinions_of
+from .nets.opinions import Opinion, opinion_of
 from .nets.shared import Seat
 from .nets.weights import encoder_of, load_evaluator, load_stand_in, net_path
 from .os.system import memory_bytes
@@ -393,7 +393,7 @@ class Engine:
         self.ready()
         assert self._evaluator is not None
         line = self._game.using(self._evaluator.encoder).alone(line) if alone else line
-        return opinions_of(self._game, self._evaluator, [line], symmetry)[0]
+        return opinion_of(self._game, self._evaluator, line, symmetry)
 
     @property
     def searching(self) -> bool:

@@ -19,8 +19,9 @@ from ..games.base import Game, State
 from .netinfo import NetInfo
 
 Planes = NDArray[np.uint8]
-Output = tuple[NDArray[np.float32], NDArray[np.float32]]
-Extra = tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]  # ownership f4[B, H, W], score f4[B]
+Floats = NDArray[np.float32]
+Output = tuple[Floats, Floats]
+Extra = tuple[Floats | None, Floats | None]  # ownership f4[B, H, W], score f4[B]
 
 
 class Interrupted(NetError):
@@ -94,6 +95,13 @@ class Evaluator(Protocol):
         komi left out; None where it has none. Errors: as ``evaluate``.
         """
         return *self.evaluate(planes, slot), None, None
+
+    def doubts(self, planes: Planes) -> tuple[Floats | None]:
+        """What KataGo's nets say of the score, (f4[B, 2 or 5],), as :class:`opinions.Doubts`; (None,) of other nets.
+
+        Errors: as ``evaluate``.
+        """
+        return (None,)
 
     def interrupt(self) -> None:
         """End the evaluations that are under way, from any thread. Returns at once."""

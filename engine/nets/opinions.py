@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import NetError, OptionError
 from ..games.base import Game, State
-from .evaluator import Evaluator, values_by_rules
+from .evaluator import Evaluator, Planes, values_by_rules
 from .positions import FIRST, encode
 from .weights import load_evaluator
 
@@ -37,6 +38,16 @@ def expected_points(values: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.asarray(np.clip((1 + values[:, 0].astype(np.float64)) / 2, 0.0, 1.0))
 
 
+class Doubts(NamedTuple):
+    """What KataGo's nets say of the score, for the side to move; -1 what nets before version 9 do not say."""
+
+    score: float  # of the game played on by the net itself
+    stdev: float
+    time_left: float = -1.0  # moves that matter
+    outcome_error: float = -1.0  # of the outcome in [-1, 1], as a search would soon find it
+    score_error: float = -1.0  # points
+
+
 @dataclass(frozen=True, slots=True)
 class Opinion:
     """A net's outputs for one position, for the side to move."""
@@ -46,6 +57,7 @@ class Opinion:
     chance: float  # expected points, 0 to 1
     lead: float | None  # points ahead at the end, komi included; None without that output
     ownership: tuple[float, ...]  # of each point, 1 = surely the side to move's; empty without that output
+    doubts: Doubts | None = None  # of one position where the net has that output, see opinion_of
 
 
 class RawNet:
@@ -83,6 +95,21 @@ class RawNet:
         return opinions_of(self._game, self._evaluator, lines)
 
 
+def opinion_of(game: Game, evaluator: Evaluator, line: State, symmetry: int = 0) -> Opinion:
+    """:func:`opinions_of` one line, doubts included."""
+    (opinion,) = opinions_of(game, evaluator, [line], symmetry)
+    (doubts,) = evaluator.doubts(_planes(game.using(evaluator.encoder), evaluator, [line], symmetry))
+    return opinion if doubts is None else replace(opinion, doubts=Doubts(*doubts[0].tolist()))
+
+
+def _planes(game: Game, evaluator: Evaluator, lines: Sequence[State], symmetry: int) -> Planes:
+    """u1[B, C * H * W] of each line's last position under a symmetry."""
+    planes = encode(game, lines, evaluator.history)
+    if symmetry and game.symmetries is not None:
+        planes = game.symmetries.turn(planes, np.full(len(planes), symmetry))
+    return planes.reshape(len(planes), -1)
+
+
 def opinions_of(game: Game, evaluator: Evaluator, lines: Sequence[State], symmetry: int = 0) -> list[Opinion]:
     """The outputs for the last position of each line, under one of the board's symmetries. Blocks.
 
@@ -91,10 +118,7 @@ def opinions_of(game: Game, evaluator: Evaluator, lines: Sequence[State], symmet
     game = game.using(evaluator.encoder)
     if symmetry and (game.symmetries is None or symmetry >= len(game.symmetries)):
         raise OptionError(f"the board has no symmetry {symmetry}")
-    planes = encode(game, lines, evaluator.history)
-    if symmetry and game.symmetries is not None:
-        planes = game.symmetries.turn(planes, np.full(len(planes), symmetry))
-    logits, values, owners, score = evaluator.evaluate_all(planes.reshape(len(planes), -1))
+    logits, values, owners, score = evaluator.evaluate_all(_planes(game, evaluator, lines, symmetry))
     opinions = []
     for i, line in enumerate(lines):
         moves, actions = legal_actions(game, line)

@@ -26,7 +26,7 @@ import numpy as np
 from ..clock import Stopwatch
 from ..errors import NetError
 from ..games.base import Game
-from .evaluator import Evaluator, Extra, Interrupted, Output, Planes, Turn
+from .evaluator import Evaluator, Extra, Floats, Interrupted, Output, Planes, Turn
 from .weights import load_evaluator, load_stand_in
 
 _IN_PIPE = 3.0  # leaves in flight, as a multiple of what the lanes evaluate at once
@@ -124,6 +124,11 @@ class Seat(Evaluator):
         """See OnnxEvaluator. Errors: NetError; Interrupted."""
         policy, value, ownership, score = self._batcher.ask(self, "evaluate_all", planes)
         return policy, value, ownership, score
+
+    def doubts(self, planes: Planes) -> tuple[Floats | None]:
+        """See Evaluator. Errors: NetError; Interrupted."""
+        (doubts,) = self._batcher.ask(self, "doubts", planes)
+        return (doubts,)
 
     def turn(self, simulations: int, left: float = math.inf) -> contextlib.AbstractContextManager[Turn]:
         """See CompiledNet."""

@@ -9,6 +9,7 @@ Inside, x is either an image [B, C, H, W] or, where there are transformer blocks
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,7 @@ def convert(content: bytes, source: Source) -> Converted:
         "wdl": [3],
         "ownership": ["height", "width"],
         "score": [1],
+        "doubts": [5 if net.version >= 9 else 2],
     }
     facts = (
         f"family: KataGo, version {net.version}, boards of 2x2 to 19x19, ownership and score",
@@ -422,9 +424,40 @@ class _Writer:
 
         shares = self.node("Softmax", [wdl], "score.shares", axis=1)
         counted = self.matrix(shares, np.array([[1], [0], [1]], np.float32), "score.counted")  # 1 - no result
-        scale = np.float32(self.net.lead_scale)
+        scale = np.float32(self.net.scales.lead)
         lead = self.matrix(hidden, head.score[:, 2:3] * scale, "score.lead", head.score_bias[2:3] * scale)
         lead = self.node("Mul", [lead, counted], "score.expected")
         half = np.zeros((GLOBALS + 1, 1), np.float32)
         half[_KOMI] = 0.5
         self.node("Sub", [lead, self.matrix(numbers, half, "score.komi")], "score")
+        self.doubts(hidden, counted)
+
+    def doubts(self, hidden: str, counted: str) -> None:
+        """Score and its standard deviation; from version 9 on the time left, errors of outcome and score."""
+        head, scales, version = self.net.value, self.net.scales, self.net.version
+
+        def number(column: int, name: str, scale: float = 1.0) -> str:
+            part = slice(column, column + 1)
+            weights, bias = head.score[:, part] * np.float32(scale), head.score_bias[part] * np.float32(scale)
+            return self.matrix(hidden, weights, f"doubts.{name}", bias)
+
+        def positive(column: int, name: str, factor: float, *, inner: float = 1.0, root: bool = False) -> str:
+            x = self.node("Softplus", [number(column, name, inner)], f"doubts.{name}.positive")
+            x = self.node("Mul", [x, self.graph.number(factor)], f"doubts.{name}.scaled")
+            return self.node("Sqrt", [x], f"doubts.{name}.root") if root else x
+
+        def error(column: int, name: str, square: float, plain: float) -> str:
+            if version >= 14:
+                return positive(column, name, math.sqrt(square), inner=0.5)
+            return positive(column, name, square if version >= 10 else plain, root=version >= 10)
+
+        mean, spread = number(0, "score", scales.mean), positive(1, "spread", scales.stdev)
+        expected = self.node("Mul", [mean, counted], "doubts.mean")
+        squares = [self.node("Mul", [x, x], f"{x}.square") for x in (mean, spread, expected)]
+        both = self.node("Mul", [self.node("Add", squares[:2], "doubts.squares"), counted], "doubts.squares.counted")
+        variance = self.node("Relu", [self.node("Sub", [both, squares[2]], "doubts.difference")], "doubts.variance")
+        said = [expected, self.node("Sqrt", [variance], "doubts.stdev")]
+        if version >= 9:
+            said.append(positive(3, "time", scales.time))
+            said += [error(4, "outcome", scales.outcome_error, 1.0), error(5, "points", scales.score_error, 10.0)]
+        self.node("Concat", said, "doubts", axis=1)

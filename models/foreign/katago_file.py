@@ -32,6 +32,7 @@ from .katago_layers import (
     PolicyHead,
     Pooled,
     RootMeanSquare,
+    Scales,
     ValueHead,
 )
 
@@ -299,9 +300,10 @@ class _Reader:
         self._version = int(version)
         if (self.word(), self.word()) != (str(SPATIAL), str(GLOBALS)):
             raise NetError(f"this KataGo net does not take {SPATIAL} planes and {GLOBALS} numbers; it is damaged")
-        lead_scale = 20.0
+        scales = Scales()
         if self._version >= 13:
-            lead_scale = [self.real("a multiplier") for _ in range(7)][3]
+            self.real("a multiplier")  # of an output that is none of play's
+            scales = Scales(*(self.real("a multiplier") for _ in scales))
         suicidal = self._extras() if self._version >= 15 else False
         conv, matrix, blocks, tip, tip_activation = self._trunk()
         channels = conv.shape[0]
@@ -309,7 +311,7 @@ class _Reader:
         if self._content[self._at :].strip():
             raise NetError("the KataGo net goes on behind its end; it is damaged or of a kind not known here")
         return KatagoNet(
-            name, self._version, suicidal, lead_scale, conv, matrix, blocks, tip, tip_activation, policy, value
+            name, self._version, suicidal, scales, conv, matrix, blocks, tip, tip_activation, policy, value
         )
 
     def _extras(self) -> bool:

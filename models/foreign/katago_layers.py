@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,14 +135,25 @@ class ValueHead:
     ownership: Array
 
 
+class Scales(NamedTuple):
+    """What 1 of a net's outputs means; of the errors the square."""
+
+    mean: float = 20.0  # points
+    stdev: float = 20.0  # points
+    lead: float = 20.0  # points
+    time: float = 40.0  # moves
+    outcome_error: float = 0.25
+    score_error: float = 30.0  # points squared
+
+
 @dataclass(frozen=True, slots=True)
 class KatagoNet:
-    """One file. suicidal: it sees areas as if suicide were legal; lead_scale: the points that 1 of its lead means."""
+    """One file. suicidal: it sees areas as if suicide were legal."""
 
     name: str
     version: int
     suicidal: bool
-    lead_scale: float
+    scales: Scales
     conv: Array
     matrix: Array
     blocks: tuple[Block, ...]

@@ -127,12 +127,20 @@ class Seen:
         root |= {"visits": visits, "weight": float(visits), "currentPlayer": self._player.upper()}
         root |= dict(zip(("thisHash", "symHash"), self._hashes, strict=True))
         root |= {"rawWinrate": self._chance(self._value), "rawNoResultProb": 0.0}
-        root |= dict.fromkeys(("rawStWrError", "rawStScoreError", "rawVarTimeLeft"), UNKNOWN)
         opinion = self._opinion
+        doubts = opinion.doubts
+        time_left, outcome_error, score_error = (UNKNOWN,) * 3 if doubts is None else doubts[2:]
+        root["rawStWrError"] = _short(outcome_error / 2)  # of a chance from 0 to 1; -0.5 where it is not told
+        root |= {"rawStScoreError": _short(score_error), "rawVarTimeLeft": _short(time_left)}
         if opinion.lead is not None:
             root["rawLead"] = root["rawScoreSelfplay"] = _short(self._sign * opinion.lead)
             spread = Estimate(opinion.lead, opinion.ownership or None).score_stdev
             root["rawScoreSelfplayStdev"] = UNKNOWN if spread is None else _short(spread)
+        if doubts is not None:
+            root |= {
+                "rawScoreSelfplay": _short(self._sign * doubts.score),
+                "rawScoreSelfplayStdev": _short(doubts.stdev),
+            }
         return root
 
 

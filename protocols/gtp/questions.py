@@ -94,6 +94,11 @@ def _raw_net(game: GtpGame, colour: str, symmetry: int) -> str:
     lines = [f"symmetry {symmetry}", f"whiteWin {chance:.6f}", f"whiteLoss {1.0 - chance:.6f}", "noResult 0.000000"]
     if opinion.lead is not None:
         lines.append(f"whiteLead {sign * opinion.lead:.3f}")
+    if (doubts := opinion.doubts) is not None:
+        square = doubts.stdev**2 + doubts.score**2
+        lines += [f"whiteScoreSelfplay {sign * doubts.score:.3f}", f"whiteScoreSelfplaySq {square:.3f}"]
+        lines += [f"varTimeLeft {doubts.time_left:.3f}", f"shorttermWinlossError {doubts.outcome_error:.3f}"]
+        lines.append(f"shorttermScoreError {doubts.score_error:.3f}")
     shown = [f"{policy[v]:8.6f}" if v in policy else "    NAN" for v in game.vertices]
     lines += ["policy", *_rows(shown, size.columns), f"policyPass {policy[PASS]:8.6f}"]
     if opinion.ownership:

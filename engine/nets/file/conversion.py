@@ -25,7 +25,7 @@ from ...os.system import lock
 from ..netinfo import PREFIX
 from .netfile import read_net_file, read_outline_bytes
 
-_VERSION = 3  # of the conversion: a greater one converts again
+_VERSION = 4  # of the conversion: a greater one converts again
 _SECONDS = 300
 _TELL_S = 10  # between two sentences
 _BEGINNINGS = (b"\x1f\x8b", b"\x0d\xc0\x01\x00\x00")  # gzip, and Lc0's magic

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ...clock import Stopwatch
 from ...errors import NetError
 from ...games.base import Game
-from ..evaluator import Evaluator, Extra, Interrupted, Output, Planes
+from ..evaluator import Evaluator, Extra, Floats, Interrupted, Output, Planes
 from ..file.fit import EXTRA, check_net, check_outputs
 from ..file.netfile import EMBEDDED, read_outline
 from ..netinfo import NetInfo
@@ -67,6 +67,7 @@ class OnnxEvaluator(Evaluator):
         self._outputs = ["policy", self.info.value_head]
         given = {output.name for output in outline.outputs}
         self.extra = tuple(name for name in EXTRA if name in given)  # what it says beside policy and value
+        self._doubts = "doubts" in given
         if self.path.parent != EMBEDDED:
             from ...kernels.cache import cache_directory  # here: the trial's own process needs no numba
 
@@ -148,6 +149,9 @@ class OnnxEvaluator(Evaluator):
     def evaluate_all(self, planes: Planes, slot: int = 0) -> tuple[*Output, *Extra]:
         policy, value, *more = self._run([*self._outputs, *self.extra], planes, slot)
         return policy, value, *self._extra(more)
+
+    def doubts(self, planes: Planes) -> tuple[Floats | None]:
+        return (self._run(["doubts"], planes, 0)[0] if self._doubts else None,)
 
     def interrupt(self) -> None:
         """End the evaluations that are under way, from any thread. Returns at once."""

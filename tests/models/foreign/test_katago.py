@@ -51,7 +51,7 @@ def random_planes(columns: int, rows: int, rules: str, seed: int) -> NDArray[np.
 
 
 def run(model: bytes, planes: NDArray[np.uint8]) -> dict[str, NDArray[np.float32]]:
-    names = ["policy", "wdl", "ownership", "score"]
+    names = ["policy", "wdl", "ownership", "score", "doubts"]
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     return dict(zip(names, session.run(names, {"planes": planes}), strict=True))
 
@@ -221,3 +221,8 @@ def test_katagos_own_answers(net: str, answers: str) -> None:
         assert np.abs(sign * got["ownership"].ravel() - row["own"]).max() < 1e-4
         lead = got["score"][0, 0] + 20 * numbers_of(planes)[0, 5]
         assert abs(sign * lead - row["whiteLead"]) < 2e-3
+        score, stdev, *others = got["doubts"][0]
+        assert abs(sign * score - row["whiteScoreSelfplay"]) < 2e-3
+        assert score**2 + stdev**2 == pytest.approx(row["whiteScoreSelfplaySq"], rel=1e-4, abs=2e-2)
+        wanted = [row[name] for name in ("varTimeLeft", "shorttermWinlossError", "shorttermScoreError")]
+        assert (others or [-1, -1, -1]) == pytest.approx(wanted, abs=2e-3)
