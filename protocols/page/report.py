@@ -23,6 +23,7 @@ def of_line(line: Line, write: Write = list) -> dict[str, Any]:
         "prior": round(line.prior, _DIGITS),
         "wdl": [share / 10**_DIGITS for share in line.wdl.shares(10**_DIGITS)],
         "mate": line.mate,
+        "cp": line.cp,
         "lead": None if line.estimate is None or line.estimate.score is None else round(line.estimate.score, 1),
     }
 

@@ -5,7 +5,7 @@ import { t, word } from "./language.js";
 import { MoveTable } from "./movetable.js";
 import { drawHeat, drawLine, drawMarks, drawOwners, heatOf } from "./overlay.js";
 import { DotPlot, Graph, WdlBar } from "./plots.js";
-import { firstWdl, points, thousands } from "./values.js";
+import { firstWdl, points, thousands, worth } from "./values.js";
 import { View } from "./view.js";
 
 const EVERY_MS = 100; // between reports
@@ -165,11 +165,12 @@ export class AnalyseView extends View {
     const write = (move) => match.words[match.legal.indexOf(move)] || move;
     const wdl = firstWdl(report, match.turn);
     this.bar.show(wdl, this.app.hello.sides, match.name !== "chess");
-    const lead = report.lead === null ? "" : ` · ${leads(this.app, report.lead, match.turn)}`;
-    const score = (100 * (wdl[0] + wdl[1] / 2)).toFixed(1);
-    clear(this.figures, el("strong", {}, `${this.app.hello.sides[0]} ${score} %`),
+    const score = report.lines.length ? worth(report.lines[0], match.name, match.turn ? -1 : 1) : "";
+    const lead = report.lead !== null ? ` · ${leads(this.app, report.lead, match.turn)}` : score && ` · ${score}`;
+    const chance = (100 * (wdl[0] + wdl[1] / 2)).toFixed(1);
+    clear(this.figures, el("strong", {}, `${this.app.hello.sides[0]} ${chance} %`),
       `${lead} · ${t("{visits} visits · {speed}/s · depth {depth}", { visits: thousands(report.visits), speed: thousands(report.nps), depth: `${report.depth}–${report.deepest}` })}`);
-    this.table.show(report, write, this.chosen);
+    this.table.show(report, write, this.chosen, match.name);
     this.mover.textContent = t("Q, chances and dots are those of {side}, to move.", { side: this.app.hello.sides[match.turn] });
     if (rests) return;
     this.dots.show(report, write);

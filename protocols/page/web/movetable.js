@@ -3,7 +3,7 @@
 import { clear, el } from "./dom.js";
 import { t } from "./language.js";
 import { lossClass } from "./overlay.js";
-import { percents, thousands } from "./values.js";
+import { percents, thousands, worth } from "./values.js";
 
 const ROWS = 12;
 const LEAST = 5;
@@ -45,7 +45,7 @@ export class MoveTable {
     return row;
   }
 
-  show(report, word, chosen) {
+  show(report, word, chosen, game) {
     const lines = new Map(report.lines.map((line) => [line.pv[0], line]));
     const order = report.lines.map((line) => line.pv[0]);
     const byMove = new Map(report.moves.map((row) => [row[0], row]));
@@ -68,7 +68,7 @@ export class MoveTable {
       row.tick.checked = chosen.has(move);
       row.element.className = n && best?.[2] ? lossClass((best[3] - q) / 2) : "";
       const texts = [percent(prior), thousands(n), null, n ? q.toFixed(3) : "", n ? u.toFixed(3) : "",
-        line && n ? percents(line.wdl).join(" ") : "", line ? tail(line) : ""];
+        line && n ? percents(line.wdl).join(" ") : "", line ? tail(line, game) : ""];
       texts.forEach((value, k) => {
         if (value !== null && row.cells[k].textContent !== value) row.cells[k].textContent = value;
       });
@@ -83,7 +83,4 @@ export class MoveTable {
   }
 }
 
-function tail({ words, mate, lead }) {
-  const end = mate ? `${t("mate in {n}", { n: Math.abs(mate) })}: ` : lead !== null ? `${lead > 0 ? "+" : ""}${lead.toFixed(1)}: ` : "";
-  return end + words.slice(1).join(" ");
-}
+const tail = (line, game) => [worth(line, game), line.words.slice(1).join(" ")].filter(Boolean).join(": ");

@@ -110,6 +110,9 @@ def test_values_of_the_second_player_are_shown_as_the_engine_says(
         win, draw, loss = report["lines"][0]["wdl"]
         shown = browser.do("document.querySelector('.figures strong').textContent")
         assert shown.split()[1] == f"{100 * (loss + draw / 2):.1f}"
+        line, shown = report["lines"][0], browser.do("document.querySelector('.table tbody tr .line').textContent")
+        if line["mate"] is None and line["cp"] and "go" not in words:
+            assert shown.startswith(f"{line['cp'] / 100:+.2f}" if "chess" in words else f"{line['cp']:+d}")
         cells = "[...document.querySelector('.table tbody tr').cells].map((cell) => cell.textContent)"
         row = browser.do(cells)
         percents = [int(chance) for chance in row[7].split()]
