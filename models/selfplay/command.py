@@ -106,30 +106,37 @@ def default_out(game: str) -> Path:
 
 def settings(args: argparse.Namespace, folder: Path) -> tuple[RunConfig, list[str]]:
     """The run's settings, and the changes since its last start. Errors: OptionError, DataError."""
-    over = overrides(args)
-    path = folder / "config.json"
-    if not path.exists():
-        name = game_name(args)
-        names = args.preset or ("az,gpu" if args.device != "cpu" else "az,small")
-        workers = 0 if args.ray else cores()  # 0: all of the cluster
-        first = {} if args.init is None else first_net(args.init, get_game(name))
-        kind = merged(first, over.get("net", {})).get("kind", DEFAULT_KIND)
-        values = merged({"machine": {"workers": workers}}, preset(names, get_game(name)))
-        own = {f.name for f in fields(family_of(kind).config)}
-        values["net"] = {name: value for name, value in values["net"].items() if name in own}
-        values = merged(values, {"net": first})
-        if boards := shares_of(args):
-            values = merged(values, {**FOR_SEVERAL_SIZES, "boards": boards})
-        values = suited(merged(values, over), over)
-        return RunConfig.from_values({**values, "game": name, "preset": names}), []
-    earlier = used_settings(read_config(path).get("run", {}))
+    over, boards = overrides(args), shares_of(args)
+    if not (folder / "config.json").exists():
+        if boards:
+            over = merged({**FOR_SEVERAL_SIZES, "boards": boards}, over)
+        return begun(game_name(args), over, args.preset), []
+    earlier = used_settings(read_config(folder / "config.json").get("run", {}))
+    for flag, there in (("preset", args.preset), ("game", game_name(args))):
+        if flag in args.given and earlier and earlier.get(flag) != there:
+            raise OptionError(f"{folder} was started with {flag} {earlier.get(flag)}, not {there}; give another --out")
+    return resumed(folder, merged(over, {"boards": boards}) if boards else over)
+
+
+def begun(name: str, over: Values, names: str = "") -> RunConfig:
+    """The settings of a new run: a preset's with ``over`` laid over them; names: of presets. Errors: OptionError."""
+    game, machine, init = get_game(name), over.get("machine", {}), over.get("init")
+    names = names or ("az,gpu" if machine.get("device", "cpu") != "cpu" else "az,small")
+    workers = 0 if machine.get("ray") else cores()  # 0: all of the cluster
+    first = first_net(Path(init), game) if init else {}
+    kind = merged(first, over.get("net", {})).get("kind", DEFAULT_KIND)
+    values = merged({"machine": {"workers": workers}}, preset(names, game))
+    own = {f.name for f in fields(family_of(kind).config)}
+    values["net"] = {name: value for name, value in values["net"].items() if name in own}
+    values = merged(merged(values, {"net": first}), over)
+    return RunConfig.from_values({**suited(values, over), "game": name, "preset": names})
+
+
+def resumed(folder: Path, over: Values) -> tuple[RunConfig, list[str]]:
+    """The settings of a run that goes on, and what ``over`` changes. Errors: OptionError, DataError."""
+    earlier = used_settings(read_config(folder / "config.json").get("run", {}))
     if not earlier:
         raise OptionError(f"{folder} holds a supervised run; give another --out")
-    for flag, there in (("preset", args.preset), ("game", game_name(args))):
-        if flag in args.given and earlier.get(flag) != there:
-            raise OptionError(f"{folder} was started with {flag} {earlier.get(flag)}, not {there}; give another --out")
-    if boards := shares_of(args):
-        over = merged(over, {"boards": boards})
     if over.get("loop", {}).get("steps") and not over["loop"].get("minutes"):
         over["loop"]["minutes"] = 0.0
     now = RunConfig.from_values(merged(earlier, over)).to_json()
@@ -182,6 +189,16 @@ def described(run: RunConfig, game: Game, command: str) -> Values:
     }
 
 
+def remember(folder: Path, run: RunConfig, command: str) -> None:
+    """Write the run's config.json, in which its first command stays. Errors: DataError."""
+    path = folder / "config.json"
+    first = str(read_config(path)["command"]) if path.exists() else command
+    try:
+        write_atomically(path, json.dumps(described(run, run.get_game(), first), indent=1).encode())
+    except OSError as error:
+        raise DataError(f"{folder} cannot be written ({error.strerror}); give another --out or make room") from error
+
+
 def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]] = worker_command) -> int:
     import torch
 
@@ -200,14 +217,7 @@ def main(args: argparse.Namespace, command: Callable[[Path, int], Sequence[str]]
             raise OptionError(
                 f"--device {run.machine.device} needs a GPU and a torch built for it; leave --device out for the CPU"
             )
-        path = folder / "config.json"
-        first = str(read_config(path)["command"]) if path.exists() else shlex.join(["az-engine", *sys.argv[1:]])
-        try:
-            write_atomically(path, json.dumps(described(run, game, first), indent=1).encode())
-        except OSError as error:
-            raise DataError(
-                f"{folder} cannot be written ({error.strerror}); give another --out or make room"
-            ) from error
+        remember(folder, run, shlex.join(["az-engine", *sys.argv[1:]]))
         net = run.net_config(game)
         heading = f"{run.game}, {net.architecture}, preset {run.preset}, in {folder}"
         track = tensorboard(folder / "tensorboard") if args.tensorboard else None

@@ -81,8 +81,8 @@ class LearnerConfig:
         return "this CPU has no instructions for bf16 and emulates it slowly; --precision fp32 is faster here"
 
     def weight_of(self, output: str) -> float:
-        """The weight of an output's loss."""
-        weight: float = getattr(self, f"{'value' if output == 'wdl' else output}_weight")
+        """The weight of an output's loss; 1 for a loss of a researcher's own."""
+        weight: float = getattr(self, f"{'value' if output == 'wdl' else output}_weight", 1.0)
         return weight
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -106,6 +107,9 @@ class Learner:
         if self.on_gpu and config.optimiser != "sgd":  # rates that a recorded step reads
             for group in self.optimiser.param_groups:
                 group["lr"] = torch.tensor(config.rate, device=self.device)
+        # what a researcher may replace, before the first step
+        self.losses: Callable[[Network, TorchBatch], dict[str, Tensor]] = lambda network, batch: network.losses(batch)
+        self.rate: Callable[[LearnerConfig, int, float], float] = learning_rate  # of a step at a progress in [0, 1]
         self._averages: tuple[list[Tensor], list[Tensor]] | None = None  # the averaged tensors and their sources
         self.step = 0
         self.positions = 0  # of all steps' batches
@@ -144,7 +148,7 @@ class Learner:
 
     def set_rate(self) -> float:
         """The rate of the next step, for the optimiser, too."""
-        rate = learning_rate(self.config, self.step, self.progress)
+        rate = self.rate(self.config, self.step, self.progress)
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(rate)
@@ -164,7 +168,7 @@ class Learner:
         if self.progress >= self.config.freeze:
             self.network.freeze(self.averaged)
         with self.autocast():
-            losses = self.network.losses(tensors)
+            losses = self.losses(self.network, tensors)
         total = sum(
             (self.config.weight_of(name) * one for name, one in losses.items()), torch.zeros((), device=self.device)
         )

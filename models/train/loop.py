@@ -20,7 +20,7 @@ from ..data.dataset import Batch, Dataset
 from ..signals import done
 from . import checkpoint
 from .config import Intervals, LearnerConfig, Length
-from .learner import Learner, Measured, learning_rate
+from .learner import Learner, Measured
 from .log import Log
 
 AHEAD = 4  # batches
@@ -109,7 +109,7 @@ class Trainer:
         if not learner.step or abs(learner.progress - before) < NOTICED:
             return ""
         whole = f"{length.steps:,} steps" if length.steps else f"{length.minutes:.3g} minutes"
-        rate = learning_rate(learner.config, learner.step, learner.progress)
+        rate = learner.rate(learner.config, learner.step, learner.progress)
         return f"the schedule now spans {whole}, {learner.progress:.0%} of it is over: the rate goes on at {rate:.2g}"
 
     def steps(self, data: Dataset, end: int | None = None) -> Generator[dict[str, float]]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .api.matches import MatchResult, match
     from .api.net import Evaluation, Net, nets
     from .api.position import Outcome, Position
+    from .api.training import Run, SelfPlayGame, self_play
     from .engine.errors import AzError
     from .engine.games import game_names as games
     from .engine.info import Line, MoveStats, Wdl
@@ -40,10 +41,13 @@ __all__ = [
     "Outcome",
     "PlayResult",
     "Position",
+    "Run",
+    "SelfPlayGame",
     "Wdl",
     "games",
     "match",
     "nets",
+    "self_play",
 ]
 _HOMES = {
     "api.analysis": ("Analysis", "PlayResult"),
@@ -52,6 +56,7 @@ _HOMES = {
     "api.matches": ("MatchResult", "match"),
     "api.net": ("Evaluation", "Net", "nets"),
     "api.position": ("Outcome", "Position"),
+    "api.training": ("Run", "SelfPlayGame", "self_play"),
     "engine.errors": ("AzError",),
     "engine.info": ("Line", "MoveStats", "Wdl"),
 }

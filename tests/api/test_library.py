@@ -33,7 +33,7 @@ def engine() -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", ["", ".api.engine", ".api.position", ".api.net"])
+@pytest.mark.parametrize("module", ["", ".api.engine", ".api.position", ".api.net", ".api.training"])
 def test_examples_in_docstrings(module: str) -> None:
     found = doctest.testmod(importlib.import_module(f"az_engine{module}"))
     assert found.attempted > 0
@@ -44,6 +44,52 @@ def test_import_loads_nothing() -> None:
     heavy = "{'numba', 'numpy', 'onnxruntime', 'torch', 'chess'}"
     code = f"import sys, az_engine; dir(az_engine); print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([*CHILD, code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+SMALL: dict[str, float] = {
+    "net.blocks": 1,
+    "net.filters": 8,
+    "learner.batch": 8,
+    "selfplay.games": 4,
+    "selfplay.max_moves": 12,
+}
+SMALL |= {"window.start": 1, "loop.first_positions": 8, "ladder.share": 0.0, "machine.workers": 0, "loop.log_steps": 1}
+
+
+@pytest.mark.slow
+def test_a_run_takes_a_loss_and_a_rate_of_ones_own(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = []
+
+    def loss(network: Any, batch: Any) -> Any:
+        return {"own": 0.5 * network.losses(batch)["policy"]}
+
+    run = az.Run(tmp_path / "run", "go3", steps=4, settings=SMALL)
+    assert run.train(loss=loss, rate=lambda progress: 0.01 * (1 - progress), on_row=rows.append)
+    steps = [row for row in rows if "own" in row]
+    assert [row["loss"] == pytest.approx(row["own"]) for row in steps] == [True] * 4
+    assert [row["rate"] for row in steps] == pytest.approx([0.01, 0.0075, 0.005, 0.0025], rel=0.01)
+    assert not {"policy", "value"} & set(steps[0])
+    assert az.Net(str(run.net), "go3").evaluate([az.Position("go3")])[0].priors
+    longer = az.Run(tmp_path / "run", "go3", steps=6)
+    assert longer.train()
+    assert longer.log()[-1]["step"] == 6
+    with pytest.raises(az.AzError, match="net"):
+        az.Run(tmp_path / "run", "go3", settings={"net.blocks": 2})
+    with pytest.raises(az.AzError, match="holds a run of go3"):
+        az.Run(tmp_path / "run", "go5")
+    with pytest.raises(az.AzError, match=r"selfplay\.visit"):
+        az.Run(tmp_path / "other", "go3", settings={"selfplay.visit": 2})
+
+
+@pytest.mark.slow
+def test_self_play_gives_legal_games() -> None:
+    games = list(az.self_play("go3", games=5, visits=6, max_moves=8, seed=1))
+    assert len(games) == 5
+    for game in games:
+        position = az.Position("go3", moves=game.moves[:-1])
+        assert game.moves[-1] in position.legal_moves
+        assert all(sum(policy.values()) == pytest.approx(1) for policy in game.policies if policy)
+        assert all(abs(value) <= 1 for value in game.values)
 
 
 def test_every_name_is_there() -> None:
@@ -292,7 +338,10 @@ PROGRAMS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("block", PROGRAMS)
-def test_documented_programs_run(block: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_documented_programs_run(
+    block: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     exec(compile(block, "a document", "exec"), {})  # noqa: S102 - our own document
     assert capsys.readouterr().out
 
