@@ -122,7 +122,7 @@ def test_text_says_the_same_as_binary(tmp_path: Path) -> None:
 
 def test_the_encoders_are_the_games() -> None:
     for size in BOARDS:
-        assert set(katago.encoders(size, BOARDS[-1])) == {ENCODER, ENCODER_SUICIDE}
+        assert set(katago.encoders(size, BOARDS[-1])) == {ENCODER, ENCODER_SUICIDE, katago.RULES}
     assert not katago.encoders(BOARDS[-1] + 1, 9)
     assert not katago.encoders(9, BOARDS[-1] + 1)
 
