@@ -73,13 +73,36 @@ def choices_of(kind: Any) -> tuple[Any, ...]:
     return typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
 
 
+_KINDS = {int: "a whole number", float: "a number", str: "a text", bool: "True or False"}
+
+
+def check_kind(name: str, value: Any, kind: Any) -> None:
+    """Refuse a value of another type; a whole number is a number, too, True is none. Errors: OptionError."""
+    if value is None and plain_type(kind) is not kind:
+        return
+    kind = plain_type(kind)
+    if kind not in _KINDS:
+        return
+    allowed = (int, float) if kind is float else kind
+    if not isinstance(value, allowed) or (isinstance(value, bool) and kind is not bool) or value != value:
+        raise OptionError(f"{name} is {value!r}; it must be {_KINDS[kind]}")
+
+
+def check_strictly(config: Any, where: str = "") -> None:
+    """:func:`check`, and the types, for settings that a program gives. Errors: OptionError."""
+    hints = typing.get_type_hints(type(config))
+    for f in fields(config):
+        check_kind(where + f.name, getattr(config, f.name), hints[f.name])
+    check(config, where)
+
+
 def check(config: Any, where: str = "") -> None:
     """Refuse values that their settings do not allow. ``where``: the section's name with a dot. Errors: OptionError."""
     for f, kind, known in settings_of(type(config)):
         value, name = getattr(config, f.name), where + f.name
         if value is None and plain_type(kind) is not kind:
             continue
-        choices = choices_of(kind)
+        choices = choices_of(kind) or known.choices
         if choices and value not in choices:
             raise OptionError(f"{name} is {value!r}; it must be one of {', '.join(map(str, choices))}")
         if isinstance(value, int | float) and not known.allows(value):

@@ -50,6 +50,8 @@ LINES = {
     "label": "--game shogi --engine none --out out",
     "label --around": "--game shogi --net default --out out",
     "label --nnue": "--around data --out out",
+    "bench gpu": "--sections environment --device cpu --quick",
+    "distil": "--out out",
     "train": "--game go --size 5 --out out --minutes 1",
     "selfplay": "",
     "report search": "--visits 100",
@@ -65,7 +67,14 @@ LINES = {
     "lichess": "",
     "play": "--side none --visits 1",
 }
-POSITIONAL = {"source": "game.pgn", "target": "out.pgn", "records": "game.pgn", "run": "out", "folders": "out"}
+POSITIONAL = {
+    "teacher": "some",
+    "source": "game.pgn",
+    "target": "out.pgn",
+    "records": "game.pgn",
+    "run": "out",
+    "folders": "out",
+}
 
 
 def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:

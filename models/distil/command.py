@@ -114,20 +114,20 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     from .run import Distillation
 
     config, settings = from_flags(DistilConfig, args), from_flags(LearnerConfig, args)
+    go = get_game("go")
+    student = go.sized(19).using(RULES)
+    first = None if args.init is None else origin(args.init, student)
     converted = convert_file(args.teacher)
     if converted.info.encoder != ENCODER:
         raise OptionError(f"{args.teacher} sees {converted.info.encoder}; a net that sees {ENCODER} is needed")
     dtype = torch.bfloat16 if settings.precision == "bf16" else torch.float32
     teacher = TorchGraph(onnx.load_from_string(converted.model), dtype).to(torch.device(args.device)).eval()
-    go = get_game("go")
-    student = go.sized(19).using(RULES)
     learners = [
         Learner(student, network(blocks, filters, args.squeeze), settings, device=args.device)
         for blocks, filters in args.nets
     ]
-    if args.init is not None:
-        for learner in learners:
-            learner.begin_from(origin(args.init, student))
+    for learner in learners if first is not None else ():
+        learner.begin_from(first)
     boards = [(go.sized(lines).using(ENCODER), share) for lines, share in args.sizes]
     told = {"teacher": converted.info.trained_on, "nets": args.nets, "sizes": args.sizes, "squeeze": args.squeeze}
     told |= {"distil": asdict(config), "learner": asdict(settings)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import doctest
 import importlib
 import io
@@ -11,6 +12,7 @@ import re
 import subprocess
 import sys
 import threading
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -21,7 +23,9 @@ import pytest
 import shogi
 
 import az_engine as az
+from az_engine.api.options import Options
 from az_engine.engine.games import get_game
+from az_engine.engine.params import EngineOptions, SearchParams
 
 CHILD = [sys.executable, "-I", "-c"]
 
@@ -90,6 +94,130 @@ def test_self_play_gives_legal_games() -> None:
         assert game.moves[-1] in position.legal_moves
         assert all(sum(policy.values()) == pytest.approx(1) for policy in game.policies if policy)
         assert all(abs(value) <= 1 for value in game.values)
+
+
+LOOSE: Any = az  # for calls that type checkers refuse
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: LOOSE.Engine("chess", threads=0), "threads is 0; it must be 1 to 128"),
+        (lambda: LOOSE.Engine("chess", hash_mb=-1), "hash_mb is -1; it must be 1 to"),
+        (lambda: LOOSE.Engine("chess", hash_mb=1.5), "hash_mb is 1.5; it must be a whole number"),
+        (lambda: LOOSE.Engine("chess", threads="2"), "threads is '2'; it must be a whole number"),
+        (lambda: LOOSE.Engine("chess", c_puct=float("nan")), "c_puct is nan; it must be a number"),
+        (lambda: LOOSE.Engine("chess", solver=1), "solver is 1; it must be True or False"),
+        (lambda: LOOSE.Engine("chess", provider="gpu"), "provider is 'gpu'; it must be one of auto, cpu"),
+        (lambda: LOOSE.Engine("chess", puct="lc0"), "puct is 'lc0'; it must be one of az, agz"),
+        (lambda: LOOSE.Engine("chess", thread=2), "there is no option 'thread'; there are"),
+        (lambda: LOOSE.Limits(nodes=True), "nodes is True; it must be a whole number"),
+        (lambda: LOOSE.Limits(nodes=2.5), "nodes is 2.5; it must be a whole number"),
+        (lambda: LOOSE.Limits(visits=0), "nodes must be more than 0, not 0"),
+        (lambda: LOOSE.Limits(time=-1), "seconds must be more than 0"),
+        (lambda: LOOSE.Limits(seconds="1"), "seconds is '1'; it must be a number"),
+        (lambda: LOOSE.Limits(nodes=5, visits=6), "nodes and visits are the same"),
+        (lambda: LOOSE.Limits(clock=60.0), "clock is 60.0; it must be the seconds of both players"),
+        (lambda: LOOSE.Limits(clock=("1", "2")), "clock is '1'; it must be a number"),
+        (lambda: LOOSE.Limits(nodes=5, moves="e2e4"), "moves is 'e2e4'; it must be several moves"),
+        (lambda: LOOSE.Position("go9", komi="7"), "komi is '7'; it must be a number"),
+        (lambda: LOOSE.Position("go9", handicap=2.0), "handicap is 2.0; it must be a whole number"),
+        (lambda: LOOSE.Position("chess", moves="e2e4"), "moves is 'e2e4'; it must be several moves"),
+    ],
+)
+def test_wrong_values_are_refused_at_the_call(call: Any, words: str) -> None:
+    with pytest.raises(az.AzError, match=re.escape(words)):
+        call()
+
+
+def test_a_wrong_number_of_lines_is_refused(engine: az.Engine) -> None:
+    for lines, words in ((-3, "lines is -3; it must be 1 to 500"), (True, "lines is True; it must be a whole number")):
+        with pytest.raises(az.AzError, match=words):
+            engine.analyse(az.Position(), az.Limits(nodes=3), lines)
+
+
+def test_limits_have_two_names() -> None:
+    assert az.Limits(visits=5, time=2) == az.Limits(nodes=5, seconds=2)
+
+
+def test_options_are_the_engines() -> None:
+    decided = {"weights_file", "search", "multipv", "move_stats", "chess960"}
+    of_engine = {f.name: f.type for cls in (EngineOptions, SearchParams) for f in fields(cls) if f.name not in decided}
+    assert {name: kind.__forward_arg__ for name, kind in Options.__annotations__.items()} == of_engine
+
+
+def test_positions_are_equal_after_the_same_game() -> None:
+    start = az.Position("chess")
+    assert start == az.Position("chess", start.text) == az.Position.of(chess.Board())
+    assert hash(start) == hash(az.Position("chess"))
+    assert start != start.play("e2e4")
+    assert start.play("e2e4") == az.Position("chess", moves=["e2e4"])
+    there_and_back = start.play("g1f3", "g8f6", "f3g1", "f6g8")
+    assert there_and_back != start
+    assert az.Position("go9") != az.Position("go9", komi=5.5)
+    assert az.Position("go9") != az.Position("go13")
+    assert start != "chess"
+    assert len({start, az.Position("chess"), start.play("e2e4")}) == 2
+
+
+def test_an_analysis_is_a_context_and_asynchronous(engine: az.Engine) -> None:
+    with engine.analysis(az.Position()) as reports:
+        first = next(reports)
+        assert next(reports).nodes >= first.nodes
+    assert next(reports, None) is None
+
+    async def growing() -> list[int]:
+        seen = []
+        async with engine.analysis(az.Position()) as reports:
+            async for report in reports:
+                seen.append(report.nodes)
+                if len(seen) == 3:
+                    break
+        return seen
+
+    async def cancelled() -> None:
+        async with engine.analysis(az.Position()) as reports:
+            async for _ in reports:
+                pass
+
+    seen = asyncio.run(growing())
+    assert len(seen) == 3
+    assert seen == sorted(seen)
+    with pytest.raises(TimeoutError):
+        asyncio.run(asyncio.wait_for(cancelled(), 0.5))
+    assert engine.play(az.Position(), az.Limits(nodes=3)).move
+
+
+WRONG = (
+    "az.Engine('chess', thread=2)",
+    "az.Engine('chess', threads='2')",
+    "az.Engine('chess', hash_mb=1.5)",
+    "az.Engine('chess', fpu='none')",
+    "az.Limits(node=5)",
+    "az.Limits(nodes='5')",
+    "az.Position('go9', komi='7')",
+    "az.Position('go9').play(3)",
+    "az.Engine('go9').play('go9', az.Limits(nodes=5))",
+    "az.Engine('go9').analyse(az.Position('go9'))",
+)
+
+
+@pytest.mark.slow
+def test_type_checkers_find_mistakes(tmp_path: Path) -> None:
+    scripts = [tmp_path / f"wrong{i}.py" for i in range(len(WRONG))]
+    for script, line in zip(scripts, WRONG, strict=True):
+        script.write_text(f"import az_engine as az\n\n{line}\n")
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--strict",
+        "--config-file=",
+        "--follow-imports=silent",
+        *map(str, scripts),
+    ]
+    said = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path).stdout
+    assert [script.name for script in scripts if f"{script.name}:3: error" not in said] == [], said
 
 
 def test_every_name_is_there() -> None:
@@ -187,8 +315,8 @@ def test_game_records(tmp_path: Path, name: str, text: str, moves: tuple[str, ..
         (lambda: az.Position.load("game.doc"), "no game record"),
         (lambda: az.Position.load("missing.pgn"), "missing.pgn"),
         (lambda: az.Limits(nodes=0), "more than 0"),
-        (lambda: az.Limits(seconds=float("nan")), "more than 0"),
-        (lambda: az.Engine("chess", motor=2), "no option 'motor'"),
+        (lambda: az.Limits(seconds=float("nan")), "must be a number"),
+        (lambda: LOOSE.Engine("chess", motor=2), "no option 'motor'"),
         (lambda: az.Net("missing.onnx"), "missing.onnx"),
         (lambda: az.match("default", "default", games=0, visits=1), "1 or more"),
     ],

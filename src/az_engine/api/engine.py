@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import fields
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from ..engine import blocking, engine
 from ..engine import limits as limits_of_engine
@@ -15,16 +16,64 @@ from ..engine.errors import AzError, OptionError
 from ..engine.games import get_game
 from ..engine.info import BestMove, ThinkingInfo
 from ..engine.params import EngineOptions, SearchParams
+from ..engine.settings import check_kind, check_strictly
 from .analysis import Analysis, PlayResult, analysis_of, analysis_of_answer
 from .limits import Limits
+from .options import MOST_LINES, Options
 from .position import Position
 
 if TYPE_CHECKING:
     import chess
 
 _REPORT_MS = 200  # between reports that carry Go's score and ownership
-_DECIDED = {"weights_file", "search", "multipv", "move_stats", "chess960"}  # by calls and positions
 _SEARCH = {f.name for f in fields(SearchParams)}
+
+
+class Reports:
+    """The reports of a search as it grows; see :meth:`Engine.analysis`."""
+
+    def __init__(self, stop: Callable[[], None], reports: Generator[Analysis]) -> None:
+        """stop: ends the search that the reports are of."""
+        self._stop, self._reports = stop, reports
+        self._turn = threading.Lock()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Analysis:
+        with self._turn:
+            return next(self._reports)
+
+    def close(self) -> None:
+        """Stop the search and wait. BLOCKS."""
+        if not self._turn.acquire(blocking=False):  # another thread waits for a report
+            self._stop()
+            self._turn.acquire()
+        try:
+            self._reports.close()
+        finally:
+            self._turn.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Analysis:
+        report = await asyncio.to_thread(next, self, None)
+        if report is None:
+            raise StopAsyncIteration
+        return report
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.close)
 
 
 class Engine:
@@ -39,22 +88,27 @@ class Engine:
     'd8h4'
     """
 
-    def __init__(self, game: str = "chess", net: str = "default", **options: Any) -> None:
+    def __init__(self, game: str = "chess", net: str = "default", **options: Unpack[Options]) -> None:
         """game: a name of :func:`games`, with the board's size behind it: "go19".
 
         net: "default" (inside the package), "uniform" (none), or the path of an ONNX file or of a net of Lc0, KataGo,
-        dlshogi or miniosl. options: fields of ``EngineOptions`` and ``SearchParams``, such as threads, hash_mb,
-        provider, batch_size, c_puct, temperature, seed. Errors: OptionError for an unknown game or option.
+        dlshogi or miniosl. options: such as threads, hash_mb, provider, batch_size, c_puct, temperature, seed.
+        Errors: OptionError for an unknown game or option, or a value that an option does not take.
         """
-        search = {name: options.pop(name) for name in _SEARCH & set(options)}
-        known = {f.name for f in fields(EngineOptions)} - _DECIDED
-        if unknown := set(options) - known:
-            raise OptionError(f"there is no option {min(unknown)!r}; there are {', '.join(sorted(known | _SEARCH))}")
+        known = Options.__annotations__
+        if unknown := options.keys() - known:
+            raise OptionError(f"there is no option {min(unknown)!r}; there are {', '.join(sorted(known))}")
+        search: dict[str, Any] = {name: value for name, value in options.items() if name in _SEARCH}
+        others: dict[str, Any] = {name: value for name, value in options.items() if name not in _SEARCH}
         get_game(game)
         self.game = game
         weights = "" if net == "default" else net
-        options = {"weights_file": weights, "move_overhead_ms": 0, "move_stats": True, **options}
-        self._engine = engine.Engine(game, EngineOptions(search=SearchParams(**search), **options))
+        params = SearchParams(**search)
+        others = {"weights_file": weights, "move_overhead_ms": 0, "move_stats": True, **others}
+        chosen = EngineOptions(search=params, **others)
+        check_strictly(params)
+        check_strictly(chosen)
+        self._engine = engine.Engine(game, chosen)
         self._turn = threading.Lock()  # of the searches
         self._closed = False
 
@@ -97,10 +151,10 @@ class Engine:
             best, last = blocking.search(self._engine, exact)
         return self._answer(best), analysis_of_answer(position, best, last)
 
-    def analysis(
-        self, position: Position | chess.Board, limits: Limits | None = None, lines: int = 1
-    ) -> Iterator[Analysis]:
+    def analysis(self, position: Position | chess.Board, limits: Limits | None = None, lines: int = 1) -> Reports:
         """Reports of a search as it grows, ten a second at most; leaving the loop stops it. Errors: as :meth:`play`.
+
+        For ``for`` and ``async for``; ``with`` and ``async with`` stop it at their end.
 
         >>> with Engine("chess", threads=1) as engine:
         ...     for info in engine.analysis(Position()):
@@ -109,9 +163,12 @@ class Engine:
         >>> info.nodes >= 200
         True
         """
+        return Reports(self._engine.stop, self._reports(position, limits or Limits(), lines))
+
+    def _reports(self, position: Position | chess.Board, limits: Limits, lines: int) -> Generator[Analysis]:
         reports: queue.SimpleQueue[ThinkingInfo | BestMove] = queue.SimpleQueue()
         with self._turn:
-            held, exact = self._prepare(position, limits or Limits(), lines)
+            held, exact = self._prepare(position, limits, lines)
             self._engine.go(exact, reports.put, reports.put)
             try:
                 while isinstance(report := reports.get(), ThinkingInfo):
@@ -126,11 +183,14 @@ class Engine:
         """Hold a position and the options of a search of it; both as the engine has them."""
         if self._closed:
             raise OptionError("this engine is closed; make another one")
+        check_kind("lines", lines, int)
+        if not 1 <= lines <= MOST_LINES:
+            raise OptionError(f"lines is {lines}; it must be 1 to {MOST_LINES}")
         position = Position.of(source)
         if get_game(position.game) is not get_game(self.game):
             raise OptionError(f"this engine plays {self.game}, the position is of {position.game}; make another engine")
         territory = get_game(self.game).territory
-        self._engine.configure(multipv=max(lines, 1), chess960=position.variant == "chess960")
+        self._engine.configure(multipv=lines, chess960=position.variant == "chess960")
         self._engine.ready()
         self._engine.set_position(position.root, position.moves)
         return position, limits.of_engine(None if territory is None else _REPORT_MS)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, get_type_hints
 
 from ..engine import limits
 from ..engine.errors import OptionError
+from ..engine.settings import check_kind
+
+
+def check_moves(moves: Any) -> None:
+    """Refuse a text where several moves are wanted. Errors: OptionError."""
+    if isinstance(moves, str):
+        raise OptionError(f"moves is {moves!r}; it must be several moves, as in ({moves!r},)")
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Bounds of one search; the first one reached ends it. None means not given.
 
-    Errors: OptionError for a number that is not positive.
+    ``visits`` and ``time`` are other names of ``nodes`` and ``seconds``. Errors: OptionError.
     """
 
     nodes: int | None = None  # visits of the root in this search
@@ -22,13 +30,30 @@ class Limits:
     clock: tuple[float, float] | None = None  # seconds left to the first and the second player
     increment: float = 0.0  # seconds added to a clock after each move
     moves: tuple[str, ...] = ()  # search only these; empty: all
+    visits: int | None = None
+    time: float | None = None
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        given = {"nodes": self.nodes, "seconds": self.seconds, "depth": self.depth, "mate": self.mate}
-        for name, value in given.items():
-            if value is not None and not value > 0:
+        for name, other in (("nodes", "visits"), ("seconds", "time")):
+            one, two = getattr(self, name), getattr(self, other)
+            if one is not None and two is not None and one != two:
+                raise OptionError(f"{name} and {other} are the same; give one of them")
+            object.__setattr__(self, name, two if one is None else one)
+            object.__setattr__(self, other, getattr(self, name))
+        hints = get_type_hints(Limits)
+        for name in ("nodes", "seconds", "depth", "mate", "increment"):
+            value = getattr(self, name)
+            check_kind(name, value, hints[name])
+            if value is not None and not value > 0 and (name != "increment" or value):
                 raise OptionError(f"{name} must be more than 0, not {value}")
+        clock: Any = self.clock
+        if clock is not None:
+            if not isinstance(clock, tuple | list) or len(clock) != 2:
+                raise OptionError(f"clock is {clock!r}; it must be the seconds of both players, as in (60, 60)")
+            for seconds in clock:
+                check_kind("clock", seconds, float)
+        check_moves(self.moves)
 
     @property
     def bounded(self) -> bool:

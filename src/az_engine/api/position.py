@@ -18,6 +18,8 @@ from ..engine.games.diagram import board_svg, board_text, board_words
 from ..engine.games.outcome import RUNNING
 from ..engine.records.formats import is_record, read_games
 from ..engine.records.record import Node, Record
+from ..engine.settings import check_kind
+from .limits import check_moves
 
 if TYPE_CHECKING:
     import chess
@@ -63,6 +65,11 @@ class Position:
 
         Errors: OptionError, PositionError, IllegalMoveError.
         """
+        check_kind("komi", komi, float | None)
+        check_kind("handicap", handicap, int)
+        check_kind("rules", rules, str | None)
+        check_kind("text", text, str | None)
+        check_moves(moves)
         self._game = get_game(game) if variant is None else get_game(game).variant(variant)
         if variant is None and text is not None and (form := self._game.of_record(Record(Node(position=text)))).form:
             self._game = form
@@ -171,6 +178,15 @@ class Position:
         winner = None if code == 0 else self.turn if code > 0 else 1 - self.turn
         territory = self._game.territory
         return Outcome(winner, None if territory is None else territory.score(self.line[-1])[0])
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same position after the same game: what came before decides repetitions."""
+        if not isinstance(other, Position):
+            return NotImplemented
+        return self._game is other._game and self.line.tobytes() == other.line.tobytes()
+
+    def __hash__(self) -> int:
+        return hash((self._game.name, self.line.tobytes()))
 
     def __str__(self) -> str:
         """The board with its coordinates."""
