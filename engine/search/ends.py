@@ -17,7 +17,7 @@ from ..kernels.jit import borrow, device, kernel
 from .tree import NODES, Ends, Tree, copy_ends, make_ends, tree_of
 
 _SCALE = 127.0  # of ownership in a byte, see Ends
-_MOST_NODES = 5_000  # that an average reads, about: beyond it small subtrees count as their first evaluation
+_MOST_NODES = 5_000  # that an average reads at each depth, about: smaller subtrees count as their first evaluation
 _AT_A_TIME = 1 << 14  # nodes whose ends are moved
 _LCB_ERRORS = 5.0  # standard errors below the mean, as KataGo's lcbStdevs
 
@@ -93,7 +93,7 @@ def note_finished(game: Game, line: State, path: NDArray[np.uint16], leaf: int, 
 
 @kernel
 def average(trees, root, ends, least, space, groups, owned, squares):
-    """Sum up tree 0 from ``root`` on, the view of its side to move; it reads no more than about _MOST_NODES nodes.
+    """Sum up tree 0 from ``root`` on, the view of its side to move, as far as nodes have more than ``least`` visits.
 
     ends: Ends of the tree's nodes; least: nodes with so many visits or fewer count as their first evaluation; space
     _SPACE[nodes], is used: those that wait; groups GROUP[1 + children], owned and squares f8[1 + children, P] out:

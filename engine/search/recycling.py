@@ -37,7 +37,7 @@ _FEW = 8  # edges of a node, most often
 
 
 class Kept(NamedTuple):
-    """Which nodes stay, in their order, as sets of bits: so few bytes are near to the processor at all times."""
+    """Which nodes stay, in their order, as sets of bits: few enough for a processor's cache."""
 
     stays: NDArray[np.uint64]  # [W]
     expanded: NDArray[np.uint64]  # [W], that stay and are no leaves
