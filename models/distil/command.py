@@ -126,8 +126,9 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
         Learner(student, network(blocks, filters, args.squeeze), settings, device=args.device)
         for blocks, filters in args.nets
     ]
-    for learner in learners if first is not None else ():
-        learner.begin_from(first)
+    if first is not None:
+        for learner in learners:
+            learner.begin_from(first)
     boards = [(go.sized(lines).using(ENCODER), share) for lines, share in args.sizes]
     told = {"teacher": converted.info.trained_on, "nets": args.nets, "sizes": args.sizes, "squeeze": args.squeeze}
     told |= {"distil": asdict(config), "learner": asdict(settings)}
