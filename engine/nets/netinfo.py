@@ -118,14 +118,9 @@ class NetInfo:
 
     def summary(self) -> str:
         """One line for the user."""
-        parts = [
-            self.name or self.architecture or "net",
-            self.game,
-            self.architecture,
-            self.quantisation,
-            self.trained_on,
-        ]
-        return ", ".join(dict.fromkeys(p for p in parts if p))
+        name = self.name or self.architecture or "net"
+        parts = [name, *(p for p in (self.game, self.architecture) if p not in name), self.quantisation, self.trained_on]
+        return ", ".join(p for p in parts if p)
 
 
 def read_search(text: str) -> tuple[tuple[str, float], ...]:

@@ -11,7 +11,7 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # onnxruntime's official builds keep and send telemetry, from a thread of their own
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
