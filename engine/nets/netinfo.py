@@ -119,7 +119,12 @@ class NetInfo:
     def summary(self) -> str:
         """One line for the user."""
         name = self.name or self.architecture or "net"
-        parts = [name, *(p for p in (self.game, self.architecture) if p not in name), self.quantisation, self.trained_on]
+        parts = [
+            name,
+            *(p for p in (self.game, self.architecture) if p not in name),
+            self.quantisation,
+            self.trained_on,
+        ]
         return ", ".join(p for p in parts if p)
 
 
