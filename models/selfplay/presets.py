@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from ...engine.errors import OptionError
 from ...engine.games.base import Game
+from ..families.tower.config import fitting_head
 from ..fields import Values, merged
 
 
@@ -68,7 +69,8 @@ def agz(game: Game) -> Values:
 def small(game: Game) -> Values:
     """For two cores and an evening: small nets, few visits, AdamW, a window that forgets the first games."""
     points = game.planes[1] * game.planes[2]
-    blocks, filters = (2, 32) if points <= 30 else (4, 64)
+    quick = game.territory is None and points < _QUICK
+    blocks, filters = (2, 32) if quick or points <= 30 else (4, 64)
     values: Values = {
         "net": {"blocks": blocks, "filters": filters, "value_hidden": 64, "value_head": "wdl"},
         "learner": {**_ADAMW, "batch": 256, "rate": 2e-3, "warmup": 50, "ema": 0.99, "precision": "fp32"},
@@ -89,12 +91,24 @@ def small(game: Game) -> Values:
         "gate": {"visits": 64},
         "ladder": {"visits": 64, "plain_visits": 640, "pairs": 8},
     }
-    if game.territory is None:
+    if game.territory is not None:
+        values = merged(values, _territory(game))
+        own = {
+            "selfplay": {"gumbel": 8, "visits": 24},
+            "loop": {"reuse": 2.0},
+        }  # more games, each learned from less often
+    elif quick:
+        heads = {"value_filters": 8, **({"policy_filters": 8} if fitting_head(game) == "flat" else {})}
+        own = {
+            "net": heads,
+            "selfplay": {"games": 128},
+            "window": {"start": 3000},
+            "loop": {"symmetries": game.symmetries is not None},
+            "resign": {"enabled": False},
+        }
+    else:
         return values
-    return merged(
-        merged(values, _territory(game)),
-        {"selfplay": {"gumbel": 8, "visits": 24}, "loop": {"reuse": 2.0}},  # more games, each learned from less often
-    )
+    return merged(values, own)
 
 
 def gpu(game: Game) -> Values:
@@ -124,6 +138,7 @@ def _territory(game: Game) -> Values:
     }
 
 
+_QUICK = 64  # points: on fewer, games other than Go take a small net and a second each
 _ADAMW = {"optimiser": "adamw", "schedule": "cosine", "clip": 5.0}
 PAPER_SEARCH = {"fpu": "zero", "solver": False, "mate_plies": 0, "smart_pruning": False}
 PRESETS: dict[str, Callable[[Game], Values]] = {"az": az, "agz": agz, "small": small, "gpu": gpu}
