@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from html import escape
 
@@ -34,6 +35,11 @@ _NAMES: dict[str, dict[str, str]] = {
     "stones": {},
     "discs": {},
 }
+_PICTURES = {
+    "chessmen": dict(zip("KQRBNPkqrbnp", "♔♕♖♗♘♙♚♛♜♝♞♟", strict=True)),
+    "tiles": dict(zip("K R B G S N L P +R +B +S +N +L +P".split(), "玉飛角金銀桂香歩竜馬全圭杏と", strict=True)),
+}
+_SQUARES = r"[a-z]\d+|\d[a-z]|[A-Z]\d+"
 _GTP_LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
 
 
@@ -70,16 +76,52 @@ def hands(game: Game, position: str) -> list[str]:
     return [f"{side} holds {text or 'nothing'}" for side, text in zip(game.sides, held, strict=True)]
 
 
-def board_text(game: Game, position: str) -> str:
-    """The board with its coordinates as lines of text, hands below it."""
+def board_text(game: Game, position: str, last: str | None = None, *, pictures: bool = False) -> str:
+    """The board with its coordinates as lines of text, hands below it.
+
+    last: the move that led here, "" for none: where it went stands in brackets, and star points are drawn.
+    pictures: pieces as a terminal's Unicode has them, in shogi the second player's with a v before them.
+    """
     rows = board_rows(game, position)
     columns, ranks = _labels(game, rows)
-    wide = max(len(square) for row in rows for square in [*row, "."])
+    drawn = [[_drawn(game, piece, pictures=pictures) for piece in row] for row in rows]
+    for y, x in _stars(game, len(rows), len(rows[0])) if last is not None else ():
+        drawn[y][x] = drawn[y][x] if rows[y][x] else "+"
+    wide = max(_columns(square) for row in drawn for square in row)
     margin = max(map(len, ranks))
-    cells = [" ".join(f"{square or '.':>{wide}}" for square in row) for row in rows]
+    marked = (re.findall(_SQUARES, last or "") or [""])[-1]
+    body = []
+    for rank, row in zip(ranks, drawn, strict=True):
+        gaps = [" "] * (len(row) + 1)
+        for x, column in enumerate(columns):
+            if column + rank == marked:
+                gaps[x : x + 2] = "()"
+        cells = (" " * (wide - _columns(square)) + square for square in row)
+        line = "".join(gap + cell for gap, cell in zip(gaps, cells, strict=False)) + gaps[-1]
+        body.append(f"{rank:>{margin}}{line.rstrip()}")
     header = " " * margin + " " + " ".join(f"{name:>{wide}}" for name in columns)
-    body = [f"{rank:>{margin}} {row}" for rank, row in zip(ranks, cells, strict=True)]
     return "\n".join([*body, header, *hands(game, position)])
+
+
+def _drawn(game: Game, piece: str, *, pictures: bool) -> str:
+    if not pictures or game.pieces not in _PICTURES:
+        return piece or "."
+    if game.pieces == "chessmen":
+        return _PICTURES["chessmen"].get(piece, ".")
+    kanji = _PICTURES["tiles"].get(piece.upper(), "・")
+    return f"v{kanji}" if piece and piece[-1].islower() else kanji
+
+
+def _columns(text: str) -> int:
+    """Columns of a terminal that a text takes."""
+    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
+
+
+def _stars(game: Game, height: int, width: int) -> list[tuple[int, int]]:
+    """(row, column) of the points that a board of Go marks."""
+    if game.territory is None or height != width or not (most := game.territory.most_handicap(width)):
+        return []
+    return [divmod(point, width) for point in game.territory.handicap(width, most if width > 13 else min(most, 5))]
 
 
 def board_words(game: Game, position: str) -> str:
@@ -104,7 +146,7 @@ def board_svg(game: Game, position: str, last: str = "") -> str:
     """The board as one SVG element; ``last`` is the move to mark, as the game writes it."""
     rows = board_rows(game, position)
     columns, ranks = _labels(game, rows)
-    marked = set(re.findall(r"[a-z]\d+|\d[a-z]|[A-Z]\d+", last))
+    marked = set(re.findall(_SQUARES, last))
     width, height = len(columns) * _CELL, len(ranks) * _CELL
     shapes = [_grid(len(columns), len(ranks))] if game.pieces == "stones" else []
     for y, row in enumerate(rows):

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import chess
@@ -15,6 +16,7 @@ import pytest
 import az_engine as az
 from az_engine.engine.errors import AzError, IllegalMoveError
 from az_engine.engine.games import get_game
+from az_engine.engine.records.formats import read_games
 from az_engine.terminal.command import load
 from az_engine.terminal.game import TerminalGame, sides_of
 
@@ -53,7 +55,7 @@ def test_a_bad_move_gets_one_sentence_and_loses_nothing() -> None:
     start = "4k3/8/8/8/8/8/8/RN2KN2 w - - 0 1"
     _, said = played("chess", "both", ["Ke3", "what?", "Nd2", "Nbd2"], text=start)
     assert "'Ke3' is not a legal move here; type moves" in said
-    assert "'what?' is no move; write it as Nf3 or g1f3;" in said
+    assert "'what' is no move; write it as Nf3 or g1f3;" in said
     assert "several pieces can play 'Nd2'; say which" in said
     assert said.endswith("1 moves: Nbd2\n")
 
@@ -65,6 +67,46 @@ def test_commands_of_a_game() -> None:
     assert "Na3 Nc3 Nf3 Nh3" in said
     assert "White resigns." in said
     assert "there is nothing to take back" in said
+
+
+def test_moves_as_they_stand_in_records() -> None:
+    _, said = played("chess", "both", ["1. e4!", "1... e5", "2.Nf3?!", "quit"])
+    assert said.endswith("3 moves: e4 e5 Nf3\n")
+    assert played("shogi", "both", ["▲７六歩", "☖３四歩(33)", "quit"])[1].endswith("2 moves: 7g7f 3c3d\n")
+
+
+@pytest.mark.parametrize(
+    ("game", "moves", "name"),
+    [("chess", ["e4", "e5"], "a.pgn"), ("shogi", ["7g7f", "3c3d"], "a.kif"), ("go9", ["D4", "E5"], "a.sgf")],
+)
+def test_a_game_is_saved(
+    game: str, moves: list[str], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, said = played(
+        game, "both", [*moves, "save", f"save {name}", "save some.doc", "save no/such/place.pgn", "resign"]
+    )
+    assert f"give it a name, as in: save game{get_game(game).record_formats[0].suffixes[0]}" in said
+    assert f"written: {name}" in said
+    assert "is no format for games of this kind" in said
+    assert len(az.Position.load(name).moves) == 2
+    _, said = played(game, "both", [*moves, "resign", f"save {name}", "quit"])
+    [record] = read_games(get_game(game).record_formats, Path(name))
+    assert record.result == -1
+
+
+def test_the_board_marks_the_last_move_and_draws_pieces() -> None:
+    chess_board = az.Position("chess", moves=["e2e4"])
+    assert chess_board.drawn().splitlines()[4] == "4 . . . .(P). . ."
+    assert chess_board.drawn(pictures=True).splitlines()[4] == "4 . . . .(♙). . ."
+    assert chess_board.drawn(pictures=True).splitlines()[0] == "8 ♜ ♞ ♝ ♛ ♚ ♝ ♞ ♜"
+    shogi = az.Position("shogi", moves=["7g7f"]).drawn(pictures=True).splitlines()
+    assert shogi[0] == "a v香 v桂 v銀 v金 v玉 v金 v銀 v桂 v香"
+    assert shogi[5] == "f  ・  ・( 歩) ・  ・  ・  ・  ・  ・"
+    go = az.Position("go9", moves=["E5", "C3"]).drawn().splitlines()
+    assert (go[4], go[6]) == ("5 . . . . X . . . .", "3 . .(O). . . + . .")
+    assert az.Position("go19").drawn().splitlines()[3] == "16 . . . + . . . . . + . . . . . + . . ."
+    assert str(az.Position("chess")).splitlines()[0] == "8 r n b q k b n r"
 
 
 def test_words_draw_nothing() -> None:

@@ -17,7 +17,7 @@ from ..engine.games.base import Game, State
 from ..engine.games.diagram import board_svg, board_text, board_words
 from ..engine.games.outcome import RUNNING
 from ..engine.records.formats import is_record, read_games
-from ..engine.records.record import Node, Record
+from ..engine.records.record import Node, Reason, Record
 from ..engine.settings import check_kind
 from .limits import check_moves
 
@@ -191,6 +191,20 @@ class Position:
     def __str__(self) -> str:
         """The board with its coordinates."""
         return board_text(self._game, self.text)
+
+    def drawn(self, *, pictures: bool = False) -> str:
+        """The board as lines of text, the last move in brackets, star points; pictures: pieces as Unicode has them."""
+        return board_text(self._game, self.text, self.moves[-1] if self.moves else "", pictures=pictures)
+
+    def record(self, winner: int | None = None, *, reason: Reason = "", names: tuple[str, str] = ("", "")) -> Record:
+        """The game so far; winner: 0 or 1, where it is over for another reason than the rules."""
+        outcome, result = self.outcome, None
+        if outcome is not None:
+            winner, result = outcome.winner, 0
+        if winner is not None:
+            result = 1 - 2 * winner
+        start = self.root if self._game.territory is None else self._game.format_position(self.line[0])
+        return Record.of_line(self.moves, start, result, reason, names)
 
     @property
     def words(self) -> str:

@@ -42,6 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--position", metavar="TEXT", help="begin here: FEN, SFEN, or the game's own notation")
     parser.add_argument("--words", action="store_true", help="for a screen reader: describe the board in words")
+    parser.add_argument(
+        "--letters", action="store_true", help="draw pieces as letters, also where Unicode can be shown"
+    )
     go = parser.add_argument_group("Go")
     go.add_argument("--size", type=int, metavar="N", help="size of the board (default 9)")
     go.add_argument("--komi", type=float, help="points for White (default: 7 on 9x9, 7.5 on others, 0.5 with handicap)")
@@ -68,9 +71,13 @@ def main(args: argparse.Namespace) -> int:
     for stream in (sys.stdin, sys.stdout):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that knows no kanji
+    encoding = (sys.stdout.encoding or "").lower().replace("-", "")
+    pictures = sys.stdout.isatty() and encoding == "utf8" and not args.letters
     with Engine(name, args.net, int8=args.visits != 1) as engine:  # one visit: its moves count, not its speed
         threading.Thread(target=load, args=(engine,), name="loading", daemon=True).start()
-        return TerminalGame(game, engine, root, yours, limits, words=args.words).run(sys.stdin, sys.stdout)
+        return TerminalGame(game, engine, root, yours, limits, words=args.words, pictures=pictures).run(
+            sys.stdin, sys.stdout
+        )
 
 
 def load(engine: Engine) -> None:

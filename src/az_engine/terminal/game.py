@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
 from typing import TextIO
 
 from ..api.analysis import Analysis
@@ -11,6 +13,9 @@ from ..api.limits import Limits
 from ..api.position import Position
 from ..engine.errors import AzError, IllegalMoveError, OptionError
 from ..engine.games.base import Game
+from ..engine.os.files import write_atomically
+from ..engine.records.formats import format_games, format_named
+from ..engine.records.record import Reason
 
 
 def sides_of(game: Game, text: str) -> frozenset[int]:
@@ -26,9 +31,22 @@ class TerminalGame:
     """One game between a person and the engine, or two people, or nobody."""
 
     def __init__(
-        self, game: Game, engine: Engine, root: Position, yours: Collection[int], limits: Limits, *, words: bool = False
+        self,
+        game: Game,
+        engine: Engine,
+        root: Position,
+        yours: Collection[int],
+        limits: Limits,
+        *,
+        words: bool = False,
+        pictures: bool = False,
     ) -> None:
-        """yours: the players whose moves are read from the input; words: describe the board instead of drawing it."""
+        """yours: the players whose moves are read from the input; words: describe the board instead of drawing it.
+
+        pictures: draw pieces as Unicode has them.
+        """
+        self._pictures = pictures
+        self._winner: int | None = None  # where it ended by more than the rules
         self._game, self._engine, self._root, self._limits = game, engine, root, limits
         self._yours = frozenset(yours)
         self._words = words
@@ -41,6 +59,7 @@ class TerminalGame:
             "words": ("describe the board in words from now on, or draw it again", self._switch_words),
             "moves": ("list the legal moves", lambda: self._say(" ".join(self._legal()))),
             "record": ("list the moves so far", self._record),
+            "save": ("write the game to a file: save game.pgn", self._save),
             "hint": ("ask the engine for a move, without playing it", self._hint),
             "undo": ("take back your last move, and the engine's reply", self._undo),
             "swap": ("change sides: the engine moves for you", self._swap),
@@ -97,7 +116,10 @@ class TerminalGame:
 
     def _obey(self, text: str) -> None:
         """Do a command or play a move; what is neither gets one sentence."""
-        _, command = self._commands.get("help" if text == "?" else text.lower(), ("", None))
+        text = re.sub(r"^\d+\s*\.+\s*|[!?]+$", "", text) or text  # as people paste it: 1. e4!
+        word, _, self._argument = text.partition(" ")
+        whole = text.lower() if word.lower() != "save" else "save"
+        _, command = self._commands.get("help" if text == "?" else whole, ("", None))
         try:
             if command is not None:
                 command()
@@ -127,8 +149,10 @@ class TerminalGame:
             side = self._side()
             result = self._engine.play(self._position, self._limits)
             if result.win:
+                self._winner = self._position.turn
                 self._end(f"{side} declares a win by entering king")
             elif result.resign:
+                self._winner = 1 - self._position.turn
                 self._end(f"{side} resigns")
             elif result.move is None:
                 self._end("there is no move left")
@@ -160,7 +184,8 @@ class TerminalGame:
             )
 
     def _board(self) -> None:
-        self._say(self._position.words if self._words else f"\n{self._position}\n")
+        drawn = self._position.words if self._words else f"\n{self._position.drawn(pictures=self._pictures)}\n"
+        self._say(drawn)
 
     def _switch_words(self) -> None:
         self._words = not self._words
@@ -191,7 +216,7 @@ class TerminalGame:
             self._moves.pop()
             if self._position.turn in self._yours:
                 break
-        self._over = False
+        self._over, self._winner = False, None
         self._say(f"took back {was - len(self._moves)} of {was} moves")
         self._board()
 
@@ -203,16 +228,33 @@ class TerminalGame:
         if self._over:
             self._say("the game is over: type new, undo or quit")
         else:
+            self._winner = 1 - self._position.turn
             self._end(f"{self._side()} resigns")
+
+    def _save(self) -> None:
+        name = self._argument.strip()
+        if not name:
+            form = self._game.record_formats[0]
+            self._say(f"give it a name, as in: save game{form.suffixes[0]}")
+            return
+        form = format_named(self._game.record_formats, name)
+        reason: Reason = "resignation" if self._winner is not None else ""
+        text = format_games([self._position.record(self._winner, reason=reason)], form)
+        try:
+            write_atomically(Path(name), form.encode(text, name))
+        except OSError as error:
+            raise OptionError(f"{name} cannot be written ({error.strerror}); give another name") from error
+        self._say(f"written: {name}")
 
     def _declare(self) -> None:
         declaration = self._game.declaration
         if not self._over and declaration is not None and declaration.possible(self._position.line):
+            self._winner = self._position.turn
             self._end(f"{self._side()} wins by declaration")
         else:
             self._say("the rules do not allow a declaration here")
 
     def _new(self) -> None:
-        self._history, self._moves, self._over = [self._root], [], False
+        self._history, self._moves, self._over, self._winner = [self._root], [], False, None
         self._engine.new_game()
         self._board()
