@@ -6,6 +6,7 @@ the other groups are played on the CPU.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -31,6 +32,7 @@ from .memory import Memory
 
 _HALVES = 2  # groups of games of a size: one is played while the other is looked at
 _NEVER = -1e9
+_LOG_SECONDS = 10.0
 WHOLE = 19 * 19  # points of the board that a batch is given for: smaller boards have as many points together
 
 
@@ -88,10 +90,17 @@ class Distillation:
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Until the time is over or ``stop``. BLOCKS. Errors: AzError."""
-        config, log = self.config, Log(self.folder / "log.jsonl", 0)
+        with contextlib.closing(Log(self.folder / "log.jsonl", 0)) as log, self.executor:
+            self._run(log, stop)
+        self.export()
+
+    def _run(self, log: Log, stop: Callable[[], bool]) -> None:
+        for board in self.boards:
+            for group in board.groups:
+                group.wait()  # the clock starts once kernels are compiled
         begun = last_export = last_log = time.monotonic()
-        whole = 60 * config.minutes
-        rows: dict[str, list[Tensor]] = {}
+        whole = 60 * self.config.minutes
+        losses: dict[str, list[Tensor]] = {}
         spent = np.zeros(len(self.boards))
         while (seconds := time.monotonic() - begun) < whole and not stop():
             which = int(np.argmin((spent + 1e-9) / self.shares))
@@ -103,29 +112,31 @@ class Distillation:
                 learner.progress, learner.seconds = seconds / whole, seconds
             clock = time.monotonic()
             for name, loss in self._learn(board, fresh):
-                rows.setdefault(name, []).append(loss)
+                losses.setdefault(name, []).append(loss)
             self.spans["learning"] += time.monotonic() - clock
             spent[which] += board.points * len(fresh.planes)
             now = time.monotonic()
-            if now - last_log > 10.0:
+            if now - last_log > _LOG_SECONDS:
                 last_log = now
-                row: dict[str, Any] = {"step": self.learners[0].step, "seconds": round(now - begun, 1)}
-                row |= {str(b.points): b.labelled for b in self.boards}
-                row |= {f"learned {i}": each.positions for i, each in enumerate(self.learners)}
-                row |= {name: float(torch.stack(values).mean()) for name, values in rows.items()}
-                row |= self.spans
-                rows.clear()
-                self.spans = dict.fromkeys(self.spans, 0.0)
-                if not np.isfinite([value for value in row.values() if isinstance(value, float)]).all():
-                    raise DataError(f"training diverged before step {row['step']}; give a lower --rate")
-                log.write(row)
-                self.say(" ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()))
-            if now - last_export > config.export_seconds:
+                self._note(log, now - begun, losses)
+                losses.clear()
+            if now - last_export > self.config.export_seconds:
                 last_export = now
                 self.export()
-        self.export()
-        log.close()
-        self.executor.shutdown()
+        self._note(log, time.monotonic() - begun, losses)
+
+    def _note(self, log: Log, seconds: float, losses: dict[str, list[Tensor]]) -> None:
+        """Write a row of the log, and tell it. Errors: DataError when a loss is not finite."""
+        row: dict[str, Any] = {"step": self.learners[0].step, "seconds": round(seconds, 1)}
+        row |= {str(board.points): board.labelled for board in self.boards}
+        row |= {f"learned {i}": each.positions for i, each in enumerate(self.learners)}
+        row |= {name: float(torch.stack(values).mean()) for name, values in losses.items()}
+        row |= self.spans
+        self.spans = dict.fromkeys(self.spans, 0.0)
+        if not np.isfinite([value for value in row.values() if isinstance(value, float)]).all():
+            raise DataError(f"training diverged before step {row['step']}; give a lower --rate")
+        log.write(row)
+        self.say(" ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in row.items()))
 
     @torch.inference_mode()
     def _label(self, board: Board) -> TorchBatch:
@@ -134,16 +145,14 @@ class Distillation:
         clock = time.monotonic()
         at = group.wait()
         self.spans["waiting"] += time.monotonic() - clock
-        planes = torch.from_numpy(at.planes).to(self.device)
-        legal = torch.from_numpy(at.legal).to(self.device) > 0
-        usable = torch.from_numpy(at.usable).to(self.device)
-        temperatures = torch.from_numpy(at.temperatures).to(self.device)
+        shown_now = (at.planes, at.legal, at.usable, at.temperatures)  # until the next moves begin
+        planes, legal, usable, temperatures = (torch.from_numpy(x).to(self.device, copy=True) for x in shown_now)
+        board.labelled += int(at.usable.sum())
         said = board.teacher(planes)
         noise = -torch.log(-torch.log(torch.rand_like(said["policy"]).clamp(1e-9, 1 - 1e-7)))
-        drawn = (said["policy"] / temperatures[:, None] + noise).masked_fill(~legal, _NEVER).argmax(1)
+        drawn = (said["policy"] / temperatures[:, None] + noise).masked_fill(legal == 0, _NEVER).argmax(1)
         answer = torch.stack([drawn.float(), said["score"][:, 0]]).cpu().numpy()
         group.begin(answer[0].astype(np.int64), answer[1])
-        board.labelled += int(at.usable.sum())
         shown = board.memory.shown(planes)
         board.memory.add(planes, said, usable)
         wdl = said["wdl"].softmax(1)

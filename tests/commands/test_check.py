@@ -308,7 +308,7 @@ def test_nets_lists_and_shows_cards(capsys: pytest.CaptureFixture[str]) -> None:
     nets.add_arguments(parser)
     assert nets.main(parser.parse_args([])) == 0
     listed = capsys.readouterr().out
-    assert "chess, " in listed
+    assert "chess sparse" in listed
     assert f"SHA-256 {nets.find_net('chess').sha256[:12]}" in listed
     assert nets.main(parser.parse_args(["chess"])) == 0
     assert capsys.readouterr().out.startswith("# ")
