@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
@@ -121,7 +122,8 @@ class NetInfo:
         name = self.name or self.architecture or "net"
         parts = [
             name,
-            *(p for p in (self.game, self.architecture) if p not in name),
+            "" if self.game in re.findall(r"[a-z]+", name) else self.game,
+            "" if self.architecture in name else self.architecture,
             self.quantisation,
             self.trained_on,
         ]

@@ -42,7 +42,7 @@ examples:
   az-engine distil b10c384.bin.gz --out runs/go --minutes 60 --device cuda
   az-engine distil b6c96.bin.gz --out runs/small --nets 4x32 --sizes 9:1 --minutes 10"""
     add = parser.add_argument
-    add("teacher", type=Path, metavar="NET", help="a KataGo net, .bin.gz")
+    add("teacher", type=Path, nargs="?", metavar="NET", help="a KataGo net, .bin.gz; not with --finish")
     add("--out", type=Path, required=True, metavar="RUN", help="folder of the run")
     add("--nets", type=_nets, default="8x96", metavar="BxF[,BxF]", help="networks that learn side by side")
     add("--squeeze", type=int, default=16, metavar="N", help="hidden units of squeeze-excitation")
@@ -114,6 +114,8 @@ def train(args: argparse.Namespace, stop: Callable[[], bool], say: Callable[[str
     from .run import Distillation
 
     config, settings = from_flags(DistilConfig, args), from_flags(LearnerConfig, args)
+    if args.teacher is None:
+        raise OptionError("give a KataGo net to learn from, as in: az-engine distil b10c384.bin.gz --out RUN")
     go = get_game("go")
     student = go.sized(19).using(RULES)
     first = None if args.init is None else origin(args.init, student)

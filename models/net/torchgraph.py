@@ -168,7 +168,7 @@ class _Joined:
         return _Node("RootMeanSquare", node.name, (divided.inputs[0], node.inputs[1]), {"epsilon": epsilon})
 
     def _attended(self, node: _Node) -> _Node | None:
-        """softmax(q k^T) v."""
+        """softmax(q k^T) v: queries q [B, G, Q, L, D] that are scaled already, keys k and values v [B, G, 1, L, D]."""
         shares = self._maker(node.inputs[0], "Softmax") if node.operator == "MatMul" else None
         scores = shares and self._maker(shares.inputs[0], "MatMul")
         turned = scores and self._maker(scores.inputs[1], "Transpose")

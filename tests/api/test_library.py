@@ -12,7 +12,7 @@ import re
 import subprocess
 import sys
 import threading
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -138,6 +138,7 @@ def test_a_wrong_number_of_lines_is_refused(engine: az.Engine) -> None:
 
 def test_limits_have_two_names() -> None:
     assert az.Limits(visits=5, time=2) == az.Limits(nodes=5, seconds=2)
+    assert replace(az.Limits(visits=5), nodes=7) == az.Limits(nodes=7)
 
 
 def test_options_are_the_engines() -> None:

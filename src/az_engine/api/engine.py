@@ -16,16 +16,17 @@ from ..engine.errors import AzError, OptionError
 from ..engine.games import get_game
 from ..engine.info import BestMove, ThinkingInfo
 from ..engine.params import EngineOptions, SearchParams
-from ..engine.settings import check_kind, check_strictly
+from ..engine.settings import check_kind, check_strictly, settings_of
 from .analysis import Analysis, PlayResult, analysis_of, analysis_of_answer
 from .limits import Limits
-from .options import MOST_LINES, Options
+from .options import Options
 from .position import Position
 
 if TYPE_CHECKING:
     import chess
 
 _REPORT_MS = 200  # between reports that carry Go's score and ownership
+_LINES = next(known for f, _, known in settings_of(EngineOptions) if f.name == "multipv")
 _SEARCH = {f.name for f in fields(SearchParams)}
 
 
@@ -184,8 +185,8 @@ class Engine:
         if self._closed:
             raise OptionError("this engine is closed; make another one")
         check_kind("lines", lines, int)
-        if not 1 <= lines <= MOST_LINES:
-            raise OptionError(f"lines is {lines}; it must be 1 to {MOST_LINES}")
+        if not _LINES.allows(lines):
+            raise OptionError(f"lines is {lines}; it must be {_LINES.range}")
         position = Position.of(source)
         if get_game(position.game) is not get_game(self.game):
             raise OptionError(f"this engine plays {self.game}, the position is of {position.game}; make another engine")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, get_type_hints
+from dataclasses import InitVar, dataclass
+from typing import Any
 
 from ..engine import limits
 from ..engine.errors import OptionError
 from ..engine.settings import check_kind
+
+_NUMBERS = {"nodes": int, "seconds": float, "depth": int, "mate": int, "increment": float}
 
 
 def check_moves(moves: Any) -> None:
@@ -20,7 +22,7 @@ def check_moves(moves: Any) -> None:
 class Limits:
     """Bounds of one search; the first one reached ends it. None means not given.
 
-    ``visits`` and ``time`` are other names of ``nodes`` and ``seconds``. Errors: OptionError.
+    ``visits`` and ``time`` may be given in place of ``nodes`` and ``seconds``. Errors: OptionError.
     """
 
     nodes: int | None = None  # visits of the root in this search
@@ -30,21 +32,20 @@ class Limits:
     clock: tuple[float, float] | None = None  # seconds left to the first and the second player
     increment: float = 0.0  # seconds added to a clock after each move
     moves: tuple[str, ...] = ()  # search only these; empty: all
-    visits: int | None = None
-    time: float | None = None
+    visits: InitVar[int | None] = None
+    time: InitVar[float | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, visits: int | None, time: float | None) -> None:
         """Check the numbers."""
-        for name, other in (("nodes", "visits"), ("seconds", "time")):
-            one, two = getattr(self, name), getattr(self, other)
-            if one is not None and two is not None and one != two:
+        for name, other, value in (("nodes", "visits", visits), ("seconds", "time", time)):
+            if value is not None and getattr(self, name) is not None:
                 raise OptionError(f"{name} and {other} are the same; give one of them")
-            object.__setattr__(self, name, two if one is None else one)
-            object.__setattr__(self, other, getattr(self, name))
-        hints = get_type_hints(Limits)
-        for name in ("nodes", "seconds", "depth", "mate", "increment"):
+            if value is not None:
+                object.__setattr__(self, name, value)
+        for name, kind in _NUMBERS.items():
             value = getattr(self, name)
-            check_kind(name, value, hints[name])
+            if value is not None:
+                check_kind(name, value, kind)
             if value is not None and not value > 0 and (name != "increment" or value):
                 raise OptionError(f"{name} must be more than 0, not {value}")
         clock: Any = self.clock

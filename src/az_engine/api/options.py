@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-MOST_LINES = 500  # of an analysis
-
 
 class Options(TypedDict, total=False):
     """What :class:`Engine` takes by name: settings of the engine, then of its search."""

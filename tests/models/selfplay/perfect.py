@@ -1,9 +1,18 @@
-"""Exhaustive play against a small game's perfect player: the oracle for learning."""
+"""Exhaustive play against a small game's perfect player: the oracle for learning.
+
+``AZ_ENGINE_GAMES=examples python -m tests.models.selfplay.perfect RUN`` plays a run's newest net of tic-tac-toe.
+"""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game, State
 from az_engine.engine.games.outcome import DRAW, LOSS, RUNNING
+from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
+from az_engine.engine.params import paper_params
 from az_engine.engine.search.arena import NetPlayer, Seat
 
 
@@ -62,3 +71,17 @@ def never_loses(perfect: Perfect, player: NetPlayer) -> bool:
     return set(results(perfect, player, against_perfect=True)) == {DRAW} and LOSS not in results(
         perfect, player, against_perfect=False
     )
+
+
+def main(run: Path) -> None:
+    game = get_game("tictactoe")
+    perfect, net = Perfect(game), max((run / "nets").glob("*.onnx"))
+    evaluator = OnnxEvaluator(net, game, provider="cpu", batch_size=8)
+    for visits in (0, 25, 100):
+        player = NetPlayer("net", evaluator, visits, paper_params("az"))
+        word = "never loses" if never_loses(perfect, player) else "can be beaten"
+        sys.stdout.write(f"{net.name}, {visits} visits: {word}\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
