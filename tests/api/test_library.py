@@ -409,6 +409,7 @@ def test_go_counts_points() -> None:
     assert len(info.ownership) == 81
 
 
+@pytest.mark.slow
 def test_a_net_alone() -> None:
     net = az.Net("default", "shogi", batch_size=2)
     positions = [az.Position("shogi"), az.Position("shogi", moves=["7g7f"]), az.Position("shogi", moves=["2g2f"])]

@@ -260,16 +260,18 @@ def test_byoyomi_and_the_worst_delay(byoyomi: int, last: int, expected: float) -
 def test_no_shogi_game_is_lost_on_time(
     left: int, increment: int, byoyomi: int, seed: int, instability: float, minimum: int
 ) -> None:
-    """Every delay up to the worst that was announced; the increment comes before the move (USI)."""
-    announced, worst, stalled, chance = 120, 500, 0, random.Random(seed)
+    """Every delay up to the worst announced, learned as the engine does; the increment comes before the move (USI)."""
+    announced, worst, stalled, chance, delays = 120, 500, 0, random.Random(seed), Delays()
     paid = byoyomi or increment >= worst  # else a long game's delays alone use up its clock
     left = left if paid else 10 * left
     for move in range(200 if paid else 60):
         delay = chance.randint(0, worst - 20 if paid else announced)
         limits = Limits(time=(left + increment, 0), increment=(increment, 0), byoyomi=byoyomi)
+        delays.begin(limits, 0, 2 * move)
         found = budget(limits, 0, 2 * move, typical_moves=60.0, overhead_ms=announced, last_overhead_ms=worst,
-                       minimum_ms=minimum)  # fmt: skip
+                       minimum_ms=minimum, delays=delays)  # fmt: skip
         used = spend(found, instability)
+        delays.end(limits, 0, 2 * move, used)
         stalled += used == 0.0
         left += increment - int(used + delay + JITTER_MS)
         assert left + byoyomi >= 0, f"flag fell at move {move + 1}"

@@ -61,6 +61,7 @@ def test_named_openings_by_any_order_of_moves() -> None:
     assert (told["steps"], first["shares"]) == ([0.0, 15.5, 31.0], [1.0, 0.5])
 
 
+@pytest.mark.slow
 def test_every_named_opening_is_legal() -> None:
     for name in ("chess", "shogi"):
         lines = get_game(name).openings
