@@ -1,4 +1,4 @@
-"""Make protocols/page/web/pieces.js: the outlines of chessmen and shogi tiles that the page draws.
+"""Make protocols/page/web/board/pieces.js: the outlines of chessmen and shogi tiles that the page draws.
 
 Run it by hand: ``.venv/bin/python .ci/pieces.py``, with fonttools and Noto Serif CJK (Debian: fonts-noto-cjk).
 Chessmen: Colin M.L. Burnett, GPL, from python-chess. Kanji: Noto Serif CJK, SIL Open Font License 1.1.
@@ -35,7 +35,7 @@ LOOKS = {
     "stroke-linejoin": {"round": "", "miter": "miter"},
 }  # classes of board.css, which gives both colours theirs
 SAME = "BNP"  # white men with the outlines of the black ones
-OUT = Path(__file__).resolve().parent.parent / "protocols" / "page" / "web" / "pieces.js"
+OUT = Path(__file__).resolve().parent.parent / "protocols" / "page" / "web" / "board" / "pieces.js"
 HEAD = """\
 // Outlines of the pieces, made by .ci/pieces.py: of chessmen [classes, path, transform].
 // Chessmen: Colin M.L. Burnett, GPL. Kanji: Noto Serif CJK, SIL Open Font License 1.1.

@@ -36,7 +36,7 @@ PACKAGED = [path for path in SOURCES if path.relative_to(ROOT).parts[0] in ROOMS
 NETS = sorted((ROOT / "models" / "nets").iterdir())
 OPENINGS = sorted((ROOT / "bench" / "openings").rglob("*.txt"))
 TABLES = sorted((ROOT / "engine" / "games" / "chess" / "tables").iterdir())
-PAGE = sorted((ROOT / "protocols" / "page" / "web").iterdir())
+PAGE = sorted(filter(Path.is_file, (ROOT / "protocols" / "page" / "web").rglob("*")))
 
 
 def run(*command: object, cwd: Path, env: dict[str, str] | None = None) -> str:

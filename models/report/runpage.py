@@ -74,7 +74,7 @@ def write_run_page(folder: Path, out: Path, told: Told | None = None) -> None:
     Errors: DataError when the folder is none of a run; OSError for a full disk.
     """
     heading = run_title(read_config(folder / "config.json"))
-    page = write_paper(heading, "runpage.js", run_data(folder, heading, told or {}))
+    page = write_paper(heading, "papers/runpage.js", run_data(folder, heading, told or {}))
     write_atomically(out, page.encode())
 
 

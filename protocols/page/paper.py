@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import posixpath
 import re
 from html import escape
 from typing import Any
@@ -12,8 +13,9 @@ from typing import Any
 from ...engine.errors import OptionError
 from .site import ENGLISH, languages, read_site
 
-_IMPORT = re.compile(r'^import \{([^}]*)\} from "\./([^"]+)";\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import \{([^}]*)\} from "([^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (const|function|class) (\w+)", re.MULTILINE)
+_SPOKEN = "words/language.js"
 
 
 def bundle(entry: str, language: str = ENGLISH) -> str:
@@ -27,14 +29,14 @@ def bundle(entry: str, language: str = ENGLISH) -> str:
         if name in order:
             return
         for _, source in _IMPORT.findall(site[name].body.decode()):
-            visit(source)
+            visit(resolve(name, source))
         order.append(name)
 
-    spoken = f"language-{language}.js"
+    spoken = f"words/language-{language}.js"
     if language != ENGLISH:
         if language not in languages():
             raise OptionError(f"the page has no language {language!r}, only {', '.join([ENGLISH, *languages()])}")
-        visit("language.js")
+        visit(_SPOKEN)
         visit(spoken)
     visit(entry)
     names = {name: "in_" + re.sub(r"\W", "_", name.removesuffix(".js")) for name in order}
@@ -42,12 +44,18 @@ def bundle(entry: str, language: str = ENGLISH) -> str:
     for name in order:
         text = site[name].body.decode()
         exported = ", ".join(found for _, found in _EXPORT.findall(text))
-        text = _IMPORT.sub(lambda found: f"const {{{found[1]}}} = {names[found[2]]};\n", text)
+        for imported, source in _IMPORT.findall(text):
+            text = _IMPORT.sub(f"const {{{imported}}} = {names[resolve(name, source)]};\n", text, count=1)
         text = _EXPORT.sub(r"\1 \2", text)
         parts.append(f"const {names[name]} = (() => {{\n{text}\nreturn {{ {exported} }};\n}})();")
         if name == spoken:
-            parts.append(f"{names['language.js']}.spoken.words = {names[name]}.words;")
+            parts.append(f"{names[_SPOKEN]}.spoken.words = {names[name]}.words;")
     return "\n".join(parts)
+
+
+def resolve(name: str, source: str) -> str:
+    """The path of the module that another one imports as ``source``."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), source))
 
 
 def write_paper(title: str, entry: str, data: Any, language: str = ENGLISH) -> str:
@@ -57,7 +65,7 @@ def write_paper(title: str, entry: str, data: Any, language: str = ENGLISH) -> s
     """
     site = read_site()
     script = bundle(entry, language)
-    style = "\n".join(site[name].body.decode() for name in ("style.css", "board.css"))
+    style = "\n".join(site[name].body.decode() for name in ("style.css", "board/board.css"))
     try:
         text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     except ValueError as error:

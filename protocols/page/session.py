@@ -243,7 +243,7 @@ class PageSession(Session[PageEngine]):
                 self._say,
                 "file",
                 asked.id,
-                text=write_paper(data["title"], "paper.js", data, asked.text("language") or "en"),
+                text=write_paper(data["title"], "papers/paper.js", data, asked.text("language") or "en"),
                 suffix=".html",
             )
         form = format_named(sheet.game.record_formats, wanted)

@@ -31,8 +31,8 @@ GUARDS = {
 
 
 def languages() -> list[str]:
-    """The languages that the page has besides English: each is a file language-XX.js."""
-    return sorted(path.stem.removeprefix("language-") for path in WEB.glob("language-*.js"))
+    """The languages that the page has besides English: each is a file words/language-XX.js."""
+    return sorted(path.stem.removeprefix("language-") for path in WEB.glob("words/language-*.js"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +49,19 @@ class SiteFile:
 
 
 def read_site(*, run: bool = False) -> dict[str, SiteFile]:
-    """Every file of the page by its name. No other name is ever looked up on the disk.
+    """Every file of the page by its path, such as board/board.js. No other one is ever looked up on the disk.
 
     run: the page has a way to a training run's page.
     """
     found = dict[str, SiteFile]()
-    for path in sorted(WEB.iterdir()):
+    for path in sorted(WEB.rglob("*.*")):
         if path.suffix in _TYPES:
             body = path.read_bytes()
             if path.suffix in (".css", ".js"):
                 body = _NEEDLESS.sub(b"", body)
-            if path.name == FRONT:
+            name = path.relative_to(WEB).as_posix()
+            if name == FRONT:
                 words = f'data-languages="{" ".join(languages())}"{" data-run" if run else ""}'
                 body = body.replace(b"<html ", f"<html {words} ".encode(), 1)
-            found[path.name] = SiteFile(body, _TYPES[path.suffix], f'"{hashlib.sha256(body).hexdigest()[:20]}"')
+            found[name] = SiteFile(body, _TYPES[path.suffix], f'"{hashlib.sha256(body).hexdigest()[:20]}"')
     return found

@@ -90,7 +90,7 @@ class Web:
             Route("/metrics", self._metrics),
             Route("/api/analyse", self._analyse, methods=["POST"]),
             Route("/", self._file, methods=["GET"]),
-            Route("/web/{name}", self._file, methods=["GET"]),
+            Route("/web/{name:path}", self._file, methods=["GET"]),
             *([Route("/run", self._run_page, methods=["GET"])] if run else []),
             *conversations,
         ]

@@ -1,26 +1,26 @@
 // The page: header, board and the view beside it.
 
-import { Address } from "./address.js";
-import { AnalyseView } from "./analyse.js";
-import { Board } from "./board.js";
-import { drawClocks } from "./clock.js";
-import { button, byId, clear, el } from "./dom.js";
-import { GAMES } from "./games.js";
-import { takeGifts } from "./gifts.js";
-import { Input } from "./input.js";
-import { InsideView } from "./inside.js";
-import { takeKeys } from "./keys.js";
-import { startLanguage } from "./languages.js";
-import { spoken, t, word } from "./language.js";
-import { Link, TOKEN, trainingLink } from "./link.js";
-import { Match } from "./match.js";
-import { PlayView } from "./play.js";
-import { askPromotion } from "./promotion.js";
-import { movesCard, moveList } from "./record.js";
-import { ReviewView } from "./review.js";
-import { stepButtons } from "./steps.js";
-import { startTheme } from "./theme.js";
-import { result, sideName } from "./words.js";
+import { Address } from "./base/address.js";
+import { button, byId, clear, el } from "./base/dom.js";
+import { takeKeys } from "./base/keys.js";
+import { Link, TOKEN, trainingLink } from "./base/link.js";
+import { startTheme } from "./base/theme.js";
+import { Board } from "./board/board.js";
+import { GAMES } from "./board/games.js";
+import { Input } from "./board/input.js";
+import { askPromotion } from "./board/promotion.js";
+import { drawClocks } from "./game/clock.js";
+import { takeGifts } from "./game/gifts.js";
+import { Match } from "./game/match.js";
+import { movesCard, moveList } from "./game/record.js";
+import { stepButtons } from "./game/steps.js";
+import { AnalyseView } from "./views/analyse.js";
+import { InsideView } from "./views/inside.js";
+import { PlayView } from "./views/play.js";
+import { ReviewView } from "./views/review.js";
+import { spoken, t, word } from "./words/language.js";
+import { startLanguage } from "./words/languages.js";
+import { result, sideName } from "./words/words.js";
 
 const VIEWS = [PlayView, AnalyseView, ReviewView, InsideView];
 

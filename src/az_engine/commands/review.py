@@ -195,7 +195,7 @@ class _Out:
             if self._numbered:
                 path = path.with_name(f"{path.stem}_{number:04}{path.suffix}")
             data = review_data(review.sheet, review.judged, record, review.net)
-            self._write(path, write_paper(data["title"], "paper.js", data).encode())
+            self._write(path, write_paper(data["title"], "papers/paper.js", data).encode())
             return
         form = self._form
         assert form.write is not None

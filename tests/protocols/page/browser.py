@@ -164,9 +164,9 @@ class Browser:
         except Navigated:
             return False
 
-    def wait(self, script: str) -> None:
+    def wait(self, script: str, patience: float = PATIENCE_S) -> None:
         """Until an expression is true, also across the loading of a page."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + patience
         while not self._holds(script):
             assert time.monotonic() < deadline, (script, self.do("document.body.innerText"), self.faults)
             time.sleep(0.02)

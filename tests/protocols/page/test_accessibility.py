@@ -71,7 +71,7 @@ def test_no_serious_violation_on_a_review_from_the_disk(chromium: Chromium, tmp_
     values = [Judgement(s, best=("d2d4",), words=("d4",)) for s in (0.5, 0.45, 0.4, 0.1)] + [Judgement(0.0)]
     data = review_data(sheet, values, Record(), "net")
     page = tmp_path / "review.html"
-    page.write_text(write_paper(data["title"], "paper.js", data))
+    page.write_text(write_paper(data["title"], "papers/paper.js", data))
     with Browser(chromium, width, 850) as browser:
         browser.open(page.as_uri())
         browser.wait("document.querySelectorAll('.board .piece').length === 32")

@@ -150,7 +150,7 @@ def test_a_review_is_saved_in_the_language(chromium: Chromium, tmp_path: Path) -
     sheet = sheet_of("chess", FOOLS_MATE)
     values = [Judgement(s, best=("d2d4",), words=("d4",)) for s in (0.5, 0.45, 0.4, 0.1)] + [Judgement(0.0)]
     page = tmp_path / "review.html"
-    page.write_text(write_paper("対局", "paper.js", review_data(sheet, values, Record(), ""), "ja"))
+    page.write_text(write_paper("対局", "papers/paper.js", review_data(sheet, values, Record(), ""), "ja"))
     with Browser(chromium) as browser:
         browser.open(page.as_uri())
         browser.wait("document.querySelectorAll('.board .piece').length === 32")

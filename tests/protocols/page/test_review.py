@@ -67,7 +67,7 @@ def test_the_page_holds_data_that_cannot_end_its_script() -> None:
     judged = [Judgement(0.5), Judgement(0.6)]
     evil = "</script><script>alert(1)</script>"
     data = review_data(sheet, judged, Record.of_line(names=(evil, "B")), "net")
-    page = write_paper(data["title"], "paper.js", data)
+    page = write_paper(data["title"], "papers/paper.js", data)
     assert page.count("</script>") == 2
     assert "<script>alert" not in page
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
@@ -76,10 +76,10 @@ def test_the_page_holds_data_that_cannot_end_its_script() -> None:
 
 
 def test_the_bundle_has_no_module_left_and_each_once() -> None:
-    script = bundle("paper.js")
+    script = bundle("papers/paper.js")
     assert not re.search(r"^\s*(import|export) ", script, re.MULTILINE)
-    assert "in_mistakes" in script
-    for name in ("dom", "games", "board", "pieces", "plots"):
+    assert "in_views_mistakes" in script
+    for name in ("base_dom", "board_games", "board_board", "board_pieces", "plots_plots"):
         assert script.count(f"const in_{name} = ") == 1
 
 

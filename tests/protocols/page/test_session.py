@@ -299,10 +299,13 @@ def test_a_message_that_is_too_long(server: RunningServer) -> None:
 
 def test_files_of_the_page(server: RunningServer) -> None:
     assert ask(server, "/")[0] == 200
-    assert ask(server, "/web/board.js")[0] == 200
+    assert ask(server, "/web/board/board.js")[0] == 200
     for path in (
         "/web/",
         "/web/no.js",
+        "/web/board.js",
+        "/web/board",
+        "/web/board/../../site.py",
         "/web/../site.py",
         "/web/..%2fsite.py",
         "/web/%2e%2e/site.py",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gzip
 import re
+from pathlib import Path
 
 import pytest
 
+from az_engine.protocols.page.paper import resolve
 from az_engine.protocols.page.site import FRONT, POLICY, WEB, read_site
 
 SITE = read_site()
 SCRIPTS = sorted(name for name in SITE if name.endswith(".js"))
-LANGUAGES = [name for name in SCRIPTS if name.startswith("language-")]
+LANGUAGES = [name for name in SCRIPTS if "language-" in name]
 UNSEEN = (
     "White",
     "Black",
@@ -23,6 +25,7 @@ UNSEEN = (
     "go",
     "pass",
 )  # which the server tells
+IMPORT = r'import \{([^}]*)\} from "([^"]+)"'
 TEXTS = {name: found.body.decode() for name, found in SITE.items()}
 
 
@@ -30,7 +33,12 @@ def test_the_page_is_small() -> None:
     """In a wheel, and as a browser may have it: compressed."""
     assert sum(len(gzip.compress(found.body)) for found in SITE.values()) <= 62_000
     assert sum(len(found.body) for found in SITE.values()) <= 160_000
-    assert set(SITE) == {path.name for path in WEB.iterdir()}
+    assert set(SITE) == {path.relative_to(WEB).as_posix() for path in WEB.rglob("*") if path.is_file()}
+
+
+def test_a_folder_has_few_files() -> None:
+    for folder in (WEB, *filter(Path.is_dir, WEB.iterdir())):
+        assert len([*folder.iterdir()]) <= 12, folder
 
 
 @pytest.mark.parametrize("name", sorted(TEXTS))
@@ -59,14 +67,15 @@ def test_no_text_goes_over_a_line(name: str) -> None:
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_module_imports_what_there_is(name: str) -> None:
-    for names, source in re.findall(r"import \{([^}]*)\} from \"\./([^\"]+)\"", TEXTS[name]):
+    for names, source in re.findall(IMPORT, TEXTS[name]):
+        exporter = TEXTS[resolve(name, source)]
         for wanted in filter(None, map(str.strip, names.split(","))):
-            assert re.search(rf"export (const|function|class|async function) {wanted}\b", TEXTS[source]), wanted
+            assert re.search(rf"export (const|function|class|async function) {wanted}\b", exporter), wanted
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_a_module_uses_what_it_imports(name: str) -> None:
-    for names, _ in re.findall(r"import \{([^}]*)\} from \"\./([^\"]+)\"", TEXTS[name]):
+    for names, _ in re.findall(IMPORT, TEXTS[name]):
         for wanted in filter(None, map(str.strip, names.split(","))):
             assert len(re.findall(rf"\b{wanted}\b", TEXTS[name])) > 1, wanted
 
@@ -82,7 +91,7 @@ def test_the_front_names_files_that_exist_and_nothing_else() -> None:
     front = TEXTS[FRONT]
     assert set(re.findall(r'(?:src|href)="web/([^"]+)"', front)) <= set(SITE)
     assert not re.search(r'<script(?![^>]*src=)|<style| style=| on[a-z]+="|https?://', front)
-    texts = "".join(text for name, text in TEXTS.items() if name not in ("paper.js", "runpage.js"))
+    texts = "".join(text for name, text in TEXTS.items() if name not in ("papers/paper.js", "papers/runpage.js"))
     wanted = set(re.findall(r'byId\("([^"]+)"\)', texts))
     made = set(re.findall(r'\bid: "([^"]+)"', "".join(TEXTS.values())))
     assert wanted <= set(re.findall(r'id="([^"]+)"', front)) | made

@@ -1,6 +1,6 @@
 // A chart of several lines over training steps, games or hours, with intervals.
 
-import { clear, svg } from "./dom.js";
+import { clear, svg } from "../base/dom.js";
 
 const [WIDE, HIGH] = [560, 200];
 

@@ -1,8 +1,8 @@
 // The panel at the end of a game: the result, why, and what may come next.
 
-import { button, el } from "./dom.js";
-import { t } from "./language.js";
-import { result } from "./words.js";
+import { button, el } from "../base/dom.js";
+import { t } from "../words/language.js";
+import { result } from "../words/words.js";
 
 // Nothing while the game goes on, or an earlier position is shown.
 export function endPanel(app, { review, rematch }) {

@@ -1,6 +1,6 @@
 // Buttons that step through a game.
 
-import { button } from "./dom.js";
+import { button } from "../base/dom.js";
 
 // Buttons to the first, the previous, the next and the last position; here and last tell plies, off what goes nowhere.
 export function steps(go, here, last, off = () => false) {

@@ -1,7 +1,7 @@
 // What each move of a game gave away, and the list of the worst.
 
-import { button, clear, el } from "./dom.js";
-import { t, word } from "./language.js";
+import { button, clear, el } from "../base/dom.js";
+import { t, word } from "../words/language.js";
 
 const COLOURS = { blunder: "blunder", mistake: "poor", inaccuracy: "fair" };
 

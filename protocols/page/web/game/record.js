@@ -1,8 +1,8 @@
 // The list of moves.
 
-import { button, byId, choice, clear, el } from "./dom.js";
-import { spoken } from "./language.js";
-import { chooseNotation } from "./languages.js";
+import { button, byId, choice, clear, el } from "../base/dom.js";
+import { spoken } from "../words/language.js";
+import { chooseNotation } from "../words/languages.js";
 import { moveField } from "./typed.js";
 
 export function movesCard(app) {

@@ -1,7 +1,7 @@
 // The players' clocks, in milliseconds. They rest while the page is closed or shows something else than the game.
 
-import { byId, clear, el } from "./dom.js";
-import { sideName } from "./words.js";
+import { byId, clear, el } from "../base/dom.js";
+import { sideName } from "../words/words.js";
 
 // Seconds for the game, added for each move, and for each move once the others are used up.
 export const CONTROLS = [

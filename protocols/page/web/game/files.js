@@ -1,7 +1,7 @@
 // Games as files and texts: loading, choosing one of several, saving.
 
-import { button, choice, clear, el } from "./dom.js";
-import { spoken, t, word } from "./language.js";
+import { button, choice, clear, el } from "../base/dom.js";
+import { spoken, t, word } from "../words/language.js";
 
 export class Files {
   // review: takes what is loaded.

@@ -1,9 +1,9 @@
 // Inside the search: the ten most visited states while it grows, and after 100, 1,000, 10,000 ... simulations.
 
-import { button, choice, clear, el } from "./dom.js";
-import { t, word } from "./language.js";
-import { StateTree, pathOf, stateButton } from "./statetree.js";
-import { thousands } from "./values.js";
+import { button, choice, clear, el } from "../base/dom.js";
+import { StateTree, pathOf, stateButton } from "../plots/statetree.js";
+import { thousands } from "../plots/values.js";
+import { t, word } from "../words/language.js";
 import { View } from "./view.js";
 
 const EVERY_MS = 300;

@@ -1,9 +1,9 @@
 // The game on the board: its moves, the positions that the server has told, the ply that is shown. It is kept in the
 // browser, so that closing the page loses nothing.
 
+import { firstWdl } from "../plots/values.js";
+import { spoken, word } from "../words/language.js";
 import { Clock } from "./clock.js";
-import { spoken, word } from "./language.js";
-import { firstWdl } from "./values.js";
 
 const KEPT = "az-engine game ";
 const MOST_KEPT = 12; // moves of a line

@@ -1,12 +1,12 @@
 // Playing against the net.
 
-import { CONTROLS, Clock, drawClocks } from "./clock.js";
-import { button, choice, clear, el } from "./dom.js";
-import { endPanel } from "./end.js";
-import { RULES } from "./games.js";
-import { t, word } from "./language.js";
+import { button, choice, clear, el } from "../base/dom.js";
+import { RULES } from "../board/games.js";
+import { CONTROLS, Clock, drawClocks } from "../game/clock.js";
+import { endPanel } from "../game/end.js";
+import { t, word } from "../words/language.js";
+import { result, sideName } from "../words/words.js";
 import { View } from "./view.js";
-import { result, sideName } from "./words.js";
 
 const CLOCK = "clock";
 const STRENGTHS = [

@@ -1,7 +1,7 @@
 // The question to what a piece promotes, at the square where it arrives.
 
+import { button, byId, clear, svg } from "../base/dom.js";
 import { drawPiece } from "./board.js";
-import { button, byId, clear, svg } from "./dom.js";
 
 export function askPromotion(board, moves, then) {
   const box = byId("ask");

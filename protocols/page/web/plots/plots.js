@@ -1,8 +1,8 @@
 // Pictures of numbers: the win-draw-loss bar, a dot for each move, the graph over the game.
 
-import { clear, el, svg } from "./dom.js";
-import { t } from "./language.js";
-import { lossClass } from "./overlay.js";
+import { clear, el, svg } from "../base/dom.js";
+import { lossClass } from "../board/overlay.js";
+import { t } from "../words/language.js";
 import { percents } from "./values.js";
 
 // wdl: of the first player.

@@ -1,13 +1,13 @@
 // Review of a whole game: load it, have every position searched, see the mistakes.
 
-import { button, byId, choice, clear, el } from "./dom.js";
-import { Files } from "./files.js";
-import { t, word } from "./language.js";
+import { button, byId, choice, clear, el } from "../base/dom.js";
+import { drawMarks } from "../board/overlay.js";
+import { Files } from "../game/files.js";
+import { Graph } from "../plots/plots.js";
+import { points, thousands } from "../plots/values.js";
+import { t, word } from "../words/language.js";
 import { Lesson } from "./lesson.js";
 import { findMistakes, marksOf, mistakeList, pointsLost } from "./mistakes.js";
-import { drawMarks } from "./overlay.js";
-import { Graph } from "./plots.js";
-import { points, thousands } from "./values.js";
 import { View } from "./view.js";
 
 export class ReviewView extends View {

@@ -1,10 +1,10 @@
 // Learn from your mistakes: the position before each mistake of a reviewed game is to be solved.
 
-import { button, byId, clear, el } from "./dom.js";
-import { t, word } from "./language.js";
+import { button, byId, clear, el } from "../base/dom.js";
+import { drawHint, drawLine } from "../board/overlay.js";
+import { t, word } from "../words/language.js";
+import { sideName } from "../words/words.js";
 import { loss, percent } from "./mistakes.js";
-import { drawHint, drawLine } from "./overlay.js";
-import { sideName } from "./words.js";
 
 export class Lesson {
   // view: the review, which searches; mistakes: in the order of the game.

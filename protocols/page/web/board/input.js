@@ -1,6 +1,6 @@
 // Moves by mouse, touch and keyboard: from legal moves of the server to one that the user means.
 
-import { t, word } from "./language.js";
+import { t, word } from "../words/language.js";
 
 export class Input {
   // canPlay: whether the user may move now; play: gets the move; pick: a place that is chosen when no move may be played,

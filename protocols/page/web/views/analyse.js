@@ -1,11 +1,11 @@
 // Analysis of the position on the board: it begins by itself, and follows the board.
 
-import { button, choice, clear, el } from "./dom.js";
-import { t, word } from "./language.js";
-import { MoveTable } from "./movetable.js";
-import { drawHeat, drawLine, drawMarks, drawOwners, heatOf } from "./overlay.js";
-import { DotPlot, Graph, WdlBar } from "./plots.js";
-import { firstWdl, points, thousands, worth } from "./values.js";
+import { button, choice, clear, el } from "../base/dom.js";
+import { drawHeat, drawLine, drawMarks, drawOwners, heatOf } from "../board/overlay.js";
+import { MoveTable } from "../plots/movetable.js";
+import { DotPlot, Graph, WdlBar } from "../plots/plots.js";
+import { firstWdl, points, thousands, worth } from "../plots/values.js";
+import { t, word } from "../words/language.js";
 import { View } from "./view.js";
 
 const EVERY_MS = 100; // between reports

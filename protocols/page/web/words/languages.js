@@ -1,6 +1,6 @@
 // The choice of a language: the browser's, until the reader takes another. Each file language-XX.js is one.
 
-import { byId, el } from "./dom.js";
+import { byId, el } from "../base/dom.js";
 import { spoken, word } from "./language.js";
 
 const LANGUAGE = "az-engine language";

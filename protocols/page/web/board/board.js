@@ -1,6 +1,6 @@
 // One board for all games, in SVG: ground, heat, pieces, hands, marks. A square is 100 units wide.
 
-import { clear, svg } from "./dom.js";
+import { clear, svg } from "../base/dom.js";
 import { gameOf, handSays, says } from "./games.js";
 import { CHESSMEN, KANJI } from "./pieces.js";
 

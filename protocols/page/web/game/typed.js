@@ -1,7 +1,7 @@
 // A move that is typed: as the protocol writes it, or as people do, with or without signs for captures and checks.
 
-import { el } from "./dom.js";
-import { t, word } from "./language.js";
+import { el } from "../base/dom.js";
+import { t, word } from "../words/language.js";
 
 const FORMS = [
   (text) => text,

@@ -1,11 +1,11 @@
 // The page of a training run: its state, curves, and games to click through.
 
-import { Board } from "./board.js";
-import { drawChart } from "./chart.js";
-import { byId, choice, clear, el, svg } from "./dom.js";
-import { Graph } from "./plots.js";
-import { steps } from "./steps.js";
-import { thousands } from "./values.js";
+import { byId, choice, clear, el, svg } from "../base/dom.js";
+import { Board } from "../board/board.js";
+import { steps } from "../game/steps.js";
+import { drawChart } from "../plots/chart.js";
+import { Graph } from "../plots/plots.js";
+import { thousands } from "../plots/values.js";
 
 const AXES = { step: "training steps", games: "games", minutes: "hours" };
 

@@ -1,8 +1,8 @@
 // The states that a search visits most, as in Figure 4 of the Science paper: small boards in a tree, and in a row.
 
-import { Board } from "./board.js";
-import { clear, el, svg } from "./dom.js";
-import { t, word } from "./language.js";
+import { clear, el, svg } from "../base/dom.js";
+import { Board } from "../board/board.js";
+import { t, word } from "../words/language.js";
 import { thousands } from "./values.js";
 
 const [WIDTH, HEIGHT, GAP] = [104, 150, 14];

@@ -1,6 +1,6 @@
 // What each game looks like in text: positions, squares and moves. The rules are on the server.
 
-import { spoken, t, word } from "./language.js";
+import { spoken, t, word } from "../words/language.js";
 
 const LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXYZ";
 export const RULES = { "tromp-taylor": "Tromp-Taylor", chinese: "Chinese", japanese: "Japanese", korean: "Korean", aga: "AGA", "new-zealand": "New Zealand" };

@@ -1,12 +1,12 @@
 // A review on a page of its own, which opens from the disk: board, graph, mistakes, moves.
 
-import { Board } from "./board.js";
-import { button, byId, clear, el } from "./dom.js";
-import { t, word } from "./language.js";
-import { findMistakes, marksOf, mistakeList, moveNumber } from "./mistakes.js";
-import { drawLine } from "./overlay.js";
-import { Graph } from "./plots.js";
-import { steps } from "./steps.js";
+import { button, byId, clear, el } from "../base/dom.js";
+import { Board } from "../board/board.js";
+import { drawLine } from "../board/overlay.js";
+import { steps } from "../game/steps.js";
+import { Graph } from "../plots/plots.js";
+import { findMistakes, marksOf, mistakeList, moveNumber } from "../views/mistakes.js";
+import { t, word } from "../words/language.js";
 
 class Paper {
   constructor(data) {

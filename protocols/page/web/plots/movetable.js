@@ -1,8 +1,8 @@
 // The table of moves: prior, visits, share, Q, U, chances and line. Rows stay, so that a click never misses its move.
 
-import { clear, el } from "./dom.js";
-import { t } from "./language.js";
-import { lossClass } from "./overlay.js";
+import { clear, el } from "../base/dom.js";
+import { lossClass } from "../board/overlay.js";
+import { t } from "../words/language.js";
 import { percents, thousands, worth } from "./values.js";
 
 const ROWS = 12;

@@ -1,6 +1,6 @@
 // What the search thinks, drawn on the board: heat, arrows, numbered lines, owners of points.
 
-import { clear, svg } from "./dom.js";
+import { clear, svg } from "../base/dom.js";
 import { drawPiece } from "./board.js";
 
 const CELL = 100;

@@ -1,6 +1,6 @@
 // Elements of HTML and SVG, never made from text. Their words are in the reader's language.
 
-import { word } from "./language.js";
+import { word } from "../words/language.js";
 
 const TEXTS = ["aria-label", "title", "placeholder", "label"]; // attributes that are read
 const SVG = "http://www.w3.org/2000/svg";

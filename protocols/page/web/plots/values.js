@@ -1,6 +1,6 @@
 // Values from one side's view to the first player's.
 
-import { t } from "./language.js";
+import { t } from "../words/language.js";
 
 // Chances of the first player, from a report for the side to move.
 export function firstWdl(report, turn) {
