@@ -1,15 +1,19 @@
-"""Refuses to build from a clone without symbolic links; everything else stands in pyproject.toml."""
+"""Where the packages are; everything else stands in pyproject.toml.
+
+The links in src/az_engine are for type checkers and editors, which find the package there. A clone without them, as
+Windows makes it, is built and installed alike: its packages are mapped to the folders in the root.
+"""
 
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import find_packages, setup
 
-for room in ("engine", "protocols", "models", "bench"):
-    path = Path(__file__).resolve().parent / "src" / "az_engine" / room
-    if not path.is_dir():
-        raise SystemExit(
-            f"{path} is a file instead of a symbolic link: clone again with git clone -c core.symlinks=true "
-            "(on Windows turn on Developer Mode first)"
-        )
+ROOMS = ("engine", "protocols", "models", "bench")
+ROOT = Path(__file__).resolve().parent
 
-setup()
+packages, folders = find_packages(str(ROOT / "src")), {"": "src"}
+if not all((ROOT / "src" / "az_engine" / room).is_dir() for room in ROOMS):
+    packages += [f"az_engine.{name}" for room in ROOMS for name in (room, *(f"{room}.{n}" for n in find_packages(room)))]
+    folders |= {f"az_engine.{room}": room for room in ROOMS}
+
+setup(packages=packages, package_dir=folders)

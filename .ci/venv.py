@@ -129,7 +129,6 @@ class Venv:
         extras = self._extras(stamp.extras if stamp else frozenset(), wanted)
         if stamp and stamp.extras == extras and self._unchanged():
             return
-        self._refuse_a_clone_without_links()
         say(f"installing {','.join(sorted(extras))} into {self.path} ({'an update' if stamp else 'a minute or more'})")
         try:
             if stamp:
@@ -170,14 +169,6 @@ class Venv:
                 mode = file.stat().st_mode
                 write(file, content.replace(here, there))
                 file.chmod(mode)
-
-    def _refuse_a_clone_without_links(self) -> None:
-        for path in (self.root / "src" / "az_engine").iterdir():
-            if path.is_file() and "." not in path.name:
-                raise InstallError(
-                    f"{path} is a file instead of a symbolic link: clone again with git clone -c core.symlinks=true "
-                    "(on Windows turn on Developer Mode first)"
-                )
 
     def _lock(self) -> int:
         descriptor = open_lock(self.root)

@@ -12,7 +12,7 @@ from functools import partial
 from .clock import Budget, Delays, Stopwatch, budget
 from .errors import AzError, NetError, ThreadError
 from .games.base import State
-from .games.proofs import MAX_PLIES
+from .games.tactics.proofs import MAX_PLIES
 from .info import BestMove, Checkmate, Line, ThinkingInfo
 from .limits import Limits
 from .nets.evaluator import Interrupted

@@ -332,14 +332,6 @@ def test_an_update_that_ends_at_any_moment_leaves_the_old_environment_or_the_new
     assert {"9 old", "9 between", "9 new"} <= set(seen)
 
 
-def test_a_clone_without_symbolic_links_is_refused(tmp_path: Path) -> None:
-    root = make_checkout(tmp_path / "az")
-    (root / "src" / "az_engine" / "engine").write_text("../../engine")
-    refused = start(root / "az-engine")
-    assert refused.returncode == 1
-    assert "git clone -c core.symlinks=true" in refused.stderr
-
-
 def test_a_moved_checkout_is_made_anew(checkout: Path, tmp_path: Path) -> None:
     moved = tmp_path / "moved"
     shutil.copytree(checkout, moved, symlinks=True)

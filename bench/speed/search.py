@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from ...engine.errors import NetError, OptionError
 from ...engine.games import get_game
 from ...engine.games.base import Game, State
-from ...engine.games.mates import LONGEST
 from ...engine.games.outcome import RUNNING
+from ...engine.games.tactics.mates import LONGEST
 from ...engine.nets.evaluator import Evaluator, Extra, Output, Planes, UniformEvaluator
 from ...engine.nets.onnx.evaluator import OnnxEvaluator
 from ...engine.nets.onnx.session import raw_session

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..kernels.jit import borrow, device, keep, kernel
 from .encoder import NO_TABLES, Encoder, LeafFunctions
-from .mates import NO_MATES, NO_MOVE, Mates
 from .outcome import LOSS, RUNNING, WIN
+from .tactics.mates import NO_MATES, NO_MOVE, Mates
 
 Function = Callable[..., Any]  # of numba: typed by its calls
 

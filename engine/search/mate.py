@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 
 from ..games.base import Game, State
 from ..games.capabilities import MateSearch
-from ..games.proofs import MAX_PLIES
+from ..games.tactics.proofs import MAX_PLIES
 from ..info import Checkmate, Verdict
 
 _SLICE = 5_000  # nodes between two looks at the clock, a few milliseconds

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..games.base import Game, State
-from ..games.mates import LONGEST
 from ..games.outcome import BY_TABLES, DRAW, LOSS, RUNNING, WIN
+from ..games.tactics.mates import LONGEST
 from ..info import Line, MoveStats, Wdl
 from ..kernels.jit import borrow, device, kernel
 from ..params import EngineOptions, SearchParams

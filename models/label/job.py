@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...engine.games import get_game
 from ...engine.games.base import Game, State
-from ...engine.games.mates import NO_MOVE
+from ...engine.games.tactics.mates import NO_MOVE
 from ...engine.nets.opinions import Opinion
 from ..data.formats import labels_of
 from ..data.shards import LabelFormat, Records, Teaching

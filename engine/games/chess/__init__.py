@@ -1,9 +1,8 @@
 """Chess and Chess960 over UCI.
 
-Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`planes` and :mod:`moves` (a net's inputs and
-actions), and :mod:`notation` (FEN and UCI); the short mates at the leaves of a search need :mod:`checks`;
-:mod:`book` reads opening books; :mod:`lc0` has the planes and actions of Lc0's nets, :mod:`sparse` the features and
-rows of sparse nets (with :mod:`exchanges`); :mod:`quiet` resolves captures for evaluations from elsewhere.
+Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks`), :mod:`moves` (a net's actions) and :mod:`notation`
+(FEN and UCI); :mod:`encoders` has what nets see. The short mates at the leaves of a search need :mod:`checks`;
+:mod:`book` reads opening books; :mod:`quiet` resolves captures, with :mod:`exchanges`, for evaluations from elsewhere.
 """
 
 from __future__ import annotations
@@ -27,10 +26,11 @@ from ..encoder import Encoder
 from ..outcome import DRAW, RUNNING
 from ..position_lines import position_lines
 from ..rules import line_of
-from . import lc0, notation, rules, sparse
+from . import notation, rules
 from .checks import ChessMate
+from .encoders import lc0, sparse
+from .encoders.planes import ENCODER
 from .openings import OPENINGS
-from .planes import ENCODER
 from .quiet import QUIESCENCE
 from .state import STATE, State
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from ...kernels.bits import lowest_bit
 from ...kernels.jit import device
-from ..mates import Attack, short_mates
-from ..proofs import Hunt, ProofSearch
+from ..tactics.mates import Attack, short_mates
+from ..tactics.proofs import Hunt, ProofSearch
 from .attacks import (
     KNIGHT_ATTACKS,
     NONE,

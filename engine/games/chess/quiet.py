@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.jit import device
-from ..quiescence import make_quiescence
+from ..tactics.quiescence import make_quiescence
 from .attacks import bit
 from .exchanges import LOSES, exchange
 from .rules import MAX_MOVES, generate, in_check, make, piece_at, sides

@@ -1,9 +1,9 @@
 """Go over GTP, on any board from 2x2 to 25x25, square or not.
 
-Read :mod:`state` and :mod:`board` first, then :mod:`rules` with :mod:`rulesets`, :mod:`planes` (a net's inputs and
-actions), :mod:`notation` and :mod:`score`; :mod:`katago`, with :mod:`ladders` and :mod:`passalive`, is
-how that family of nets sees the game. The kernels read the board's size from the states, so that one compilation serves
-every size; a :class:`Go` has one size because a net's input has. Komi and rule set are part of each state.
+Read :mod:`state` and :mod:`board` first, then :mod:`rules` with :mod:`rulesets`, :mod:`notation` and :mod:`score`;
+:mod:`encoders` has what nets see: KataGo's with :mod:`ladders` and :mod:`passalive`. The kernels read the board's size
+from the states, so that one compilation serves every size; a :class:`Go` has one size because a net's input has. Komi
+and rule set are part of each state.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from ..capabilities import Symmetries, TrainingDefaults, board_symmetries
 from ..encoder import Encoder
 from ..outcome import RUNNING
 from ..rules import line_of
-from . import katago, notation, rules
-from .planes import encoder
+from . import notation, rules
+from .encoders import katago
+from .encoders.planes import encoder
 from .rulesets import rule_set
 from .score import GoTerritory
 from .state import MAX_SIZE, MIN_SIZE, STATE, State

@@ -1,10 +1,9 @@
 """Shogi over USI.
 
-Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks` and :mod:`endings`), :mod:`planes` and :mod:`moves` (a
-net's inputs and actions), and :mod:`notation` (SFEN and USI moves); the short mates at the leaves of a search need
-:mod:`checks`; :mod:`mate` looks for forced mates alone; :mod:`book` reads opening books; :mod:`dlshogi` and
-:mod:`miniosl` (with :mod:`onemove`) are how those families of nets see the game, :mod:`sparse` (with
-:mod:`exchanges`) how sparse nets do; :mod:`quiet` resolves captures for evaluations from elsewhere.
+Read :mod:`state` first, then :mod:`rules` (with :mod:`attacks` and :mod:`endings`), :mod:`moves` (a net's actions)
+and :mod:`notation` (SFEN and USI moves); :mod:`encoders` has what nets see. The short mates at the leaves of a search
+need :mod:`checks`; :mod:`mate` looks for forced mates alone; :mod:`book` reads opening books; :mod:`quiet` resolves
+captures, with :mod:`exchanges`, for evaluations from elsewhere.
 """
 
 from __future__ import annotations
@@ -26,9 +25,10 @@ from ..capabilities import Declaration, TrainingDefaults
 from ..encoder import Encoder
 from ..position_lines import position_lines
 from ..rules import line_of
-from . import book, dlshogi, endings, miniosl, notation, rules, sparse
+from . import book, endings, notation, rules
+from .encoders import dlshogi, miniosl, sparse
+from .encoders.planes import ENCODER
 from .mate import ShogiMate
-from .planes import ENCODER
 from .quiet import QUIESCENCE
 from .state import NO_RULE, POINTS_24, POINTS_24_HANDICAP, POINTS_27, POINTS_27_HANDICAP, STATE, TRY, State
 

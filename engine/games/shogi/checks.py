@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.jit import device
-from ..mates import Attack, short_mates
+from ..tactics.mates import Attack, short_mates
 from .attacks import (
     BISHOP_LINES,
     KING_STEPS,

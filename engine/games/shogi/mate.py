@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...kernels.jit import device
 from ..outcome import RUNNING
-from ..proofs import MAX_PLIES, Hunt, ProofSearch
+from ..tactics.proofs import MAX_PLIES, Hunt, ProofSearch
 from .checks import checks
 from .endings import verdict_kernel
 from .rules import DROPS, MAX_MOVES, PLAY, generate, make

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.jit import device
-from ..quiescence import make_quiescence
+from ..tactics.quiescence import make_quiescence
 from .exchanges import LOSES, VALUES, exchange
 from .rules import DROPS, MAX_MOVES, PROMOTES, generate, in_check, make
 from .state import PROMOTED

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....engine.games.mates import NO_MOVE
+from ....engine.games.tactics.mates import NO_MOVE
 from ....engine.nets.opinions import Opinion, RawNet
 from ....engine.search.mate import mating_move
 from ....engine.settings import setting

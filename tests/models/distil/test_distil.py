@@ -13,7 +13,7 @@ import torch
 from az_engine.cli import main
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import Game
-from az_engine.engine.games.go import katago
+from az_engine.engine.games.go.encoders import katago
 from az_engine.engine.games.go.notation import empty_board
 from az_engine.models.distil.games import Games
 from az_engine.models.distil.memory import Memory

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from az_engine.engine.errors import NetError
 from az_engine.engine.games import get_game
-from az_engine.engine.games.go import katago
+from az_engine.engine.games.go.encoders import katago
 from az_engine.engine.nets.file.netfile import read_outline
 from az_engine.models.foreign.families import convert_file
 from az_engine.models.foreign.katago import BOARDS, ENCODER, ENCODER_SUICIDE, number_scale

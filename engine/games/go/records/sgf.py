@@ -19,8 +19,8 @@ from ....records.record import ILLEGAL, Node, Record
 from ....records.text import detect, foreign_of, is_utf8, likely, read_whole, unicode_of
 from ...factory import line_kernel
 from .. import notation, rules
+from ..encoders.planes import encoder
 from ..notation import SKIP
-from ..planes import encoder
 from ..rulesets import TERRITORY
 from ..state import BLACK, EMPTY, STATE, WHITE, stones_from_array, stones_to_array
 from . import terms

@@ -7,7 +7,7 @@ import numpy as np
 from ....errors import IllegalMoveError
 from ...factory import line_kernel
 from .. import endings, notation, rules
-from ..planes import ENCODER
+from ..encoders.planes import ENCODER
 from ..rules import DROPS, PROMOTES
 from ..state import BLACK, PROMOTED, STATE, State
 

@@ -11,8 +11,8 @@ import pytest
 
 from az_engine.engine.games.base import State
 from az_engine.engine.games.chess.checks import _checks
-from az_engine.engine.games.mates import NO_MOVE
 from az_engine.engine.games.outcome import LOSS, RUNNING, WIN
+from az_engine.engine.games.tactics.mates import NO_MOVE
 from az_engine.engine.kernels.jit import kernel
 from az_engine.engine.search.mate import short_mate
 

@@ -12,7 +12,7 @@ import pytest
 from az_engine.engine.games import get_game
 from az_engine.engine.games.chess.exchanges import LOSES, exchange
 from az_engine.engine.games.chess.quiet import QUIESCENCE
-from az_engine.engine.games.quiescence import DEPTH, MATED
+from az_engine.engine.games.tactics.quiescence import DEPTH, MATED
 from az_engine.engine.kernels.jit import device, kernel
 
 CHESS = get_game("chess")

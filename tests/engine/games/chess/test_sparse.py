@@ -9,8 +9,8 @@ import chess
 import numpy as np
 from numpy.typing import NDArray
 
+from az_engine.engine.games.chess.encoders.sparse import FEATURES, ROWS
 from az_engine.engine.games.chess.exchanges import EVEN, LOSES, WINS
-from az_engine.engine.games.chess.sparse import FEATURES, ROWS
 
 from .agreement import GAME, internal, random_positions
 

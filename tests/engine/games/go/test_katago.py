@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from az_engine.engine.errors import OptionError
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import State
-from az_engine.engine.games.go.katago import ENCODER, ENCODER_SUICIDE, SPATIAL
+from az_engine.engine.games.go.encoders.katago import ENCODER, ENCODER_SUICIDE, SPATIAL
 from az_engine.engine.games.go.rulesets import rule_set
 from az_engine.engine.games.outcome import RUNNING
 from az_engine.models.foreign.katago import number_scale

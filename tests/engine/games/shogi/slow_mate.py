@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from az_engine.engine.games import get_game
-from az_engine.engine.games.proofs import MATE
 from az_engine.engine.games.shogi.mate import ShogiMate
+from az_engine.engine.games.tactics.proofs import MATE
 
 cshogi = pytest.importorskip("cshogi", reason="cshogi, the oracle of shogi's rules, has no wheel for this machine")
 GAME = get_game("shogi")

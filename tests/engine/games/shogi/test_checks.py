@@ -10,9 +10,9 @@ import pytest
 
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import State
-from az_engine.engine.games.mates import NO_MOVE
 from az_engine.engine.games.outcome import LOSS, RUNNING, WIN
 from az_engine.engine.games.shogi import EnteringKing
+from az_engine.engine.games.tactics.mates import NO_MOVE
 
 from .naive_mates import mates
 from .slow_mate import sharp_positions

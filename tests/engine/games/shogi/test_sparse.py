@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from az_engine.engine.games import get_game
 from az_engine.engine.games.base import State
+from az_engine.engine.games.shogi.encoders.sparse import FEATURES, ROWS
 from az_engine.engine.games.shogi.exchanges import EVEN, LOSES, WINS
-from az_engine.engine.games.shogi.sparse import FEATURES, ROWS
 
 GAME = get_game("shogi")
 SPARSE = GAME.using("sparse")

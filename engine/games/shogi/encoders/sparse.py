@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.jit import device
-from ..sparse import make_sparse_encoder, put
-from .attacks import DIRECTIONS, bit, first, nothing, reach, set_of
-from .checks import MATES
-from .exchanges import exchange_beside
-from .rules import DROPS, MAX_MOVES, PLAY, PROMOTES
-from .state import BLACK_MEN, HELD, KINDS, NOWHERE, SQUARES
+from ....kernels.jit import device
+from ...sparse import make_sparse_encoder, put
+from ..attacks import DIRECTIONS, bit, first, nothing, reach, set_of
+from ..checks import MATES
+from ..exchanges import exchange_beside
+from ..rules import DROPS, MAX_MOVES, PLAY, PROMOTES
+from ..state import BLACK_MEN, HELD, KINDS, NOWHERE, SQUARES
 
 _MOST_HELD = np.array([18, 4, 4, 4, 2, 2, 4], np.int64)  # by kind
 _HELD_AT = np.concatenate([[0], np.cumsum(_MOST_HELD)])[:-1] + 2 * KINDS * SQUARES

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..kernels.jit import borrow, device
+from ...kernels.jit import borrow, device
 
 Function = Callable[..., Any]  # of numba: typed by its calls
 

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.bits import lowest_bit, popcount
-from ...kernels.jit import device
-from ...kernels.splitmix import chain
-from ..encoder import NO_TABLES
-from ..sparse import make_sparse_encoder, put
-from .attacks import KING_ATTACKS, bit, first, knight_attacks, pawn_attacks, slider_attacks
-from .checks import MATES
-from .exchanges import exchange_beside
-from .rules import MAX_MOVES, PLAY, piece_at, sides
-from .state import WHITE
+from ....kernels.bits import lowest_bit, popcount
+from ....kernels.jit import device
+from ....kernels.splitmix import chain
+from ...encoder import NO_TABLES
+from ...sparse import make_sparse_encoder, put
+from ..attacks import KING_ATTACKS, bit, first, knight_attacks, pawn_attacks, slider_attacks
+from ..checks import MATES
+from ..exchanges import exchange_beside
+from ..rules import MAX_MOVES, PLAY, piece_at, sides
+from ..state import WHITE
 
 FEATURES = 4 * 2 * 6 * 64
 _NEARLY_DRAWN = 60  # plies without progress from which positions with other such plies are others

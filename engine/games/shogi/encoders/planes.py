@@ -16,14 +16,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.jit import device
-from ...kernels.splitmix import chain
-from ..factory import fill_plane, make_encoder
-from .attacks import first, set_of
-from .checks import MATES
-from .moves import NUM_ACTIONS, action_of
-from .rules import MAX_MOVES, PLAY
-from .state import BLACK_MEN, HELD, KINDS, SQUARES
+from ....kernels.jit import device
+from ....kernels.splitmix import chain
+from ...factory import fill_plane, make_encoder
+from ..attacks import first, set_of
+from ..checks import MATES
+from ..moves import NUM_ACTIONS, action_of
+from ..rules import MAX_MOVES, PLAY
+from ..state import BLACK_MEN, HELD, KINDS, SQUARES
 
 HISTORY = 8
 REPETITIONS = 3

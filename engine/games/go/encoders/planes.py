@@ -11,15 +11,15 @@ from functools import cache
 
 import numpy as np
 
-from ...kernels.bits import lowest_bit
-from ...kernels.jit import device
-from ...kernels.splitmix import chain
-from ..encoder import Encoder
-from ..factory import fill_plane, make_encoder
-from .patterns import pattern
-from .rules import PLAY
-from .rulesets import SUICIDE
-from .state import BLACK, MAX_POINTS, MAX_SIZE, TURN_KEY, WORDS
+from ....kernels.bits import lowest_bit
+from ....kernels.jit import device
+from ....kernels.splitmix import chain
+from ...encoder import Encoder
+from ...factory import fill_plane, make_encoder
+from ..patterns import pattern
+from ..rules import PLAY
+from ..rulesets import SUICIDE
+from ..state import BLACK, MAX_POINTS, MAX_SIZE, TURN_KEY, WORDS
 
 HISTORY = 8
 NUM_PLANES = 2 * HISTORY + 1

@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.bits import popcount
-from ...kernels.jit import device
-from .attacks import (
+from ....kernels.bits import popcount
+from ....kernels.jit import device
+from ..attacks import (
     COMPASS,
     DIRECTIONS,
     RAYS,
@@ -30,9 +30,9 @@ from .attacks import (
     rook_attacks,
     set_of,
 )
-from .checks import screens_of
-from .rules import DROPS, PROMOTES, attackers, far_attackers
-from .state import (
+from ..checks import screens_of
+from ..rules import DROPS, PROMOTES, attackers, far_attackers
+from ..state import (
     BISHOP,
     BISHOPS,
     BLACK_MEN,

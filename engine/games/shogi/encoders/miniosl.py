@@ -20,11 +20,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.bits import lowest_bit
-from ...kernels.jit import device
-from ...kernels.splitmix import chain
-from ..factory import fill_plane, make_encoder
-from .attacks import (
+from ....kernels.bits import lowest_bit
+from ....kernels.jit import device
+from ....kernels.splitmix import chain
+from ...factory import fill_plane, make_encoder
+from ..attacks import (
     BISHOP_LINES,
     DIRECTIONS,
     KING_STEPS,
@@ -44,12 +44,11 @@ from .attacks import (
     rook_attacks,
     set_of,
 )
-from .checks import MATES
-from .moves import seen_by_mover
-from .notation import START
-from .onemove import ORDER, foremost, mate_in_one
-from .rules import DROPS, MAX_MOVES, PLAY, PROMOTES, attackers, in_check, make
-from .state import (
+from ..checks import MATES
+from ..moves import seen_by_mover
+from ..notation import START
+from ..rules import DROPS, MAX_MOVES, PLAY, PROMOTES, attackers, in_check, make
+from ..state import (
     BISHOP,
     BISHOPS,
     BLACK_MEN,
@@ -67,6 +66,7 @@ from .state import (
     SQUARES,
     STATE,
 )
+from .onemove import ORDER, foremost, mate_in_one
 
 HISTORY = 8  # this position and 7 before it
 ONE = 36  # what stands for 1 in a plane

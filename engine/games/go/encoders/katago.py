@@ -46,18 +46,18 @@ from typing import Any
 
 import numpy as np
 
-from ...kernels.jit import device
-from ...kernels.splitmix import chain
-from ..encoder import Encoder
-from ..factory import fill_plane, make_encoder
-from . import ladders
-from .board import after, untouched
-from .passalive import AREA, mark_area, tax_seki
-from .patterns import pattern
+from ....kernels.jit import device
+from ....kernels.splitmix import chain
+from ...encoder import Encoder
+from ...factory import fill_plane, make_encoder
+from .. import ladders
+from ..board import after, untouched
+from ..passalive import AREA, mark_area, tax_seki
+from ..patterns import pattern
+from ..rules import PLAY, compensation, situation
+from ..rulesets import ALL_TAX, BUTTON, FRIENDLY, KO_MASK, POSITIONAL, SEKI_TAX, SIMPLE, SUICIDE, TERRITORY
+from ..state import BLACK, EMPTY, MAX_POINTS, STONE_KEYS
 from .planes import action_of
-from .rules import PLAY, compensation, situation
-from .rulesets import ALL_TAX, BUTTON, FRIENDLY, KO_MASK, POSITIONAL, SEKI_TAX, SIMPLE, SUICIDE, TERRITORY
-from .state import BLACK, EMPTY, MAX_POINTS, STONE_KEYS
 
 ENCODER, ENCODER_SUICIDE = "katago-v7", "katago-v7-suicide"  # the second sees areas as if suicide were legal
 RULES = "rules"

@@ -15,14 +15,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...kernels.bits import popcount
-from ...kernels.jit import device
-from ..factory import fill_plane, make_encoder
-from .attacks import ZONES, bit, first, lookup, reach, set_of
-from .checks import MATES
-from .moves import seen_by_mover
-from .rules import DROPS, MAX_MOVES, PLAY, PROMOTES
-from .state import BISHOP, BISHOPS, BLACK_MEN, HELD, KINDS, ROOK, ROOKS, SQUARES
+from ....kernels.bits import popcount
+from ....kernels.jit import device
+from ...factory import fill_plane, make_encoder
+from ..attacks import ZONES, bit, first, lookup, reach, set_of
+from ..checks import MATES
+from ..moves import seen_by_mover
+from ..rules import DROPS, MAX_MOVES, PLAY, PROMOTES
+from ..state import BISHOP, BISHOPS, BLACK_MEN, HELD, KINDS, ROOK, ROOKS, SQUARES
 
 DIRECTIONS_OF_MOVES = 27
 NUM_ACTIONS = DIRECTIONS_OF_MOVES * SQUARES

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels.jit import borrow, device
-from .capabilities import Quiescence
-from .factory import Function
+from ...kernels.jit import borrow, device
+from ..capabilities import Quiescence
+from ..factory import Function
 
 DEPTH = 6  # plies at most
 MATED = -100_000  # the value of a side that is mated

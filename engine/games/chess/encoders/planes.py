@@ -11,15 +11,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.bits import byte_swap, lowest_bit
-from ...kernels.jit import device
-from ...kernels.splitmix import chain
-from ..factory import make_encoder
-from .attacks import ALL, NONE, bit, first
-from .checks import MATES
-from .moves import NUM_ACTIONS, action_of
-from .rules import MAX_MOVES, PLAY
-from .state import WHITE
+from ....kernels.bits import byte_swap, lowest_bit
+from ....kernels.jit import device
+from ....kernels.splitmix import chain
+from ...factory import make_encoder
+from ..attacks import ALL, NONE, bit, first
+from ..checks import MATES
+from ..moves import NUM_ACTIONS, action_of
+from ..rules import MAX_MOVES, PLAY
+from ..state import WHITE
 
 HISTORY = 8
 STEP_PLANES = 14

@@ -16,15 +16,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.bits import lowest_bit
-from ...kernels.jit import device
-from ...kernels.splitmix import chain
-from ..factory import make_encoder
-from .attacks import ALL, NONE, bit
-from .checks import MATES
+from ....kernels.bits import lowest_bit
+from ....kernels.jit import device
+from ....kernels.splitmix import chain
+from ...factory import make_encoder
+from ..attacks import ALL, NONE, bit
+from ..checks import MATES
+from ..rules import MAX_MOVES, PLAY
+from ..state import WHITE
 from .planes import fill_plane, set_squares
-from .rules import MAX_MOVES, PLAY
-from .state import WHITE
 
 HISTORY = 8
 STEP_PLANES = 13

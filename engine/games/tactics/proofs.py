@@ -27,10 +27,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..info import Verdict
-from ..kernels.jit import borrow, device, kernel
-from .capabilities import MateSearch, State
-from .factory import Play, line_kernel
+from ...info import Verdict
+from ...kernels.jit import borrow, device, kernel
+from ..capabilities import MateSearch, State
+from ..factory import Play, line_kernel
 
 Function = Callable[..., Any]  # of numba: typed by its calls
 
