@@ -96,7 +96,7 @@ class Evaluator(Protocol):
         """
         return *self.evaluate(planes, slot), None, None
 
-    def doubts(self, planes: Planes) -> tuple[Floats | None]:
+    def doubts(self, planes: Planes, slot: int = 0) -> tuple[Floats | None]:
         """What KataGo's nets say of the score, (f4[B, 2 or 5],), as :class:`opinions.Doubts`; (None,) of other nets.
 
         Errors: as ``evaluate``.

@@ -125,7 +125,7 @@ class Seat(Evaluator):
         policy, value, ownership, score = self._batcher.ask(self, "evaluate_all", planes)
         return policy, value, ownership, score
 
-    def doubts(self, planes: Planes) -> tuple[Floats | None]:
+    def doubts(self, planes: Planes, slot: int = 0) -> tuple[Floats | None]:
         """See Evaluator. Errors: NetError; Interrupted."""
         (doubts,) = self._batcher.ask(self, "doubts", planes)
         return (doubts,)

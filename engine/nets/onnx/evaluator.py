@@ -150,8 +150,8 @@ class OnnxEvaluator(Evaluator):
         policy, value, *more = self._run([*self._outputs, *self.extra], planes, slot)
         return policy, value, *self._extra(more)
 
-    def doubts(self, planes: Planes) -> tuple[Floats | None]:
-        return (self._run(["doubts"], planes, 0)[0] if self._doubts else None,)
+    def doubts(self, planes: Planes, slot: int = 0) -> tuple[Floats | None]:
+        return (self._run(["doubts"], planes, slot)[0] if self._doubts else None,)
 
     def interrupt(self) -> None:
         """End the evaluations that are under way, from any thread. Returns at once."""

@@ -21,7 +21,7 @@ from az_engine.engine.limits import Limits
 from az_engine.engine.nets import shared
 from az_engine.engine.nets.evaluator import Interrupted, Output, Planes, Turn
 from az_engine.engine.nets.onnx.evaluator import OnnxEvaluator
-from az_engine.engine.nets.opinions import opinions_of
+from az_engine.engine.nets.opinions import opinion_of, opinions_of
 from az_engine.engine.nets.shared import Batcher, Seat
 from az_engine.engine.params import EngineOptions
 
@@ -419,7 +419,7 @@ def test_a_shared_net_says_how_the_game_ends() -> None:
     engine.go(Limits(nodes=20, report_ms=50), infos.append, lambda _: None)
     assert engine.wait(240)
     assert engine._seat is not None
-    (opinion,) = opinions_of(engine._game, engine._seat, [engine._game.initial()])
+    opinion = opinion_of(engine._game, engine._seat, engine._game.initial())
     assert len(opinion.ownership) == 81
     engine.close()
     told = [info.estimate for info in infos if info.estimate is not None]
