@@ -1,1 +1,1 @@
-"""``az-engine match`` and ``az-engine regret``: games between engines, and what their moves give away."""
+"""``az-engine match``: games between engines."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from ...engine.errors import DataError, EngineProcessError, OptionError
+from ...engine.errors import DataError, OptionError
 from ...engine.games import game_names, get_game
 from ...engine.games.base import Game, State
 from ...engine.games.outcome import RUNNING
@@ -30,8 +28,9 @@ from ...engine.limits import Limits
 from ...engine.os.files import write_atomically
 from ...engine.records.formats import read_games
 from ...protocols.clients.base import Answer, PvInfo
+from ..match.players import MoveLimit, Player, PlayerSpec, launch
 from ..ratings.elo import Z95
-from .players import MoveLimit, Player, PlayerSpec, launch, parse_spec
+from .players import ENDLESS_S, READY_S, add_player_argument, limits_of, progress, read_players, running
 
 HELP = """\
 How many expected points the moves of players give away, judged by a stronger engine: a quick way to compare settings
@@ -50,22 +49,13 @@ players and the judge are written as for az-engine match; they need visits=, dep
 
 JOURNAL = "regret.jsonl"
 BLUNDER = 0.2  # expected points: a greater loss counts as a blunder
-_READY_S, _ENDLESS_S = 60.0, 300.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("records", metavar="RECORDS", type=Path, nargs="+", help="files of games whose positions are used")
     add("--game", choices=game_names(), default="chess", help="default: %(default)s")
-    add(
-        "-P",
-        "--player",
-        dest="players",
-        metavar="SPEC",
-        action="append",
-        required=True,
-        help="a player; can be repeated",
-    )
+    add_player_argument(parser)
     add("--judge", metavar="SPEC", required=True, help="the engine that judges the positions")
     add("--visits", type=int, metavar="N", help="visits a move of players without a limit of their own")
     add("--positions", type=int, default=300, metavar="N", help="judge so many positions (default: %(default)s)")
@@ -155,7 +145,7 @@ class Judge:
     def __init__(self, game: Game, spec: PlayerSpec, memory: Memory) -> None:
         """BLOCKS until the engine runs. Errors: AzError."""
         self.game, self.limits, self.memory = game, limits_of(spec), memory
-        self.player = launch(spec, game.name, ready_s=_READY_S, endless_s=_ENDLESS_S)
+        self.player = launch(spec, game.name, ready_s=READY_S, endless_s=ENDLESS_S)
 
     def points(self, position: Position) -> float:
         """Expected points of the side to move. BLOCKS."""
@@ -192,14 +182,6 @@ def worth(answer: Answer, game: Game) -> float:
     raise OptionError("the judge gives no scores; take an engine that does")
 
 
-def limits_of(spec: PlayerSpec) -> Limits:
-    """The limits of one move. Errors: OptionError for a player with a clock or without a limit."""
-    limit = spec.limit
-    if limit.base_ms is not None or not limit.given:
-        raise OptionError(f"player {spec.name} needs visits=N, depth=N or seconds=S: there are no clocks here")
-    return Limits(nodes=limit.nodes, depth=limit.depth, movetime=limit.movetime_ms)
-
-
 def played(game: Game, position: Position, move: str) -> Position:
     """The position after a move. Errors: IllegalMoveError."""
     line = game.play(position.line, game.parse_move(position.line, move))
@@ -230,13 +212,8 @@ def main(args: argparse.Namespace) -> int:
     if args.positions < 1 or not 50 <= args.level <= 100 or args.from_ply < 0:
         raise OptionError("--positions must be 1 or more, --level 50 to 100, --from-ply 0 or more")
     common = MoveLimit(nodes=args.visits)
-    specs = [parse_spec(text, game.protocol).with_limit(common, game.protocol) for text in args.players]
-    judging = parse_spec(args.judge, game.protocol).with_limit(MoveLimit(), game.protocol)
-    names = [spec.name for spec in specs]
-    if len(set(names)) < len(names):
-        raise OptionError("two players have the same name; give one of them name=")
-    for spec in (*specs, judging):
-        limits_of(spec)
+    specs = read_players(args.players, common, game.protocol)
+    [judging] = read_players([args.judge], MoveLimit(), game.protocol)
     memory = Memory(args.out, judging)
     for spec in specs:
         memory.enter("player", spec)
@@ -247,7 +224,7 @@ def main(args: argparse.Namespace) -> int:
         best = np.maximum([judge.points(position) for position in chosen], points.max(axis=0))
     finally:
         judge.player.close()
-    show(names, best - points, judging.name, as_json=args.json)
+    show([spec.name for spec in specs], best - points, judging.name, as_json=args.json)
     return 0
 
 
@@ -272,20 +249,13 @@ def choose_positions(game: Game, judge: Judge, args: argparse.Namespace) -> list
 def points_of(game: Game, judge: Judge, spec: PlayerSpec, positions: Sequence[Position]) -> list[float]:
     """Expected points of the side to move after a player's move in each position. BLOCKS."""
     memory, limits = judge.memory, limits_of(spec)
-    player: Player | None = None
-    try:
-        with progress() as bar:
-            for position in bar.track(positions, description=spec.name):
-                if (spec.name, position.text) not in memory.choices:
-                    player = player or launch(spec, game.name, ready_s=_READY_S, endless_s=_ENDLESS_S)
-                    answer = ask(player, position, limits)
-                    move = "win" if answer.win else answer.move or "resign"
-                    memory.choose(spec.name, position.text, move)
-    except EngineProcessError as error:
-        raise EngineProcessError(f"player {spec.name}: {error}") from error
-    finally:
-        if player is not None:
-            player.close()
+    left = [position for position in positions if (spec.name, position.text) not in memory.choices]
+    if left:
+        with running(spec, game.name) as player, progress() as bar:
+            for position in bar.track(left, description=spec.name):
+                answer = ask(player, position, limits)
+                move = "win" if answer.win else answer.move or "resign"
+                memory.choose(spec.name, position.text, move)
     return [judge.after(position, memory.choices[spec.name, position.text]) for position in positions]
 
 
@@ -318,9 +288,3 @@ def show(names: Sequence[str], losses: NDArray[np.float64], judge: str, *, as_js
 
 def _error(values: NDArray[np.float64]) -> float:
     return float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else 0.0
-
-
-def progress() -> Progress:
-    """A bar on stderr for a terminal."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())

@@ -15,12 +15,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ...engine.errors import DataError, EngineProcessError, OptionError
+from ...engine.errors import DataError
 from ...engine.games import get_game
 from ...engine.records.formats import format_named
 from ...engine.records.record import LINE, Record
-from .players import MoveLimit, PlayerSpec, launch, parse_seconds, parse_spec
-from .regret import limits_of, progress
+from ..match.players import MoveLimit, PlayerSpec, parse_seconds
+from .players import add_player_argument, limits_of, progress, read_players, running
 
 HELP = """\
 Let players solve the positions of a test suite in EPD, such as Win at Chess: they solve one when they play a best move
@@ -33,7 +33,6 @@ examples:
 
 players are written as for az-engine match; without --seconds and --visits they need a limit of their own."""
 
-_READY_S, _ENDLESS_S = 60.0, 300.0
 _MOST_POSITIONS = 300_000  # that are looked at for a mate
 _EPD = format_named(get_game("chess").record_formats, "epd")
 
@@ -41,15 +40,7 @@ _EPD = format_named(get_game("chess").record_formats, "epd")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("suite", metavar="FILE", type=Path, help="positions in EPD, one a line, with bm or am")
-    add(
-        "-P",
-        "--player",
-        dest="players",
-        metavar="SPEC",
-        action="append",
-        required=True,
-        help="a player; can be repeated",
-    )
+    add_player_argument(parser)
     add("--seconds", metavar="S", help="seconds a position, of players without a limit of their own")
     add("--visits", type=int, metavar="N", help="visits a position, likewise")
     add(
@@ -178,11 +169,7 @@ def _answered(board: chess.Board, answer: chess.Move, moves: int, budget: list[i
 
 def main(args: argparse.Namespace) -> int:
     common = MoveLimit(nodes=args.visits, movetime_ms=None if args.seconds is None else parse_seconds(args.seconds))
-    specs = [parse_spec(text, "uci").with_limit(common, "uci") for text in args.players]
-    if len({spec.name for spec in specs}) < len(specs):
-        raise OptionError("two players have the same name; give one of them name=")
-    for spec in specs:
-        limits_of(spec)
+    specs = read_players(args.players, common, "uci")
     tasks = read_suite(args.suite)
     if any(task.chess960 for task in tasks):
         specs = [replace(spec, options={**spec.options, "UCI_Chess960": "true"}) for spec in specs]
@@ -194,17 +181,10 @@ def main(args: argparse.Namespace) -> int:
 def moves_of(spec: PlayerSpec, tasks: Sequence[Task]) -> list[str | None]:
     """The move that a player chooses in each task; None: it resigns. BLOCKS. Errors: EngineProcessError, NetError."""
     limits, moves = limits_of(spec), []
-    try:
-        player = launch(spec, "chess", ready_s=_READY_S, endless_s=_ENDLESS_S)
-        try:
-            with progress() as bar:
-                for task in bar.track(tasks, description=spec.name):
-                    player.new_game()
-                    moves.append(player.play(task.fen, (), limits).move)
-        finally:
-            player.close()
-    except EngineProcessError as error:
-        raise EngineProcessError(f"player {spec.name}: {error}") from error
+    with running(spec, "chess") as player, progress() as bar:
+        for task in bar.track(tasks, description=spec.name):
+            player.new_game()
+            moves.append(player.play(task.fen, (), limits).move)
     return moves
 
 

@@ -12,7 +12,7 @@ import chess
 import numpy as np
 import pytest
 
-from az_engine.bench.match.regret import JOURNAL, worth
+from az_engine.bench.positions.regret import JOURNAL, worth
 from az_engine.cli import main
 from az_engine.engine.games import get_game
 from az_engine.protocols.clients.base import Answer, PvInfo

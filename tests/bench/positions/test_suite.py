@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from az_engine.bench.match.suite import Task, read_suite
+from az_engine.bench.positions.suite import Task, read_suite
 from az_engine.cli import main
 from az_engine.engine.errors import DataError
 
