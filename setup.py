@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parent
 
 packages, folders = find_packages(str(ROOT / "src")), {"": "src"}
 if not all((ROOT / "src" / "az_engine" / room).is_dir() for room in ROOMS):
-    packages += [f"az_engine.{name}" for room in ROOMS for name in (room, *(f"{room}.{n}" for n in find_packages(room)))]
+    names = (name for room in ROOMS for name in (room, *(f"{room}.{inner}" for inner in find_packages(room))))
+    packages += [f"az_engine.{name}" for name in names]
     folders |= {f"az_engine.{room}": room for room in ROOMS}
 
 setup(packages=packages, package_dir=folders)

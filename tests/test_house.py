@@ -185,7 +185,8 @@ def test_a_clone_without_symbolic_links_is_built_and_installed_alike(
     run(*pip, "--editable", clone, cwd=tmp_path, env=dependencies)
     nets = run(python, "-m", "az_engine", "nets", cwd=tmp_path, env=dependencies)
     assert "chess sparse" in nets
-    where = run(python, "-c", "from az_engine.engine import games; print(games.__file__)", cwd=tmp_path, env=dependencies)
+    program = "from az_engine.engine import games; print(games.__file__)"
+    where = run(python, "-c", program, cwd=tmp_path, env=dependencies)
     assert Path(where.strip()) == clone / "engine" / "games" / "__init__.py"
 
 

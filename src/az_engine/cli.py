@@ -36,7 +36,7 @@ COMMANDS = {
     "match": ("az_engine.bench.match.command", "let engines play each other, with Elo differences"),
     "rate": ("az_engine.bench.ratings.command", "ratings of all players from files of results"),
     "review": ("az_engine.commands.review", "judge a whole game: a page with its mistakes, a record with comments"),
-    "regret": ("az_engine.bench.positions.regret", "how much the moves of players give away, judged by a stronger engine"),
+    "regret": ("az_engine.bench.positions.regret", "what the moves of players give away, judged by a stronger engine"),
     "suite": ("az_engine.bench.positions.suite", "how many positions of a chess test suite (EPD) players solve"),
     "convert": ("az_engine.commands.convert", "game records from one format to another: PGN, CSA, KIF, position lines"),
     "import": ("az_engine.models.foreign.importer", "convert a net of Lc0, KataGo, dlshogi or miniosl"),
